@@ -1,0 +1,9 @@
+//! The Insense language: text in, C11 or diagnostics out.
+#![forbid(unsafe_code)]
+
+pub mod diagnostic;
+pub mod source;
+pub mod symbol;
+pub mod syntax;
+pub mod tree;
+pub mod types;

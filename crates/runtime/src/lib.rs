@@ -1,0 +1,1 @@
+//! Components, channels, carriers and services behind a C ABI.
