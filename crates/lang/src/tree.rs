@@ -302,7 +302,7 @@ pub struct Handler {
 #[derive(Debug)]
 pub enum End {
     /// A channel of this process.
-    Local(Expr),
+    Local(Box<Expr>),
     /// A published name (string) on a node (unsigned, or byte[]).
-    Remote { name: Expr, address: Expr },
+    Remote { name: Box<Expr>, address: Box<Expr> },
 }

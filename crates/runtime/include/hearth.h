@@ -1,0 +1,318 @@
+/* The contract between compiled Insense programs and Hearth's runtime.
+ *
+ * A component is a struct that begins with `hearth_component` and a function that resumes it.
+ * Resumed, it runs until it must wait (HEARTH_BLOCKED), ends by an exception or a stop
+ * (HEARTH_RAISED), or has nothing more to do (HEARTH_DONE). What carries it, a kernel thread or
+ * a worker, is not its business. While it waits, whoever completes its rendezvous may write the
+ * fields `received`, `held`, `arm`, `raised` and `outcome`, and nobody else touches the struct.
+ *
+ * Compile with -std=c11 -fwrapv: Insense integers wrap.
+ */
+#ifndef HEARTH_H
+#define HEARTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HEARTH_ABI 1
+
+#define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HEARTH_COLD __attribute__((cold))
+
+typedef struct hearth_component hearth_component;
+typedef struct hearth_component_type hearth_component_type;
+typedef struct hearth_channel hearth_channel; /* a half-channel; opaque */
+typedef struct hearth_seat hearth_seat;       /* the runtime's part of a component; opaque */
+typedef struct hearth_type hearth_type;
+
+/* How a step ended. */
+typedef enum { HEARTH_DONE = 0, HEARTH_BLOCKED = 1, HEARTH_RAISED = 2 } hearth_step;
+
+/* A place in the source, for messages. `text` is the channel expression or the operation. */
+typedef struct {
+    const char *file;
+    uint32_t line, column;
+    const char *text;
+} hearth_site;
+
+/* ---- values ------------------------------------------------------------------------------ */
+
+/* Whatever fits a variable. References are pointers to objects, channels or components. */
+typedef union {
+    int32_t integer;   /* and enum */
+    uint32_t unsigned_; /* unsigned */
+    float real;
+    uint8_t byte;
+    bool boolean;
+    void *pointer;
+    uint64_t bits; /* the whole slot; unused high bits are unspecified */
+} hearth_value;
+
+/* Every counted object starts so. Objects belong to one component at a time, so the count is
+ * plain. HEARTH_IMMORTAL marks literals: never counted, never freed, shared by all. */
+typedef struct {
+    uint32_t refs;
+    uint32_t spare;
+} hearth_object;
+#define HEARTH_IMMORTAL UINT32_MAX
+
+typedef struct {
+    hearth_object object;
+    size_t length; /* bytes, without the final NUL */
+    char text[];
+} hearth_string;
+
+/* Arrays: a header and the elements, 16 bytes in. `length` is a size_t, a type no Insense value
+ * has, so that the C compiler knows stores to elements leave it alone. */
+#define HEARTH_ARRAY_OF(T) \
+    struct { hearth_object object; size_t length; T data[]; }
+typedef HEARTH_ARRAY_OF(int32_t) hearth_integer_array; /* and enum */
+typedef HEARTH_ARRAY_OF(uint32_t) hearth_unsigned_array;
+typedef HEARTH_ARRAY_OF(float) hearth_real_array;
+typedef HEARTH_ARRAY_OF(bool) hearth_bool_array;
+typedef HEARTH_ARRAY_OF(uint8_t) hearth_byte_array;
+typedef HEARTH_ARRAY_OF(void *) hearth_pointer_array;
+
+/* any: a box. Immutable. */
+typedef struct {
+    hearth_object object;
+    const hearth_type *type;
+    hearth_value value;
+} hearth_box;
+
+/* A procedure as a value. `owner` is NULL, or the component whose members `code` uses. */
+typedef struct {
+    hearth_object object;
+    void (*code)(void);
+    hearth_component *owner;
+} hearth_procedure;
+
+/* Structs: `hearth_object object;` and the fields in order, laid out by C. */
+
+typedef enum {
+    HEARTH_KIND_INTEGER, HEARTH_KIND_UNSIGNED, HEARTH_KIND_REAL, HEARTH_KIND_BOOL,
+    HEARTH_KIND_BYTE, HEARTH_KIND_ENUM, HEARTH_KIND_STRING, HEARTH_KIND_ANY,
+    HEARTH_KIND_STRUCT, HEARTH_KIND_ARRAY, HEARTH_KIND_IN, HEARTH_KIND_OUT,
+    HEARTH_KIND_COMPONENT, HEARTH_KIND_PROCEDURE
+} hearth_kind;
+
+typedef struct {
+    const char *name;
+    const hearth_type *type;
+    size_t offset;
+} hearth_field;
+
+/* What the runtime knows of a type: enough to copy, release, compare, print and marshal. One
+ * descriptor a structural type a program; `code` (language reference, section 3) is the same in
+ * every program, equal types have equal codes. */
+struct hearth_type {
+    const char *code;
+    hearth_kind kind;
+    uint32_t size;              /* of a slot: 1, 4 or 8 bytes */
+    bool flat;                  /* array or struct without references inside: memcpy copies it */
+    const hearth_type *element; /* of an array; payload of a channel */
+    uint32_t field_count;       /* of a struct */
+    const hearth_field *fields;
+    size_t object_size;         /* of a struct, header included */
+};
+
+/* ---- components -------------------------------------------------------------------------- */
+
+/* A sender that stays blocked until an `acknowledge` block ends. */
+typedef struct {
+    hearth_component *sender; /* counted; NULL when none */
+    uint64_t ticket;
+} hearth_held;
+
+struct hearth_component {
+    const hearth_component_type *type;
+    hearth_seat *seat;
+    uint64_t passes_left;         /* behaviour passes until --passes ends it */
+    uint32_t attention;           /* atomic; not 0: hearth_next_pass must look */
+    uint32_t raised;              /* 0, 1 + the exception's label, or HEARTH_STOPPED */
+    const hearth_site *raised_at;
+    hearth_value received;        /* by the last receive, select or blocking native */
+    hearth_held held;             /* by the last acknowledge */
+    uint32_t arm;                 /* the last select's choice */
+    uint32_t outcome;             /* hearth_step of the operation that blocked, once resumed */
+    uint32_t stage;               /* generated code's: which part of life */
+    uint32_t spare;
+};
+
+#define HEARTH_STOPPED UINT32_MAX
+
+/* The labels of ExceptionType, in order; `raised` holds 1 + label. */
+enum {
+    HEARTH_OPERATION_FAILED, HEARTH_CHANNEL_BUFFER_FULL, HEARTH_DIVISION_BY_ZERO,
+    HEARTH_SEND_STATUS_UNKNOWN, HEARTH_DUPLICATE_LCN, HEARTH_NODES_UNREACHABLE,
+    HEARTH_CHANNELS_UNKNOWN, HEARTH_INCOMPATIBLE_CHANNELS, HEARTH_BIND_STATUS_UNKNOWN
+};
+
+typedef struct {
+    const char *name;
+    uint32_t direction; /* 0 in, 1 out */
+    const hearth_type *payload;
+    size_t offset; /* of the `hearth_channel *` in the component's struct */
+} hearth_port;
+
+struct hearth_component_type {
+    const char *name;
+    size_t size;
+    /* Runs the component until it blocks or ends. */
+    hearth_step (*resume)(hearth_component *self);
+    /* Releases members and whatever frames still hold; ports are the runtime's. */
+    void (*destroy)(hearth_component *self);
+    uint32_t port_count;
+    const hearth_port *ports;
+    bool service; /* part of the prelude: does not keep the program alive, not reported */
+    hearth_site declared;
+};
+
+/* A zeroed instance with its half-channels made; not yet running. `core` is -1 or a request.
+ * The result is counted once, for the caller. */
+hearth_component *hearth_component_new(hearth_component *creator, const hearth_component_type *type,
+                                       int32_t core);
+/* Lets it run. Its arguments are in place. */
+void hearth_component_start(hearth_component *component);
+
+/* Component and channel references are shared between components: counted atomically. NULL is
+ * allowed. */
+void *hearth_component_retain(hearth_component *component);
+void hearth_component_release(hearth_component *component);
+hearth_channel *hearth_channel_retain(hearth_channel *channel);
+void hearth_channel_release(hearth_channel *channel);
+
+/* The named port of any component: a counted reference. */
+hearth_channel *hearth_port_of(hearth_component *component, const char *name);
+/* Makes a port denote another half-channel. Takes over the caller's reference to `channel`. */
+void hearth_port_assign(hearth_component *self, hearth_component *component, const char *name,
+                        hearth_channel *channel);
+
+/* `stop` of another component. Stopping oneself is raising HEARTH_STOPPED; under --compat
+ * original, where it waits for the end of the pass, it is this too. */
+void hearth_stop(hearth_component *self, hearth_component *other);
+
+bool hearth_next_pass_slow(hearth_component *self);
+/* After each pass of a behaviour. False: the component ends; `raised` is set. */
+static inline bool hearth_next_pass(hearth_component *self)
+{
+    if (HEARTH_LIKELY(--self->passes_left != 0 &&
+                      __atomic_load_n(&self->attention, __ATOMIC_RELAXED) == 0))
+        return true;
+    return hearth_next_pass_slow(self);
+}
+
+/* ---- the heap of a component ------------------------------------------------------------- */
+
+/* Never return NULL: a component that runs out of memory ends the program with a message. */
+void *hearth_alloc(hearth_component *self, size_t size);        /* not zeroed */
+void *hearth_alloc_zeroed(hearth_component *self, size_t size);
+void hearth_free(hearth_component *self, void *block);
+
+/* The last reference is gone: releases what the object refers to and frees it. */
+void hearth_destroy(hearth_component *self, const hearth_type *type, void *object);
+
+static inline void *hearth_retain(void *pointer)
+{
+    hearth_object *object = pointer;
+    if (object && object->refs != HEARTH_IMMORTAL) object->refs++;
+    return pointer;
+}
+/* For strings, boxes, structs, arrays and procedures. NULL is allowed. */
+static inline void hearth_release(hearth_component *self, const hearth_type *type, void *pointer)
+{
+    hearth_object *object = pointer;
+    if (object && object->refs != HEARTH_IMMORTAL && --object->refs == 0)
+        hearth_destroy(self, type, object);
+}
+
+/* An array of `lengths[0]` × … × `lengths[dimensions-1]`; `type` is the whole array's. `init` is
+ * borrowed: structs and arrays are copied per element, everything else is shared. */
+void *hearth_array_new(hearth_component *self, const hearth_type *type, const uint32_t *lengths,
+                       uint32_t dimensions, hearth_value init);
+/* Deep copies of a borrowed value. `to` may be another, parked or unstarted component. */
+hearth_value hearth_copy(hearth_component *to, const hearth_type *type, hearth_value value);
+/* A box; `value` is borrowed and copied in as `any(e)` does. */
+hearth_box *hearth_box_new(hearth_component *self, const hearth_type *type, hearth_value value);
+/* Does the box hold exactly this type? */
+static inline bool hearth_box_is(const hearth_box *box, const hearth_type *type)
+{
+    return box->type == type || strcmp(box->type->code, type->code) == 0;
+}
+bool hearth_string_equal(const hearth_string *a, const hearth_string *b);
+
+/* ---- exceptions -------------------------------------------------------------------------- */
+
+/* Sets `raised`; the caller leaves by its cleanup. `detail` is a literal or NULL. */
+HEARTH_COLD void hearth_raise(hearth_component *self, uint32_t label, const hearth_site *site,
+                              const char *detail);
+HEARTH_COLD void hearth_raise_index(hearth_component *self, int64_t index, size_t length,
+                                    const hearth_site *site);
+static inline void hearth_raise_stop(hearth_component *self) { self->raised = HEARTH_STOPPED; }
+
+/* ---- channels ---------------------------------------------------------------------------- *
+ *
+ * Operations that return hearth_step: DONE, the result is in `received`, `arm`, `held`; RAISED,
+ * `raised` says what; BLOCKED, the caller saves its state and returns BLOCKED to its carrier, and
+ * when resumed finds the same in `outcome`. Channels are borrowed; the runtime keeps what it
+ * needs while the operation is pending. */
+
+hearth_channel *hearth_channel_new(hearth_component *self, const hearth_type *payload,
+                                   uint32_t direction);
+
+/* `move`: the caller's reference goes with the value, and the value may be handed over without a
+ * copy if nothing else refers to it. Otherwise it is borrowed until the send ends. */
+hearth_step hearth_send(hearth_component *self, hearth_channel *channel, hearth_value value,
+                        bool move, const hearth_site *site);
+hearth_step hearth_receive(hearth_component *self, hearth_channel *channel,
+                           const hearth_site *site);
+/* Takes a value and holds its sender, which is then in `held`. */
+hearth_step hearth_acknowledge(hearth_component *self, hearth_channel *channel,
+                               const hearth_site *site);
+/* Ends an acknowledge: `ok` false gives the sender SendStatusUnknownException. */
+void hearth_release_sender(hearth_component *self, hearth_held *held, bool ok);
+
+typedef struct {
+    hearth_channel *channel;
+    bool acknowledge;
+    const hearth_site *site;
+} hearth_arm;
+/* The open arms only; `arm` is the index chosen here. Count 0 without default is the caller's to
+ * raise. With default and nothing ready: DONE and `arm` = HEARTH_DEFAULT. */
+hearth_step hearth_select(hearth_component *self, const hearth_arm *arms, uint32_t count,
+                          bool has_default, const hearth_site *site);
+#define HEARTH_DEFAULT UINT32_MAX
+
+void hearth_connect(hearth_component *self, hearth_channel *a, hearth_channel *b,
+                    const hearth_site *site);
+void hearth_disconnect(hearth_component *self, hearth_channel *a, const hearth_site *site);
+
+/* Remote forms. `address` is a node's number. They may block and may raise. */
+hearth_step hearth_publish(hearth_component *self, hearth_channel *channel, hearth_string *name,
+                           const hearth_site *site);
+hearth_step hearth_connect_remote(hearth_component *self, hearth_channel *channel,
+                                  hearth_string *name, uint32_t address, const hearth_site *site);
+hearth_step hearth_connect_remotes(hearth_component *self, hearth_string *name_a, uint32_t address_a,
+                                   hearth_string *name_b, uint32_t address_b,
+                                   const hearth_site *site);
+hearth_step hearth_disconnect_remote(hearth_component *self, hearth_string *name, uint32_t address,
+                                     const hearth_site *site);
+/* byte[] addresses of the older preludes: little-endian. */
+uint32_t hearth_address_of_bytes(const hearth_byte_array *bytes);
+
+/* ---- the program ------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name; /* the source file, for messages */
+    uint32_t abi;     /* HEARTH_ABI */
+    /* The main sequence, a component of its own; it makes the globals first. */
+    const hearth_component_type *main;
+    bool compat_original;
+} hearth_program;
+
+int hearth_main(const hearth_program *program, int argc, char **argv);
+
+#endif
