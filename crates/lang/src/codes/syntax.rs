@@ -1,0 +1,3 @@
+use super::Entry;
+
+pub static ENTRIES: &[Entry] = &[];
