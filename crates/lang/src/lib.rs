@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod codes;
+pub mod core;
 pub mod diagnostic;
+pub mod emit;
 pub mod source;
 pub mod symbol;
 pub mod syntax;

@@ -1,0 +1,33 @@
+//! The middle of the compiler: typed tree → core IR → passes.
+//!
+//! [`effects`] says what each procedure may do, [`lower`] makes the IR, and the passes of
+//! [`passes`] improve it. A later pass (futures, stack bounds) takes its place in [`build`].
+
+pub mod effects;
+pub mod ir;
+mod lower;
+pub mod passes;
+mod statements;
+
+use crate::tree::Program;
+
+/// How to compile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The original's behaviour instead of the decisions made here (the book lists them).
+    pub compat_original: bool,
+}
+
+/// Lowers a program without errors and runs all passes over it.
+pub fn build(program: &Program, options: Options) -> (ir::Module, effects::EffectTable) {
+    let table = effects::EffectTable::new(program);
+    let mut module = lower::lower(program, &table, options);
+    for function in &mut module.functions {
+        passes::liveness::run(function, program, &table);
+    }
+    let ragged = module.ragged.clone();
+    for function in &mut module.functions {
+        passes::loops::run(function, program, &table, &ragged);
+    }
+    (module, table)
+}
