@@ -59,11 +59,6 @@ unsafe fn arguments_of(argc: c_int, argv: *mut *mut c_char) -> Vec<Vec<u8>> {
     }
     arguments
 }
-                .to_bytes()
-                .to_vec()
-        })
-        .collect()
-}
 
 fn read_options(program: &Program, arguments: Vec<Vec<u8>>) -> Result<Options, String> {
     let variable = |name: &str| {

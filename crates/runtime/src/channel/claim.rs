@@ -9,9 +9,14 @@ use crate::seat::{self, Seat};
 #[must_use]
 pub(crate) enum Found {
     /// Somebody who waits at a peer, won, and the claimant's own offer too if that was open.
-    Partner { waiter: Waiter, claim: Claim },
+    Partner {
+        waiter: Waiter,
+        claim: Claim,
+    },
     /// A tick.
-    Tick { value: Value },
+    Tick {
+        value: Value,
+    },
     Nobody,
     /// The claimant's own offer was won by somebody else meanwhile.
     Taken,
