@@ -51,7 +51,7 @@ impl Emitter<'_, '_> {
                     self.object(e),
                     self.context.slot_member(*ty)
                 );
-                self.from_slot(*ty, slot)
+                self.typed_slot(*ty, slot)
             }
             Value::BoxIs(e, ty) => format!(
                 "hearth_box_is({}, {})",
@@ -60,7 +60,7 @@ impl Emitter<'_, '_> {
             ),
             Value::Received(ty) => {
                 let slot = format!("base->received.{}", self.context.slot_member(*ty));
-                self.from_slot(*ty, slot)
+                self.typed_slot(*ty, slot)
             }
         }
     }
@@ -75,7 +75,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn from_slot(&self, ty: TypeId, slot: String) -> String {
+    fn typed_slot(&self, ty: TypeId, slot: String) -> String {
         if self.context.is_reference(ty) {
             format!("({}){slot}", self.context.c_type(ty))
         } else {
