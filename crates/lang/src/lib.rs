@@ -1,6 +1,7 @@
 //! The Insense language: text in, C11 or diagnostics out.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod codes;
 pub mod diagnostic;
 pub mod source;
