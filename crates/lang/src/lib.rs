@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod codes;
+pub mod compile;
 pub mod diagnostic;
 pub mod source;
 pub mod symbol;

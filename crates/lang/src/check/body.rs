@@ -269,7 +269,7 @@ impl<'a> Checker<'a> {
             K::Name(symbol) => return self.named_value(*symbol, span),
             K::Paren(inner) => return self.clause(inner, used),
             K::Unary(op, operand) => return self.unary(*op, operand, span),
-            K::Binary(..) => return self.binary(text),
+            K::Binary(op, left, right) => return self.binary(*op, left, right, span),
             K::Any(value) => return self.boxed(value, span),
             K::Length(base) => return self.length(base, span),
             K::Field(base, name) => return self.member(base, *name, span),
@@ -316,7 +316,7 @@ impl<'a> Checker<'a> {
                 step,
                 body,
             } => (
-                self.counted_loop(*variable, from, to, *step, body, span),
+                self.counted_loop(*variable, from, to, *step, body),
                 TypeId::VOID,
             ),
             K::Case {

@@ -98,19 +98,7 @@ impl<'a> Checker<'a> {
         to: &'a ast::Expr,
         step: i32,
         body: &'a ast::Expr,
-        span: Span,
     ) -> ExprKind {
-        if step == 0 {
-            self.report(
-                Diagnostic::error(
-                    code::STEP_ZERO,
-                    "the step of a loop cannot be 0",
-                    step_span(to.span, body.span),
-                    "a step of 0 would never end",
-                )
-                .with_help("count up by `: 1` (or nothing) and down by `: -1`"),
-            );
-        }
         let from = self.bound(from, "the first value");
         let to = self.bound(to, "the last value");
         self.at.scopes.enter();
@@ -480,14 +468,5 @@ impl<'a> Checker<'a> {
             )
             .with_help("declare the result behind the parameters, `: type`, or return nothing"),
         );
-    }
-}
-
-/// Where the step stands: between the last value and the body.
-fn step_span(to: Span, body: Span) -> Span {
-    Span {
-        start: to.end,
-        end: body.start.max(to.end),
-        source: to.source,
     }
 }

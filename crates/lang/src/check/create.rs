@@ -172,7 +172,7 @@ impl<'a> Checker<'a> {
         let params = &self.components[id.index()].constructors[constructor].params;
         let args = values
             .into_iter()
-            .zip(params)
+            .zip(params.iter().flatten())
             .map(|(value, &param)| match self.fit(value.ty, param) {
                 Fit::Widened => convert(value, param),
                 _ => value,
@@ -193,11 +193,13 @@ impl<'a> Checker<'a> {
     fn choose_constructor(&self, id: ComponentId, values: &[Expr]) -> Option<usize> {
         let constructors = &self.components[id.index()].constructors;
         let matches = |signature: &Signature, fits: &dyn Fn(Fit) -> bool| {
-            signature.params.len() == values.len()
-                && values
-                    .iter()
-                    .zip(&signature.params)
-                    .all(|(value, &param)| fits(self.fit(value.ty, param)))
+            signature.params.as_ref().is_some_and(|params| {
+                params.len() == values.len()
+                    && values
+                        .iter()
+                        .zip(params)
+                        .all(|(value, &param)| fits(self.fit(value.ty, param)))
+            })
         };
         let exact = |fit| fit == Fit::Exact;
         let any = |fit| fit != Fit::No;
@@ -213,7 +215,8 @@ impl<'a> Checker<'a> {
 
     #[cold]
     fn no_constructor_fits(&mut self, id: ComponentId, name: Name, values: &[Expr], span: Span) {
-        if self.components[id.index()].constructors.is_empty() {
+        let constructors = &self.components[id.index()].constructors;
+        if constructors.is_empty() || constructors.iter().any(|c| c.params.is_none()) {
             return; // reported at the component
         }
         let word = self.name(name.symbol);
@@ -232,8 +235,8 @@ impl<'a> Checker<'a> {
             .constructors
             .iter()
             .map(|signature| {
-                let params: Vec<String> =
-                    signature.params.iter().map(|&ty| self.show(ty)).collect();
+                let params = signature.params.iter().flatten();
+                let params: Vec<String> = params.map(|&ty| self.show(ty)).collect();
                 (signature.span, params.join(" ; "))
             })
             .collect();

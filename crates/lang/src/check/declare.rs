@@ -1,7 +1,7 @@
 //! Declarations: procedures and components.
 
 use super::body::Finished;
-use super::scope::Binding;
+use super::scope::{Binding, InterfaceId};
 use super::types::sorted_ports;
 use super::{
     BodyKind, BodyState, Checker, ComponentEntry, ComponentState, Forward, ProcEntry, Signature,
@@ -64,7 +64,10 @@ impl<'a> Checker<'a> {
             Some(result) => self.resolve(result),
             None => TypeId::VOID,
         };
-        let ty = self.proc_type(params.iter().map(|&(_, ty)| ty).collect(), result);
+        let ty = match readable(&declaration.params) {
+            true => self.proc_type(params.iter().map(|&(_, ty)| ty).collect(), result),
+            false => TypeId::ERROR,
+        };
         let native = matches!(declaration.body, ProcBody::Native { .. });
         let owner = owner.filter(|_| !native);
         let id = self.proc_number(declaration.name, ty);
@@ -194,14 +197,14 @@ impl<'a> Checker<'a> {
     /// The heading: number, type and channels.
     pub(super) fn open_component(&mut self, declaration: &'a ComponentDeclaration) -> ComponentId {
         let id = ComponentId(self.components.len() as u32);
-        let channels = self.presented(declaration);
+        let (channels, unknown_ports) = self.presented(declaration);
         let ports = sorted_ports(channels.iter().map(|channel| Port {
             name: channel.name,
             direction: channel.direction,
             payload: channel.payload,
         }));
         let faulty = ports.iter().any(|port| port.payload == TypeId::ERROR);
-        let ty = if faulty {
+        let ty = if faulty || unknown_ports {
             TypeId::ERROR
         } else {
             self.types.intern(Type::Component(ports))
@@ -213,27 +216,22 @@ impl<'a> Checker<'a> {
             ty,
             channels,
             constructors: Vec::new(),
+            unknown_ports,
             service: declaration.name.span.source != SourceId::USER,
             done: None,
         });
         id
     }
 
-    /// The channels of all interfaces, in the order these list them.
-    fn presented(&mut self, declaration: &'a ComponentDeclaration) -> Vec<Channel> {
+    /// The channels of all interfaces, in the order these list them, and whether some are
+    /// missing because of a mistake.
+    fn presented(&mut self, declaration: &'a ComponentDeclaration) -> (Vec<Channel>, bool) {
         let mut channels: Vec<Channel> = Vec::new();
+        let mut unknown = declaration.presents.is_empty();
         for &name in &declaration.presents {
-            let interface = match self.find(name.symbol) {
-                Some(Binding::Type(_, Some(interface))) => interface,
-                Some(Binding::Faulty | Binding::Type(TypeId::ERROR, None)) => continue,
-                Some(binding) => {
-                    self.not_an_interface(name, binding);
-                    continue;
-                }
-                None => {
-                    self.undeclared(name, super::name::Wanted::Interface);
-                    continue;
-                }
+            let Some(interface) = self.interface_named(name, &mut unknown) else {
+                unknown = true;
+                continue;
             };
             for at in 0..self.interfaces[interface.0 as usize].len() {
                 let (port, span) = self.interfaces[interface.0 as usize][at];
@@ -251,7 +249,20 @@ impl<'a> Checker<'a> {
                 });
             }
         }
-        channels
+        (channels, unknown)
+    }
+
+    fn interface_named(&mut self, name: Name, unknown: &mut bool) -> Option<InterfaceId> {
+        match self.find(name.symbol) {
+            Some(Binding::Type(ty, Some(interface))) => {
+                *unknown |= ty == TypeId::ERROR;
+                return Some(interface);
+            }
+            Some(Binding::Faulty | Binding::Type(TypeId::ERROR, None)) => {}
+            Some(binding) => self.not_an_interface(name, binding),
+            None => self.undeclared(name, super::name::Wanted::Interface),
+        }
+        None
     }
 
     #[cold]
@@ -309,9 +320,9 @@ impl<'a> Checker<'a> {
         self.components[id.index()].constructors = signatures;
     }
 
-    fn param_types(&mut self, constructor: &'a ConstructorDeclaration) -> Vec<TypeId> {
+    fn param_types(&mut self, constructor: &'a ConstructorDeclaration) -> Option<Vec<TypeId>> {
         let params = self.params(&constructor.params);
-        params.into_iter().map(|(_, ty)| ty).collect()
+        readable(&constructor.params).then(|| params.into_iter().map(|(_, ty)| ty).collect())
     }
 
     /// Members, constructors and behaviour.
@@ -319,6 +330,7 @@ impl<'a> Checker<'a> {
         let outer = self.at.component.replace(ComponentState {
             id,
             declaration,
+            unknown_ports: self.components[id.index()].unknown_ports,
             members: Vec::new(),
             forwards: Vec::new(),
         });
@@ -387,16 +399,17 @@ impl<'a> Checker<'a> {
     }
 
     fn constructors(&mut self, declaration: &'a ComponentDeclaration, id: ComponentId) -> Vec<Body> {
-        if declaration.constructors.is_empty() {
-            self.no_constructor(declaration);
-        }
         let mut signatures: Vec<Signature> = Vec::new();
         let mut bodies = Vec::new();
         for constructor in &declaration.constructors {
             let params = self.params(&constructor.params);
-            let types: Vec<TypeId> = params.iter().map(|&(_, ty)| ty).collect();
-            let earlier = signatures.iter().find(|earlier| earlier.params == types);
-            if let Some(earlier) = earlier.filter(|_| !types.contains(&TypeId::ERROR)) {
+            let types = readable(&constructor.params)
+                .then(|| params.iter().map(|&(_, ty)| ty).collect::<Vec<TypeId>>());
+            let known = types
+                .as_ref()
+                .is_some_and(|types| !types.contains(&TypeId::ERROR));
+            let mut alike = signatures.iter().filter(|_| known);
+            if let Some(earlier) = alike.find(|earlier| earlier.params == types) {
                 let first = earlier.span;
                 self.same_constructor(constructor, first);
             }
@@ -412,20 +425,6 @@ impl<'a> Checker<'a> {
     }
 
     #[cold]
-    fn no_constructor(&mut self, declaration: &ComponentDeclaration) {
-        let word = self.name(declaration.name.symbol);
-        self.report(
-            Diagnostic::error(
-                code::NO_CONSTRUCTOR,
-                format!("component `{word}` has no constructor"),
-                declaration.name.span,
-                "cannot be made",
-            )
-            .with_help("add one before the behaviour: `constructor() { }`"),
-        );
-    }
-
-    #[cold]
     fn same_constructor(&mut self, constructor: &ConstructorDeclaration, first: Span) {
         self.report(
             Diagnostic::error(
@@ -438,6 +437,12 @@ impl<'a> Checker<'a> {
             .with_help("constructors are told apart by the types of their parameters alone"),
         );
     }
+}
+
+/// Whether the parser could read all parameters: a list that broke off ends in a group without
+/// names.
+fn readable(params: &[Group]) -> bool {
+    params.iter().all(|group| !group.names.is_empty())
 }
 
 /// The last character of a block.

@@ -148,6 +148,8 @@ impl BodyState {
 struct ComponentState<'a> {
     id: ComponentId,
     declaration: &'a ast::ComponentDeclaration,
+    /// Its interfaces could not all be read or found.
+    unknown_ports: bool,
     members: Vec<Member>,
     forwards: Vec<Forward>,
 }
@@ -178,13 +180,16 @@ struct ComponentEntry {
     ty: TypeId,
     channels: Vec<Channel>,
     constructors: Vec<Signature>,
+    /// Some of the channels are not known, because of a mistake already reported.
+    unknown_ports: bool,
     service: bool,
     done: Option<Component>,
 }
 
 /// What a constructor takes.
 struct Signature {
-    params: Vec<TypeId>,
+    /// None when they could not be read.
+    params: Option<Vec<TypeId>>,
     span: Span,
 }
 

@@ -1,6 +1,6 @@
 //! Names: what they stand for, and what to say when they stand for nothing here.
 
-use super::near::{habit, nearest};
+use super::near::nearest;
 use super::scope::{Binding, Entry};
 use super::{BodyKind, Checker};
 use crate::codes::semantic as code;
@@ -8,6 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::source::{SourceId, Span};
 use crate::symbol::Symbol;
 use crate::syntax::ast::{self, Declaration, MemberDeclaration, Name};
+use crate::syntax::habits;
 use crate::tree::{Expr, ExprKind};
 use crate::types::{Type, TypeId};
 
@@ -174,6 +175,10 @@ impl<'a> Checker<'a> {
     /// Nothing of that name is visible here: says why, and what was probably meant.
     #[cold]
     pub(super) fn undeclared(&mut self, name: Name, wanted: Wanted) {
+        let inside = self.at.component.as_ref();
+        if wanted == Wanted::Value && inside.is_some_and(|component| component.unknown_ports) {
+            return; // perhaps a channel of the interface that is missing
+        }
         let word = self.name(name.symbol);
         let patient = self.diagnostics.len() <= PATIENCE;
         if patient && (self.recursion(name) || self.elsewhere(name)) {
@@ -198,7 +203,7 @@ impl<'a> Checker<'a> {
         if let Some(near) = self.near_name(word, wanted) {
             return Some(format!("did you mean `{near}`?"));
         }
-        if let Some(habit) = habit(word) {
+        if let Some(habit) = habits::help(word) {
             return Some(habit.to_string());
         }
         Some(match wanted {

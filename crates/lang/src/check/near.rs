@@ -52,43 +52,6 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
     above[b.len()]
 }
 
-/// Words people bring along from other languages, with what Insense says instead.
-pub(super) fn habit(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "int" | "long" | "short" | "Integer" | "int32_t" => "the type of whole numbers is `integer`",
-        "uint" | "uint32_t" => "the type of whole numbers without a sign is `unsigned`",
-        "float" | "double" | "Real" => "the type of numbers with a fraction is `real`",
-        "boolean" | "Boolean" => "the type of truth values is `bool`",
-        "char" | "uint8_t" => "there is no character type; `byte` holds 0 to 255",
-        "String" | "str" => "the type of texts is `string`",
-        "void" => "a procedure without a result has no `: type` at all",
-        "null" | "nil" | "NULL" | "None" => {
-            "there is no null: every variable is created with a value"
-        }
-        "this" | "self" => "members and channels of a component are named directly",
-        "True" | "TRUE" => "the truth value is written `true`",
-        "False" | "FALSE" => "the truth value is written `false`",
-        "not" => "negation is written `!`",
-        "xor" => "exclusive or of bits is written `^`",
-        "print" | "println" | "printf" | "puts" | "echo" => {
-            "use `printString`, `printInt`, `printReal` and their like; a line ends with \"\\n\""
-        }
-        "while" | "loop" | "repeat" => {
-            "a behaviour repeats by itself, and `for i = 1 .. n do` counts; there is no `while`"
-        }
-        "break" | "continue" => "there is no `break`; in a procedure, `return` leaves a loop",
-        "function" | "func" | "def" | "fn" => "procedures are declared with `proc name(...)`",
-        "len" | "size" | "length" | "count" => "the length of an array or string is `.length`",
-        "var" | "let" | "const" | "auto" => "a variable is declared by `name = value`",
-        "exit" | "quit" | "halt" => "a component ends itself with `stop`",
-        "switch" | "match" => "choices among values are written `case e of ... default: ...`",
-        "catch" => "handlers are written `except Label { ... }`",
-        "toString" | "str_" => "print values with the procedure for their type",
-        "Math" | "math" => "`squareRoot`, `absInt`, `absReal` and their like are plain procedures",
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -60,28 +60,16 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    /// Long chains lean to the left; they are walked without recursion.
-    pub(super) fn binary(&mut self, text: &'a ast::Expr) -> Expr {
-        let ast::ExprKind::Binary(op, left, right) = &text.kind else {
-            return self.value(text);
-        };
-        if !matches!(left.kind, ast::ExprKind::Binary(..)) {
-            let left = self.value(left);
-            let right = self.value(right);
-            return self.operation(*op, left, right, text.span);
-        }
-        let mut chain = vec![(*op, right, text.span)];
-        let mut first = left;
-        while let ast::ExprKind::Binary(op, left, right) = &first.kind {
-            chain.push((*op, right, first.span));
-            first = left;
-        }
-        let mut result = self.value(first);
-        for (op, right, span) in chain.into_iter().rev() {
-            let right = self.value(right);
-            result = self.operation(op, result, right, span);
-        }
-        result
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        left: &'a ast::Expr,
+        right: &'a ast::Expr,
+        span: Span,
+    ) -> Expr {
+        let left = self.value(left);
+        let right = self.value(right);
+        self.operation(op, left, right, span)
     }
 
     fn operation(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {

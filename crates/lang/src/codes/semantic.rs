@@ -57,10 +57,9 @@ codes! {
     PROC_LEAVES "E0506" "a procedure that uses members leaves its component";
     FORWARD_MISSING "E0507" "a procedure called forward is never declared";
 
-    NO_CONSTRUCTOR "E0601" "a component has no constructor";
-    NOT_AN_INTERFACE "E0602" "a component presents what is no interface";
-    DUPLICATE_CHANNEL "E0603" "a channel name occurs twice";
-    SAME_CONSTRUCTOR "E0604" "two constructors take the same types";
+    NOT_AN_INTERFACE "E0601" "a component presents what is no interface";
+    DUPLICATE_CHANNEL "E0602" "a channel name occurs twice";
+    SAME_CONSTRUCTOR "E0603" "two constructors take the same types";
 
     NO_FIELD "E0701" "no such field";
     NO_CHANNEL "E0702" "no such channel";
@@ -76,8 +75,7 @@ codes! {
     THROW_OUTSIDE "E0806" "`throw` where nothing could handle it";
     NOT_AN_EXCEPTION "E0807" "not an exception";
     NOT_ASSIGNABLE "E0808" "assignment to what is no variable";
-    STEP_ZERO "E0809" "a loop with step 0";
-    STOP_AT_PROGRAM_LEVEL "E0810" "`stop` without target at program level";
+    STOP_AT_PROGRAM_LEVEL "E0809" "`stop` without target at program level";
 
     COMMUNICATION_IN_CONSTRUCTOR "W0901" "a constructor communicates";
     CALL_IN_CONSTRUCTOR "W0902" "a constructor calls a procedure";
