@@ -5,9 +5,10 @@
 //! which it has no mistakes counts.
 
 use crate::check;
+use crate::codes::semantic::UNDECLARED;
 use crate::diagnostic::Diagnostic;
 use crate::source::{LineIndex, SourceId, Span};
-use crate::symbol::Interner;
+use crate::symbol::{Interner, Symbol};
 use crate::syntax::{self, Dialect};
 use crate::syntax::ast::Unit;
 use crate::tree::Program;
@@ -105,7 +106,8 @@ pub fn check(text: &str, options: &Options) -> Checked {
             prelude,
         };
     }
-    let (found, prelude) = first.expect("at least one prelude was tried");
+    let (mut found, prelude) = first.expect("at least one prelude was tried");
+    environment.name_older(&mut found, text, &mut names);
     Checked {
         diagnostics: in_order(parsed.diagnostics, found),
         program: None,
@@ -131,6 +133,8 @@ pub fn check_prelude(prelude: Prelude) -> Checked {
 struct Environment {
     units: Vec<Unit>,
     diagnostics: Vec<Diagnostic>,
+    /// What the older preludes tried so far declare.
+    older: Vec<(Symbol, Prelude)>,
 }
 
 impl Environment {
@@ -149,8 +153,28 @@ impl Environment {
         let (text, source) = prelude.text();
         let parsed = syntax::parse(text, source, names, Dialect::Prelude);
         debug_assert!(!parsed.has_errors(), "{:#?}", parsed.diagnostics);
+        if prelude != Prelude::G3 {
+            let declared = check::declared_names(&parsed.unit);
+            self.older.extend(declared.map(|symbol| (symbol, prelude)));
+        }
         self.units.push(parsed.unit);
         self.diagnostics.extend(parsed.diagnostics);
+    }
+
+    /// A name that is missing may be one of an older prelude, under which the program has other
+    /// mistakes.
+    fn name_older(&self, found: &mut [Diagnostic], text: &str, names: &mut Interner) {
+        for diagnostic in found.iter_mut().filter(|d| d.code == UNDECLARED) {
+            let span = diagnostic.primary.span;
+            let word = text.get(span.start as usize..span.end as usize);
+            let symbol = names.intern(word.unwrap_or_default());
+            if let Some((_, prelude)) = self.older.iter().find(|(older, _)| *older == symbol) {
+                diagnostic.notes.push(format!(
+                    "The older environment `{}` has this name, but under it the program has other mistakes.",
+                    prelude.name()
+                ));
+            }
+        }
     }
 }
 

@@ -32,6 +32,7 @@ use crate::tree::{
     Channel, Component, ComponentId, Global, Local, Member, Proc, ProcCode, ProcId, Program,
 };
 use crate::types::{Port, TypeId, Types};
+pub(crate) use prelude::declared_names;
 use scope::{Binding, Scopes};
 
 /// Checks a program against a prelude, whose units are given oldest first: each later one

@@ -126,6 +126,20 @@ impl<'a> Index<'a> {
     }
 }
 
+/// What the top of a unit declares, labels excepted.
+pub(crate) fn declared_names(unit: &Unit) -> impl Iterator<Item = Symbol> {
+    let declarations = unit.declarations.iter().map(|declaration| match declaration {
+        Declaration::Type(d) => d.name.symbol,
+        Declaration::Proc(d) => d.name.symbol,
+        Declaration::Component(d) => d.name.symbol,
+    });
+    let variables = unit.statements.iter().filter_map(|statement| match &statement.kind {
+        ExprKind::Declare(name, _) => Some(name.symbol),
+        _ => None,
+    });
+    declarations.chain(variables)
+}
+
 fn unused_global(name: Symbol) -> Global {
     Global {
         name,
