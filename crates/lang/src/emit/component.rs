@@ -250,7 +250,7 @@ impl Context<'_> {
              static const hearth_component_type main_type = {{\n    \
              .name = \"main\", .size = sizeof(main_component), .resume = main_resume, .destroy = main_destroy,\n    \
              .declared = {{ \"{}\", 1, 1, \"main\" }},\n}};",
-            escape(self.input.file_name)
+            escape(self.input.sources.name)
         );
     }
 
@@ -384,11 +384,7 @@ impl Context<'_> {
             format!("{name}_ports")
         };
         let (line, column) = self.line_column(component.span);
-        let file = if component.service {
-            "prelude"
-        } else {
-            self.input.file_name
-        };
+        let (file, _) = self.input.sources.get(component.span.source);
         let _ = writeln!(
             out,
             "static const hearth_component_type {name}_type = {{\n    .name = \"{0}\", .size = \

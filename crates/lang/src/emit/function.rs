@@ -265,7 +265,7 @@ impl Emitter<'_, '_> {
             let _ = writeln!(
                 self.body,
                 "#line {line} \"{}\"",
-                super::escape(self.context.input.file_name)
+                super::escape(self.context.input.sources.name)
             );
         }
     }

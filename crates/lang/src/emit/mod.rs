@@ -12,6 +12,7 @@ mod names;
 mod types;
 mod values;
 
+use crate::compile::Sources;
 use crate::core::Options;
 use crate::core::effects::EffectTable;
 use crate::core::ir::{Module, Role};
@@ -23,6 +24,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+/// The user's text and four preludes.
+const SOURCE_COUNT: u16 = 5;
+
+/// Longer channel expressions are cut in messages.
+const QUOTE_CHARS_MAX: usize = 48;
+
 /// What the emitter knows besides the program.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
@@ -30,25 +37,21 @@ pub struct Input<'a> {
     pub module: &'a Module,
     pub effects: &'a EffectTable,
     pub options: Options,
-    /// As it shall stand in messages and `#line`.
-    pub file_name: &'a str,
-    /// The user's text, from which sites quote.
-    pub text: &'a str,
-    /// The prelude's text, for places inside it.
-    pub prelude: &'a str,
+    /// The user's text, its name as it shall stand in messages and `#line`, and the preludes.
+    pub sources: Sources<'a>,
 }
 
 /// What several parts of the emitter share.
 struct Context<'a> {
     input: Input<'a>,
     names: Names,
-    lines: LineIndex,
-    prelude_lines: LineIndex,
+    /// By source.
+    lines: Vec<LineIndex>,
     layouts: layout::Layouts,
     /// Descriptors asked for so far.
     used_types: RefCell<BTreeSet<TypeId>>,
     /// Sites, by what they say.
-    sites: RefCell<BTreeMap<(bool, u32, u32, String), usize>>,
+    sites: RefCell<BTreeMap<(u16, u32, u32, String), usize>>,
     site_list: RefCell<Vec<String>>,
 }
 
@@ -59,8 +62,9 @@ pub fn emit(input: Input<'_>) -> String {
     let context = Context {
         input,
         names,
-        lines: LineIndex::new(input.text),
-        prelude_lines: LineIndex::new(input.prelude),
+        lines: (0..SOURCE_COUNT)
+            .map(|i| input.sources.lines(SourceId(i)))
+            .collect(),
         layouts,
         used_types: RefCell::default(),
         sites: RefCell::default(),
@@ -103,7 +107,7 @@ pub fn sizes(input: &Input<'_>) -> Vec<layout::ComponentSize> {
 impl Context<'_> {
     fn preamble(&self) -> String {
         let mut out = String::new();
-        let file = escape(self.input.file_name);
+        let file = escape(self.input.sources.name);
         let _ = writeln!(
             out,
             "/* Made by Hearth from {}. Compile with -std=c11 -fwrapv. */",
@@ -140,25 +144,20 @@ impl Context<'_> {
             out,
             "\nstatic const hearth_program program = {{ \"{}\", HEARTH_ABI, &main_type, {} }};\n\n\
              int main(int argc, char **argv)\n{{\n    return hearth_main(&program, argc, argv);\n}}",
-            escape(self.input.file_name),
+            escape(self.input.sources.name),
             self.input.options.compat_original
         );
     }
 
     /// The name of the static `hearth_site` for a place.
     fn site(&self, span: Span, text: &str) -> String {
-        let user = span.source == SourceId::USER;
         let (line, column) = self.line_column(span);
-        let key = (user, line, column, text.to_owned());
+        let key = (span.source.0, line, column, text.to_owned());
         let mut sites = self.sites.borrow_mut();
         let next = sites.len();
         let number = *sites.entry(key).or_insert(next);
         if number == next {
-            let file = if user {
-                self.input.file_name
-            } else {
-                "prelude"
-            };
+            let (file, _) = self.input.sources.get(span.source);
             self.site_list.borrow_mut().push(format!(
                 "static const hearth_site site_{number} = {{ \"{}\", {line}, {column}, \"{}\" }};\n",
                 escape(file),
@@ -169,25 +168,20 @@ impl Context<'_> {
     }
 
     fn line_column(&self, span: Span) -> (u32, u32) {
-        if span.source == SourceId::USER {
-            self.lines.line_column(span.start)
-        } else {
-            self.prelude_lines.line_column(span.start)
-        }
+        self.lines[usize::from(span.source.0)].line_column(span.start)
     }
 
     /// The source text of a span, shortened to one line.
     fn quote(&self, span: Span) -> String {
-        let text = if span.source == SourceId::USER {
-            self.input.text
-        } else {
-            self.input.prelude
-        };
-        let quoted = text
-            .get(span.start as usize..span.end as usize)
-            .unwrap_or("");
-        let line = quoted.lines().next().unwrap_or("").trim();
-        match line.char_indices().nth(48) {
+        let line = self
+            .input
+            .sources
+            .slice(span)
+            .lines()
+            .next()
+            .unwrap_or("")
+            .trim();
+        match line.char_indices().nth(QUOTE_CHARS_MAX) {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line.to_owned(),
         }

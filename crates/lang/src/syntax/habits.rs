@@ -86,7 +86,9 @@ pub fn distance(from: &str, to: &str) -> usize {
             } else {
                 let same = from[row - 1] == to[column - 1];
                 let mut best = at(row - 1, column - 1) + usize::from(!same);
-                best = best.min(at(row - 1, column) + 1).min(at(row, column - 1) + 1);
+                best = best
+                    .min(at(row - 1, column) + 1)
+                    .min(at(row, column - 1) + 1);
                 let swapped = row > 1
                     && column > 1
                     && from[row - 1] == to[column - 2]

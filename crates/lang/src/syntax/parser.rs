@@ -179,11 +179,10 @@ impl<'a> Parser<'a> {
     fn at_separator(&self) -> bool {
         let token = self.token();
         token.after_break
-            || matches!(
-                token.kind,
-                Kind::Semicolon | Kind::CloseBrace | Kind::End
-            )
-            || self.previous().is_some_and(|token| token.kind == Kind::Semicolon)
+            || matches!(token.kind, Kind::Semicolon | Kind::CloseBrace | Kind::End)
+            || self
+                .previous()
+                .is_some_and(|token| token.kind == Kind::Semicolon)
     }
 
     /// A name, or the complaint that `what` is wanted.

@@ -194,20 +194,18 @@ impl Liveness<'_> {
                 mode: mode @ Mode::Retain,
                 place,
                 ..
+            } if *place != Place::Slot(*slot) && self.is_last_use(*slot, live) => {
+                *mode = Mode::Move;
+                live.holds.remove(*slot);
             }
-                if *place != Place::Slot(*slot) && self.is_last_use(*slot, live) => {
-                    *mode = Mode::Move;
-                    live.holds.remove(*slot);
-                }
             StmtKind::Send {
                 value: Value::Slot(slot),
                 moved: moved @ None,
                 ..
+            } if self.is_last_use(*slot, live) => {
+                *moved = Some(*slot);
+                live.holds.remove(*slot);
             }
-                if self.is_last_use(*slot, live) => {
-                    *moved = Some(*slot);
-                    live.holds.remove(*slot);
-                }
             StmtKind::NewStruct { fields, .. } => {
                 for i in 0..fields.len() {
                     let (Value::Slot(slot), Mode::Retain) = &fields[i] else {

@@ -56,9 +56,7 @@ impl Lexer<'_> {
             return self.lone_mark(start, mark);
         }
         let value = self.digits();
-        if continues_name(self.peek(0))
-            || (self.peek(0) == b'.' && self.peek(1).is_ascii_digit())
-        {
+        if continues_name(self.peek(0)) || (self.peek(0) == b'.' && self.peek(1).is_ascii_digit()) {
             return self.malformed(start);
         }
         let kind = if mark == b'$' {

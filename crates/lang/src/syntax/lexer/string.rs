@@ -1,6 +1,6 @@
 //! Strings and their escapes.
 
-use super::{Class, CLASSES, Lexer};
+use super::{CLASSES, Class, Lexer};
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;

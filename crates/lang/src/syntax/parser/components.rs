@@ -197,11 +197,9 @@ impl Parser<'_> {
         });
         let head = self.span_from(first);
         let body = self.body(Returns::Misplaced, "constructor", head, broken);
-        parts.constructors.push(ConstructorDeclaration {
-            params,
-            body,
-            head,
-        });
+        parts
+            .constructors
+            .push(ConstructorDeclaration { params, body, head });
         Ok(())
     }
 

@@ -43,7 +43,11 @@ impl Parser<'_> {
             self.dots_expected(first)?;
         }
         let to = self.expression()?;
-        let step = if self.eat(Kind::Colon) { self.step()? } else { 1 };
+        let step = if self.eat(Kind::Colon) {
+            self.step()?
+        } else {
+            1
+        };
         if !self.eat(Kind::Do) {
             self.do_expected(first)?;
         }

@@ -2,10 +2,10 @@
 
 use super::{Parse, Parser};
 use crate::source::Span;
+use crate::syntax::DEPTH_LIMIT;
 use crate::syntax::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::syntax::lexer::unescape;
 use crate::syntax::token::{Kind, Token};
-use crate::syntax::DEPTH_LIMIT;
 
 /// A left operand with its operator.
 pub(super) struct Pending {
@@ -202,10 +202,8 @@ impl Parser<'_> {
     fn postfix(&mut self, mut base: Expr) -> Parse<Expr> {
         loop {
             let token = self.token();
-            if !matches!(
-                token.kind,
-                Kind::Dot | Kind::OpenBracket | Kind::OpenParen
-            ) || !self.continues()
+            if !matches!(token.kind, Kind::Dot | Kind::OpenBracket | Kind::OpenParen)
+                || !self.continues()
             {
                 return Ok(base);
             }

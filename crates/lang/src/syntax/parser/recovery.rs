@@ -45,8 +45,8 @@ impl Parser<'_> {
                 || token.kind.is_type_keyword()
                 || self.names_reserved_word();
         }
-        let assigns = token.kind == Kind::Name
-            && matches!(self.kind_ahead(1), Kind::Equals | Kind::Assign);
+        let assigns =
+            token.kind == Kind::Name && matches!(self.kind_ahead(1), Kind::Equals | Kind::Assign);
         assigns || token.kind.begins_statement_surely()
     }
 

@@ -211,9 +211,7 @@ impl Parser<'_> {
     /// beginning of the handler.
     fn handler_label(&mut self) -> Option<Name> {
         let next = self.kind_ahead(1);
-        let is_label = self.kind() == Kind::Name
-            && next.begins_clause()
-            && next != Kind::OpenParen;
+        let is_label = self.kind() == Kind::Name && next.begins_clause() && next != Kind::OpenParen;
         is_label.then(|| {
             let token = self.bump();
             self.name_of(token)

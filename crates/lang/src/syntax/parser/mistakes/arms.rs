@@ -17,7 +17,10 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn colon_expected(&mut self, after: &str) -> Parse<()> {
         let diagnostic = self.expected(codes::WORD_EXPECTED, &format!("`:` after {after}"));
         let failed = self.fails(diagnostic);
-        if matches!(self.kind(), Kind::Then | Kind::Do | Kind::Equals | Kind::Comma) {
+        if matches!(
+            self.kind(),
+            Kind::Then | Kind::Do | Kind::Equals | Kind::Comma
+        ) {
             self.bump();
         }
         if self.kind().begins_clause() {

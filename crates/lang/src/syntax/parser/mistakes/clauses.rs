@@ -48,9 +48,10 @@ impl Parser<'_> {
     }
 
     pub(in crate::syntax::parser) fn then_expected(&mut self, first: Token) -> Parse<()> {
-        let mut diagnostic = self
-            .expected(codes::MISSING_THEN, "`then`")
-            .with_label(self.span_of(first), "the condition of this `if` ends before that");
+        let mut diagnostic = self.expected(codes::MISSING_THEN, "`then`").with_label(
+            self.span_of(first),
+            "the condition of this `if` ends before that",
+        );
         diagnostic = match self.kind() {
             Kind::Equals => diagnostic.with_help("comparison for equality is written `==`"),
             Kind::Assign => {
@@ -64,8 +65,10 @@ impl Parser<'_> {
 
     /// After a missing word: past a mark written instead of it, if a clause follows.
     fn go_on_with_clause(&mut self, failed: Failed) -> Parse<()> {
-        if matches!(self.kind(), Kind::Colon | Kind::Do | Kind::Then | Kind::Comma)
-            && self.kind_ahead(1).begins_clause()
+        if matches!(
+            self.kind(),
+            Kind::Colon | Kind::Do | Kind::Then | Kind::Comma
+        ) && self.kind_ahead(1).begins_clause()
         {
             self.bump();
         }
@@ -119,7 +122,10 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn do_expected(&mut self, first: Token) -> Parse<()> {
         let diagnostic = self
             .expected(codes::MISSING_DO, "`do`")
-            .with_label(self.span_of(first), "the head of this `for` ends before that")
+            .with_label(
+                self.span_of(first),
+                "the head of this `for` ends before that",
+            )
             .with_help("write `for i = 0 .. 9 do { … }`");
         let failed = self.fails(diagnostic);
         self.go_on_with_clause(failed)
@@ -156,7 +162,10 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn of_expected(&mut self, first: Token) -> Parse<()> {
         let diagnostic = self
             .expected(codes::WORD_EXPECTED, "`of`")
-            .with_label(self.span_of(first), "this `case` needs `of` before its arms")
+            .with_label(
+                self.span_of(first),
+                "this `case` needs `of` before its arms",
+            )
             .with_help("write `case e of 1: … default: …`");
         let failed = self.fails(diagnostic);
         if matches!(self.kind(), Kind::Colon | Kind::In | Kind::Is | Kind::Do) {
@@ -255,7 +264,9 @@ impl Parser<'_> {
         let diagnostic = self
             .expected(codes::BAD_CREATION, "`of`")
             .with_label(created, "the elements of this array need a value")
-            .with_help(format!("write `{text} of 0`, with the value of every element"));
+            .with_help(format!(
+                "write `{text} of 0`, with the value of every element"
+            ));
         self.fails(diagnostic)
     }
 
@@ -268,10 +279,7 @@ impl Parser<'_> {
                 "write `new integer[2][3] of 0`",
             )
         } else if empty {
-            (
-                "an array needs its length",
-                "write `new integer[10] of 0`",
-            )
+            ("an array needs its length", "write `new integer[10] of 0`")
         } else {
             (
                 "the length of an array is no literal",
@@ -290,7 +298,10 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn select_brace_expected(&mut self, first: Token) -> Failed {
         let diagnostic = self
             .expected(codes::WORD_EXPECTED, "`{`")
-            .with_label(self.span_of(first), "the arms of this `select` stand in braces")
+            .with_label(
+                self.span_of(first),
+                "the arms of this `select` stand in braces",
+            )
             .with_help("write `select { receive x from c: … }`");
         self.fails(diagnostic)
     }

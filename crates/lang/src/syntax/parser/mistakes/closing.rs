@@ -16,7 +16,10 @@ impl Parser<'_> {
             self.gap(),
             format!("`{closing}` is missing here"),
         )
-        .with_label(self.span_of(open), format!("this `{opening}` is not closed"));
+        .with_label(
+            self.span_of(open),
+            format!("this `{opening}` is not closed"),
+        );
         if matches!(self.kind(), Kind::Equals) {
             diagnostic = diagnostic.with_help("comparison for equality is written `==`");
         } else if self.gap() == self.here() && self.kind().begins_expression() {
@@ -68,8 +71,8 @@ impl Parser<'_> {
                 Kind::OpenBrace => opened.push(token),
                 Kind::CloseBrace => {
                     let opening = opened.pop()?;
-                    let less = token.after_break
-                        && self.indentation(token) < self.indentation(opening);
+                    let less =
+                        token.after_break && self.indentation(token) < self.indentation(opening);
                     if less && opening != open {
                         return Some((opening, token));
                     }

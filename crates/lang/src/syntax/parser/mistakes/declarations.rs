@@ -83,9 +83,10 @@ impl Parser<'_> {
     }
 
     pub(in crate::syntax::parser) fn component_brace_expected(&mut self, name: Span) {
-        let reported = self.diagnostics.last().is_some_and(|last| {
-            last.is_error() && last.primary.span.start >= name.start
-        });
+        let reported = self
+            .diagnostics
+            .last()
+            .is_some_and(|last| last.is_error() && last.primary.span.start >= name.start);
         if !reported {
             let diagnostic = self
                 .expected(codes::WORD_EXPECTED, "`{`")
@@ -103,9 +104,7 @@ impl Parser<'_> {
             self.gap(),
             "`presents` and an interface belong here",
         )
-        .with_help(
-            "declare an interface, `type IName is interface()`, and add `presents IName`",
-        );
+        .with_help("declare an interface, `type IName is interface()`, and add `presents IName`");
         let failed = self.fails(diagnostic);
         if self.kind() == Kind::OpenBrace {
             Ok(())
@@ -280,13 +279,9 @@ impl Parser<'_> {
         if token.kind == Kind::Name && self.kind_ahead(1) == Kind::Assign {
             return self.member_assigned(members);
         }
-        let ends = self
-            .tokens
-            .get(self.at + 1)
-            .is_none_or(|next| {
-                next.after_break
-                    || matches!(next.kind, Kind::Semicolon | Kind::CloseBrace | Kind::End)
-            });
+        let ends = self.tokens.get(self.at + 1).is_none_or(|next| {
+            next.after_break || matches!(next.kind, Kind::Semicolon | Kind::CloseBrace | Kind::End)
+        });
         if token.kind == Kind::Name && ends {
             self.bump();
             let name = self.name_of(token);
@@ -324,9 +319,9 @@ impl Parser<'_> {
             self.span_of(sign),
             "a member is declared with `=`",
         );
-        self.report(diagnostic.with_help(
-            "declare with `=`; assign in the constructor or the behaviour",
-        ));
+        self.report(
+            diagnostic.with_help("declare with `=`; assign in the constructor or the behaviour"),
+        );
         let value = self.clause()?;
         let member = self.faulty_member(self.name_of(name), Some(value));
         members.push(member);

@@ -91,7 +91,10 @@ impl Parser<'_> {
                 self.here(),
                 "`;` belongs before this",
             );
-            if self.previous().is_some_and(|token| token.kind == Kind::Name) {
+            if self
+                .previous()
+                .is_some_and(|token| token.kind == Kind::Name)
+            {
                 diagnostic = diagnostic.with_help(
                     "groups are separated by `;`, names of one type by commas: \
                      `integer a, b; real c`",

@@ -30,8 +30,7 @@ impl Parser<'_> {
                 Err(self.fails(diagnostic.with_help("write `0.5`, with digits on both sides")))
             }
             _ => {
-                let mut diagnostic =
-                    self.expected(codes::EXPRESSION_EXPECTED, "an expression");
+                let mut diagnostic = self.expected(codes::EXPRESSION_EXPECTED, "an expression");
                 if let Some(previous) = self.previous().filter(|previous| {
                     is_binary_operator(previous.kind) && self.gap() != self.here()
                 }) {
@@ -208,9 +207,7 @@ impl Parser<'_> {
                 }
                 _ => format!("end the line before with `{text}`; then it goes on here"),
             };
-            diagnostic = diagnostic
-                .with_label(end, "here")
-                .with_help(help);
+            diagnostic = diagnostic.with_label(end, "here").with_help(help);
         }
         self.fails(diagnostic)
     }
@@ -243,9 +240,10 @@ impl Parser<'_> {
                 self.here(),
                 "a comma belongs here",
             );
-            self.report(diagnostic.with_note(
-                "Groups of parameters are separated by `;`, arguments by commas.",
-            ));
+            self.report(
+                diagnostic
+                    .with_note("Groups of parameters are separated by `;`, arguments by commas."),
+            );
         }
         meant
     }

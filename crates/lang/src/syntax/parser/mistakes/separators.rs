@@ -118,9 +118,7 @@ impl Parser<'_> {
     }
 
     /// `integer x = 3`, `integer a, b`, `Point p`: reported, and what it declares.
-    pub(in crate::syntax::parser) fn typed_variable(
-        &mut self,
-    ) -> Parse<Vec<(Name, Option<Expr>)>> {
+    pub(in crate::syntax::parser) fn typed_variable(&mut self) -> Parse<Vec<(Name, Option<Expr>)>> {
         let first = self.token();
         self.ty()?;
         let ty = self.span_from(first);
@@ -265,9 +263,7 @@ impl Parser<'_> {
                     None => self.error_expr(self.span_of(token)),
                 })
             }
-            kind if is_binary_operator(kind)
-                || matches!(kind, Kind::Dot | Kind::OpenBracket) =>
-            {
+            kind if is_binary_operator(kind) || matches!(kind, Kind::Dot | Kind::OpenBracket) => {
                 Err(self.operator_begins_line())
             }
             kind if kind.is_keyword() => Err(self.stray_word(token)),
