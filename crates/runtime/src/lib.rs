@@ -1,1 +1,2 @@
 //! Components, channels, carriers and services behind a C ABI.
+mod services;
