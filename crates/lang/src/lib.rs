@@ -1,7 +1,9 @@
 //! The Insense language: text in, C11 or diagnostics out.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod codes;
+pub mod compile;
 pub mod diagnostic;
 pub mod source;
 pub mod symbol;
