@@ -28,6 +28,8 @@ mod program;
 mod registry;
 mod report;
 pub mod seat;
+#[cfg(not(loom))]
+mod services;
 mod signals;
 mod sync;
 mod timers;
