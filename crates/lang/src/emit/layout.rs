@@ -454,6 +454,9 @@ fn frame_of(input: &Input<'_>, function: &Function) -> FrameLayout {
                 .filter(|m| m.2)
                 .for_each(|m| used[m.1.index()] = true);
         }
+        if let StmtKind::Loop(l) = stmt {
+            used[l.variable.index()] = true;
+        }
         if let StmtKind::Call { callee, .. } = stmt {
             match callee {
                 Callee::Proc(proc) => {
