@@ -29,7 +29,7 @@ mod registry;
 mod report;
 pub mod seat;
 #[cfg(not(loom))]
-mod services;
+pub mod services;
 mod signals;
 mod sync;
 mod timers;

@@ -35,25 +35,37 @@ impl Complex {
     /// e^(-πi·turns), for `turns` in half turns.
     fn clockwise(half_turns: f64) -> Complex {
         let angle = -PI * half_turns;
-        Complex { re: angle.cos(), im: angle.sin() }
+        Complex {
+            re: angle.cos(),
+            im: angle.sin(),
+        }
     }
 
     fn conjugate(self) -> Complex {
-        Complex { re: self.re, im: -self.im }
+        Complex {
+            re: self.re,
+            im: -self.im,
+        }
     }
 }
 
 impl Add for Complex {
     type Output = Complex;
     fn add(self, other: Complex) -> Complex {
-        Complex { re: self.re + other.re, im: self.im + other.im }
+        Complex {
+            re: self.re + other.re,
+            im: self.im + other.im,
+        }
     }
 }
 
 impl Sub for Complex {
     type Output = Complex;
     fn sub(self, other: Complex) -> Complex {
-        Complex { re: self.re - other.re, im: self.im - other.im }
+        Complex {
+            re: self.re - other.re,
+            im: self.im - other.im,
+        }
     }
 }
 
@@ -73,8 +85,10 @@ pub(crate) fn transform(signal: &mut [i32]) {
     if length < 2 {
         return;
     }
-    let mut spectrum: Vec<Complex> =
-        signal.iter().map(|&sample| Complex::real(f64::from(sample))).collect();
+    let mut spectrum: Vec<Complex> = signal
+        .iter()
+        .map(|&sample| Complex::real(f64::from(sample)))
+        .collect();
     if length.is_power_of_two() {
         radix_two(&mut spectrum);
     } else {
@@ -149,7 +163,9 @@ fn bluestein(values: &[Complex]) -> Vec<Complex> {
     }
     radix_two(&mut product);
     let scale = Complex::real(1.0 / padded as f64);
-    (0..length).map(|index| product[index].conjugate() * scale * chirp[index]).collect()
+    (0..length)
+        .map(|index| product[index].conjugate() * scale * chirp[index])
+        .collect()
 }
 
 #[cfg(test)]
@@ -169,7 +185,11 @@ mod tests {
         };
         (0..length)
             .map(|index| {
-                let exact = if index <= length / 2 { term(index).re } else { term(length - index).im };
+                let exact = if index <= length / 2 {
+                    term(index).re
+                } else {
+                    term(length - index).im
+                };
                 exact.round() as i32
             })
             .collect()
@@ -189,7 +209,10 @@ mod tests {
             transform(&mut signal);
             for (index, (got, want)) in signal.iter().zip(&expected).enumerate() {
                 // Halves may round either way.
-                assert!((got - want).abs() <= 1, "length {length}, index {index}: {got} {want}");
+                assert!(
+                    (got - want).abs() <= 1,
+                    "length {length}, index {index}: {got} {want}"
+                );
             }
         }
     }

@@ -58,7 +58,11 @@ pub(crate) fn crc(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |mut crc: u16, &byte| {
         crc ^= u16::from(byte) << 8;
         for _ in 0..8 {
-            crc = if crc & 0x8000 != 0 { crc << 1 ^ 0x1021 } else { crc << 1 };
+            crc = if crc & 0x8000 != 0 {
+                crc << 1 ^ 0x1021
+            } else {
+                crc << 1
+            };
         }
         crc
     })
@@ -82,7 +86,11 @@ mod tests {
         let mut bytes = packet[1..packet.len() - 1].iter();
         while let Some(&byte) = bytes.next() {
             assert_ne!(byte, FLAG);
-            inner.push(if byte == ESCAPE { bytes.next().unwrap() ^ ESCAPE_MASK } else { byte });
+            inner.push(if byte == ESCAPE {
+                bytes.next().unwrap() ^ ESCAPE_MASK
+            } else {
+                byte
+            });
         }
         // Over a packet and its check, high byte first, the check is 0.
         let check = inner.split_off(inner.len() - 2);

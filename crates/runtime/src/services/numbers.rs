@@ -16,7 +16,11 @@ pub(crate) fn square_real(real: f32) -> f32 {
 
 /// The square root; 0 of nothing positive.
 pub(crate) fn square_root(real: f32) -> f32 {
-    if real > 0.0 { f64::from(real).sqrt() as f32 } else { 0.0 }
+    if real > 0.0 {
+        f64::from(real).sqrt() as f32
+    } else {
+        0.0
+    }
 }
 
 /// The mean, summed exactly.

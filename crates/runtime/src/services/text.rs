@@ -15,8 +15,16 @@ pub(crate) fn format_real(real: f32) -> String {
     let hundredths = (f64::from(real).abs() * 100.0).trunc();
     let whole = (hundredths / 100.0).trunc();
     // Also exact while there are hundredths at all; beyond 2^53 a single has none.
-    let rest = if whole < 9e15 { (hundredths - whole * 100.0) as u32 } else { 0 };
-    let whole = if whole < 9e15 { whole } else { f64::from(real).abs() };
+    let rest = if whole < 9e15 {
+        (hundredths - whole * 100.0) as u32
+    } else {
+        0
+    };
+    let whole = if whole < 9e15 {
+        whole
+    } else {
+        f64::from(real).abs()
+    };
     let sign = if real < 0.0 { "-" } else { "" };
     format!("{sign}{whole:.0}.{rest:02}")
 }
@@ -31,9 +39,15 @@ pub(crate) fn parse_unsigned(text: &[u8]) -> u32 {
     let (negative, digits) = split_sign(skip_blanks(text));
     let mut number = 0u32;
     for digit in digits.iter().take_while(|byte| byte.is_ascii_digit()) {
-        number = number.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'));
+        number = number
+            .wrapping_mul(10)
+            .wrapping_add(u32::from(digit - b'0'));
     }
-    if negative { number.wrapping_neg() } else { number }
+    if negative {
+        number.wrapping_neg()
+    } else {
+        number
+    }
 }
 
 /// Leading blanks, a sign, digits with or without a point and an exponent; 0 if there are none.
@@ -74,7 +88,10 @@ fn real_length(text: &[u8]) -> usize {
 }
 
 fn skip_blanks(text: &[u8]) -> &[u8] {
-    let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let blanks = text
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
     &text[blanks..]
 }
 
