@@ -3,7 +3,7 @@
 //! Two doors. [`wait`] blocks the component that runs a native and gives a [`Ticket`], which any
 //! thread may complete later:
 //!
-//! ```ignore
+//! ```text
 //! #[unsafe(no_mangle)]
 //! pub unsafe extern "C" fn hearth_get_string(this: *mut Component, site: *const Site) -> Step {
 //!     let (step, ticket) = unsafe { external::wait(this, site, "input", true) };
