@@ -37,6 +37,7 @@ fn names() {
     table(&[
         ("x = y", "1 E0301"),
         ("x := 1", "1 E0301"),
+        ("x := 1\nprintInt(x)\nx = \"a\"", "1 E0306"),
         ("x = 1\nx = 2", "2 E0302"),
         ("x = 1\nif true then { x = 2 ; printInt(x) }", ""),
         ("if true then { x = 2 }\nprintInt(x)", "2 E0301"),
@@ -153,7 +154,7 @@ fn values_and_statements() {
         ("x = if true then any(1)", "1 E0407"),
         ("x = case 1 of 1: 2 default: 3.0", "1 E0406"),
         ("if 1 then printInt(1)", "1 E0401"),
-        ("x = try { 1 } except { \"a\" }", "1 E0406"),
+        ("x = { try { 1 } except { \"a\" } }", "1 E0406"),
         ("for i = 0 .. 3 do i", "1 E0404"),
         ("x = stop", "1 E0809, 1 E0405"),
     ]);
@@ -172,7 +173,7 @@ fn procedures() {
         ("return", "1 E0803"),
         ("x = 3\nx(1)", "2 E0504"),
         ("b = any(printInt)", "1 E0416"),
-        ("b = any(1)\nproject b as f onto proc(): f() default: { }", "2 E0416"),
+        ("b = any(1)\nproject b as f onto proc() : integer : f() default: 1", "2 E0416, 2 E0404, 2 E0404"),
     ]);
 }
 
@@ -257,7 +258,7 @@ fn channels() {
 fn members_and_elements() {
     table(&[
         ("type P is struct(integer x)\np = new P(1)\np.y := 2", "3 E0701"),
-        (&component("", "", "stop").replace("c = new C()", "c = new C()\nsend 1 on c.q"), "9 E0702"),
+        (&component("", "", "stop").replace("c = new C()", "c = new C()\nsend 1 on c.q"), "10 E0702"),
         ("x = 3\nprintInt(x.y)", "2 E0703"),
         ("x = 3\nprintInt(x[0])", "2 E0704"),
         ("x = 3\nprintInt(x.length)", "2 E0705"),
