@@ -814,6 +814,26 @@ impl Emitter<'_, '_> {
                 self.value(index),
                 self.object(array)
             ),
+            Guard::Induction {
+                array,
+                start,
+                step,
+                low,
+                high,
+                after,
+            } => {
+                let (start, step) = (self.read_slot(*start), self.value(step));
+                let rounds = format!("(int64_t){} - {}", self.value(high), self.value(low));
+                let rounds = if *after {
+                    format!("{rounds} + 1")
+                } else {
+                    rounds
+                };
+                format!(
+                    "{start} >= 0 && {step} >= 0 && {start} + ({rounds}) * {step} < (int64_t){}->length",
+                    self.object(array)
+                )
+            }
             Guard::Range {
                 array,
                 low,
