@@ -9,8 +9,8 @@ use crate::codes::semantic::UNDECLARED;
 use crate::diagnostic::Diagnostic;
 use crate::source::{LineIndex, SourceId, Span};
 use crate::symbol::{Interner, Symbol};
-use crate::syntax::{self, Dialect};
 use crate::syntax::ast::Unit;
+use crate::syntax::{self, Dialect};
 use crate::tree::Program;
 
 /// A generation of the standard environment.

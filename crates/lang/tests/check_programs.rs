@@ -69,7 +69,11 @@ fn disagreements(text: &str) -> Vec<String> {
     }
     for (mark, met) in marks.iter().zip(met) {
         if !met {
-            let Mark { line, severity, word } = mark;
+            let Mark {
+                line,
+                severity,
+                word,
+            } = mark;
             wrong.push(format!("line {line}: no {severity:?} with `{word}`"));
         }
     }

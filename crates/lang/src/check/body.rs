@@ -342,14 +342,13 @@ impl<'a> Checker<'a> {
                 name,
                 channel,
                 body,
-            } => (
-                self.acknowledge(*name, channel, body, span),
-                TypeId::VOID,
-            ),
+            } => (self.acknowledge(*name, channel, body, span), TypeId::VOID),
             K::Stop(target) => return self.stop(*target, span),
             K::Return(value) => (self.leave(value.as_deref(), span), TypeId::NEVER),
             K::Throw(label) => (self.throw(*label, span), TypeId::NEVER),
-            K::Try { body, handlers } => return self.protected(body, handlers, Arms { span, used }),
+            K::Try { body, handlers } => {
+                return self.protected(body, handlers, Arms { span, used });
+            }
             K::Error => (ExprKind::Error, TypeId::ERROR),
         };
         Expr { kind, ty, span }

@@ -1,6 +1,6 @@
 //! Calls: of procedures, of procedure values, and forward through the name of a procedure type.
 
-use super::fit::{faulty, Use};
+use super::fit::{Use, faulty};
 use super::name::Wanted;
 use super::scope::Binding;
 use super::show::counted;
@@ -78,13 +78,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn call_proc(
-        &mut self,
-        id: ProcId,
-        args: &'a [ast::Expr],
-        called: Called,
-        span: Span,
-    ) -> Expr {
+    fn call_proc(&mut self, id: ProcId, args: &'a [ast::Expr], called: Called, span: Span) -> Expr {
         let proc = &self.procs[id.index()];
         let (ty, result) = (proc.ty, proc.result);
         let called = Called {
@@ -213,7 +207,9 @@ impl<'a> Checker<'a> {
             format!("{} too many", counted(texts.len() - count, "argument"))
         };
         let at = texts.get(count).map_or(span, |extra| {
-            extra.span.to(texts.last().map_or(extra.span, |last| last.span))
+            extra
+                .span
+                .to(texts.last().map_or(extra.span, |last| last.span))
         });
         let shown = self.signature(word, ty);
         let diagnostic = Diagnostic::error(code::ARGUMENT_COUNT, title, at, label)

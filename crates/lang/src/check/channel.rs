@@ -1,7 +1,7 @@
 //! Channels: send, receive, acknowledge, select, connect, disconnect, publish.
 
 use super::control::Arms;
-use super::fit::{with_article, Agreement, Use};
+use super::fit::{Agreement, Use, with_article};
 use super::show::word;
 use super::{BodyKind, Checker};
 use crate::codes::semantic as code;

@@ -1,6 +1,6 @@
 //! Choices, loops, projection, exceptions, and the ways out: `stop`, `return`, `throw`.
 
-use super::fit::{faulty, rank, with_article, Agreement, Use};
+use super::fit::{Agreement, Use, faulty, rank, with_article};
 use super::name::Wanted;
 use super::operator::{join, widen};
 use super::{BodyKind, Checker};
@@ -85,8 +85,13 @@ impl<'a> Checker<'a> {
                 span,
                 "an `else` is missing",
             )
-            .with_label(super::fit::tail(then), format!("yields {}", self.show_full(ty)))
-            .with_note("Only numbers, bool, string and enums have a value of their own to fall back on.")
+            .with_label(
+                super::fit::tail(then),
+                format!("yields {}", self.show_full(ty)),
+            )
+            .with_note(
+                "Only numbers, bool, string and enums have a value of their own to fall back on.",
+            )
             .with_help("add an `else` that yields one too"),
         );
     }

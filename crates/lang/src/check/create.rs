@@ -1,6 +1,6 @@
 //! `new` and `any`: components, structs, arrays and boxes come into being.
 
-use super::fit::{convert, faulty, with_article, Fit, Use};
+use super::fit::{Fit, Use, convert, faulty, with_article};
 use super::name::Wanted;
 use super::scope::Binding;
 use super::show::counted;
@@ -93,13 +93,7 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    fn new_struct(
-        &mut self,
-        ty: TypeId,
-        name: Name,
-        texts: &'a [ast::Expr],
-        span: Span,
-    ) -> Expr {
+    fn new_struct(&mut self, ty: TypeId, name: Name, texts: &'a [ast::Expr], span: Span) -> Expr {
         let count = self.fields(ty).len();
         if count != texts.len() {
             self.check_alone(texts);
@@ -140,7 +134,10 @@ impl<'a> Checker<'a> {
         let few = if found < count { "few" } else { "many" };
         let diagnostic = Diagnostic::error(
             code::ARGUMENT_COUNT,
-            format!("too {few} values for `{word}`: it has {}, not {found}", counted(count, "field")),
+            format!(
+                "too {few} values for `{word}`: it has {}, not {found}",
+                counted(count, "field")
+            ),
             span,
             "all fields are given, in order",
         )
@@ -272,9 +269,7 @@ impl<'a> Checker<'a> {
             because: Some((element.span, "the elements are")),
         };
         let init = self.coerce(init, element_ty, &used);
-        let ty = lengths
-            .iter()
-            .fold(element_ty, |ty, _| self.array_type(ty));
+        let ty = lengths.iter().fold(element_ty, |ty, _| self.array_type(ty));
         Expr {
             kind: ExprKind::NewArray {
                 lengths: lengths.iter().map(|&(length, _)| length).collect(),

@@ -102,7 +102,11 @@ impl<'a> Checker<'a> {
             return forward.proc;
         }
         // Calls inside the procedure itself go through the type of its name, if there is one.
-        let typed = self.at.scopes.lookup(name.symbol).map(|entry| entry.binding);
+        let typed = self
+            .at
+            .scopes
+            .lookup(name.symbol)
+            .map(|entry| entry.binding);
         if matches!(typed, Some(Binding::Type(named, _)) if named == ty) {
             component.forwards.push(Forward {
                 name: name.symbol,
@@ -132,7 +136,9 @@ impl<'a> Checker<'a> {
                 blocks: *blocks,
                 raises: *raises,
             },
-            ProcBody::Block(block) => ProcCode::Body(self.proc_body(declaration, block, id, params)),
+            ProcBody::Block(block) => {
+                ProcCode::Body(self.proc_body(declaration, block, id, params))
+            }
         };
         self.procs[id.index()].code = Some(code);
     }
@@ -175,7 +181,9 @@ impl<'a> Checker<'a> {
                     heading,
                     format!("declared to yield `{shown}`"),
                 )
-                .with_help("end it with `return ...`; a value as the last statement is not a result"),
+                .with_help(
+                    "end it with `return ...`; a value as the last statement is not a result",
+                ),
             );
         } else if body.block.ty != TypeId::NEVER && !self.has_default(result) {
             self.report(
@@ -326,7 +334,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Members, constructors and behaviour.
-    pub(super) fn component_text(&mut self, declaration: &'a ComponentDeclaration, id: ComponentId) {
+    pub(super) fn component_text(
+        &mut self,
+        declaration: &'a ComponentDeclaration,
+        id: ComponentId,
+    ) {
         let outer = self.at.component.replace(ComponentState {
             id,
             declaration,
@@ -366,10 +378,7 @@ impl<'a> Checker<'a> {
             let (symbol, span) = (channel.name, channel.span);
             let (direction, payload) = (channel.direction, channel.payload);
             let ty = self.channel_type(direction, payload);
-            self.declare(
-                Name { symbol, span },
-                Binding::Port(PortId(at as u32), ty),
-            );
+            self.declare(Name { symbol, span }, Binding::Port(PortId(at as u32), ty));
         }
     }
 
@@ -398,7 +407,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn constructors(&mut self, declaration: &'a ComponentDeclaration, id: ComponentId) -> Vec<Body> {
+    fn constructors(
+        &mut self,
+        declaration: &'a ComponentDeclaration,
+        id: ComponentId,
+    ) -> Vec<Body> {
         let mut signatures: Vec<Signature> = Vec::new();
         let mut bodies = Vec::new();
         for constructor in &declaration.constructors {

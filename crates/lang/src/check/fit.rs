@@ -1,7 +1,7 @@
 //! Does a value fit where it goes? Assignability, widening, agreement.
 
-use super::scope::Binding;
 use super::Checker;
+use super::scope::Binding;
 use crate::codes::semantic as code;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::Span;
@@ -244,7 +244,13 @@ impl Agreement {
     }
 
     /// `text` is the branch as written; when its value is not used only NEVER counts.
-    pub(super) fn add(&mut self, checker: &mut Checker, text: &ast::Expr, branch: &Expr, used: bool) {
+    pub(super) fn add(
+        &mut self,
+        checker: &mut Checker,
+        text: &ast::Expr,
+        branch: &Expr,
+        used: bool,
+    ) {
         let ty = match branch.ty {
             TypeId::NEVER => return,
             ty if used => ty,

@@ -191,8 +191,12 @@ impl<'a> Checker<'a> {
             Wanted::Maker => format!("no component or struct is called `{word}`"),
             Wanted::Value | Wanted::Variable => format!("`{word}` is not declared"),
         };
-        let mut diagnostic =
-            Diagnostic::error(code::UNDECLARED, title, name.span, "nothing here has this name");
+        let mut diagnostic = Diagnostic::error(
+            code::UNDECLARED,
+            title,
+            name.span,
+            "nothing here has this name",
+        );
         if let Some(help) = self.help_for(word, wanted) {
             diagnostic = diagnostic.with_help(help);
         }
@@ -216,7 +220,9 @@ impl<'a> Checker<'a> {
             Wanted::Type => format!("declare it above: `type {word} is ...`"),
             Wanted::Procedure => format!("declare it above: `proc {word}(...) {{ ... }}`"),
             Wanted::Maker => {
-                format!("declare it above: `component {word} presents ... {{ ... }}` or `type {word} is struct(...)`")
+                format!(
+                    "declare it above: `component {word} presents ... {{ ... }}` or `type {word} is struct(...)`"
+                )
             }
             Wanted::Value => return None,
         })
@@ -370,10 +376,13 @@ impl<'a> Checker<'a> {
     }
 
     fn program_variables(&self) -> impl Iterator<Item = Name> + use<'a> {
-        self.unit.statements.iter().filter_map(|statement| match &statement.kind {
-            ast::ExprKind::Declare(name, _) => Some(*name),
-            _ => None,
-        })
+        self.unit
+            .statements
+            .iter()
+            .filter_map(|statement| match &statement.kind {
+                ast::ExprKind::Declare(name, _) => Some(*name),
+                _ => None,
+            })
     }
 
     fn program_variable(&mut self, name: Name) -> bool {

@@ -1,7 +1,10 @@
 //! Near names: what the author of a misspelt word probably meant.
 
 /// The candidate nearest to `name`, if one is near enough to be worth naming.
-pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let limit = limit(name);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {

@@ -1,7 +1,7 @@
 //! Operators: operands join to the larger type before anything is computed.
 
-use super::fit::{convert, faulty, rank, with_article, Fit};
 use super::Checker;
+use super::fit::{Fit, convert, faulty, rank, with_article};
 use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -172,7 +172,9 @@ impl<'a> Checker<'a> {
             B::Less | B::LessEqual | B::Greater | B::GreaterEqual if strings => {
                 Some("strings have no order; compare characters with `charAt(s, $i)`")
             }
-            B::Or | B::And if number => Some("compare numbers first: `a != 0 and b != 0`; bits are joined by `|` and `&`"),
+            B::Or | B::And if number => {
+                Some("compare numbers first: `a != 0 and b != 0`; bits are joined by `|` and `&`")
+            }
             B::BitOr | B::BitAnd if left == TypeId::BOOL || right == TypeId::BOOL => {
                 Some("truth values are joined by `or` and `and`")
             }

@@ -1,9 +1,9 @@
 //! Places: fields, channels of components, elements, lengths, and assignment to them.
 
-use super::fit::{faulty, with_article, Use};
+use super::Checker;
+use super::fit::{Use, faulty, with_article};
 use super::near::nearest;
 use super::scope::Binding;
-use super::Checker;
 use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -102,7 +102,9 @@ impl<'a> Checker<'a> {
             ),
             Binding::Component(_) => (
                 "a component",
-                format!("make an instance, `x = new {word}(...)`, and name its channel: `x.{member}`"),
+                format!(
+                    "make an instance, `x = new {word}(...)`, and name its channel: `x.{member}`"
+                ),
             ),
             _ => (
                 "a type",

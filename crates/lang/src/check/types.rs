@@ -1,8 +1,8 @@
 //! Written types to interned types.
 
+use super::Checker;
 use super::scope::{Binding, InterfaceId};
 use super::show::word;
-use super::Checker;
 use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
