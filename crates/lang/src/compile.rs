@@ -6,7 +6,9 @@
 
 use crate::check;
 use crate::codes::semantic::UNDECLARED;
+use crate::core;
 use crate::diagnostic::Diagnostic;
+use crate::emit::{self, layout::ComponentSize};
 use crate::source::{LineIndex, SourceId, Span};
 use crate::symbol::{Interner, Symbol};
 use crate::syntax::ast::Unit;
@@ -113,6 +115,64 @@ pub fn check(text: &str, options: &Options) -> Checked {
         program: None,
         prelude,
     }
+}
+
+/// A compiled text.
+#[derive(Debug)]
+pub struct Compiled {
+    pub diagnostics: Vec<Diagnostic>,
+    /// The C11 text; None if a diagnostic is an error.
+    pub c: Option<String>,
+    pub prelude: Prelude,
+}
+
+/// Compiles a program to C11. `name` is what messages call the text, a path as a rule.
+pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
+    let mut checked = check(text, options);
+    let mut compiled = Compiled {
+        diagnostics: checked.diagnostics,
+        c: None,
+        prelude: checked.prelude,
+    };
+    if let Some(program) = &mut checked.program {
+        core::prune(program);
+        lowered(program, text, name, options, |input| {
+            compiled.c = Some(emit::emit(*input))
+        });
+    }
+    compiled
+}
+
+/// The size of every component of a program, in the order of the text; empty with errors.
+pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
+    let mut sizes = Vec::new();
+    if let Some(program) = &check(text, options).program {
+        lowered(program, text, name, options, |input| {
+            sizes = emit::sizes(input)
+        });
+    }
+    sizes
+}
+
+fn lowered(
+    program: &Program,
+    text: &str,
+    name: &str,
+    options: &Options,
+    then: impl FnOnce(&emit::Input<'_>),
+) {
+    let options = core::Options {
+        compat_original: options.compat_original,
+    };
+    let (module, effects) = core::build(program, options);
+    let sources = Sources::new(name, text);
+    then(&emit::Input {
+        program,
+        module: &module,
+        effects: &effects,
+        options,
+        sources,
+    });
 }
 
 /// Checks the whole text of a generation of the prelude, reachable or not.

@@ -4,7 +4,9 @@
 pub mod check;
 pub mod codes;
 pub mod compile;
+pub mod core;
 pub mod diagnostic;
+pub mod emit;
 pub mod source;
 pub mod symbol;
 pub mod syntax;
