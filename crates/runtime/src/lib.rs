@@ -37,6 +37,8 @@ mod program;
 mod registry;
 mod report;
 pub mod seat;
+#[cfg(not(loom))]
+pub mod services;
 mod signals;
 mod sync;
 mod timers;

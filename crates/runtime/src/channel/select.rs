@@ -63,7 +63,8 @@ pub(crate) unsafe fn select(
     }
 }
 
-/// Which arms to try, in which order. Of several arms at one half-channel only the first counts.
+/// Which arms to try, in which order: the open ones, which have a channel. Of several open arms at
+/// one half-channel only the first counts.
 unsafe fn order_of(seat: &Seat, arms: &[Arm]) -> Vec<u32> {
     let mut order = Vec::with_capacity(arms.len());
     let keys: Vec<usize> = arms.iter().map(key_of).collect();
@@ -74,9 +75,10 @@ unsafe fn order_of(seat: &Seat, arms: &[Arm]) -> Vec<u32> {
     };
     let is_first = |arm: &u32| {
         let index = *arm as usize;
-        !arms[..index]
-            .iter()
-            .any(|earlier| ptr::eq(earlier.channel, arms[index].channel))
+        !arms[index].channel.is_null()
+            && !arms[..index]
+                .iter()
+                .any(|earlier| ptr::eq(earlier.channel, arms[index].channel))
     };
     order.retain(is_first);
     order
