@@ -10,7 +10,10 @@ use hearth_runtime::abi;
 fn by_c(expressions: &[(&str, usize)]) -> String {
     let mut source = String::from("#include \"hearth.h\"\n#include <stdio.h>\nint main(void){\n");
     for (expression, _) in expressions {
-        let _ = writeln!(source, "printf(\"%s %zu\\n\", \"{expression}\", (size_t)({expression}));");
+        let _ = writeln!(
+            source,
+            "printf(\"%s %zu\\n\", \"{expression}\", (size_t)({expression}));"
+        );
     }
     source.push_str("return 0;}\n");
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
@@ -89,10 +92,22 @@ fn header_and_mirror_agree() {
         ("HEARTH_KIND_STRING", abi::Kind::String as usize),
         ("HEARTH_KIND_STRUCT", abi::Kind::Struct as usize),
         ("HEARTH_KIND_PROCEDURE", abi::Kind::Procedure as usize),
-        ("HEARTH_OPERATION_FAILED", abi::Label::OperationFailed as usize),
-        ("HEARTH_SEND_STATUS_UNKNOWN", abi::Label::SendStatusUnknown as usize),
-        ("HEARTH_BIND_STATUS_UNKNOWN", abi::Label::BindStatusUnknown as usize),
+        (
+            "HEARTH_OPERATION_FAILED",
+            abi::Label::OperationFailed as usize,
+        ),
+        (
+            "HEARTH_SEND_STATUS_UNKNOWN",
+            abi::Label::SendStatusUnknown as usize,
+        ),
+        (
+            "HEARTH_BIND_STATUS_UNKNOWN",
+            abi::Label::BindStatusUnknown as usize,
+        ),
     ]);
-    let by_rust: String = all.iter().map(|(what, number)| format!("{what} {number}\n")).collect();
+    let by_rust: String = all
+        .iter()
+        .map(|(what, number)| format!("{what} {number}\n"))
+        .collect();
     assert_eq!(by_c(&all), by_rust);
 }

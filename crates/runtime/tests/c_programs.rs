@@ -25,7 +25,9 @@ fn build(name: &str) -> PathBuf {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let output = Command::new("cc")
-        .args(["-std=c11", "-O1", "-g", "-fwrapv", "-Wall", "-Wextra", "-Werror"])
+        .args([
+            "-std=c11", "-O1", "-g", "-fwrapv", "-Wall", "-Wextra", "-Werror",
+        ])
         .arg("-I")
         .arg(crate_folder.join("include"))
         .arg(crate_folder.join("tests/c").join(format!("{name}.c")))
@@ -34,7 +36,11 @@ fn build(name: &str) -> PathBuf {
         .arg(&program)
         .output()
         .expect("these tests need a C compiler: apt install gcc");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     program
 }
 
@@ -52,7 +58,12 @@ fn run_with(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Out
         if start.elapsed() > Duration::from_secs(30) {
             child.kill().unwrap();
             let mut text = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+            child
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut text)
+                .unwrap();
             panic!("{name} does not end: {text}");
         }
         std::thread::yield_now();
@@ -63,8 +74,16 @@ fn run_with(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Out
 fn check(name: &str, arguments: &[&str], code: i32, stdout: &str, stderr: &str) {
     let output = run_with(name, arguments, &[]);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let found = (output.status.code(), text(&output.stdout), text(&output.stderr));
-    assert_eq!(found, (Some(code), stdout.to_owned(), stderr.to_owned()), "{name} {arguments:?}");
+    let found = (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    );
+    assert_eq!(
+        found,
+        (Some(code), stdout.to_owned(), stderr.to_owned()),
+        "{name} {arguments:?}"
+    );
 }
 
 #[test]
