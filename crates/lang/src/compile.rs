@@ -123,37 +123,56 @@ pub struct Compiled {
     pub diagnostics: Vec<Diagnostic>,
     /// The C11 text; None if a diagnostic is an error.
     pub c: Option<String>,
-    /// The size of each component, in the order of the text; empty with errors.
-    pub sizes: Vec<ComponentSize>,
     pub prelude: Prelude,
 }
 
 /// Compiles a program to C11. `name` is what messages call the text, a path as a rule.
 pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
-    let checked = check(text, options);
+    let mut checked = check(text, options);
     let mut compiled = Compiled {
         diagnostics: checked.diagnostics,
         c: None,
-        sizes: Vec::new(),
         prelude: checked.prelude,
     };
-    if let Some(program) = &checked.program {
-        let options = core::Options {
-            compat_original: options.compat_original,
-        };
-        let (module, effects) = core::build(program, options);
-        let sources = Sources::new(name, text);
-        let input = emit::Input {
-            program,
-            module: &module,
-            effects: &effects,
-            options,
-            sources,
-        };
-        compiled.c = Some(emit::emit(input));
-        compiled.sizes = emit::sizes(&input);
+    if let Some(program) = &mut checked.program {
+        core::prune(program);
+        lowered(program, text, name, options, |input| {
+            compiled.c = Some(emit::emit(*input))
+        });
     }
     compiled
+}
+
+/// The size of every component of a program, in the order of the text; empty with errors.
+pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
+    let mut sizes = Vec::new();
+    if let Some(program) = &check(text, options).program {
+        lowered(program, text, name, options, |input| {
+            sizes = emit::sizes(input)
+        });
+    }
+    sizes
+}
+
+fn lowered(
+    program: &Program,
+    text: &str,
+    name: &str,
+    options: &Options,
+    then: impl FnOnce(&emit::Input<'_>),
+) {
+    let options = core::Options {
+        compat_original: options.compat_original,
+    };
+    let (module, effects) = core::build(program, options);
+    let sources = Sources::new(name, text);
+    then(&emit::Input {
+        program,
+        module: &module,
+        effects: &effects,
+        options,
+        sources,
+    });
 }
 
 /// Checks the whole text of a generation of the prelude, reachable or not.
@@ -193,7 +212,6 @@ impl Environment {
     fn add(&mut self, prelude: Prelude, names: &mut Interner) {
         let (text, source) = prelude.text();
         let parsed = syntax::parse(text, source, names, Dialect::Prelude);
-        debug_assert!(!parsed.has_errors(), "{:#?}", parsed.diagnostics);
         if prelude != Prelude::G3 {
             let declared = check::declared_names(&parsed.unit);
             self.older.extend(declared.map(|symbol| (symbol, prelude)));

@@ -257,6 +257,33 @@ pub fn for_each_body(program: &Program, visit: &mut dyn FnMut(&Body)) {
     visit(&program.main);
 }
 
+/// Which procedures and components the globals and the main sequence reach.
+pub fn reachable(program: &Program) -> (Vec<bool>, Vec<bool>) {
+    let mut procs = vec![false; program.procs.len()];
+    let mut components = vec![false; program.components.len()];
+    let mut work: Vec<&Body> = vec![&program.main];
+    work.extend(program.globals.iter().filter(|g| g.used).map(|g| &g.init));
+    while let Some(body) = work.pop() {
+        walk(&body.block, &mut |e| match &e.kind {
+            ExprKind::Call(Callee::Proc(proc), _) | ExprKind::Proc(proc) => {
+                let first = !std::mem::replace(&mut procs[proc.index()], true);
+                if let (true, ProcCode::Body(body)) = (first, &program.procs[proc.index()].code) {
+                    work.push(body);
+                }
+            }
+            ExprKind::NewComponent { component, .. } if !components[component.index()] => {
+                components[component.index()] = true;
+                let component = &program.components[component.index()];
+                work.extend(component.members.iter().map(|m| &m.init));
+                work.extend(&component.constructors);
+                work.push(&component.behaviour);
+            }
+            _ => {}
+        });
+    }
+    (procs, components)
+}
+
 /// Visits an expression and everything inside it, parents first.
 pub fn walk<'a>(expr: &'a Expr, visit: &mut dyn FnMut(&'a Expr)) {
     visit(expr);

@@ -106,6 +106,7 @@ impl<'p> Lowering<'p> {
             shared: self,
             slots: Vec::new(),
             params: Vec::new(),
+            result,
             component,
             locals: &[],
             map: Vec::new(),
@@ -224,6 +225,7 @@ pub(super) struct FunctionLowering<'l, 'p> {
     pub(super) shared: &'l mut Lowering<'p>,
     pub(super) slots: Vec<Slot>,
     params: Vec<SlotId>,
+    result: TypeId,
     pub(super) component: Option<ComponentId>,
     /// The locals of the current body.
     pub(super) locals: &'p [tree::Local],
@@ -278,6 +280,11 @@ impl<'p> FunctionLowering<'_, 'p> {
                 self.set(Place::Slot(own), Value::Slot(slot), Mode::Retain, false);
                 self.map[i] = Some(own);
             }
+        }
+        if self.result == TypeId::STRING {
+            // What a procedure yields that runs off its end.
+            let empty = self.empty_string();
+            self.set(Place::Result, empty, Mode::Plain, false);
         }
         self.statement(&body.block);
         self.close_scope();

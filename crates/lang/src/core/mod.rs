@@ -18,6 +18,17 @@ pub struct Options {
     pub compat_original: bool,
 }
 
+/// Clears `used` of what the main sequence never reaches: it need not be compiled.
+pub fn prune(program: &mut Program) {
+    let (procs, components) = effects::reachable(program);
+    for (proc, reached) in program.procs.iter_mut().zip(procs) {
+        proc.used &= reached;
+    }
+    for (component, reached) in program.components.iter_mut().zip(components) {
+        component.used &= reached;
+    }
+}
+
 /// Lowers a program without errors and runs all passes over it.
 pub fn build(program: &Program, options: Options) -> (ir::Module, effects::EffectTable) {
     let table = effects::EffectTable::new(program);

@@ -347,17 +347,6 @@ impl Emitter<'_, '_> {
     fn zero(&self, ty: TypeId) -> String {
         match self.context.ty(ty) {
             Type::Bool => "false".into(),
-            Type::String => match self
-                .context
-                .input
-                .module
-                .strings
-                .iter()
-                .position(|s| s.is_empty())
-            {
-                Some(n) if ty == self.function.result => format!("(hearth_string *)&text_{n}"),
-                _ => "NULL".into(),
-            },
             _ if self.is_reference(ty) => "NULL".into(),
             _ => "0".into(),
         }

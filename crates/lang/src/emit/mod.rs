@@ -53,6 +53,7 @@ struct Context<'a> {
     /// Sites, by what they say.
     sites: RefCell<BTreeMap<(u16, u32, u32, String), usize>>,
     site_list: RefCell<Vec<String>>,
+    used_texts: RefCell<BTreeSet<u32>>,
 }
 
 /// The whole C file.
@@ -69,6 +70,7 @@ pub fn emit(input: Input<'_>) -> String {
         used_types: RefCell::default(),
         sites: RefCell::default(),
         site_list: RefCell::default(),
+        used_texts: RefCell::default(),
     };
     // Bodies first: they tell which descriptors and sites are needed.
     let mut bodies = String::new();
@@ -123,18 +125,26 @@ impl Context<'_> {
         out
     }
 
+    /// The address of a string literal, which is emitted because somebody asked.
+    fn text(&self, number: u32) -> String {
+        self.used_texts.borrow_mut().insert(number);
+        format!("&text_{number}")
+    }
+
     fn emit_strings(&self, out: &mut String) {
-        for (i, text) in self.input.module.strings.iter().enumerate() {
+        let used = self.used_texts.borrow();
+        for &number in used.iter() {
+            let text = &self.input.module.strings[number as usize];
             let _ = writeln!(
                 out,
-                "static struct {{ hearth_object object; size_t length; char text[{}]; }} text_{i} =\n    \
+                "static struct {{ hearth_object object; size_t length; char text[{}]; }} text_{number} =\n    \
                  {{ {{ HEARTH_IMMORTAL, 0 }}, {}, \"{}\" }};",
                 text.len() + 1,
                 text.len(),
                 escape(text)
             );
         }
-        if !self.input.module.strings.is_empty() {
+        if !used.is_empty() {
             out.push('\n');
         }
     }

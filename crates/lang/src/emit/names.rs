@@ -175,8 +175,13 @@ impl LocalNames {
     }
 
     pub(super) fn temporary(&mut self) -> String {
-        self.temporaries += 1;
-        format!("t_{}", self.temporaries)
+        loop {
+            self.temporaries += 1;
+            let name = format!("t_{}", self.temporaries);
+            if self.used.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ impl Emitter<'_, '_> {
             Value::Int(n, ty) => self.integer(*n, *ty),
             Value::Real(r) => real(*r),
             Value::Bool(b) => b.to_string(),
-            Value::String(n) => format!("(hearth_string *)&text_{n}"),
+            Value::String(n) => format!("(hearth_string *){}", self.context.text(*n)),
             Value::Null => "NULL".into(),
             Value::Slot(slot) => self.read_slot(*slot),
             Value::Member(member) => format!("self->{}", self.member_name(*member)),
@@ -257,7 +257,7 @@ impl Emitter<'_, '_> {
                 let Value::String(n) = value else {
                     unreachable!("matched")
                 };
-                format!("&text_{n}")
+                self.context.text(*n)
             }
             _ => self.bare(value),
         };

@@ -1,6 +1,6 @@
 //! Characters that begin no token, and names that are none.
 
-use super::{CLASSES, Class, Lexer, continues_name};
+use super::{CLASSES, Class, Lexer};
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::token::Kind;
