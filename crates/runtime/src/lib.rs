@@ -9,6 +9,15 @@
 //! Of Insense this crate knows values and exceptions, nothing of syntax or typing. It alone decides
 //! when the process ends ([`exits`]).
 
+#![cfg_attr(
+    loom,
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "models leave the carriers and the outside out"
+    )
+)]
+
 pub mod abi;
 mod carrier;
 pub mod channel;
