@@ -261,13 +261,14 @@ pub(crate) enum Emit {
 ///
 /// Ends with exit code 1 if there are errors; warnings alone are no reason.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    after_help = "\
 Examples:
   hearth check hello.isf
   hearth check src/*.isf
   hearth check --json - < hello.isf      for editors
   hearth check --sizes hello.isf         what each component costs",
-after_long_help = "\
+    after_long_help = "\
 Examples:
   hearth check hello.isf
   hearth check src/*.isf
@@ -286,7 +287,8 @@ With --json each line of standard output is one object:
   help       how to mend it, or null
 The start and the end of a span are {line, column, offset}. Lines and columns count from 1, columns
 in characters; offsets count bytes from 0. The end is behind the last character. The file of a span
-is that of the program, or `prelude/….isf` for a place in the standard environment.")]
+is that of the program, or `prelude/….isf` for a place in the standard environment."
+)]
 pub(crate) struct Check {
     /// The programs; `-` reads one from standard input
     #[arg(value_name = "FILE", required = true)]

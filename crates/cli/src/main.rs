@@ -9,11 +9,7 @@
 //! shown), `toolchain` and `cache` (how a text becomes an executable), `failure` and `crash` (the
 //! ways to end badly).
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this crate is the one that prints"
-)]
+#![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
 
 mod arguments;
 mod commands;
@@ -23,16 +19,14 @@ mod render;
 mod report;
 
 mod cache;
-mod progress;
 mod program;
+mod progress;
 mod toolchain;
 
 mod crash;
 mod failure;
 mod near;
 mod output;
-#[cfg(test)]
-mod reference;
 
 use std::process::ExitCode;
 

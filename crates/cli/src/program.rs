@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hearth_lang::compile::{self, Checked, Compiled, Options, Sources};
 use hearth_lang::diagnostic::Diagnostic;
+use hearth_lang::emit::layout::ComponentSize;
 
 use crate::cache::{Cache, Entry, PROGRAM, Workshop};
 use crate::failure::{Failure, cause};
@@ -37,6 +38,11 @@ pub(crate) fn check(source: &Source, options: &Options) -> Checked {
 /// The diagnostics of a program, and its C if there are no errors among them.
 pub(crate) fn compile(source: &Source, options: &Options) -> Compiled {
     on_a_large_stack(|| compile::compile(&source.text, &source.name, options))
+}
+
+/// What each component of a program costs; nothing if it has errors.
+pub(crate) fn sizes(source: &Source, options: &Options) -> Vec<ComponentSize> {
+    on_a_large_stack(|| compile::sizes(&source.text, &source.name, options))
 }
 
 /// Shows what was found in a program on standard error. Fails if there were errors.

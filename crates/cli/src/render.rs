@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Level, Snippet};
 use hearth_lang::compile::Sources;
 use hearth_lang::diagnostic::{Diagnostic, Label, Severity};
 use hearth_lang::source::{LineIndex, SourceId, Span};
@@ -68,20 +68,23 @@ impl Renderer {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
+        let excerpts = excerpts(sources, lines, diagnostic);
+        let corrections: Vec<_> = excerpts.iter().filter_map(Excerpt::correction).collect();
         let mut group = level
             .primary_title(diagnostic.title.as_str())
             .id(diagnostic.code.0)
-            .elements(std::iter::empty::<Origin<'_>>());
-        for excerpt in excerpts(sources, lines, diagnostic) {
-            group = excerpt.show(group);
-        }
+            .elements(excerpts.into_iter().map(Excerpt::into_snippet));
         for note in &diagnostic.notes {
             group = group.element(Level::NOTE.message(note.as_str()));
         }
         if let Some(help) = &diagnostic.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        self.inner.render(&[group])
+        let mut text = self.inner.render(&[group]);
+        for (computed, true_place) in corrections {
+            text = text.replacen(&computed, &true_place, 1);
+        }
+        text
     }
 }
 
@@ -92,19 +95,33 @@ fn labels(diagnostic: &Diagnostic) -> impl Iterator<Item = &Label> {
 
 /// A few lines of a source, with what is said about them.
 struct Excerpt<'a> {
-    origin: Origin<'a>,
+    name: &'a str,
     line_start: u32,
     text: String,
     annotations: Vec<Annotation<'a>>,
+    /// What the excerpt is about.
+    line: u32,
+    column: u32,
+    /// Where that is in `text`.
+    offset: usize,
 }
 
 impl<'a> Excerpt<'a> {
-    fn show(self, group: Group<'a>) -> Group<'a> {
-        group.element(self.origin).element(
-            Snippet::source(self.text)
-                .line_start(self.line_start as usize)
-                .annotations(self.annotations),
-        )
+    fn into_snippet(self) -> Snippet<'a, Annotation<'a>> {
+        Snippet::source(self.text)
+            .path(self.name)
+            .line_start(self.line_start as usize)
+            .annotations(self.annotations)
+    }
+
+    /// The renderer counts columns in the excerpt. If the line was cut: what it will write, and
+    /// what it should.
+    fn correction(&self) -> Option<(String, String)> {
+        let before = &self.text[..self.offset];
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let computed = before[start..].chars().count() as u32 + 1;
+        let place = |column| format!("{}:{}:{column}", self.name, self.line);
+        (computed != self.column).then(|| (place(computed), place(self.column)))
     }
 }
 
@@ -128,9 +145,16 @@ fn excerpts<'a>(
         })
         .map(|cluster| {
             let source = cluster[0].0;
-            let labels: Vec<_> = cluster.iter().map(|&(.., label, first)| (label, first)).collect();
+            let labels: Vec<_> = cluster
+                .iter()
+                .map(|&(.., label, first)| (label, first))
+                .collect();
             let range = cluster[0].1.start
-                ..cluster.iter().map(|(_, range, ..)| range.end).max().unwrap_or(0);
+                ..cluster
+                    .iter()
+                    .map(|(_, range, ..)| range.end)
+                    .max()
+                    .unwrap_or(0);
             let has_primary = labels.iter().any(|&(_, first)| first);
             let excerpt = excerpt(sources.get(source), &lines[&source], range, &labels);
             (has_primary, excerpt)
@@ -159,17 +183,17 @@ fn excerpt<'a>(
     let mut shown = Shown::default();
     for line in range.clone() {
         let bytes = line_bytes(lines, text, line);
-        let near = labels.iter().flat_map(|(label, _)| {
-            [label.span.start as usize, label.span.end as usize]
-        });
+        let near = labels
+            .iter()
+            .flat_map(|(label, _)| [label.span.start as usize, label.span.end as usize]);
         shown.push_line(text, bytes, near);
     }
-    let (line, column) = labels
+    let subject = labels
         .iter()
         .find(|(_, first)| *first)
         .or(labels.first())
-        .map(|(label, _)| place(lines, text, label.span.start))
-        .unwrap_or((range.start, 1));
+        .map_or(0, |(label, _)| label.span.start);
+    let (line, column) = place(lines, text, subject);
     let annotations = labels
         .iter()
         .map(|(label, first)| {
@@ -195,12 +219,13 @@ fn excerpt<'a>(
         })
         .collect();
     Excerpt {
-        origin: Origin::path(name)
-            .line(line as usize)
-            .char_column(column as usize),
+        name,
         line_start: range.start,
-        text: shown.text,
         annotations,
+        line,
+        column,
+        offset: shown.offset(subject as usize),
+        text: shown.text,
     }
 }
 
@@ -251,7 +276,9 @@ impl Shown {
 
     /// Where an offset of the source is in `text`; the nearest shown one if it was cut away.
     fn offset(&self, offset: usize) -> usize {
-        let after = self.pieces.partition_point(|(piece, _)| piece.start <= offset);
+        let after = self
+            .pieces
+            .partition_point(|(piece, _)| piece.start <= offset);
         let (piece, start) = &self.pieces[after.saturating_sub(1)];
         start + offset.clamp(piece.start, piece.end) - piece.start
     }
@@ -294,10 +321,11 @@ mod tests {
     #[test]
     fn labels_notes_and_help() {
         let text = "x = 3\ny = x + z\n";
-        let diagnostic = Diagnostic::error(Code("E0301"), "`z` is not declared", span(14, 15), "here")
-            .with_label(span(0, 1), "`x` is near")
-            .with_note("names are declared before use")
-            .with_help("write `x`");
+        let diagnostic =
+            Diagnostic::error(Code("E0301"), "`z` is not declared", span(14, 15), "here")
+                .with_label(span(0, 1), "`x` is near")
+                .with_note("names are declared before use")
+                .with_help("write `x`");
         assert_eq!(
             render(text, &diagnostic),
             "\
@@ -351,8 +379,8 @@ error[E0301]: `z` is not declared
     fn distant_labels_get_excerpts_of_their_own() {
         let text = "a = 1\n".repeat(50_000);
         let far = text.len() - 6;
-        let diagnostic =
-            Diagnostic::error(Code("E0302"), "t", span(far, far + 1), "again").with_label(span(0, 1), "first");
+        let diagnostic = Diagnostic::error(Code("E0302"), "t", span(far, far + 1), "again")
+            .with_label(span(0, 1), "first");
         let shown = render(&text, &diagnostic);
         assert!(shown.contains("a.isf:50000:1"), "{shown}");
         assert!(shown.contains("a.isf:1:1"), "{shown}");

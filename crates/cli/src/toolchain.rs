@@ -188,7 +188,11 @@ fn place_is_unfit(complaint: &str, workshop: &Path) -> Option<String> {
 /// Path, size and time of the last change: what tells one version of a file from another.
 fn file_identity(path: &Path) -> Result<String, Failure> {
     let facts = fs::metadata(path).map_err(|error| {
-        Failure::environment(format!("cannot examine {}: {}", path.display(), cause(&error)))
+        Failure::environment(format!(
+            "cannot examine {}: {}",
+            path.display(),
+            cause(&error)
+        ))
     })?;
     Ok(format!(
         "{} {} {}.{:09}",
@@ -246,7 +250,10 @@ fn find_library() -> Result<PathBuf, Failure> {
     }
     let command = env::current_exe().unwrap_or_default();
     let home = command.parent().unwrap_or(Path::new("."));
-    let candidates = [home.join(LIBRARY_NAME), home.join("../lib/hearth").join(LIBRARY_NAME)];
+    let candidates = [
+        home.join(LIBRARY_NAME),
+        home.join("../lib/hearth").join(LIBRARY_NAME),
+    ];
     candidates
         .into_iter()
         .find(|library| library.is_file())

@@ -1,7 +1,10 @@
 //! `hearth check`: every mistake of every file, for people or for editors.
 
+use std::fmt::Write as _;
+
 use hearth_lang::compile::{Options, Sources};
 use hearth_lang::diagnostic::{Diagnostic, Label};
+use hearth_lang::emit::layout::{ComponentSize, Part};
 use hearth_lang::source::{LineIndex, Span};
 use serde_json::{Value, json};
 
@@ -50,29 +53,39 @@ fn check_and_show_sizes(
     options: &Options,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let compiled = program::compile(source, options);
-    report.add(
-        Sources::new(&source.name, &source.text),
-        &compiled.diagnostics,
-    );
+    let diagnostics = program::check(source, options).diagnostics;
+    report.add(Sources::new(&source.name, &source.text), &diagnostics);
+    let lines = LineIndex::new(&source.text);
     let mut text = String::new();
-    for component in &compiled.sizes {
-        text.push_str(&format!(
-            "{}:{}: {}: {} bytes\n",
-            source.name, component.line, component.name, component.bytes
-        ));
-        let widest = |of: fn(&hearth_lang::compile::Part) -> usize| {
-            component.parts.iter().map(of).max().unwrap_or(0)
-        };
-        let name_width = widest(|part| part.name.chars().count());
-        for part in &component.parts {
-            text.push_str(&format!(
-                "{:>8} {:>6}  {:<name_width$}  {}\n",
-                part.offset, part.bytes, part.name, part.ty
-            ));
-        }
+    for component in program::sizes(source, options) {
+        let line = lines.line(component.span.start);
+        let ComponentSize { name, bytes, .. } = &component;
+        let _ = writeln!(text, "{}:{line}: {name}, {bytes} bytes", source.name);
+        let _ = writeln!(text, "{:>8} {:>7}", "offset", "bytes");
+        add_parts(&mut text, &component.parts, 0);
     }
     output::write(text)
+}
+
+/// What a component, or a frame in it, is made of.
+fn add_parts(text: &mut String, parts: &[Part], depth: usize) {
+    let indent = "  ".repeat(depth);
+    let width = parts.iter().map(|part| part.name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    for part in parts {
+        let Part {
+            name,
+            what,
+            offset,
+            bytes,
+            ..
+        } = part;
+        let _ = writeln!(
+            text,
+            "{offset:>8} {bytes:>7}  {indent}{name:<width$}  {what}"
+        );
+        add_parts(text, &part.parts, depth + 1);
+    }
 }
 
 fn lines_of_json(source: &Source, diagnostics: &[Diagnostic]) -> String {
