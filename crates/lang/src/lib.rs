@@ -1,8 +1,12 @@
 //! The Insense language: text in, C11 or diagnostics out.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod codes;
+pub mod compile;
+pub mod core;
 pub mod diagnostic;
+pub mod emit;
 pub mod source;
 pub mod symbol;
 pub mod syntax;

@@ -243,6 +243,17 @@ static inline bool hearth_box_is(const hearth_box *box, const hearth_type *type)
     return box->type == type || strcmp(box->type->code, type->code) == 0;
 }
 bool hearth_string_equal(const hearth_string *a, const hearth_string *b);
+/* By bytes: below, at or above 0. */
+static inline int hearth_string_compare(const hearth_string *a, const hearth_string *b)
+{
+    size_t shorter = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->text, b->text, shorter);
+    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+/* Division wraps like everything else: INT32_MIN / -1 is INT32_MIN. The divisor is not 0. */
+static inline int32_t hearth_divide(int32_t a, int32_t b) { return b == -1 ? -a : a / b; }
+static inline int32_t hearth_remainder(int32_t a, int32_t b) { return b == -1 ? 0 : a % b; }
 
 /* ---- exceptions -------------------------------------------------------------------------- */
 
@@ -280,8 +291,8 @@ typedef struct {
     bool acknowledge;
     const hearth_site *site;
 } hearth_arm;
-/* The open arms only; `arm` is the index chosen here. Count 0 without default is the caller's to
- * raise. With default and nothing ready: DONE and `arm` = HEARTH_DEFAULT. */
+/* An arm whose guard is false has a NULL channel; `arm` is the index chosen. Nothing open and no
+ * default is the caller's to raise. With default and nothing ready: DONE, `arm` HEARTH_DEFAULT. */
 hearth_step hearth_select(hearth_component *self, const hearth_arm *arms, uint32_t count,
                           bool has_default, const hearth_site *site);
 #define HEARTH_DEFAULT UINT32_MAX

@@ -1,0 +1,281 @@
+//! From text to checked program: the one door through which the rim enters.
+//!
+//! The text is parsed once. The library changed its names over the years, so a program is
+//! checked against the current prelude first, then against the older ones, and the first under
+//! which it has no mistakes counts.
+
+use crate::check;
+use crate::codes::semantic::UNDECLARED;
+use crate::core;
+use crate::diagnostic::Diagnostic;
+use crate::emit::{self, layout::ComponentSize};
+use crate::source::{LineIndex, SourceId, Span};
+use crate::symbol::{Interner, Symbol};
+use crate::syntax::ast::Unit;
+use crate::syntax::{self, Dialect};
+use crate::tree::Program;
+
+/// A generation of the standard environment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Prelude {
+    /// The newest under which the program has no mistakes; [`Prelude::G3`] if there is none.
+    #[default]
+    Auto,
+    G0,
+    G1,
+    G2,
+    /// The current one.
+    G3,
+}
+
+/// The order of trying.
+const GENERATIONS: [Prelude; 4] = [Prelude::G3, Prelude::G2, Prelude::G1, Prelude::G0];
+
+const G3: &str = include_str!("../prelude/g3.isf");
+const G2: &str = include_str!("../prelude/g2.isf");
+const G1: &str = include_str!("../prelude/g1.isf");
+const G0: &str = include_str!("../prelude/g0.isf");
+
+impl Prelude {
+    /// `g3` and the like, as the command line and messages name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Prelude::Auto => "auto",
+            Prelude::G0 => "g0",
+            Prelude::G1 => "g1",
+            Prelude::G2 => "g2",
+            Prelude::G3 => "g3",
+        }
+    }
+
+    /// The generation of that name.
+    pub fn from_name(name: &str) -> Option<Prelude> {
+        let all = [Prelude::Auto].into_iter().chain(GENERATIONS);
+        all.into_iter().find(|prelude| prelude.name() == name)
+    }
+
+    /// Its own text; all but the current one extend the current one.
+    fn text(self) -> (&'static str, SourceId) {
+        match self {
+            Prelude::Auto | Prelude::G3 => (G3, SourceId::PRELUDE),
+            Prelude::G2 => (G2, SourceId(2)),
+            Prelude::G1 => (G1, SourceId(3)),
+            Prelude::G0 => (G0, SourceId(4)),
+        }
+    }
+}
+
+/// How to check.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub prelude: Prelude,
+    /// The original's behaviour at run time. The rules of the language stay as they are.
+    pub compat_original: bool,
+}
+
+/// What became of a text.
+#[derive(Debug)]
+pub struct Checked {
+    /// In the order of the text; the user's first.
+    pub diagnostics: Vec<Diagnostic>,
+    /// None if a diagnostic is an error.
+    pub program: Option<Program>,
+    /// The generation that was used, never [`Prelude::Auto`].
+    pub prelude: Prelude,
+}
+
+/// Parses and checks a program.
+pub fn check(text: &str, options: &Options) -> Checked {
+    let mut names = Interner::default();
+    let parsed = syntax::parse(text, SourceId::USER, &mut names, Dialect::Program);
+    let readable = !parsed.has_errors();
+    let mut environment = Environment::default();
+    let candidates = match &options.prelude {
+        Prelude::Auto => &GENERATIONS[..],
+        fixed => std::slice::from_ref(fixed),
+    };
+    let mut first: Option<(Vec<Diagnostic>, Prelude)> = None;
+    for &prelude in candidates {
+        let units = environment.units(prelude, &mut names);
+        let (program, found) = check::check(&parsed.unit, units, &mut names);
+        let Some(program) = program else {
+            first.get_or_insert((found, prelude));
+            continue;
+        };
+        return Checked {
+            diagnostics: in_order(parsed.diagnostics, found),
+            program: readable.then_some(program),
+            prelude,
+        };
+    }
+    let (mut found, prelude) = first.expect("at least one prelude was tried");
+    environment.name_older(&mut found, text, &mut names);
+    Checked {
+        diagnostics: in_order(parsed.diagnostics, found),
+        program: None,
+        prelude,
+    }
+}
+
+/// A compiled text.
+#[derive(Debug)]
+pub struct Compiled {
+    pub diagnostics: Vec<Diagnostic>,
+    /// The C11 text; None if a diagnostic is an error.
+    pub c: Option<String>,
+    pub prelude: Prelude,
+}
+
+/// Compiles a program to C11. `name` is what messages call the text, a path as a rule.
+pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
+    let mut checked = check(text, options);
+    let mut compiled = Compiled {
+        diagnostics: checked.diagnostics,
+        c: None,
+        prelude: checked.prelude,
+    };
+    if let Some(program) = &mut checked.program {
+        core::prune(program);
+        lowered(program, text, name, options, |input| {
+            compiled.c = Some(emit::emit(*input))
+        });
+    }
+    compiled
+}
+
+/// The size of every component of a program, in the order of the text; empty with errors.
+pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
+    let mut sizes = Vec::new();
+    if let Some(program) = &check(text, options).program {
+        lowered(program, text, name, options, |input| {
+            sizes = emit::sizes(input)
+        });
+    }
+    sizes
+}
+
+fn lowered(
+    program: &Program,
+    text: &str,
+    name: &str,
+    options: &Options,
+    then: impl FnOnce(&emit::Input<'_>),
+) {
+    let options = core::Options {
+        compat_original: options.compat_original,
+    };
+    let (module, effects) = core::build(program, options);
+    let sources = Sources::new(name, text);
+    then(&emit::Input {
+        program,
+        module: &module,
+        effects: &effects,
+        options,
+        sources,
+    });
+}
+
+/// Checks the whole text of a generation of the prelude, reachable or not.
+pub fn check_prelude(prelude: Prelude) -> Checked {
+    let mut names = Interner::default();
+    let mut environment = Environment::default();
+    let units = environment.units(prelude, &mut names);
+    let (program, found) = check::check_prelude(units, &mut names);
+    Checked {
+        diagnostics: in_order(environment.diagnostics, found),
+        program,
+        prelude,
+    }
+}
+
+/// The parsed preludes: the current one, and behind it the older one that extends it.
+#[derive(Default)]
+struct Environment {
+    units: Vec<Unit>,
+    diagnostics: Vec<Diagnostic>,
+    /// What the older preludes tried so far declare.
+    older: Vec<(Symbol, Prelude)>,
+}
+
+impl Environment {
+    fn units(&mut self, prelude: Prelude, names: &mut Interner) -> &[Unit] {
+        if self.units.is_empty() {
+            self.add(Prelude::G3, names);
+        }
+        self.units.truncate(1);
+        if !matches!(prelude, Prelude::Auto | Prelude::G3) {
+            self.add(prelude, names);
+        }
+        &self.units
+    }
+
+    fn add(&mut self, prelude: Prelude, names: &mut Interner) {
+        let (text, source) = prelude.text();
+        let parsed = syntax::parse(text, source, names, Dialect::Prelude);
+        if prelude != Prelude::G3 {
+            let declared = check::declared_names(&parsed.unit);
+            self.older.extend(declared.map(|symbol| (symbol, prelude)));
+        }
+        self.units.push(parsed.unit);
+        self.diagnostics.extend(parsed.diagnostics);
+    }
+
+    /// A name that is missing may be one of an older prelude, under which the program has other
+    /// mistakes.
+    fn name_older(&self, found: &mut [Diagnostic], text: &str, names: &mut Interner) {
+        for diagnostic in found.iter_mut().filter(|d| d.code == UNDECLARED) {
+            let span = diagnostic.primary.span;
+            let word = text.get(span.start as usize..span.end as usize);
+            let symbol = names.intern(word.unwrap_or_default());
+            if let Some((_, prelude)) = self.older.iter().find(|(older, _)| *older == symbol) {
+                diagnostic.notes.push(format!(
+                    "The older environment `{}` has this name, but under it the program has other mistakes.",
+                    prelude.name()
+                ));
+            }
+        }
+    }
+}
+
+fn in_order(mut syntax: Vec<Diagnostic>, semantic: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    syntax.extend(semantic);
+    syntax.sort_by_key(|d| (d.primary.span.source, d.primary.span.start));
+    syntax
+}
+
+/// The texts that spans point into: the user's, and the preludes'.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// How messages name the user's text, a path as a rule.
+    pub name: &'a str,
+    pub text: &'a str,
+}
+
+impl<'a> Sources<'a> {
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        Sources { name, text }
+    }
+
+    /// Name and text of a source.
+    pub fn get(&self, source: SourceId) -> (&'a str, &'a str) {
+        match source.0 {
+            0 => (self.name, self.text),
+            1 => ("prelude/g3.isf", G3),
+            2 => ("prelude/g2.isf", G2),
+            3 => ("prelude/g1.isf", G1),
+            _ => ("prelude/g0.isf", G0),
+        }
+    }
+
+    /// The text a span covers.
+    pub fn slice(&self, span: Span) -> &'a str {
+        let (_, text) = self.get(span.source);
+        text.get(span.start as usize..span.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// Lines and columns of a source. Made anew each time: keep it while rendering.
+    pub fn lines(&self, source: SourceId) -> LineIndex {
+        LineIndex::new(self.get(source).1)
+    }
+}

@@ -1,0 +1,371 @@
+//! The core IR: what the passes work on and the C emitter prints.
+//!
+//! Structured statements over pure values. A [`Value`] has no side effect and cannot fail: whatever
+//! can fail, block, allocate or change something is a [`Stmt`] of its own, in evaluation order.
+//! Reference counts are explicit: a slot that is `counted` holds one reference or NULL, every
+//! [`Stmt::Set`] says by its [`Mode`] whether a reference is taken or handed on, and every counted
+//! slot is released at the end of its scope. So "last use becomes a move" is a change of one mode,
+//! and what lives across a blocking point is a question of liveness alone.
+
+use crate::source::Span;
+use crate::symbol::Symbol;
+use crate::tree::{BinaryOp, ComponentId, Direction, GlobalId, MemberId, PortId, ProcId, UnaryOp};
+use crate::types::TypeId;
+use std::ops::Range;
+
+/// A variable of one function: parameter, local or temporary.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct SlotId(pub u32);
+
+impl SlotId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlotType {
+    Of(TypeId),
+    /// An intermediate real result: double, so that spilling it loses no digit.
+    Double,
+    /// A sender held by an acknowledge.
+    Held,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Storage {
+    /// A C local: never live across a blocking point.
+    Register,
+    /// A field of the function's frame in the component's struct.
+    Frame,
+    /// A counted loop's variable, a 64-bit C local that cannot wrap.
+    Counter,
+}
+
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The source name, or None for a temporary.
+    pub name: Option<Symbol>,
+    pub ty: SlotType,
+    /// Holds a reference of its own, or NULL.
+    pub counted: bool,
+    pub storage: Storage,
+    /// A slot that borrows is only as good as what it was read through.
+    pub borrows: Vec<SlotId>,
+}
+
+/// Pure: no effect, cannot fail; reads variables and memory.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Int(i64, TypeId),
+    Real(f64),
+    Bool(bool),
+    /// Index into [`Module::strings`].
+    String(u32),
+    Null,
+    Slot(SlotId),
+    Member(MemberId),
+    Port(PortId),
+    Global(GlobalId),
+    /// The static procedure object of a procedure without an owner.
+    Proc(ProcId),
+    /// Numeric conversion `from` → `to`.
+    Convert(TypeId, TypeId, Box<Value>),
+    Unary(UnaryOp, TypeId, Box<Value>),
+    /// The type is the operands'.
+    Binary(BinaryOp, TypeId, Box<Value>, Box<Value>),
+    Length(Box<Value>),
+    /// Array, index, element type. The index has been checked.
+    Element(Box<Value>, Box<Value>, TypeId),
+    /// Struct value, its type, field number.
+    Field(Box<Value>, TypeId, u32),
+    /// `--compat original`: the index if it is inside the array, else 0. The type is the index's.
+    IndexOrZero(Box<Value>, Box<Value>, TypeId),
+    /// The content of a box, known to be of this type.
+    Unboxed(Box<Value>, TypeId),
+    /// Is the box of this type?
+    BoxIs(Box<Value>, TypeId),
+    /// What the last receive, select or blocking native brought.
+    Received(TypeId),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    Slot(SlotId),
+    Member(MemberId),
+    Global(GlobalId),
+    /// Array, index, element type. The index has been checked.
+    Element(Value, Value, TypeId),
+    Field(Value, TypeId, u32),
+    /// The result of the function.
+    Result,
+}
+
+/// What happens to references when a value is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Not counted: a scalar, or a slot that borrows.
+    Plain,
+    /// The place gets a reference of its own.
+    Retain,
+    /// The value's own reference goes to the place; a slot moved from becomes NULL.
+    Move,
+}
+
+pub type Block = Vec<Stmt>;
+
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    pub kind: StmtKind,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum Callee {
+    Proc(ProcId),
+    /// A procedure value and its type.
+    Value(Value, TypeId),
+}
+
+#[derive(Clone, Debug)]
+pub struct Argument {
+    pub value: Value,
+    pub ty: TypeId,
+}
+
+#[derive(Clone, Debug)]
+pub struct Loop {
+    pub variable: SlotId,
+    pub from: Value,
+    /// Run before each test, to make `to` readable.
+    pub prepare: Block,
+    pub to: Value,
+    pub step: i32,
+    pub body: Block,
+    /// The slots made while lowering the body: fresh in each round.
+    pub fresh: Range<u32>,
+    /// The variable is never assigned and `to` never changes: set by the loop pass.
+    pub counted: bool,
+}
+
+/// A sufficient condition for leaving an index check out of a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Guard {
+    /// `index` (of `ty`), which the loop leaves alone, is inside `array`.
+    Index { array: Value, index: Value },
+    /// `low + offset >= 0` and `high + offset < length(array)` for the loop's bounds.
+    Range {
+        array: Value,
+        low: Value,
+        high: Value,
+        offset: i64,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// None: always open.
+    pub open: Option<Value>,
+    /// Borrowed; not looked at when the arm is closed.
+    pub channel: Value,
+    pub acknowledge: bool,
+    pub text: Span,
+    pub body: Block,
+}
+
+#[derive(Clone, Debug)]
+pub struct Handler {
+    /// The label to compare with; None catches all.
+    pub label: Option<Value>,
+    pub body: Block,
+}
+
+#[derive(Clone, Debug)]
+pub enum End {
+    Local(Value),
+    /// Name and address as unsigned.
+    Remote(Value, Value),
+}
+
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// `replace`: the place holds something to release.
+    Set {
+        place: Place,
+        value: Value,
+        mode: Mode,
+        replace: bool,
+    },
+    /// Releases a counted slot and makes it NULL; ends an acknowledge for a Held slot.
+    Release(SlotId),
+    CheckIndex {
+        array: Value,
+        index: Value,
+        index_type: TypeId,
+    },
+    CheckZero {
+        value: Value,
+        ty: TypeId,
+    },
+    If {
+        condition: Value,
+        then: Block,
+        otherwise: Block,
+    },
+    Loop(Box<Loop>),
+    /// The same loop twice: without the checks the guards make needless, and as it was.
+    Versioned {
+        guards: Vec<Guard>,
+        fast: Box<Loop>,
+        slow: Box<Loop>,
+    },
+    /// Members kept in slots while `body` runs: (member, slot, written).
+    Promoted {
+        members: Vec<(MemberId, SlotId, bool)>,
+        body: Block,
+    },
+    Call {
+        target: Option<SlotId>,
+        callee: Callee,
+        args: Vec<Argument>,
+    },
+    NewArray {
+        target: SlotId,
+        ty: TypeId,
+        lengths: Vec<u32>,
+        init: Value,
+        init_type: TypeId,
+    },
+    NewStruct {
+        target: SlotId,
+        ty: TypeId,
+        fields: Vec<(Value, Mode)>,
+    },
+    NewChannel {
+        target: SlotId,
+        direction: Direction,
+        payload: TypeId,
+    },
+    NewComponent {
+        target: SlotId,
+        component: ComponentId,
+        constructor: usize,
+        args: Vec<Argument>,
+    },
+    NewBox {
+        target: SlotId,
+        ty: TypeId,
+        value: Value,
+    },
+    /// A procedure of this component as a value.
+    NewProcedure {
+        target: SlotId,
+        proc: ProcId,
+    },
+    /// A deep copy.
+    Copy {
+        target: SlotId,
+        ty: TypeId,
+        value: Value,
+    },
+    /// A counted reference to a port of some component.
+    PortOf {
+        target: SlotId,
+        component: Value,
+        name: Symbol,
+    },
+    /// Hands the reference in `value` to a port; own ports too.
+    PortAssign {
+        component: Option<Value>,
+        name: Symbol,
+        value: SlotId,
+    },
+    /// `moved`: the slot whose reference goes with the value.
+    Send {
+        channel: Value,
+        value: Value,
+        ty: TypeId,
+        moved: Option<SlotId>,
+        text: Span,
+    },
+    /// The value is then [`Value::Received`].
+    Receive {
+        channel: Value,
+        held: Option<SlotId>,
+        text: Span,
+    },
+    Select {
+        arms: Vec<Arm>,
+        default: Option<Block>,
+    },
+    /// Remembers the sender of a select's acknowledge arm.
+    TakeHeld(SlotId),
+    Connect(End, End),
+    Disconnect(End),
+    Publish {
+        channel: Value,
+        name: Value,
+    },
+    /// `byte[]` address to number.
+    AddressOf {
+        target: SlotId,
+        bytes: Value,
+    },
+    StopOther(Value),
+    StopSelf,
+    Raise {
+        label: Value,
+    },
+    /// The result has been stored.
+    Return,
+    /// `slots`: what the body made, to be released when it is left by an exception.
+    Try {
+        body: Block,
+        slots: Range<u32>,
+        handlers: Vec<Handler>,
+    },
+}
+
+/// A function's part in life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    Proc(ProcId),
+    Constructor(ComponentId, usize),
+    /// All member initialisers, in order.
+    Members(ComponentId),
+    Behaviour(ComponentId),
+    /// The globals and the main sequence.
+    Main,
+}
+
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub role: Role,
+    pub slots: Vec<Slot>,
+    pub params: Vec<SlotId>,
+    pub result: TypeId,
+    pub body: Block,
+    /// Resumable: has a frame and returns a step.
+    pub blocks: bool,
+    /// May leave with an exception or a stop.
+    pub raises: bool,
+    pub span: Span,
+}
+
+impl Function {
+    /// The component whose members and ports the function names.
+    pub fn is_main(&self) -> bool {
+        self.role == Role::Main
+    }
+}
+
+/// A program in core form.
+#[derive(Debug)]
+pub struct Module {
+    pub functions: Vec<Function>,
+    pub strings: Vec<Box<str>>,
+    /// Array types of which a row was replaced somewhere: their rows may differ in length.
+    pub ragged: Vec<TypeId>,
+    /// Procedures used as values.
+    pub valued: Vec<ProcId>,
+}

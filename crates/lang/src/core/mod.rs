@@ -1,0 +1,44 @@
+//! The middle of the compiler: typed tree → core IR → passes.
+//!
+//! [`effects`] says what each procedure may do, [`lower`] makes the IR, and the passes of
+//! [`passes`] improve it. A later pass (futures, stack bounds) takes its place in [`build`].
+
+pub mod effects;
+pub mod ir;
+mod lower;
+pub mod passes;
+mod statements;
+
+use crate::tree::Program;
+
+/// How to compile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The original's behaviour instead of the decisions made here (the book lists them).
+    pub compat_original: bool,
+}
+
+/// Clears `used` of what the main sequence never reaches: it need not be compiled.
+pub fn prune(program: &mut Program) {
+    let (procs, components) = effects::reachable(program);
+    for (proc, reached) in program.procs.iter_mut().zip(procs) {
+        proc.used &= reached;
+    }
+    for (component, reached) in program.components.iter_mut().zip(components) {
+        component.used &= reached;
+    }
+}
+
+/// Lowers a program without errors and runs all passes over it.
+pub fn build(program: &Program, options: Options) -> (ir::Module, effects::EffectTable) {
+    let table = effects::EffectTable::new(program);
+    let mut module = lower::lower(program, &table, options);
+    for function in &mut module.functions {
+        passes::liveness::run(function, program, &table);
+    }
+    let ragged = module.ragged.clone();
+    for function in &mut module.functions {
+        passes::loops::run(function, program, &table, &ragged);
+    }
+    (module, table)
+}

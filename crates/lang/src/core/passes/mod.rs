@@ -1,0 +1,223 @@
+//! Passes over the core IR, and what they share: visiting values, statements and blocks.
+
+pub mod liveness;
+pub mod loops;
+
+use super::ir::*;
+
+/// Visits a value and the values inside it.
+pub fn visit_value(value: &Value, visit: &mut dyn FnMut(&Value)) {
+    visit(value);
+    match value {
+        Value::Convert(_, _, e)
+        | Value::Unary(_, _, e)
+        | Value::Length(e)
+        | Value::Field(e, _, _)
+        | Value::Unboxed(e, _)
+        | Value::BoxIs(e, _) => visit_value(e, visit),
+        Value::Binary(_, _, a, b) | Value::Element(a, b, _) | Value::IndexOrZero(a, b, _) => {
+            visit_value(a, visit);
+            visit_value(b, visit);
+        }
+        _ => {}
+    }
+}
+
+/// Rewrites a value from the inside out.
+pub fn rewrite_value(value: &mut Value, rewrite: &mut dyn FnMut(&mut Value)) {
+    match value {
+        Value::Convert(_, _, e)
+        | Value::Unary(_, _, e)
+        | Value::Length(e)
+        | Value::Field(e, _, _)
+        | Value::Unboxed(e, _)
+        | Value::BoxIs(e, _) => rewrite_value(e, rewrite),
+        Value::Binary(_, _, a, b) | Value::Element(a, b, _) | Value::IndexOrZero(a, b, _) => {
+            rewrite_value(a, rewrite);
+            rewrite_value(b, rewrite);
+        }
+        _ => {}
+    }
+    rewrite(value);
+}
+
+/// The values a statement itself reads, nested blocks aside. Places count as far as they are
+/// evaluated (array, index, object).
+pub fn statement_values<'a>(stmt: &'a mut StmtKind, visit: &mut dyn FnMut(&'a mut Value)) {
+    let end = |end: &'a mut End, visit: &mut dyn FnMut(&'a mut Value)| match end {
+        End::Local(channel) => visit(channel),
+        End::Remote(name, address) => {
+            visit(name);
+            visit(address);
+        }
+    };
+    match stmt {
+        StmtKind::Set { place, value, .. } => {
+            match place {
+                Place::Element(array, index, _) => {
+                    visit(array);
+                    visit(index);
+                }
+                Place::Field(object, _, _) => visit(object),
+                _ => {}
+            }
+            visit(value);
+        }
+        StmtKind::CheckIndex { array, index, .. } => {
+            visit(array);
+            visit(index);
+        }
+        StmtKind::CheckZero { value, .. } => visit(value),
+        StmtKind::If { condition, .. } => visit(condition),
+        StmtKind::Loop(l) => {
+            visit(&mut l.from);
+            visit(&mut l.to);
+        }
+        StmtKind::Versioned { guards, fast, slow } => {
+            for guard in guards {
+                match guard {
+                    Guard::Index { array, index } => {
+                        visit(array);
+                        visit(index);
+                    }
+                    Guard::Range {
+                        array, low, high, ..
+                    } => {
+                        visit(array);
+                        visit(low);
+                        visit(high);
+                    }
+                }
+            }
+            for l in [fast, slow] {
+                visit(&mut l.from);
+                visit(&mut l.to);
+            }
+        }
+        StmtKind::Call { callee, args, .. } => {
+            if let Callee::Value(value, _) = callee {
+                visit(value);
+            }
+            args.iter_mut().for_each(|a| visit(&mut a.value));
+        }
+        StmtKind::NewArray { init, .. } => visit(init),
+        StmtKind::NewStruct { fields, .. } => fields.iter_mut().for_each(|(v, _)| visit(v)),
+        StmtKind::NewComponent { args, .. } => args.iter_mut().for_each(|a| visit(&mut a.value)),
+        StmtKind::NewBox { value, .. } | StmtKind::Copy { value, .. } => visit(value),
+        StmtKind::PortOf { component, .. } => visit(component),
+        StmtKind::PortAssign {
+            component: Some(component),
+            ..
+        } => visit(component),
+        StmtKind::Send { channel, value, .. } => {
+            visit(channel);
+            visit(value);
+        }
+        StmtKind::Receive { channel, .. } => visit(channel),
+        StmtKind::Select { arms, .. } => {
+            for arm in arms {
+                if let Some(open) = &mut arm.open {
+                    visit(open);
+                }
+                visit(&mut arm.channel);
+            }
+        }
+        StmtKind::Connect(a, b) => {
+            end(a, visit);
+            end(b, visit);
+        }
+        StmtKind::Disconnect(a) => end(a, visit),
+        StmtKind::Publish { channel, name } => {
+            visit(channel);
+            visit(name);
+        }
+        StmtKind::AddressOf { bytes, .. } => visit(bytes),
+        StmtKind::StopOther(value) => visit(value),
+        StmtKind::Raise { label } => visit(label),
+        StmtKind::Try { handlers, .. } => {
+            handlers
+                .iter_mut()
+                .filter_map(|h| h.label.as_mut())
+                .for_each(visit);
+        }
+        StmtKind::Release(_)
+        | StmtKind::Promoted { .. }
+        | StmtKind::NewChannel { .. }
+        | StmtKind::NewProcedure { .. }
+        | StmtKind::PortAssign {
+            component: None, ..
+        }
+        | StmtKind::TakeHeld(_)
+        | StmtKind::StopSelf
+        | StmtKind::Return => {}
+    }
+}
+
+/// The slot a statement itself stores into, if any.
+pub fn statement_target(stmt: &StmtKind) -> Option<SlotId> {
+    match stmt {
+        StmtKind::Set {
+            place: Place::Slot(slot),
+            ..
+        } => Some(*slot),
+        StmtKind::Call { target, .. } => *target,
+        StmtKind::NewArray { target, .. }
+        | StmtKind::NewStruct { target, .. }
+        | StmtKind::NewChannel { target, .. }
+        | StmtKind::NewComponent { target, .. }
+        | StmtKind::NewBox { target, .. }
+        | StmtKind::NewProcedure { target, .. }
+        | StmtKind::Copy { target, .. }
+        | StmtKind::PortOf { target, .. }
+        | StmtKind::AddressOf { target, .. }
+        | StmtKind::TakeHeld(target) => Some(*target),
+        StmtKind::Receive { held, .. } => *held,
+        StmtKind::Loop(l) => Some(l.variable),
+        _ => None,
+    }
+}
+
+/// The blocks inside a statement.
+pub fn nested_blocks(stmt: &mut StmtKind) -> Vec<&mut Block> {
+    match stmt {
+        StmtKind::If {
+            then, otherwise, ..
+        } => vec![then, otherwise],
+        StmtKind::Loop(l) => vec![&mut l.prepare, &mut l.body],
+        StmtKind::Versioned { fast, slow, .. } => {
+            vec![
+                &mut fast.prepare,
+                &mut fast.body,
+                &mut slow.prepare,
+                &mut slow.body,
+            ]
+        }
+        StmtKind::Promoted { body, .. } => vec![body],
+        StmtKind::Select { arms, default } => {
+            let mut blocks: Vec<&mut Block> = arms.iter_mut().map(|a| &mut a.body).collect();
+            blocks.extend(default);
+            blocks
+        }
+        StmtKind::Try { body, handlers, .. } => {
+            let mut blocks = vec![body];
+            blocks.extend(handlers.iter_mut().map(|h| &mut h.body));
+            blocks
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Visits every statement of a block and of the blocks inside it.
+pub fn each_statement(block: &mut Block, visit: &mut dyn FnMut(&mut StmtKind)) {
+    for stmt in block {
+        visit(&mut stmt.kind);
+        for inner in nested_blocks(&mut stmt.kind) {
+            each_statement(inner, visit);
+        }
+    }
+}
+
+/// Visits every value of a block and of the blocks inside it, whole values only.
+pub fn each_value(block: &mut Block, visit: &mut dyn FnMut(&mut Value)) {
+    each_statement(block, &mut |stmt| statement_values(stmt, &mut |v| visit(v)));
+}

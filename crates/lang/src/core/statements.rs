@@ -1,0 +1,738 @@
+//! Typed tree to core IR: statements, and the clauses that are values through their branches.
+
+use super::ir::*;
+use super::lower::{FunctionLowering, Operand, Own};
+use crate::symbol::Symbol;
+use crate::tree::{self, BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::types::{Type, TypeId};
+
+/// The label of OperationFailedException, which is the first.
+const OPERATION_FAILED: i64 = 0;
+
+impl<'p> FunctionLowering<'_, 'p> {
+    /// Runs a clause for its effect.
+    pub(super) fn statement(&mut self, expr: &'p Expr) {
+        let span = std::mem::replace(&mut self.span, expr.span);
+        self.open_scope(false);
+        self.operand(expr);
+        self.close_scope();
+        self.span = span;
+    }
+
+    /// The rest of [`FunctionLowering::operand`]: clauses that are no plain expressions.
+    pub(super) fn statement_value(&mut self, expr: &'p Expr) -> Operand {
+        use ExprKind as E;
+        match &expr.kind {
+            E::Block(items) => return self.block(items),
+            E::If {
+                condition,
+                then,
+                otherwise,
+            } => return self.conditional(expr, condition, then, otherwise.as_deref()),
+            E::Case {
+                scrutinee,
+                arms,
+                default,
+            } => return self.case(expr, scrutinee, arms, default),
+            E::Project {
+                scrutinee,
+                arms,
+                default,
+            } => return self.project(expr, scrutinee, arms, default),
+            E::Select { arms, default } => return self.select(expr, arms, default.as_deref()),
+            E::Try { body, handlers } => return self.protected(expr, body, handlers),
+            E::For {
+                variable,
+                from,
+                to,
+                step,
+                body,
+            } => self.counting(*variable, from, to, *step, body),
+            E::Let(..) => unreachable!("declarations are lowered by their block"),
+            E::Assign(place, value) => self.assign(place, value),
+            E::Connect(a, b) => self.connect(a, b),
+            E::Disconnect(end) => {
+                let end = self.end(end);
+                self.blocks |= matches!(end, End::Remote(..));
+                self.emit_effect(StmtKind::Disconnect(end));
+            }
+            E::Publish { channel, name } => {
+                let operands = self.sequence(&[channel, name], |_, _, _| {});
+                self.blocks = true;
+                self.emit_effect(StmtKind::Publish {
+                    channel: operands[0].value.clone(),
+                    name: operands[1].value.clone(),
+                });
+            }
+            E::Send { value, channel } => self.send(value, channel),
+            E::Receive { local, channel } => {
+                let text = channel.span;
+                let channel = self.operand(channel).value;
+                self.blocks = true;
+                self.emit_effect(StmtKind::Receive {
+                    channel,
+                    held: None,
+                    text,
+                });
+                self.receive_into(*local);
+            }
+            E::Acknowledge {
+                local,
+                channel,
+                body,
+            } => self.acknowledge(*local, channel, body),
+            E::Stop(target) => self.stop(target.as_deref()),
+            E::Return(value) => {
+                if let Some(value) = value {
+                    let operand = self.operand(value);
+                    self.store(Place::Result, operand, false);
+                }
+                self.emit_effect(StmtKind::Return);
+            }
+            E::Throw(label) => {
+                let label = self.operand(label).value;
+                if !self.throws_are_skipped {
+                    self.raises = true;
+                    self.emit_effect(StmtKind::Raise { label });
+                }
+            }
+            E::Nothing => {}
+            other => unreachable!("{other:?} is lowered elsewhere"),
+        }
+        Operand::nothing()
+    }
+
+    // ---- blocks and declarations --------------------------------------------------------
+
+    fn block(&mut self, items: &'p [Expr]) -> Operand {
+        self.open_scope(true);
+        let mut last = Operand::nothing();
+        for (i, item) in items.iter().enumerate() {
+            let span = std::mem::replace(&mut self.span, item.span);
+            if let ExprKind::Let(local, init) = &item.kind {
+                self.declaration(*local, init, &items[i + 1..]);
+                last = Operand::nothing();
+            } else if i + 1 == items.len() {
+                last = self.operand(item);
+            } else {
+                self.statement(item);
+            }
+            self.span = span;
+        }
+        self.close_scope_with(last)
+    }
+
+    fn declaration(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) {
+        self.open_scope(false);
+        let operand = self.operand(init);
+        let name = self.name_of(local);
+        let ty = operand_type(init, &operand);
+        if operand.own == Own::Borrowed && !self.is_assigned(local) && !self.may_end_objects(rest) {
+            // Nothing in the rest of the block can end the object: no reference needed.
+            let slot = self.new_slot(Some(name), SlotType::Of(ty), false);
+            self.slots[slot.index()].borrows = slots_in(&operand.value);
+            self.bind(local, slot);
+            self.set(Place::Slot(slot), operand.value, Mode::Plain, false);
+        } else {
+            let slot = self.declare(local, name, ty);
+            self.store(Place::Slot(slot), operand, false);
+        }
+        self.effects_seen += 1;
+        self.close_scope();
+    }
+
+    fn may_end_objects(&self, rest: &[Expr]) -> bool {
+        rest.iter().any(|item| {
+            let effects = self.shared.effects.of(item, &self.shared.program.types);
+            effects.writes_refs || effects.blocks
+        })
+    }
+
+    /// Declares the variable of a receive and stores what came.
+    fn receive_into(&mut self, local: tree::LocalId) {
+        let (name, ty) = (self.name_of(local), self.type_of(local));
+        let slot = self.declare(local, name, ty);
+        let mode = if self.is_reference(ty) {
+            Mode::Move
+        } else {
+            Mode::Plain
+        };
+        self.set(Place::Slot(slot), Value::Received(ty), mode, false);
+        self.effects_seen += 1;
+    }
+
+    // ---- branches -----------------------------------------------------------------------
+
+    /// The slot that branches store their value in, if they have one. Its default is stored first
+    /// where a branch may be missing.
+    fn result_slot(&mut self, ty: TypeId) -> Option<SlotId> {
+        (ty != TypeId::VOID && ty != TypeId::NEVER).then(|| self.temp(ty))
+    }
+
+    fn result_operand(&self, result: Option<SlotId>, ty: TypeId) -> Operand {
+        match result {
+            None => Operand::nothing(),
+            Some(slot) => {
+                let own = if self.is_reference(ty) {
+                    Own::Temp(slot)
+                } else {
+                    Own::Plain
+                };
+                Operand {
+                    value: Value::Slot(slot),
+                    ty,
+                    own,
+                }
+            }
+        }
+    }
+
+    /// One branch as a block of its own, its value stored in `result`.
+    fn branch(&mut self, expr: &'p Expr, result: Option<SlotId>) -> Block {
+        self.nested(|f| f.branch_here(expr, result))
+    }
+
+    fn branch_here(&mut self, expr: &'p Expr, result: Option<SlotId>) {
+        let span = std::mem::replace(&mut self.span, expr.span);
+        if let ExprKind::Let(local, init) = &expr.kind {
+            self.declaration(*local, init, &[]);
+        } else {
+            let operand = self.operand(expr);
+            if let (Some(slot), false) = (result, operand.ty == TypeId::VOID) {
+                self.store(Place::Slot(slot), operand, false);
+                self.effects_seen += 1;
+            }
+        }
+        self.span = span;
+    }
+
+    fn default_of(&mut self, ty: TypeId) -> Value {
+        match self.ty(ty) {
+            Type::Real => Value::Real(0.0),
+            Type::Bool => Value::Bool(false),
+            Type::String => self.empty_string(),
+            _ if self.is_reference(ty) => Value::Null,
+            _ => Value::Int(0, ty),
+        }
+    }
+
+    fn conditional(
+        &mut self,
+        expr: &'p Expr,
+        condition: &'p Expr,
+        then: &'p Expr,
+        otherwise: Option<&'p Expr>,
+    ) -> Operand {
+        let condition = self.operand(condition).value;
+        let result = self.result_slot(expr.ty);
+        let then = self.branch(then, result);
+        let otherwise = match (otherwise, result) {
+            (Some(branch), _) => self.branch(branch, result),
+            (None, Some(slot)) => {
+                let default = self.default_of(expr.ty);
+                self.buffered(|f| f.set(Place::Slot(slot), default, Mode::Plain, false))
+                    .0
+            }
+            (None, None) => Vec::new(),
+        };
+        self.emit(StmtKind::If {
+            condition,
+            then,
+            otherwise,
+        });
+        self.result_operand(result, expr.ty)
+    }
+
+    fn case(
+        &mut self,
+        expr: &'p Expr,
+        scrutinee: &'p Expr,
+        arms: &'p [(Vec<Expr>, Expr)],
+        default: &'p Expr,
+    ) -> Operand {
+        let operand = self.operand(scrutinee);
+        let subject = match operand.own {
+            Own::Plain => self.spill(operand),
+            _ => operand,
+        };
+        let result = self.result_slot(expr.ty);
+        self.case_arms(&subject, arms, default, result);
+        self.result_operand(result, expr.ty)
+    }
+
+    fn case_arms(
+        &mut self,
+        subject: &Operand,
+        arms: &'p [(Vec<Expr>, Expr)],
+        default: &'p Expr,
+        result: Option<SlotId>,
+    ) {
+        let Some(((labels, body), rest)) = arms.split_first() else {
+            let block = self.branch(default, result);
+            self.append(block);
+            return;
+        };
+        let mut condition: Option<Value> = None;
+        for label in labels {
+            let label = self.operand(label);
+            let test = self.equal(subject, &label);
+            condition = Some(match condition {
+                None => test,
+                Some(others) => {
+                    Value::Binary(BinaryOp::Or, TypeId::BOOL, Box::new(others), Box::new(test))
+                }
+            });
+        }
+        let condition = condition.unwrap_or(Value::Bool(false));
+        let then = self.branch(body, result);
+        let otherwise = self.nested(|f| f.case_arms(subject, rest, default, result));
+        self.emit(StmtKind::If {
+            condition,
+            then,
+            otherwise,
+        });
+    }
+
+    /// `==` of two operands whose numeric types may differ.
+    fn equal(&self, a: &Operand, b: &Operand) -> Value {
+        let rank = |ty| {
+            [
+                TypeId::BYTE,
+                TypeId::UNSIGNED,
+                TypeId::INTEGER,
+                TypeId::REAL,
+            ]
+            .iter()
+            .position(|&t| t == ty)
+        };
+        let joined = match (rank(a.ty), rank(b.ty)) {
+            (Some(x), Some(y)) if x < y => b.ty,
+            _ => a.ty,
+        };
+        let convert = |operand: &Operand| {
+            if operand.ty == joined {
+                operand.value.clone()
+            } else {
+                Value::Convert(operand.ty, joined, Box::new(operand.value.clone()))
+            }
+        };
+        Value::Binary(
+            BinaryOp::Equal,
+            joined,
+            Box::new(convert(a)),
+            Box::new(convert(b)),
+        )
+    }
+
+    fn project(
+        &mut self,
+        expr: &'p Expr,
+        scrutinee: &'p Expr,
+        arms: &'p [tree::ProjectArm],
+        default: &'p Expr,
+    ) -> Operand {
+        let operand = self.operand(scrutinee);
+        let subject = match operand.own {
+            Own::Borrowed if !matches!(operand.value, Value::Slot(_)) => self.owned_temp(operand),
+            _ => operand,
+        };
+        let result = self.result_slot(expr.ty);
+        self.project_arms(&subject.value, arms, default, result);
+        self.result_operand(result, expr.ty)
+    }
+
+    fn project_arms(
+        &mut self,
+        subject: &Value,
+        arms: &'p [tree::ProjectArm],
+        default: &'p Expr,
+        result: Option<SlotId>,
+    ) {
+        let Some((arm, rest)) = arms.split_first() else {
+            let block = self.branch(default, result);
+            self.append(block);
+            return;
+        };
+        let condition = Value::BoxIs(Box::new(subject.clone()), arm.ty);
+        let then = self.nested(|f| {
+            let content = Value::Unboxed(Box::new(subject.clone()), arm.ty);
+            let name = f.name_of(arm.local);
+            let slot = f.declare(arm.local, name, arm.ty);
+            let copied = matches!(f.ty(arm.ty), Type::Struct(_) | Type::Array(_))
+                && !f.shared.options.compat_original;
+            if copied {
+                f.emit(StmtKind::Copy {
+                    target: slot,
+                    ty: arm.ty,
+                    value: content,
+                });
+            } else {
+                let mode = if f.is_reference(arm.ty) {
+                    Mode::Retain
+                } else {
+                    Mode::Plain
+                };
+                f.set(Place::Slot(slot), content, mode, false);
+            }
+            f.branch_here(&arm.body, result);
+        });
+        let otherwise = self.nested(|f| f.project_arms(subject, rest, default, result));
+        self.emit(StmtKind::If {
+            condition,
+            then,
+            otherwise,
+        });
+    }
+
+    fn protected(
+        &mut self,
+        expr: &'p Expr,
+        body: &'p Expr,
+        handlers: &'p [tree::Handler],
+    ) -> Operand {
+        let result = self.result_slot(expr.ty);
+        let first = self.slots.len() as u32;
+        let body = self.branch(body, result);
+        let slots = first..self.slots.len() as u32;
+        let handlers = handlers
+            .iter()
+            .map(|handler| Handler {
+                label: handler
+                    .label
+                    .as_ref()
+                    .map(|label| self.operand(label).value),
+                body: self.branch(&handler.body, result),
+            })
+            .collect();
+        self.emit_effect(StmtKind::Try {
+            body,
+            slots,
+            handlers,
+        });
+        self.result_operand(result, expr.ty)
+    }
+
+    // ---- loops --------------------------------------------------------------------------
+
+    fn counting(
+        &mut self,
+        variable: tree::LocalId,
+        from: &'p Expr,
+        to: &'p Expr,
+        step: i32,
+        body: &'p Expr,
+    ) {
+        let from = self.operand(from).value;
+        let name = self.name_of(variable);
+        let slot = self.new_slot(Some(name), SlotType::Of(TypeId::INTEGER), false);
+        self.bind(variable, slot);
+        let first = self.slots.len() as u32;
+        let (prepare, to) = self.buffered(|f| {
+            f.open_scope(true);
+            let operand = f.operand(to);
+            f.close_scope_with(operand).value
+        });
+        let body = self.nested(|f| {
+            f.open_scope(false);
+            f.branch_here(body, None);
+            f.close_scope();
+        });
+        let fresh = first..self.slots.len() as u32;
+        self.emit_effect(StmtKind::Loop(Box::new(Loop {
+            variable: slot,
+            from,
+            prepare,
+            to,
+            step,
+            body,
+            fresh,
+            counted: false,
+        })));
+    }
+
+    // ---- assignment -----------------------------------------------------------------------
+
+    fn assign(&mut self, place: &'p Expr, value: &'p Expr) {
+        match &place.kind {
+            ExprKind::Local(local) => {
+                let operand = self.operand(value);
+                let place = Place::Slot(self.slot_of(*local));
+                self.store(place, operand, true);
+            }
+            ExprKind::Member(member) => {
+                let operand = self.operand(value);
+                self.store(Place::Member(*member), operand, true);
+            }
+            ExprKind::Port(port) => {
+                let operand = self.operand(value);
+                let name = self.port_name(*port);
+                self.assign_port(None, name, operand);
+            }
+            ExprKind::PortOf(component, name) => {
+                let operands = self.sequence(&[component, value], |_, _, _| {});
+                let component = operands[0].value.clone();
+                self.assign_port(Some(component), *name, operands[1].clone());
+            }
+            ExprKind::Index(array, index) => {
+                let operands = self.sequence(&[array, index, value], |f, i, operands| {
+                    if i == 1 {
+                        f.check_index(operands);
+                    }
+                });
+                if matches!(self.ty(value.ty), Type::Array(_)) {
+                    self.shared.mark_ragged(array.ty);
+                }
+                let element = self.element_type(array.ty);
+                let place = Place::Element(
+                    operands[0].value.clone(),
+                    operands[1].value.clone(),
+                    element,
+                );
+                self.store(place, operands[2].clone(), true);
+            }
+            ExprKind::Field(object, field) => {
+                let operands = self.sequence(&[object, value], |_, _, _| {});
+                let place = Place::Field(operands[0].value.clone(), object.ty, *field);
+                self.store(place, operands[1].clone(), true);
+            }
+            other => unreachable!("{other:?} is no place"),
+        }
+        self.effects_seen += 1;
+    }
+
+    fn assign_port(&mut self, component: Option<Value>, name: Symbol, operand: Operand) {
+        let owned = match operand.own {
+            Own::Temp(_) => operand,
+            _ => self.owned_temp(operand),
+        };
+        let Own::Temp(value) = owned.own else {
+            unreachable!("an owned operand")
+        };
+        self.emit(StmtKind::PortAssign {
+            component,
+            name,
+            value,
+        });
+    }
+
+    // ---- communication ------------------------------------------------------------------------
+
+    fn send(&mut self, value: &'p Expr, channel: &'p Expr) {
+        let operands = self.sequence(&[value, channel], |_, _, _| {});
+        let [value, target] = <[Operand; 2]>::try_from(operands).expect("two operands");
+        let moved = match value.own {
+            Own::Temp(temp) => {
+                self.consume(temp);
+                Some(temp)
+            }
+            _ => None,
+        };
+        self.blocks = true;
+        self.emit_effect(StmtKind::Send {
+            channel: target.value,
+            value: value.value,
+            ty: value.ty,
+            moved,
+            text: channel.span,
+        });
+    }
+
+    fn held_slot(&mut self) -> SlotId {
+        let slot = self.new_slot(None, SlotType::Held, true);
+        self.declare_counted(slot);
+        slot
+    }
+
+    fn acknowledge(&mut self, local: tree::LocalId, channel: &'p Expr, body: &'p Expr) {
+        let text = channel.span;
+        let channel = self.operand(channel).value;
+        self.blocks = true;
+        let held = self.new_slot(None, SlotType::Held, true);
+        self.emit_effect(StmtKind::Receive {
+            channel,
+            held: Some(held),
+            text,
+        });
+        self.receive_into(local);
+        let block = self.nested(|f| {
+            f.declare_counted(held);
+            f.branch_here(body, None);
+        });
+        self.append(block);
+    }
+
+    fn select(
+        &mut self,
+        expr: &'p Expr,
+        arms: &'p [tree::SelectArm],
+        default: Option<&'p Expr>,
+    ) -> Operand {
+        self.blocks = true;
+        let mut lowered = Vec::new();
+        for arm in arms {
+            let open = arm.guard.as_ref().map(|guard| {
+                let operand = self.operand(guard);
+                match operand.value {
+                    Value::Bool(_) => operand.value,
+                    _ => self.spill(operand).value,
+                }
+            });
+            let channel = self.arm_channel(&arm.channel, open.as_ref());
+            lowered.push((open, channel));
+        }
+        let guarded: Option<Vec<Value>> = lowered.iter().map(|(open, _)| open.clone()).collect();
+        if let (Some(guards), None) = (guarded, default) {
+            self.raise_if_closed(guards);
+        }
+        self.effects_seen += 1;
+        let result = self.result_slot(expr.ty);
+        let arms = arms
+            .iter()
+            .zip(lowered)
+            .map(|(arm, (open, channel))| Arm {
+                open,
+                channel,
+                acknowledge: arm.acknowledge,
+                text: arm.channel.span,
+                body: self.arm_body(arm, result),
+            })
+            .collect();
+        let default = default.map(|e| self.branch(e, result));
+        self.emit_effect(StmtKind::Select { arms, default });
+        self.result_operand(result, expr.ty)
+    }
+
+    /// The channel of an arm; a place that takes work is only evaluated if the arm is open.
+    fn arm_channel(&mut self, channel: &'p Expr, open: Option<&Value>) -> Value {
+        self.effects_seen += 1;
+        let (block, operand) = self.buffered(|f| {
+            f.open_scope(true);
+            let operand = f.operand(channel);
+            f.close_scope_with(operand)
+        });
+        if block.is_empty() && matches!(operand.value, Value::Port(_) | Value::Global(_)) {
+            return operand.value;
+        }
+        let slot = self.temp(channel.ty);
+        let (mut work, ()) = self.buffered(|f| f.store(Place::Slot(slot), operand, false));
+        let mut then = block;
+        then.append(&mut work);
+        match open {
+            Some(open) => self.emit(StmtKind::If {
+                condition: open.clone(),
+                then,
+                otherwise: Vec::new(),
+            }),
+            None => self.append(then),
+        }
+        Value::Slot(slot)
+    }
+
+    fn raise_if_closed(&mut self, guards: Vec<Value>) {
+        let any = guards
+            .into_iter()
+            .reduce(|a, b| Value::Binary(BinaryOp::Or, TypeId::BOOL, Box::new(a), Box::new(b)));
+        let Some(any) = any else { return };
+        self.raises = true;
+        let label = Value::Int(OPERATION_FAILED, self.shared.program.exception_type);
+        let (then, ()) = self.buffered(|f| f.emit(StmtKind::Raise { label }));
+        let condition = Value::Unary(UnaryOp::Not, TypeId::BOOL, Box::new(any));
+        self.emit(StmtKind::If {
+            condition,
+            then,
+            otherwise: Vec::new(),
+        });
+    }
+
+    fn arm_body(&mut self, arm: &'p tree::SelectArm, result: Option<SlotId>) -> Block {
+        self.nested(|f| {
+            f.span = arm.span;
+            if arm.acknowledge {
+                let held = f.held_slot();
+                f.emit(StmtKind::TakeHeld(held));
+            }
+            f.receive_into(arm.local);
+            f.branch_here(&arm.body, result);
+        })
+    }
+
+    fn connect(&mut self, a: &'p tree::End, b: &'p tree::End) {
+        if let (tree::End::Local(a), tree::End::Local(b)) = (a, b) {
+            let operands = self.sequence(&[a, b], |_, _, _| {});
+            let (a, b) = (operands[0].value.clone(), operands[1].value.clone());
+            self.emit_effect(StmtKind::Connect(End::Local(a), End::Local(b)));
+            return;
+        }
+        self.blocks = true;
+        let a = self.end(a);
+        let b = self.end(b);
+        self.emit_effect(StmtKind::Connect(a, b));
+    }
+
+    fn end(&mut self, end: &'p tree::End) -> End {
+        match end {
+            tree::End::Local(channel) => End::Local(self.operand(channel).value),
+            tree::End::Remote { name, address } => {
+                let operands = self.sequence(&[name, address], |_, _, _| {});
+                let name = operands[0].value.clone();
+                if address.ty == TypeId::UNSIGNED {
+                    return End::Remote(name, operands[1].value.clone());
+                }
+                let target = self.new_slot(None, SlotType::Of(TypeId::UNSIGNED), false);
+                self.emit(StmtKind::AddressOf {
+                    target,
+                    bytes: operands[1].value.clone(),
+                });
+                End::Remote(name, Value::Slot(target))
+            }
+        }
+    }
+
+    fn stop(&mut self, target: Option<&'p Expr>) {
+        match target {
+            Some(component) => {
+                let component = self.operand(component).value;
+                self.emit_effect(StmtKind::StopOther(component));
+            }
+            None => {
+                self.raises = true;
+                self.emit_effect(StmtKind::StopSelf);
+            }
+        }
+    }
+
+    // ---- names --------------------------------------------------------------------------------
+
+    fn port_name(&self, port: tree::PortId) -> Symbol {
+        let component = self.component.expect("ports are named inside components");
+        self.shared.program.components[component.index()].channels[port.index()].name
+    }
+
+    pub(super) fn name_of(&self, local: tree::LocalId) -> Symbol {
+        self.locals[local.index()].name
+    }
+
+    fn type_of(&self, local: tree::LocalId) -> TypeId {
+        self.locals[local.index()].ty
+    }
+}
+
+/// A declaration's type; an integer initialiser may have been widened to nothing else.
+fn operand_type(init: &Expr, operand: &Operand) -> TypeId {
+    if operand.ty == TypeId::VOID {
+        init.ty
+    } else {
+        operand.ty
+    }
+}
+
+/// The variables a value is read through.
+fn slots_in(value: &Value) -> Vec<SlotId> {
+    let mut found = Vec::new();
+    super::passes::visit_value(value, &mut |v| {
+        if let Value::Slot(slot) = v {
+            found.push(*slot);
+        }
+    });
+    found
+}

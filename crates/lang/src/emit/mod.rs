@@ -1,0 +1,233 @@
+//! Core IR to C11: readable, deterministic, without warnings.
+//!
+//! Each component becomes a struct and a function that resumes it; each function that may park
+//! becomes a resumable one over its frame, a struct nested in the component's. Names are derived
+//! from the source's ([`names`]), layouts are computed here too ([`layout`]) so that sizes can be
+//! told without a C compiler, and the emitted `_Static_assert`s keep the two in step.
+
+mod component;
+mod function;
+pub mod layout;
+mod names;
+mod types;
+mod values;
+
+use crate::compile::Sources;
+use crate::core::Options;
+use crate::core::effects::EffectTable;
+use crate::core::ir::{Module, Role};
+use crate::source::{LineIndex, SourceId, Span};
+use crate::tree::Program;
+use crate::types::TypeId;
+use names::Names;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// The user's text and four preludes.
+const SOURCE_COUNT: u16 = 5;
+
+/// Longer channel expressions are cut in messages.
+const QUOTE_CHARS_MAX: usize = 48;
+
+/// What the emitter knows besides the program.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    pub program: &'a Program,
+    pub module: &'a Module,
+    pub effects: &'a EffectTable,
+    pub options: Options,
+    /// The user's text, its name as it shall stand in messages and `#line`, and the preludes.
+    pub sources: Sources<'a>,
+}
+
+/// What several parts of the emitter share.
+struct Context<'a> {
+    input: Input<'a>,
+    names: Names,
+    /// By source.
+    lines: Vec<LineIndex>,
+    layouts: layout::Layouts,
+    /// Descriptors asked for so far.
+    used_types: RefCell<BTreeSet<TypeId>>,
+    /// Sites, by what they say.
+    sites: RefCell<BTreeMap<(u16, u32, u32, String), usize>>,
+    site_list: RefCell<Vec<String>>,
+    used_texts: RefCell<BTreeSet<u32>>,
+}
+
+/// The whole C file.
+pub fn emit(input: Input<'_>) -> String {
+    let names = Names::new(input.program);
+    let layouts = layout::Layouts::new(&input, &names);
+    let context = Context {
+        input,
+        names,
+        lines: (0..SOURCE_COUNT)
+            .map(|i| input.sources.lines(SourceId(i)))
+            .collect(),
+        layouts,
+        used_types: RefCell::default(),
+        sites: RefCell::default(),
+        site_list: RefCell::default(),
+        used_texts: RefCell::default(),
+    };
+    // Bodies first: they tell which descriptors and sites are needed.
+    let mut bodies = String::new();
+    for function in &input.module.functions {
+        function::emit(&context, function, &mut bodies);
+    }
+    context.emit_value_thunks(&mut bodies);
+    let mut components = String::new();
+    context.emit_components(&mut components);
+
+    let mut declarations = String::new();
+    context.emit_frames(&mut declarations);
+    context.emit_globals(&mut declarations);
+    context.emit_prototypes(&mut declarations);
+
+    let mut out = context.preamble();
+    context.emit_strings(&mut out);
+    context.emit_types(&mut out);
+    out.push_str(&declarations);
+    for site in context.site_list.borrow().iter() {
+        out.push_str(site);
+    }
+    out.push('\n');
+    out.push_str(&bodies);
+    out.push_str(&components);
+    context.emit_main(&mut out);
+    out
+}
+
+/// The size of every used component, in order.
+pub fn sizes(input: &Input<'_>) -> Vec<layout::ComponentSize> {
+    let names = Names::new(input.program);
+    layout::Layouts::new(input, &names).component_sizes(input)
+}
+
+impl Context<'_> {
+    fn preamble(&self) -> String {
+        let mut out = String::new();
+        let file = escape(self.input.sources.name);
+        let _ = writeln!(
+            out,
+            "/* Made by Hearth from {}. Compile with -std=c11 -fwrapv. */",
+            file.replace("*/", "* /")
+        );
+        out.push_str(
+            "#include \"hearth.h\"\n\n\
+             _Static_assert(HEARTH_ABI == 1, \"this file and hearth.h are of different versions\");\n\n\
+             /* What the source compares is its own business. */\n\
+             #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
+             #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\n",
+        );
+        out
+    }
+
+    /// The address of a string literal, which is emitted because somebody asked.
+    fn text(&self, number: u32) -> String {
+        self.used_texts.borrow_mut().insert(number);
+        format!("&text_{number}")
+    }
+
+    fn emit_strings(&self, out: &mut String) {
+        let used = self.used_texts.borrow();
+        for &number in used.iter() {
+            let text = &self.input.module.strings[number as usize];
+            let _ = writeln!(
+                out,
+                "static struct {{ hearth_object object; size_t length; char text[{}]; }} text_{number} =\n    \
+                 {{ {{ HEARTH_IMMORTAL, 0 }}, {}, \"{}\" }};",
+                text.len() + 1,
+                text.len(),
+                escape(text)
+            );
+        }
+        if !used.is_empty() {
+            out.push('\n');
+        }
+    }
+
+    fn emit_main(&self, out: &mut String) {
+        let _ = writeln!(
+            out,
+            "\nstatic const hearth_program program = {{ \"{}\", HEARTH_ABI, &main_type, {} }};\n\n\
+             int main(int argc, char **argv)\n{{\n    return hearth_main(&program, argc, argv);\n}}",
+            escape(self.input.sources.name),
+            self.input.options.compat_original
+        );
+    }
+
+    /// The name of the static `hearth_site` for a place.
+    fn site(&self, span: Span, text: &str) -> String {
+        let (line, column) = self.line_column(span);
+        let key = (span.source.0, line, column, text.to_owned());
+        let mut sites = self.sites.borrow_mut();
+        let next = sites.len();
+        let number = *sites.entry(key).or_insert(next);
+        if number == next {
+            let (file, _) = self.input.sources.get(span.source);
+            self.site_list.borrow_mut().push(format!(
+                "static const hearth_site site_{number} = {{ \"{}\", {line}, {column}, \"{}\" }};\n",
+                escape(file),
+                escape(text)
+            ));
+        }
+        format!("&site_{number}")
+    }
+
+    fn line_column(&self, span: Span) -> (u32, u32) {
+        self.lines[usize::from(span.source.0)].line_column(span.start)
+    }
+
+    /// The source text of a span, shortened to one line.
+    fn quote(&self, span: Span) -> String {
+        let line = self
+            .input
+            .sources
+            .slice(span)
+            .lines()
+            .next()
+            .unwrap_or("")
+            .trim();
+        match line.char_indices().nth(QUOTE_CHARS_MAX) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line.to_owned(),
+        }
+    }
+}
+
+/// The C name of a function.
+fn function_name(names: &Names, role: Role) -> String {
+    match role {
+        Role::Proc(proc) => names.proc(proc).to_owned(),
+        Role::Constructor(component, k) => {
+            format!("{}_constructor_{k}", names.component(component))
+        }
+        Role::Members(component) => format!("{}_members", names.component(component)),
+        Role::Behaviour(component) => format!("{}_behaviour", names.component(component)),
+        Role::Main => "main_sequence".to_owned(),
+    }
+}
+
+/// A text as the inside of a C string literal. Octal escapes, which end after three digits, and
+/// no trigraphs.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for &byte in text.as_bytes() {
+        match byte {
+            b'\n' => out.push_str("\\n"),
+            b'\t' => out.push_str("\\t"),
+            b'\r' => out.push_str("\\r"),
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'?' => out.push_str("\\?"),
+            0x20..=0x7e => out.push(byte as char),
+            _ => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+    out
+}

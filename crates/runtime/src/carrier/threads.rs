@@ -1,0 +1,123 @@
+//! A kernel thread for each component: it resumes the component, and sleeps while that is blocked.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hearth_sys::{affinity, futex};
+
+use crate::abi::{Component, Step};
+use crate::seat::{Seat, seat_of};
+use crate::{channel, component, exits, idle, placement, registry};
+
+/// Stack of a component's thread, in bytes. Only what is touched costs memory; procedures that
+/// recurse through forward types may go as deep as they could on the main thread.
+const STACK_BYTES: usize = 8 << 20;
+
+const EMPTY: u32 = 0;
+const NOTIFIED: u32 = 1;
+const SLEEPING: u32 = 2;
+
+/// Where a carrier sleeps. EMPTY → NOTIFIED (woken before it slept) → EMPTY, or
+/// EMPTY → SLEEPING → NOTIFIED → EMPTY.
+pub(crate) struct Parker {
+    word: AtomicU32,
+}
+
+impl Parker {
+    pub(crate) fn new() -> Parker {
+        Parker {
+            word: AtomicU32::new(EMPTY),
+        }
+    }
+
+    /// Waits for the one `wake`.
+    fn wait(&self) {
+        // Acquire, here and below, pairs with the Release in `wake`: the results are visible.
+        if self
+            .word
+            .compare_exchange(EMPTY, SLEEPING, Ordering::Acquire, Ordering::Acquire)
+            .is_ok()
+        {
+            // After the word says so: from here a waker counts us in again before it wakes us.
+            idle::leave();
+            while self.word.load(Ordering::Acquire) == SLEEPING {
+                futex::wait(&self.word, SLEEPING);
+            }
+        }
+        self.word.store(EMPTY, Ordering::Relaxed);
+    }
+}
+
+/// Lets a blocked component go on.
+///
+/// # Safety
+/// Its wait was completed or interrupted by the caller. The seat may be gone afterwards.
+pub(crate) unsafe fn wake(seat: *const Seat) {
+    // SAFETY: nobody else wakes this wait, so the seat is alive until the word says NOTIFIED.
+    let word = unsafe { &(*seat).parker.word };
+    if word
+        .compare_exchange(EMPTY, NOTIFIED, Ordering::Release, Ordering::Relaxed)
+        .is_ok()
+    {
+        return;
+    }
+    // It sleeps. Count it in before it can run: the count must not reach nought in between.
+    idle::enter_woken();
+    let address = std::ptr::from_ref(word).addr();
+    word.store(NOTIFIED, Ordering::Release);
+    // The word may be gone by now; `wake_one` uses its address only.
+    futex::wake_one(address);
+}
+
+/// Starts a component on a thread of its own.
+pub(crate) fn launch(component: *mut Component) {
+    struct Passenger(*mut Component);
+    // SAFETY: the component is handed to the new thread whole; the starter keeps a reference at most.
+    unsafe impl Send for Passenger {}
+    impl Passenger {
+        fn carry(self) {
+            carry(self.0);
+        }
+    }
+
+    idle::enter_woken();
+    let passenger = Passenger(component);
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    if let Err(error) = thread.spawn(move || passenger.carry()) {
+        // SAFETY: not started, so the component is as the caller left it.
+        let name = registry::name_of(unsafe { seat_of(component) });
+        exits::unfit(&format!(
+            "could not start a thread for component {name} ({error}) with {} running: each \
+             component needs one; create fewer, or raise the limits (ulimit -u, \
+             kernel.threads-max, vm.max_map_count)",
+            registry::running(),
+        ));
+    }
+}
+
+/// A component's life on this thread.
+fn carry(component: *mut Component) {
+    // SAFETY: `component::start` gave the running component a reference of its own.
+    let seat = unsafe { seat_of(component) };
+    if let Some(core) = placement::core_for(seat) {
+        pin_current(core);
+    }
+    let step = loop {
+        // SAFETY: the type's own function, on the only thread that carries the component.
+        let step = unsafe { ((*(*component).r#type).resume)(component) };
+        if step != Step::Blocked {
+            break step;
+        }
+        seat.parker.wait();
+        // SAFETY: woken, so the component is ours again.
+        unsafe { channel::settle(seat) };
+    };
+    // SAFETY: it has ended, and nothing refers to it but counted references.
+    unsafe { component::end(component, step) };
+    idle::leave();
+}
+
+/// Keeps the calling component's thread on a core. Cores the process may not use are ignored.
+pub(crate) fn pin_current(core: usize) {
+    // Refused only for a core that is offline or outside the process's own set.
+    let _ = affinity::pin_current(core);
+}

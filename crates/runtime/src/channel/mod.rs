@@ -1,0 +1,201 @@
+//! Half-channels: what components send on and receive from.
+//!
+//! A half-channel has a direction, a payload type and a set of peers. All half-channels that
+//! connections tie together belong to one [`hub`], whose lock guards their peers and queues. The
+//! protocol is written down in `docs/internals/channels.md`; in short: whoever comes second finds
+//! the first in a queue under the hub's lock, claims its offer, leaves the lock, hands the value
+//! over and wakes it.
+//!
+//! | field | written by | read by | under |
+//! |---|---|---|---|
+//! | `hub` | connect, disconnect, holding the old hub's lock | all | re-read after locking |
+//! | `inner` | holders of the hub's lock | holders of the hub's lock | the hub's lock |
+//! | `refs` | holders of references | | |
+//! | the rest | nobody after creation | all | |
+
+mod claim;
+pub(crate) mod hub;
+mod rendezvous;
+mod select;
+mod transfer;
+mod wiring;
+
+use std::collections::VecDeque;
+use std::ffi::c_char;
+use std::ptr::{self, NonNull};
+
+use crate::abi::{Component, ComponentType, Type, Value};
+use crate::seat::Seat;
+use crate::sync::{AtomicPtr, AtomicUsize, Guarded, Ordering, fence};
+use hub::Hub;
+
+pub(crate) use claim::{push, receivers_wait};
+pub(crate) use rendezvous::settle;
+pub use rendezvous::{hearth_acknowledge, hearth_receive, hearth_release_sender, hearth_send};
+pub use select::hearth_select;
+pub(crate) use wiring::disconnect;
+pub use wiring::{hearth_connect, hearth_disconnect};
+
+/// Which way values go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    In,
+    Out,
+}
+
+/// The port a half-channel was made for, for reports; free ones have none.
+#[derive(Clone, Copy)]
+pub(crate) struct Label {
+    pub(crate) owner: u64,
+    pub(crate) owner_type: *const ComponentType,
+    pub(crate) owner_number: u32,
+    pub(crate) port: *const c_char,
+}
+
+impl Label {
+    pub(crate) const FREE: Label = Label {
+        owner: 0,
+        owner_type: ptr::null(),
+        owner_number: 0,
+        port: ptr::null(),
+    };
+}
+
+/// A half-channel.
+pub struct Channel {
+    pub(crate) direction: Direction,
+    pub(crate) payload: *const Type,
+    pub(crate) label: Label,
+    refs: AtomicUsize,
+    hub: AtomicPtr<Hub>,
+    pub(crate) inner: Guarded<Inner>,
+}
+
+/// What the hub's lock guards.
+pub(crate) struct Inner {
+    /// Who waits here: senders if the half-channel is an out, receivers if an in. Entries of a
+    /// select that was served elsewhere stay until that component has settled.
+    pub(crate) queue: VecDeque<Waiter>,
+    /// Not counted: a half-channel that goes leaves its peers first.
+    pub(crate) peers: Vec<NonNull<Channel>>,
+    /// Index of the peer to try first: the one after the last partner.
+    next: usize,
+    /// Index in the hub's members.
+    place: usize,
+    /// A tick that nobody has taken yet (in only).
+    stash: Option<Value>,
+}
+
+/// Somebody who waits at a half-channel. Its component is blocked, or about to be, in an operation
+/// that this entry is part of, and takes the entry away before its next.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiter {
+    pub(crate) seat: *const Seat,
+    /// Which arm of its select; 0 otherwise.
+    pub(crate) arm: u32,
+    /// It will hold its sender.
+    pub(crate) acknowledge: bool,
+}
+
+// SAFETY: see the table above; peers are only followed under the hub's lock.
+unsafe impl Sync for Channel {}
+// SAFETY: as above.
+unsafe impl Send for Channel {}
+
+impl Channel {
+    /// A half-channel without peers, counted once, for the caller.
+    pub(crate) fn new(payload: *const Type, direction: Direction, label: Label) -> *mut Channel {
+        let hub = Hub::take();
+        let channel = Box::into_raw(Box::new(Channel {
+            direction,
+            payload,
+            label,
+            refs: AtomicUsize::new(1),
+            hub: AtomicPtr::new(ptr::from_ref(hub).cast_mut()),
+            inner: Guarded::new(Inner {
+                queue: VecDeque::new(),
+                peers: Vec::new(),
+                next: 0,
+                place: 0,
+                stash: None,
+            }),
+        }));
+        hub.lock()
+            .members
+            .push(NonNull::new(channel).expect("a box is not null"));
+        channel
+    }
+
+    pub(crate) fn retain(&self) {
+        // Relaxed: whoever adds a reference has one.
+        self.refs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many references there are, by one of their holders.
+    pub(crate) fn references(&self) -> usize {
+        self.refs.load(Ordering::Relaxed)
+    }
+}
+
+/// Gives one reference back; the last one takes the half-channel away from its peers and frees it.
+///
+/// # Safety
+/// The caller has a counted reference, and no hub locked.
+pub(crate) unsafe fn release(channel: *const Channel) {
+    // SAFETY: alive until the count is nought.
+    unsafe {
+        // Release: this holder's use happens before the freeing; Acquire by the fence.
+        if (*channel).refs.fetch_sub(1, Ordering::Release) != 1 {
+            return;
+        }
+        fence(Ordering::Acquire);
+        hub::leave_for_good(&*channel);
+        drop(Box::from_raw(channel.cast_mut()));
+    }
+}
+
+/// Makes a half-channel.
+///
+/// # Safety
+/// `payload` is a valid type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_channel_new(
+    _self: *mut Component,
+    payload: *const Type,
+    direction: u32,
+) -> *mut Channel {
+    Channel::new(payload, direction_of(direction), Label::FREE)
+}
+
+pub(crate) fn direction_of(number: u32) -> Direction {
+    if number == 0 {
+        Direction::In
+    } else {
+        Direction::Out
+    }
+}
+
+/// Adds a reference.
+///
+/// # Safety
+/// `channel` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_channel_retain(channel: *mut Channel) -> *mut Channel {
+    // SAFETY: as the caller promises.
+    if let Some(channel) = unsafe { channel.as_ref() } {
+        channel.retain();
+    }
+    channel
+}
+
+/// Gives a reference back.
+///
+/// # Safety
+/// `channel` is null or a counted reference of the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_channel_release(channel: *mut Channel) {
+    if !channel.is_null() {
+        // SAFETY: as the caller promises; compiled code holds no locks.
+        unsafe { release(channel) };
+    }
+}

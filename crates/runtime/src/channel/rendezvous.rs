@@ -1,0 +1,334 @@
+//! Send, receive and acknowledge, and waking up from them.
+
+use std::ptr;
+
+use super::claim::{self, Claimant, Found};
+use super::transfer::{self, Onward};
+use super::{Channel, Waiter, hub, release, select};
+use crate::abi::{Component, Held, Label, Site, Step, Value};
+use crate::external;
+use crate::object;
+use crate::offer::Stage;
+use crate::seat::{self, Registration, Seat, Waiting, next_round, raise_stop, seat_of};
+
+/// Sends.
+///
+/// # Safety
+/// `seat` is that of the component that runs the calling code; with `moves`, the caller's reference
+/// goes with the value.
+pub(crate) unsafe fn send(
+    seat: &Seat,
+    channel: &Channel,
+    value: Value,
+    moves: bool,
+    site: *const Site,
+) -> Step {
+    // SAFETY: the offer is the component's own until it is opened.
+    unsafe {
+        if seat.is_stopping() {
+            drop_value(seat, channel, value, moves);
+            return raise_stop(seat);
+        }
+        let round = next_round(seat);
+        seat.offer.with_mut(|offer| {
+            offer.waiting = Waiting::Send;
+            offer.value = value;
+            offer.moves = moves;
+            offer.payload = channel.payload;
+            offer.site = site;
+        });
+        let guard = hub::lock_of(channel);
+        let found = claim::find(channel, Claimant::Unopened, |next, count| {
+            start(seat, next, count)
+        });
+        match found {
+            Found::Partner { waiter, claim } => {
+                drop(guard);
+                match transfer::hand_over(seat, round, waiter, claim) {
+                    Onward::GoesOn => Step::Done,
+                    Onward::Held => Step::Blocked,
+                }
+            }
+            Found::Nobody => {
+                register(
+                    seat,
+                    channel,
+                    site,
+                    Waiter {
+                        seat,
+                        arm: 0,
+                        acknowledge: false,
+                    },
+                );
+                seat.state.open(round);
+                drop(guard);
+                seat::heed_stop(seat);
+                Step::Blocked
+            }
+            Found::Tick { .. } | Found::Taken => unreachable!("an out half-channel has no ticks"),
+        }
+    }
+}
+
+/// Receives.
+///
+/// # Safety
+/// `seat` is that of the component that runs the calling code.
+pub(crate) unsafe fn receive(seat: &Seat, channel: &Channel, site: *const Site) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe { take_one(seat, channel, site, false) }
+}
+
+/// Receives and holds the sender.
+///
+/// # Safety
+/// As for `receive`.
+pub(crate) unsafe fn acknowledge(seat: &Seat, channel: &Channel, site: *const Site) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe { take_one(seat, channel, site, true) }
+}
+
+unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledge: bool) -> Step {
+    // SAFETY: the offer is the component's own until it is opened.
+    unsafe {
+        if seat.is_stopping() {
+            return raise_stop(seat);
+        }
+        let guard = hub::lock_of(channel);
+        match claim::find(channel, Claimant::Unopened, |next, count| {
+            start(seat, next, count)
+        }) {
+            Found::Partner { waiter, claim } => {
+                drop(guard);
+                transfer::take(seat, waiter.seat, claim, 0, acknowledge);
+                Step::Done
+            }
+            Found::Tick { value } => {
+                drop(guard);
+                transfer::take_tick(seat, value, 0);
+                Step::Done
+            }
+            Found::Nobody => {
+                let round = next_round(seat);
+                seat.offer.with_mut(|offer| {
+                    offer.waiting = if acknowledge {
+                        Waiting::Acknowledge
+                    } else {
+                        Waiting::Receive
+                    };
+                    offer.site = site;
+                });
+                register(
+                    seat,
+                    channel,
+                    site,
+                    Waiter {
+                        seat,
+                        arm: 0,
+                        acknowledge,
+                    },
+                );
+                seat.state.open(round);
+                drop(guard);
+                seat::heed_stop(seat);
+                Step::Blocked
+            }
+            Found::Taken => unreachable!("nobody knows of an offer that is not open"),
+        }
+    }
+}
+
+/// Where to start among peers: in turn, or as the seed says.
+pub(super) fn start(seat: &Seat, next: usize, count: usize) -> usize {
+    // SAFETY: the choices are the running component's own.
+    unsafe { seat.choices.with_mut(|choices| choices.start(next, count)) }
+}
+
+/// Queues at a half-channel. The half-channel is kept while the operation is pending.
+///
+/// # Safety
+/// The channel's hub is locked and `seat` is the caller's.
+pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site, waiter: Waiter) {
+    channel.retain();
+    // SAFETY: as the caller promises.
+    unsafe {
+        seat.offer.with_mut(|offer| {
+            offer.registered.push(Registration {
+                channel,
+                site,
+                arm: waiter.arm,
+            })
+        });
+        channel
+            .inner
+            .with_mut(|inner| inner.queue.push_back(waiter));
+    }
+}
+
+/// After a wake-up: leaves the queues where the component still stands, and is ready for the next
+/// operation. The carrier calls it before it resumes the component.
+///
+/// # Safety
+/// `seat` was blocked and woken, and the caller carries it.
+pub(crate) unsafe fn settle(seat: &Seat) {
+    // SAFETY: woken, so the offer is the component's own again.
+    unsafe {
+        let completed = seat.state.stage() == Stage::Completed;
+        let (waiting, registered) = seat
+            .offer
+            .with_mut(|offer| (offer.waiting, std::mem::take(&mut offer.registered)));
+        // Whoever completed a wait at one half-channel took the entry with the claim.
+        let is_queued = !completed || registered.len() > 1;
+        let mut registered = registered;
+        let turn = (completed && waiting == Waiting::Select).then(|| chosen_key(seat, &registered));
+        for registration in registered.drain(..) {
+            let channel = registration.channel;
+            if is_queued {
+                leave_queue(&*channel, seat);
+            }
+            release(channel);
+        }
+        match waiting {
+            Waiting::Send if !completed => give_up_value(seat),
+            Waiting::Outside(_) if !completed => external::forget(seat),
+            _ => {}
+        }
+        if let Some(key) = turn {
+            select::note_turn(seat, key);
+        }
+        // The space is used again.
+        seat.offer.with_mut(|offer| offer.registered = registered);
+        seat.state.rest();
+    }
+}
+
+/// What the arm is known by that a partner chose for a blocked select.
+unsafe fn chosen_key(seat: &Seat, registered: &[Registration]) -> usize {
+    // SAFETY: the component is woken and carried by the caller.
+    let arm = unsafe { (*seat.component).arm };
+    let Some(chosen) = registered
+        .iter()
+        .find(|registration| registration.arm == arm)
+    else {
+        unreachable!("arm {arm} was chosen, where the component did not wait");
+    };
+    select::key(chosen.site, chosen.channel)
+}
+
+/// Takes all entries of a component out of a queue.
+///
+/// # Safety
+/// The caller has a counted reference to the channel and no lock.
+pub(super) unsafe fn leave_queue(channel: &Channel, seat: &Seat) {
+    let _guard = hub::lock_of(channel);
+    // SAFETY: locked.
+    unsafe {
+        channel
+            .inner
+            .with_mut(|inner| inner.queue.retain(|waiter| !ptr::eq(waiter.seat, seat)));
+    }
+}
+
+/// A send that ended without a receiver still owns a moved value.
+unsafe fn give_up_value(seat: &Seat) {
+    // SAFETY: the offer is the caller's own. The value of a sender that was held is gone: it was
+    // handed over, and `holder` says so.
+    unsafe {
+        let (value, moves, payload, holder) = seat.offer.with_mut(|offer| {
+            (
+                offer.value,
+                offer.moves,
+                offer.payload,
+                std::mem::take(&mut offer.holder),
+            )
+        });
+        if moves && holder == 0 {
+            object::release_value(seat.component, &*payload, value);
+        }
+    }
+}
+
+unsafe fn drop_value(seat: &Seat, channel: &Channel, value: Value, moves: bool) {
+    if moves {
+        // SAFETY: the caller's reference came with the value.
+        unsafe { object::release_value(seat.component, &*channel.payload, value) };
+    }
+}
+
+/// Lets a held sender go.
+///
+/// # Safety
+/// `held` came from an acknowledge of the calling component.
+pub(crate) unsafe fn release_sender(held: &mut Held, ok: bool) {
+    let Held { sender, ticket } = std::mem::replace(held, Held::NOBODY);
+    if sender.is_null() {
+        return;
+    }
+    // SAFETY: `held` has a counted reference to the sender.
+    unsafe {
+        let seat = seat_of(sender);
+        if let Some(claim) = seat.state.claim_held(ticket) {
+            seat.offer.with_mut(|offer| offer.holder = 0);
+            if ok {
+                seat::complete(seat, claim);
+            } else {
+                seat::complete_raising(seat, claim, Label::SendStatusUnknown);
+            }
+        }
+        crate::component::release(sender);
+    }
+}
+
+/// Sends a value.
+///
+/// # Safety
+/// As the header says: `self` runs this, `channel` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_send(
+    this: *mut Component,
+    channel: *mut Channel,
+    value: Value,
+    moves: bool,
+    site: *const Site,
+) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe { send(seat_of(this), &*channel, value, moves, site) }
+}
+
+/// Receives a value.
+///
+/// # Safety
+/// As the header says: `self` runs this, `channel` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_receive(
+    this: *mut Component,
+    channel: *mut Channel,
+    site: *const Site,
+) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe { receive(seat_of(this), &*channel, site) }
+}
+
+/// Receives a value and holds its sender.
+///
+/// # Safety
+/// As the header says: `self` runs this, `channel` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_acknowledge(
+    this: *mut Component,
+    channel: *mut Channel,
+    site: *const Site,
+) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe { acknowledge(seat_of(this), &*channel, site) }
+}
+
+/// Ends an acknowledge.
+///
+/// # Safety
+/// As the header says: `held` came from an acknowledge of `self`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_release_sender(_self: *mut Component, held: *mut Held, ok: bool) {
+    // SAFETY: as the caller promises.
+    unsafe { release_sender(&mut *held, ok) };
+}

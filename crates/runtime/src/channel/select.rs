@@ -1,0 +1,231 @@
+//! Select: take from whichever of several half-channels has a sender, or wait at all of them.
+
+use std::ptr;
+
+use super::claim::{self, Claimant, Found};
+use super::rendezvous::{register, start};
+use super::{Channel, Waiter, hub, transfer};
+use crate::abi::{Arm, Component, DEFAULT, Label, Site, Step};
+use crate::offer::Claim;
+use crate::seat::{Seat, Waiting, heed_stop, next_round, raise_stop, seat_of};
+
+/// Selects among open arms.
+///
+/// First a round that only looks. If nothing is ready and there is no default, the component opens
+/// its offer and registers at one half-channel after another, looking again at each: from the first
+/// on, a sender may win the offer there at any time, so here it is won together with the sender's.
+///
+/// # Safety
+/// `seat` is that of the component that runs the calling code; the channels are alive.
+pub(crate) unsafe fn select(
+    seat: &Seat,
+    arms: &[Arm],
+    has_default: bool,
+    site: *const Site,
+) -> Step {
+    // SAFETY: the offer is the component's own until it is opened.
+    unsafe {
+        if seat.is_stopping() {
+            return raise_stop(seat);
+        }
+        let order = order_of(seat, arms);
+        for &arm in &order {
+            if look(seat, arms, arm) {
+                return Step::Done;
+            }
+        }
+        if has_default {
+            (*seat.component).arm = DEFAULT;
+            return Step::Done;
+        }
+        if arms.is_empty() {
+            crate::exceptions::raise(seat.component, Label::OperationFailed, site, ptr::null());
+            return Step::Raised;
+        }
+        let round = next_round(seat);
+        seat.offer.with_mut(|offer| {
+            offer.waiting = Waiting::Select;
+            offer.site = site;
+        });
+        seat.state.open(round);
+        heed_stop(seat);
+        for &arm in &order {
+            match look_or_register(seat, arms, arm) {
+                Registered::Waits => {}
+                Registered::Served => {
+                    leave_all(seat);
+                    return Step::Done;
+                }
+                Registered::Taken => break,
+            }
+        }
+        Step::Blocked
+    }
+}
+
+/// Which arms to try, in which order: the open ones, which have a channel. Of several open arms at
+/// one half-channel only the first counts.
+unsafe fn order_of(seat: &Seat, arms: &[Arm]) -> Vec<u32> {
+    let mut order = Vec::with_capacity(arms.len());
+    let keys: Vec<usize> = arms.iter().map(key_of).collect();
+    // SAFETY: the choices are the running component's own.
+    unsafe {
+        seat.choices
+            .with_mut(|choices| choices.order(&keys, &mut order))
+    };
+    let is_first = |arm: &u32| {
+        let index = *arm as usize;
+        !arms[index].channel.is_null()
+            && !arms[..index]
+                .iter()
+                .any(|earlier| ptr::eq(earlier.channel, arms[index].channel))
+    };
+    order.retain(is_first);
+    order
+}
+
+/// What an arm is known by from one select to the next.
+fn key_of(arm: &Arm) -> usize {
+    key(arm.site, arm.channel)
+}
+
+/// Its place in the source; programs written by hand may have none.
+pub(super) fn key(site: *const Site, channel: *const Channel) -> usize {
+    if site.is_null() {
+        channel.addr()
+    } else {
+        site.addr()
+    }
+}
+
+/// Takes what is ready at an arm. The own offer is not open.
+unsafe fn look(seat: &Seat, arms: &[Arm], index: u32) -> bool {
+    let arm = &arms[index as usize];
+    // SAFETY: channels are alive.
+    unsafe {
+        let channel = &*arm.channel;
+        let guard = hub::lock_of(channel);
+        let found = claim::find(channel, Claimant::Unopened, |next, count| {
+            start(seat, next, count)
+        });
+        drop(guard);
+        match found {
+            Found::Partner { waiter, claim } => {
+                take_partner(seat, arm, index, waiter, claim);
+                true
+            }
+            Found::Tick { value } => {
+                transfer::take_tick(seat, value, index);
+                served(seat, arm);
+                true
+            }
+            Found::Nobody => false,
+            Found::Taken => unreachable!("nobody knows of an offer that is not open"),
+        }
+    }
+}
+
+unsafe fn take_partner(seat: &Seat, arm: &Arm, index: u32, waiter: Waiter, claim: Claim) {
+    // SAFETY: the partner is won and no lock is held.
+    unsafe { transfer::take(seat, waiter.seat, claim, index, arm.acknowledge) };
+    served(seat, arm);
+}
+
+/// Remembers the turn of an arm.
+fn served(seat: &Seat, arm: &Arm) {
+    // SAFETY: the choices are the running component's own.
+    unsafe { seat.choices.with_mut(|choices| choices.served(key_of(arm))) };
+}
+
+#[must_use]
+enum Registered {
+    /// The component waits at this half-channel too.
+    Waits,
+    /// A sender was here, and the results are in place.
+    Served,
+    /// The offer was won, or interrupted, elsewhere: a wake-up comes.
+    Taken,
+}
+
+unsafe fn look_or_register(seat: &Seat, arms: &[Arm], index: u32) -> Registered {
+    let arm = &arms[index as usize];
+    // SAFETY: channels are alive; the offer's registrations stay the component's own.
+    unsafe {
+        let channel = &*arm.channel;
+        let guard = hub::lock_of(channel);
+        let found = claim::find(channel, Claimant::Open(seat), |next, count| {
+            start(seat, next, count)
+        });
+        match found {
+            Found::Nobody => {
+                let waiter = Waiter {
+                    seat,
+                    arm: index,
+                    acknowledge: arm.acknowledge,
+                };
+                register(seat, channel, arm.site, waiter);
+                Registered::Waits
+            }
+            Found::Taken => Registered::Taken,
+            Found::Partner { waiter, claim } => {
+                drop(guard);
+                take_partner(seat, arm, index, waiter, claim);
+                Registered::Served
+            }
+            Found::Tick { value } => {
+                drop(guard);
+                transfer::take_tick(seat, value, index);
+                served(seat, arm);
+                Registered::Served
+            }
+        }
+    }
+}
+
+/// Leaves the queues entered so far: served without having been blocked.
+unsafe fn leave_all(seat: &Seat) {
+    // SAFETY: nobody else can win the offer, so it is the component's own.
+    unsafe {
+        let mut registered = seat
+            .offer
+            .with_mut(|offer| std::mem::take(&mut offer.registered));
+        for registration in registered.drain(..) {
+            super::rendezvous::leave_queue(&*registration.channel, seat);
+            super::release(registration.channel);
+        }
+        seat.offer.with_mut(|offer| offer.registered = registered);
+        seat.state.rest();
+    }
+}
+
+/// Remembers the turn of the arm that somebody else chose for a blocked select.
+///
+/// # Safety
+/// `seat` is settled, its carrier calls.
+pub(super) unsafe fn note_turn(seat: &Seat, key: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { seat.choices.with_mut(|choices| choices.served(key)) };
+}
+
+/// Selects.
+///
+/// # Safety
+/// As the header says: `self` runs this, `arms` has `count` arms with channels that are alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_select(
+    this: *mut Component,
+    arms: *const Arm,
+    count: u32,
+    has_default: bool,
+    site: *const Site,
+) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let arms: &[Arm] = if count == 0 {
+            &[]
+        } else {
+            std::slice::from_raw_parts(arms, count as usize)
+        };
+        select(seat_of(this), arms, has_default, site)
+    }
+}

@@ -1,0 +1,175 @@
+//! Handing a value over, outside every lock, by whoever won both sides.
+
+use std::ptr;
+
+use super::Waiter;
+use crate::abi::{Component, Held, Value};
+use crate::object;
+use crate::offer::Claim;
+use crate::seat::{self, Seat};
+
+/// A sender and a receiver, both won.
+#[must_use]
+pub(crate) struct Match {
+    pub(crate) sender: *const Seat,
+    pub(crate) sender_claim: Claim,
+    pub(crate) receiver: Waiter,
+    pub(crate) receiver_claim: Claim,
+}
+
+/// Whether the party whose code runs here goes on or stays blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Onward {
+    GoesOn,
+    /// It is held by an acknowledge.
+    Held,
+}
+
+/// Completes a match between two parked components.
+///
+/// # Safety
+/// No lock is held.
+pub(crate) unsafe fn complete_both(found: Match) {
+    // SAFETY: both are won.
+    unsafe {
+        let to = (*found.receiver.seat).component;
+        (*to).received = take_value(found.sender, to);
+        (*to).arm = found.receiver.arm;
+        if found.receiver.acknowledge {
+            hold(found.sender, found.sender_claim, found.receiver.seat);
+        } else {
+            seat::complete(found.sender, found.sender_claim);
+        }
+        seat::complete(found.receiver.seat, found.receiver_claim);
+    }
+}
+
+/// A receiver, running, has won a waiting sender. Its results are in place afterwards.
+///
+/// # Safety
+/// `sender` is won; `receiver` runs the calling code; no lock is held.
+pub(crate) unsafe fn take(
+    receiver: &Seat,
+    sender: *const Seat,
+    claim: Claim,
+    arm: u32,
+    acknowledge: bool,
+) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let to = receiver.component;
+        (*to).received = take_value(sender, to);
+        (*to).arm = arm;
+        if acknowledge {
+            hold(sender, claim, receiver);
+        } else {
+            seat::complete(sender, claim);
+        }
+    }
+}
+
+/// A sender, running, has won a waiting receiver.
+///
+/// # Safety
+/// `receiver` is won; `sender` runs the calling code and has its offer filled in, with number
+/// `round`; no lock is held.
+pub(crate) unsafe fn hand_over(
+    sender: &Seat,
+    round: u64,
+    receiver: Waiter,
+    claim: Claim,
+) -> Onward {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let to = (*receiver.seat).component;
+        (*to).received = take_value(sender, to);
+        (*to).arm = receiver.arm;
+        let onward = if receiver.acknowledge {
+            hold(sender, sender.state.claim_unopened(round), receiver.seat);
+            Onward::Held
+        } else {
+            Onward::GoesOn
+        };
+        seat::complete(receiver.seat, claim);
+        onward
+    }
+}
+
+/// Gives a parked receiver a value that no component sent.
+///
+/// # Safety
+/// `receiver` is won; no lock is held; the value belongs to the receiver already.
+pub(crate) unsafe fn give(receiver: Waiter, claim: Claim, value: Value) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let to = (*receiver.seat).component;
+        (*to).received = value;
+        (*to).arm = receiver.arm;
+        (*to).held = Held::NOBODY;
+        seat::complete(receiver.seat, claim);
+    }
+}
+
+/// The sender's value, in the receiver's heap.
+///
+/// # Safety
+/// Both parties are won or the caller.
+unsafe fn take_value(sender: *const Seat, to: *mut Component) -> Value {
+    // SAFETY: the offer was filled in before the sender could be won, and types are static.
+    unsafe {
+        let (value, moves, payload) = (*sender)
+            .offer
+            .with(|offer| (offer.value, offer.moves, offer.payload));
+        let payload = &*payload;
+        if !object::is_reference(payload) {
+            return value;
+        }
+        if !moves {
+            return object::copy(to, payload, value);
+        }
+        if object::is_unique(payload, value) {
+            return value;
+        }
+        let copy = object::copy(to, payload, value);
+        object::release_value((*sender).component, payload, value);
+        copy
+    }
+}
+
+/// Leaves the sender blocked, with its ticket in the receiver's `held`.
+///
+/// # Safety
+/// Both parties are won or the caller.
+unsafe fn hold(sender: *const Seat, claim: Claim, receiver: *const Seat) {
+    // SAFETY: as the caller promises. The sender is kept by the reference in `held`, so it is alive
+    // when `heed_stop` looks.
+    unsafe {
+        (*sender).retain();
+        (*(*receiver).component).held = Held {
+            sender: (*sender).component,
+            ticket: claim.round(),
+        };
+        (*sender)
+            .offer
+            .with_mut(|offer| offer.holder = (*receiver).identity.id);
+        (*sender).state.hold(claim);
+        seat::heed_stop(&*sender);
+    }
+}
+
+/// An acknowledge that received a tick holds nobody.
+///
+/// # Safety
+/// The receiver runs the calling code.
+pub(crate) unsafe fn take_tick(receiver: &Seat, value: Value, arm: u32) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let to = receiver.component;
+        (*to).received = value;
+        (*to).arm = arm;
+        (*to).held = Held {
+            sender: ptr::null_mut(),
+            ticket: 0,
+        };
+    }
+}

@@ -1,0 +1,73 @@
+//! Connect and disconnect.
+
+use std::ptr::{self, NonNull};
+
+use super::{Channel, Direction, claim, hub, transfer};
+use crate::abi::{Component, Site};
+
+/// Joins an `in` and an `out`, in either order. What was pending at both is completed. Joining a
+/// pair twice has no effect.
+pub(crate) fn connect(a: &Channel, b: &Channel) {
+    let (out, into) = match (a.direction, b.direction) {
+        (Direction::Out, Direction::In) => (a, b),
+        (Direction::In, Direction::Out) => (b, a),
+        _ => unreachable!("the compiler connects opposite directions"),
+    };
+    let mut matches = Vec::new();
+    let guard = hub::merge(hub::lock_pair(out, into));
+    // SAFETY: the hub of both is locked.
+    unsafe {
+        let known = out
+            .inner
+            .with(|inner| inner.peers.iter().any(|peer| ptr::eq(peer.as_ptr(), into)));
+        if known {
+            return;
+        }
+        out.inner
+            .with_mut(|inner| inner.peers.push(NonNull::from(into)));
+        into.inner
+            .with_mut(|inner| inner.peers.push(NonNull::from(out)));
+        while let Some(found) = claim::find_pair(out, into) {
+            matches.push(found);
+        }
+    }
+    drop(guard);
+    for found in matches {
+        // SAFETY: both sides are won and the lock is left.
+        unsafe { transfer::complete_both(found) };
+    }
+}
+
+/// Takes away all peers of a half-channel. What is pending stays so.
+pub(crate) fn disconnect(channel: &Channel) {
+    hub::set_apart(channel);
+}
+
+/// Joins two half-channels.
+///
+/// # Safety
+/// Both are alive, of opposite directions and equal payload.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_connect(
+    _self: *mut Component,
+    a: *mut Channel,
+    b: *mut Channel,
+    _site: *const Site,
+) {
+    // SAFETY: as the caller promises.
+    unsafe { connect(&*a, &*b) };
+}
+
+/// Takes away all peers.
+///
+/// # Safety
+/// The channel is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_disconnect(
+    _self: *mut Component,
+    a: *mut Channel,
+    _site: *const Site,
+) {
+    // SAFETY: as the caller promises.
+    disconnect(unsafe { &*a });
+}

@@ -1,0 +1,336 @@
+//! A component's life: made, started, stopped, ended, freed.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+use hearth_sys::memory;
+
+use crate::abi::{self, Component, ComponentType, STOPPED, Step};
+use crate::channel::{self, Channel, Label};
+use crate::choices::Choices;
+use crate::seat::{Seat, request_stop, seat_of};
+use crate::sync::lock_std as lock;
+use crate::{carrier, exceptions, exits, heap, options, output, placement, registry};
+
+/// Bits of `attention`.
+const STOP_REQUESTED: u32 = 1;
+const PORT_REPLACED: u32 = 2;
+
+/// Held while a port is looked up or replaced from outside the component. Both are rare.
+static PORTS: Mutex<Replaced> = Mutex::new(Replaced(Vec::new()));
+
+/// Half-channels that somebody replaced in another component's ports. Their owners may be using
+/// them, borrowed, until the end of their pass.
+struct Replaced(Vec<(*mut Component, *mut Channel)>);
+// SAFETY: each channel is a counted reference, and components are only compared.
+unsafe impl Send for Replaced {}
+
+/// Makes a component with its half-channels, not yet running, counted once.
+///
+/// # Safety
+/// `of` is a valid component type; `creator` runs the calling code or is null.
+pub(crate) unsafe fn make(
+    creator: *mut Component,
+    of: *const ComponentType,
+    core: i32,
+) -> *mut Component {
+    // SAFETY: a valid type tells its size and its ports; a zeroed component is a valid one.
+    unsafe {
+        let component = memory::allocate_zeroed((*of).size).cast::<Component>();
+        if component.is_null() {
+            heap::refused(creator, (*of).size);
+        }
+        let identity = registry::identify(of);
+        let choices = match creator.is_null() {
+            true => Choices::root(options::get().seed),
+            false => seat_of(creator).choices.with_mut(Choices::child),
+        };
+        let core = placement::choose(core, &identity);
+        let seat = Box::new(Seat::new(component, identity, choices, core));
+        (*component).r#type = of;
+        (*component).seat = Box::into_raw(seat);
+        (*component).passes_left = match options::get().passes {
+            Some(passes) if !identity.service => passes,
+            _ => u64::MAX,
+        };
+        for port in abi::ports(of) {
+            let label = Label {
+                owner: identity.id,
+                owner_type: of,
+                owner_number: identity.number,
+                port: port.name,
+            };
+            let direction = channel::direction_of(port.direction);
+            port_place(component, port.offset).write(Channel::new(port.payload, direction, label));
+        }
+        component
+    }
+}
+
+/// Where a port's half-channel stands in the struct.
+///
+/// # Safety
+/// `offset` is that of a port.
+unsafe fn port_place(component: *mut Component, offset: usize) -> *mut *mut Channel {
+    // SAFETY: as the caller promises.
+    unsafe { component.byte_add(offset).cast() }
+}
+
+/// Lets it run.
+///
+/// # Safety
+/// The component was just made, and its arguments are in place.
+pub(crate) unsafe fn start(component: *mut Component) {
+    // SAFETY: alive, by the caller's reference.
+    let seat = unsafe { seat_of(component) };
+    // The running component's own; `end` gives it back.
+    seat.retain();
+    registry::enroll(seat);
+    if exits::is_ending() {
+        // A component born while all are being stopped.
+        stop(seat);
+    }
+    carrier::launch(component);
+}
+
+/// Asks a component to stop, wherever it is.
+pub(crate) fn stop(seat: &Seat) {
+    attend(seat, STOP_REQUESTED);
+    request_stop(seat);
+}
+
+/// Makes the component look at the end of its pass.
+fn attend(seat: &Seat, what: u32) {
+    // SAFETY: the component is alive, and the field atomic.
+    unsafe {
+        (*seat.component)
+            .attention
+            .fetch_or(what, Ordering::Relaxed)
+    };
+}
+
+/// Ends a component's life: its state is released, its ports are disconnected.
+///
+/// # Safety
+/// The component ended with `step`, not Blocked; its carrier calls and touches it no more.
+pub(crate) unsafe fn end(component: *mut Component, step: Step) {
+    // SAFETY: the running component's reference is released last.
+    unsafe {
+        let seat = seat_of(component);
+        if step == Step::Raised && (*component).raised != STOPPED {
+            tell_uncaught(seat);
+        }
+        let of = (*component).r#type;
+        if let Some(destroy) = (*of).destroy {
+            destroy(component);
+        }
+        for port in abi::ports(of) {
+            channel::disconnect(&*port_place(component, port.offset).read());
+        }
+        drop_replaced(component);
+        let was_last = registry::retire(seat);
+        release(component);
+        if was_last {
+            exits::all_stopped();
+        }
+    }
+}
+
+/// # Safety
+/// As for `end`.
+unsafe fn tell_uncaught(seat: &Seat) {
+    // SAFETY: as the caller promises.
+    output::complain(&unsafe { exceptions::uncaught_message(seat) });
+    exits::note_uncaught();
+    if registry::is_main(seat) {
+        exits::end(exits::FAILED);
+    }
+}
+
+/// Gives one reference back; the last one frees the component.
+///
+/// # Safety
+/// The caller has a counted reference.
+pub(crate) unsafe fn release(component: *mut Component) {
+    // SAFETY: alive until the count is nought; then nobody else can reach it.
+    unsafe {
+        let seat = (*component).seat;
+        if !(*seat).release() {
+            return;
+        }
+        for port in abi::ports((*component).r#type) {
+            channel::release(port_place(component, port.offset).read());
+        }
+        drop(Box::from_raw(seat));
+        memory::release(component.cast());
+    }
+}
+
+/// Releases the half-channels that others replaced in this component's ports.
+fn drop_replaced(component: *mut Component) {
+    let mut mine = Vec::new();
+    lock(&PORTS).0.retain(|&(owner, channel)| {
+        if owner == component {
+            mine.push(channel);
+        }
+        owner != component
+    });
+    for channel in mine {
+        // SAFETY: a counted reference; the owner does not use it any more.
+        unsafe { channel::release(channel) };
+    }
+}
+
+/// Finds a port by name.
+///
+/// # Safety
+/// The component is alive.
+unsafe fn find_port(component: *mut Component, name: *const c_char) -> *mut *mut Channel {
+    // SAFETY: names are literals.
+    unsafe {
+        let wanted = CStr::from_ptr(name);
+        let port = abi::ports((*component).r#type)
+            .iter()
+            .find(|port| ptr::eq(port.name, name) || CStr::from_ptr(port.name) == wanted);
+        match port {
+            Some(port) => port_place(component, port.offset),
+            None => unreachable!("the compiler checked that there is a port {wanted:?}"),
+        }
+    }
+}
+
+/// Makes a component.
+///
+/// # Safety
+/// As the header says: `creator` runs this.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_new(
+    creator: *mut Component,
+    of: *const ComponentType,
+    core: i32,
+) -> *mut Component {
+    // SAFETY: as the caller promises.
+    unsafe { make(creator, of, core) }
+}
+
+/// Starts a component.
+///
+/// # Safety
+/// As the header says: it was just made.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_start(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { start(component) };
+}
+
+/// Adds a reference.
+///
+/// # Safety
+/// `component` is null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_retain(component: *mut Component) -> *mut c_void {
+    if !component.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { seat_of(component) }.retain();
+    }
+    component.cast()
+}
+
+/// Gives a reference back.
+///
+/// # Safety
+/// `component` is null or a counted reference of the caller's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_component_release(component: *mut Component) {
+    if !component.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { release(component) };
+    }
+}
+
+/// A counted reference to a port's half-channel.
+///
+/// # Safety
+/// The component is alive and has such a port.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_port_of(
+    component: *mut Component,
+    name: *const c_char,
+) -> *mut Channel {
+    // SAFETY: as the caller promises; under the lock nobody replaces the half-channel.
+    unsafe {
+        let place = find_port(component, name);
+        let _ports = lock(&PORTS);
+        let channel = place.read();
+        (*channel).retain();
+        channel
+    }
+}
+
+/// Makes a port denote another half-channel.
+///
+/// # Safety
+/// As the header says: the caller's reference to `channel` goes with it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_port_assign(
+    this: *mut Component,
+    component: *mut Component,
+    name: *const c_char,
+    channel: *mut Channel,
+) {
+    // SAFETY: as the caller promises. The owner reads its ports without the lock, as whole words.
+    unsafe {
+        let place = find_port(component, name);
+        let mut ports = lock(&PORTS);
+        let replaced = place.replace(channel);
+        if this == component {
+            drop(ports);
+            channel::release(replaced);
+        } else {
+            ports.0.push((component, replaced));
+            drop(ports);
+            attend(seat_of(component), PORT_REPLACED);
+        }
+    }
+}
+
+/// Stops another component.
+///
+/// # Safety
+/// As the header says: `self` runs this, `other` is alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_stop(_self: *mut Component, other: *mut Component) {
+    // SAFETY: as the caller promises.
+    let seat = unsafe { seat_of(other) };
+    if options::get().compat_original {
+        // Seen before the next pass, and nowhere else.
+        attend(seat, STOP_REQUESTED);
+    } else {
+        stop(seat);
+    }
+}
+
+/// Whether a component that was told to look goes on.
+///
+/// # Safety
+/// `self` runs this, between two passes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let attention = (*this).attention.load(Ordering::Relaxed);
+        if (*this).passes_left == 0 || attention & STOP_REQUESTED != 0 {
+            (*this).raised = STOPPED;
+            return false;
+        }
+        if attention & PORT_REPLACED != 0 {
+            (*this)
+                .attention
+                .fetch_and(!PORT_REPLACED, Ordering::Relaxed);
+            drop_replaced(this);
+        }
+        true
+    }
+}

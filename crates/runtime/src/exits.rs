@@ -1,0 +1,65 @@
+//! The ways a program ends. Every one flushes its output first.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use hearth_sys::descriptor::{self, STDERR};
+
+use crate::output;
+
+/// All components have stopped.
+pub(crate) const DONE: i32 = 0;
+/// An exception nobody caught, or a deadlock.
+pub(crate) const FAILED: i32 = 1;
+/// A bad option.
+pub(crate) const USAGE: i32 = 2;
+/// The environment is unfit: no memory, no threads, a full disk.
+pub(crate) const UNFIT: i32 = 3;
+/// Our own bug.
+pub(crate) const BUG: i32 = 4;
+/// Nobody reads the output any more: what the signal would give.
+pub(crate) const PIPE_CLOSED: i32 = 128 + 13;
+
+static UNCAUGHT: AtomicBool = AtomicBool::new(false);
+/// Not 0: the code of an end that has begun, by a signal.
+static ENDING: AtomicI32 = AtomicI32::new(0);
+
+/// Remembers that an exception ended a component.
+pub(crate) fn note_uncaught() {
+    UNCAUGHT.store(true, Ordering::Relaxed);
+}
+
+/// From now on the program ends with this code, whatever its components do.
+pub(crate) fn begin(code: i32) {
+    ENDING.store(code, Ordering::SeqCst);
+}
+
+/// Has a signal begun the end?
+pub(crate) fn is_ending() -> bool {
+    ENDING.load(Ordering::SeqCst) != 0
+}
+
+/// All components have stopped.
+pub(crate) fn all_stopped() -> ! {
+    let ending = ENDING.load(Ordering::SeqCst);
+    let code = match ending {
+        0 if UNCAUGHT.load(Ordering::Relaxed) => FAILED,
+        0 => DONE,
+        code => code,
+    };
+    end(code)
+}
+
+/// Ends the process.
+pub(crate) fn end(code: i32) -> ! {
+    output::flush();
+    std::process::exit(code)
+}
+
+/// Ends it because the environment does not give what the program needs.
+#[cold]
+pub(crate) fn unfit(message: &str) -> ! {
+    output::flush();
+    // Not `complain`: the output may be what is unfit.
+    let _ = descriptor::write_all(STDERR, format!("hearth: {message}\n").as_bytes());
+    std::process::exit(UNFIT)
+}

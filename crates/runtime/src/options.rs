@@ -1,0 +1,115 @@
+//! Options, from the environment: `hearth run` sets them, and built programs heed them alike.
+
+use std::sync::OnceLock;
+
+/// Where components' threads go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// Wherever the operating system puts them.
+    Os,
+    /// Round robin over the cores, in creation order.
+    Spread,
+    /// All on the first core.
+    Single,
+    /// Anywhere, by the seed if there is one.
+    Random,
+}
+
+/// What the user asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// After how many passes each component stops.
+    pub(crate) passes: Option<u64>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) policy: Policy,
+    /// The program was compiled to behave as the original did.
+    pub(crate) compat_original: bool,
+    pub(crate) arguments: Vec<Vec<u8>>,
+}
+
+const DEFAULTS: Options = Options {
+    passes: None,
+    seed: None,
+    policy: Policy::Os,
+    compat_original: false,
+    arguments: Vec::new(),
+};
+
+static OPTIONS: OnceLock<Options> = OnceLock::new();
+
+/// The options in force.
+pub(crate) fn get() -> &'static Options {
+    OPTIONS.get_or_init(|| DEFAULTS)
+}
+
+/// Sets them, before anything runs.
+pub(crate) fn set(options: Options) {
+    // Set once by `hearth_main`, before the first component is made.
+    let _ = OPTIONS.set(options);
+}
+
+/// Reads them. A bad value gives one line that says what would be good.
+pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options, String> {
+    let mut options = DEFAULTS;
+    if let Some(text) = variable("HEARTH_PASSES") {
+        options.passes = match text.parse() {
+            Ok(passes) if passes > 0 => Some(passes),
+            _ => return Err(bad("HEARTH_PASSES", &text, "a number of passes from 1 up")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_SEED") {
+        options.seed = match text.parse() {
+            Ok(seed) => Some(seed),
+            Err(_) => return Err(bad("HEARTH_SEED", &text, "a number from 0 to 2^64 - 1")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_PLACE") {
+        options.policy = match text.as_str() {
+            "os" => Policy::Os,
+            "spread" => Policy::Spread,
+            "single" => Policy::Single,
+            "random" => Policy::Random,
+            _ => return Err(bad("HEARTH_PLACE", &text, "os, spread, single or random")),
+        };
+    }
+    Ok(options)
+}
+
+fn bad(name: &str, text: &str, good: &str) -> String {
+    format!("{name}={text:?} is not understood; it takes {good}")
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn read_one(name: &str, value: &str) -> Result<Options, String> {
+        read(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn good_values_are_taken() {
+        assert_eq!(read(|_| None), Ok(DEFAULTS));
+        assert_eq!(read_one("HEARTH_PASSES", "3").unwrap().passes, Some(3));
+        assert_eq!(read_one("HEARTH_SEED", "0").unwrap().seed, Some(0));
+        assert_eq!(
+            read_one("HEARTH_PLACE", "single").unwrap().policy,
+            Policy::Single
+        );
+    }
+
+    #[test]
+    fn bad_values_are_told() {
+        for (name, value) in [
+            ("HEARTH_PASSES", "0"),
+            ("HEARTH_PASSES", "many"),
+            ("HEARTH_SEED", "-1"),
+        ] {
+            assert!(read_one(name, value).is_err(), "{name}={value}");
+        }
+        assert_eq!(
+            read_one("HEARTH_PLACE", "here").unwrap_err(),
+            "HEARTH_PLACE=\"here\" is not understood; it takes os, spread, single or random"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Which core a component's thread is kept on.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hearth_sys::affinity;
+
+use crate::abi::Component;
+use crate::carrier;
+use crate::options::{self, Policy};
+use crate::seat::{Identity, Seat};
+
+/// The cores this process may use, as they were at the start.
+fn cores() -> &'static [usize] {
+    static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+    CORES.get_or_init(affinity::allowed)
+}
+
+/// The core for a new component: the one asked for, else what the policy says. The main sequence
+/// and services stay with the operating system.
+pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
+    let requested = usize::try_from(request).ok().filter(|&core| exists(core));
+    if requested.is_some() {
+        return requested;
+    }
+    let policy = options::get().policy;
+    if policy == Policy::Os || identity.service || identity.id == 1 {
+        return None;
+    }
+    static PLACED: AtomicUsize = AtomicUsize::new(0);
+    let place = PLACED.fetch_add(1, Ordering::Relaxed);
+    let cores = cores();
+    match policy {
+        Policy::Os => None,
+        Policy::Spread => Some(cores[place % cores.len()]),
+        Policy::Single => Some(cores[0]),
+        Policy::Random => Some(cores[random(place) % cores.len()]),
+    }
+}
+
+fn random(place: usize) -> usize {
+    static SEED: OnceLock<u64> = OnceLock::new();
+    let seed = *SEED.get_or_init(|| {
+        options::get().seed.unwrap_or_else(|| {
+            use std::hash::{BuildHasher, RandomState};
+            RandomState::new().hash_one(0)
+        })
+    });
+    crate::choices::scramble(seed ^ crate::choices::scramble(place as u64)) as usize
+}
+
+/// Is there such a core? The process may be kept from using it all the same.
+fn exists(core: usize) -> bool {
+    let last = cores().iter().copied().max().unwrap_or(0);
+    core <= last
+}
+
+/// The core a component starts on.
+pub(crate) fn core_for(seat: &Seat) -> Option<usize> {
+    seat.core
+}
+
+/// `setCore`: keeps the calling component on a core, whatever the policy says. A core beyond the
+/// last one is ignored.
+///
+/// # Safety
+/// `self` runs this.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_set_core(_self: *mut Component, core: u32) {
+    if exists(core as usize) {
+        carrier::pin_current(core as usize);
+    }
+}

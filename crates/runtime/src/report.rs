@@ -1,0 +1,274 @@
+//! The deadlock report: who waits where, and for whom.
+//!
+//! Written while nothing runs, so it may look at everybody's offers.
+
+use std::fmt::Write;
+
+use crate::abi::literal;
+use crate::channel::{Channel, hub};
+use crate::exceptions::place_of;
+use crate::offer::Stage;
+use crate::output;
+use crate::registry;
+use crate::seat::{Seat, Waiting};
+
+/// A blocked component, as the report sees it.
+struct Blocked {
+    id: u64,
+    name: String,
+    service: bool,
+    place: String,
+    /// `send on ball`.
+    operation: String,
+    /// Each half-channel it waits at, with those it is connected to.
+    waits_for: Vec<(String, Vec<Peer>)>,
+    /// The component that holds it in an acknowledge.
+    holder: Option<u64>,
+}
+
+struct Peer {
+    owner: u64,
+    name: String,
+}
+
+/// Writes the report.
+pub(crate) fn deadlock() {
+    let mut blocked = Vec::new();
+    let mut seats = Vec::new();
+    registry::for_each(|seat| seats.push(std::ptr::from_ref(seat)));
+    for seat in seats {
+        // SAFETY: nothing runs, so nobody ends meanwhile, and everybody's offer stands still.
+        unsafe { blocked.push(look_at(&*seat)) };
+    }
+    output::complain(text(&blocked).trim_end());
+}
+
+/// # Safety
+/// Nothing runs.
+unsafe fn look_at(seat: &Seat) -> Blocked {
+    // SAFETY: as the caller promises.
+    unsafe {
+        seat.offer.with(|offer| {
+            let is_held = seat.state.stage() == Stage::Held;
+            let waits_for: Vec<_> = offer
+                .registered
+                .iter()
+                .filter(|_| !is_held)
+                .map(|registration| {
+                    let channel = &*registration.channel;
+                    (channel_name(channel, registration.site), peers_of(channel))
+                })
+                .collect();
+            let site_text = offer
+                .site
+                .as_ref()
+                .map_or("".into(), |site| literal(site.text));
+            let names: Vec<_> = waits_for.iter().map(|(name, _)| name.as_str()).collect();
+            let operation = match offer.waiting {
+                Waiting::Send => format!("send on {site_text}"),
+                Waiting::Receive => format!("receive from {site_text}"),
+                Waiting::Acknowledge => format!("acknowledge from {site_text}"),
+                Waiting::Select => format!("select over {}", names.join(", ")),
+                Waiting::Outside(what) => format!("wait for {what}"),
+            };
+            Blocked {
+                id: seat.identity.id,
+                name: if registry::is_main(seat) {
+                    "the main sequence".to_owned()
+                } else {
+                    registry::name_of(seat)
+                },
+                service: seat.identity.service,
+                place: place_of(offer.site),
+                operation,
+                waits_for,
+                holder: is_held.then_some(offer.holder),
+            }
+        })
+    }
+}
+
+/// The name the program uses, else that of the port.
+///
+/// # Safety
+/// The channel is alive; `site` is null or valid.
+unsafe fn channel_name(channel: &Channel, site: *const crate::abi::Site) -> String {
+    // SAFETY: as the caller promises; texts are literals.
+    let text = unsafe { site.as_ref().map_or("".into(), |site| literal(site.text)) };
+    if !text.is_empty() {
+        return text.into_owned();
+    }
+    registry::port_name(&channel.label).unwrap_or_else(|| "a channel".to_owned())
+}
+
+fn peers_of(channel: &Channel) -> Vec<Peer> {
+    let _guard = hub::lock_of(channel);
+    // SAFETY: locked, so peers are alive.
+    unsafe {
+        channel.inner.with(|inner| {
+            inner
+                .peers
+                .iter()
+                .map(|peer| {
+                    let label = &peer.as_ref().label;
+                    let name = registry::port_name(label)
+                        .unwrap_or_else(|| "a channel that belongs to no component".to_owned());
+                    Peer {
+                        owner: label.owner,
+                        name,
+                    }
+                })
+                .collect()
+        })
+    }
+}
+
+fn text(blocked: &[Blocked]) -> String {
+    let mut text =
+        "deadlock: every component is blocked, and nothing outside can wake one\n".to_owned();
+    for one in blocked.iter().filter(|one| !one.service) {
+        let _ = writeln!(
+            text,
+            "  {} at {}: {}, {}",
+            one.name,
+            one.place,
+            one.operation,
+            for_whom(one, blocked),
+        );
+    }
+    if let Some(cycle) = find_cycle(blocked) {
+        let names: Vec<_> = cycle
+            .iter()
+            .map(|&index| blocked[index].name.as_str())
+            .collect();
+        let _ = writeln!(
+            text,
+            "  cycle: {} waits for {}",
+            names.join(" waits for "),
+            names[0]
+        );
+    }
+    text
+}
+
+fn for_whom(one: &Blocked, blocked: &[Blocked]) -> String {
+    if let Some(holder) = one.holder {
+        let holder = blocked.iter().find(|other| other.id == holder);
+        return match holder {
+            Some(holder) => format!(
+                "received and held until {} ends its acknowledge ({})",
+                holder.name,
+                doing(holder)
+            ),
+            None => "received and held by an acknowledge".to_owned(),
+        };
+    }
+    if one.waits_for.is_empty() {
+        return "which nothing can end".to_owned();
+    }
+    let several = one.waits_for.len() > 1;
+    let parts: Vec<_> = one
+        .waits_for
+        .iter()
+        .map(|(name, peers)| {
+            let to = connected_to(peers, blocked);
+            if several { format!("{name} {to}") } else { to }
+        })
+        .collect();
+    parts.join("; ")
+}
+
+/// `connected to Pong.ball (Pong is in: receive from other at pong.isf:9:3)`.
+fn connected_to(peers: &[Peer], blocked: &[Blocked]) -> String {
+    if peers.is_empty() {
+        return "connected to nothing".to_owned();
+    }
+    let peers: Vec<_> = peers
+        .iter()
+        .map(
+            |peer| match blocked.iter().find(|other| other.id == peer.owner) {
+                Some(owner) => format!("{} ({} is at: {})", peer.name, owner.name, doing(owner)),
+                None => peer.name.clone(),
+            },
+        )
+        .collect();
+    format!("connected to {}", peers.join(" and "))
+}
+
+fn doing(one: &Blocked) -> String {
+    format!("{} at {}", one.operation, one.place)
+}
+
+/// Components that wait for each other in a ring, if there are any: the first ring that a walk from
+/// the eldest finds.
+fn find_cycle(blocked: &[Blocked]) -> Option<Vec<usize>> {
+    let edges: Vec<Vec<usize>> = blocked
+        .iter()
+        .map(|one| {
+            let owners = one
+                .waits_for
+                .iter()
+                .flat_map(|(_, peers)| peers)
+                .map(|peer| peer.owner);
+            owners
+                .chain(one.holder)
+                .filter_map(|owner| blocked.iter().position(|other| other.id == owner))
+                .collect()
+        })
+        .collect();
+    cycle_in(&edges)
+}
+
+/// A cycle in a directed graph, by depth-first search without recursion.
+fn cycle_in(edges: &[Vec<usize>]) -> Option<Vec<usize>> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        OnPath,
+        Done,
+    }
+    let mut marks = vec![Mark::New; edges.len()];
+    for start in 0..edges.len() {
+        if marks[start] != Mark::New {
+            continue;
+        }
+        // The path, each with the number of edges already followed.
+        let mut path = vec![(start, 0)];
+        marks[start] = Mark::OnPath;
+        while let Some((vertex, followed)) = path.last_mut() {
+            let Some(&next) = edges[*vertex].get(*followed) else {
+                marks[*vertex] = Mark::Done;
+                path.pop();
+                continue;
+            };
+            *followed += 1;
+            match marks[next] {
+                Mark::Done => {}
+                Mark::New => {
+                    marks[next] = Mark::OnPath;
+                    path.push((next, 0));
+                }
+                Mark::OnPath => {
+                    let from = path.iter().position(|&(vertex, _)| vertex == next)?;
+                    return Some(path[from..].iter().map(|&(vertex, _)| vertex).collect());
+                }
+            }
+        }
+    }
+    None
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_is_found_behind_a_tail() {
+        assert_eq!(
+            cycle_in(&[vec![1], vec![2], vec![3], vec![1]]),
+            Some(vec![1, 2, 3])
+        );
+        assert_eq!(cycle_in(&[vec![1], vec![2], vec![]]), None);
+        assert_eq!(cycle_in(&[vec![0]]), Some(vec![0]));
+    }
+}

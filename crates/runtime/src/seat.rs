@@ -1,0 +1,235 @@
+//! The runtime's part of a component: its offer, its stop request, its place with a carrier.
+//!
+//! | field | written by | read by | when |
+//! |---|---|---|---|
+//! | `state` | see `offer.rs` | all | any time |
+//! | `stop` | stoppers, set once | the component, reopeners, holders | any time |
+//! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
+//! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
+//! | `choices`, `detail` | the component | the component, its carrier | awake |
+//! | `refs` | holders of references | | any time |
+
+use std::ptr;
+
+use crate::abi::{Component, Label, STOPPED, Site, Step, Type, Value};
+use crate::carrier::{self, Parker};
+use crate::channel::Channel;
+use crate::choices::Choices;
+use crate::exceptions::Detail;
+use crate::offer::{Claim, OfferState};
+use crate::sync::{AtomicBool, AtomicUsize, Guarded, Ordering, fence};
+
+/// What a component waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    Send,
+    Receive,
+    Acknowledge,
+    Select,
+    /// For something outside, in words: "input".
+    Outside(&'static str),
+}
+
+/// What a component offers while it waits. Its own while awake; the claimer's once claimed.
+pub(crate) struct Offer {
+    pub(crate) waiting: Waiting,
+    /// Sends: the value, whether its reference goes with it, and its type.
+    pub(crate) value: Value,
+    pub(crate) moves: bool,
+    pub(crate) payload: *const Type,
+    pub(crate) site: *const Site,
+    /// The half-channels it is registered at, or was: each counted for as long as it is here.
+    pub(crate) registered: Vec<Registration>,
+    /// The number of the operation.
+    pub(crate) round: u64,
+    /// Who holds it in an acknowledge, for the report.
+    pub(crate) holder: u64,
+}
+
+/// A half-channel that a component waits at.
+pub(crate) struct Registration {
+    pub(crate) channel: *const Channel,
+    /// The arm's place in the source.
+    pub(crate) site: *const Site,
+    pub(crate) arm: u32,
+}
+
+/// The name of a component: what kind, which of its kind, which of all.
+#[derive(Clone, Copy)]
+pub(crate) struct Identity {
+    /// From 1, over all components in creation order.
+    pub(crate) id: u64,
+    /// From 1, over those of the same type.
+    pub(crate) number: u32,
+    pub(crate) service: bool,
+}
+
+/// The runtime's part of a component.
+pub struct Seat {
+    pub(crate) state: OfferState,
+    pub(crate) stop: AtomicBool,
+    pub(crate) parker: Parker,
+    pub(crate) component: *mut Component,
+    pub(crate) offer: Guarded<Offer>,
+    pub(crate) choices: Guarded<Choices>,
+    pub(crate) detail: Guarded<Detail>,
+    pub(crate) identity: Identity,
+    /// The core to start on, if it matters.
+    pub(crate) core: Option<usize>,
+    refs: AtomicUsize,
+}
+
+// SAFETY: the table above says which thread may touch what; the pointers inside are to things that
+// outlive the seat or are counted by it.
+unsafe impl Sync for Seat {}
+// SAFETY: as above.
+unsafe impl Send for Seat {}
+
+impl Seat {
+    /// A seat with one reference, the caller's.
+    pub(crate) fn new(
+        component: *mut Component,
+        identity: Identity,
+        choices: Choices,
+        core: Option<usize>,
+    ) -> Seat {
+        Seat {
+            state: OfferState::new(),
+            stop: AtomicBool::new(false),
+            parker: Parker::new(),
+            component,
+            offer: Guarded::new(Offer {
+                waiting: Waiting::Receive,
+                value: Value::NOTHING,
+                moves: false,
+                payload: ptr::null(),
+                site: ptr::null(),
+                registered: Vec::new(),
+                round: 0,
+                holder: 0,
+            }),
+            choices: Guarded::new(choices),
+            detail: Guarded::new(Detail::None),
+            identity,
+            core,
+            refs: AtomicUsize::new(1),
+        }
+    }
+
+    pub(crate) fn retain(&self) {
+        // Relaxed: whoever adds a reference has one.
+        self.refs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// True when this was the last reference: the caller frees the component.
+    #[must_use]
+    pub(crate) fn release(&self) -> bool {
+        // Release: what this holder did happens before the freeing; Acquire by the fence below.
+        if self.refs.fetch_sub(1, Ordering::Release) != 1 {
+            return false;
+        }
+        fence(Ordering::Acquire);
+        true
+    }
+
+    /// Has somebody asked it to stop?
+    pub(crate) fn is_stopping(&self) -> bool {
+        // Relaxed: whoever needs an order has passed a fence (see `OfferState::open`).
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// The seat of the component that runs the calling code.
+///
+/// # Safety
+/// `component` is alive, with a seat.
+pub(crate) unsafe fn seat_of<'a>(component: *mut Component) -> &'a Seat {
+    // SAFETY: the seat lives as long as the component.
+    unsafe { &*(*component).seat }
+}
+
+/// Asks for a stop and interrupts the wait, if there is one.
+pub(crate) fn request_stop(seat: &Seat) {
+    seat.stop.store(true, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+    interrupt_if_waiting(seat);
+}
+
+/// After a transition to a state that a stop may interrupt: was one asked for meanwhile?
+///
+/// The seat may be gone afterwards, unless the caller is the component or keeps it otherwise.
+pub(crate) fn heed_stop(seat: &Seat) {
+    #[cfg(loom)]
+    if crate::model::faults::ignores_stop() {
+        return;
+    }
+    if seat.is_stopping() {
+        interrupt_if_waiting(seat);
+    }
+}
+
+fn interrupt_if_waiting(seat: &Seat) {
+    if !seat.state.interrupt() {
+        return;
+    }
+    // SAFETY: interrupted, so nobody else touches the parked component until it is woken.
+    unsafe {
+        (*seat.component).raised = STOPPED;
+        (*seat.component).outcome = Step::Raised as u32;
+        carrier::wake(seat);
+    }
+}
+
+/// Ends a wait well: the results are in place.
+///
+/// # Safety
+/// `claim` is on `seat`'s offer. The seat may be gone afterwards.
+pub(crate) unsafe fn complete(seat: *const Seat, claim: Claim) {
+    // SAFETY: claimed, so the component is parked, and alive until it is woken.
+    unsafe {
+        (*(*seat).component).outcome = Step::Done as u32;
+        (*seat).state.complete(claim);
+        carrier::wake(seat);
+    }
+}
+
+/// Ends a wait with an exception.
+///
+/// # Safety
+/// `claim` is on `seat`'s offer. The seat may be gone afterwards.
+pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: Label) {
+    // SAFETY: claimed, so the component is parked, and alive until it is woken.
+    unsafe {
+        let component = (*seat).component;
+        (*component).raised = 1 + label as u32;
+        (*component).raised_at = (*seat).offer.with(|offer| offer.site);
+        (*seat).detail.with_mut(|detail| *detail = Detail::None);
+        (*component).outcome = Step::Raised as u32;
+        (*seat).state.complete(claim);
+        carrier::wake(seat);
+    }
+}
+
+/// Raises a stop in the component that runs the calling code.
+///
+/// # Safety
+/// `seat` is its own.
+pub(crate) unsafe fn raise_stop(seat: &Seat) -> Step {
+    // SAFETY: the component runs this very code.
+    unsafe { (*seat.component).raised = STOPPED };
+    Step::Raised
+}
+
+/// Number of the next operation, for an offer about to be made.
+///
+/// # Safety
+/// `seat` is that of the component that runs the calling code.
+pub(crate) unsafe fn next_round(seat: &Seat) -> u64 {
+    // SAFETY: the offer is its own while it is awake.
+    unsafe {
+        seat.offer.with_mut(|offer| {
+            offer.round += 1;
+            offer.round
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! The button: a signal, a FIFO, or a list of times.
+
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use hearth_sys::signal;
+
+use super::settings::{self, after};
+use crate::abi::{Component, Site, Step, Value};
+use crate::exits;
+use crate::services::mailbox::Mailbox;
+
+const VARIABLE: &str = "HEARTH_BUTTON";
+/// Presses that wait for somebody to notice them. A finger is slower than this.
+const ROOM: usize = 64;
+
+/// What a press is to the program.
+const PRESSED: i32 = 1;
+
+struct Press;
+
+static PRESSES: Mailbox<Press> =
+    Mailbox::new("the button", ROOM, |_, Press| Value::of_integer(PRESSED));
+
+#[derive(Debug, PartialEq)]
+enum Source {
+    Off,
+    Signal,
+    Fifo(PathBuf),
+    /// Seconds after the first wait for the button, ascending.
+    Times(Vec<Duration>),
+}
+
+/// The next press.
+///
+/// # Safety
+/// `this` runs the calling native, which returns the step at once.
+pub(crate) unsafe fn next(this: *mut Component, site: *const Site) -> Step {
+    static OPENED: Once = Once::new();
+    OPENED.call_once(open);
+    // SAFETY: as the caller promises.
+    unsafe { PRESSES.ask(this, site) }
+}
+
+fn open() {
+    match settings::read(VARIABLE, || Source::Signal, parse) {
+        Source::Off => PRESSES.close(),
+        Source::Signal => {
+            let signals = signal::arrivals(signal::USER_1).unwrap_or_else(|error| {
+                exits::unfit(&format!(
+                    "could not watch for the button's signal ({error})"
+                ))
+            });
+            super::start_thread("button", move || press_for_each_byte(signals));
+        }
+        Source::Fifo(path) => super::start_thread("button", move || press_by_fifo(&path)),
+        Source::Times(times) => super::start_thread("button", move || press_at(&times)),
+    }
+}
+
+fn parse(text: &str) -> Result<Source, String> {
+    match text {
+        "off" => return Ok(Source::Off),
+        "SIGUSR1" => return Ok(Source::Signal),
+        _ => {}
+    }
+    if let Some(path) = after(text, "fifo") {
+        return match std::fs::metadata(path) {
+            Ok(about) if about.file_type().is_fifo() => Ok(Source::Fifo(PathBuf::from(path))),
+            Ok(_) => Err(format!("{path} is no FIFO; make one with mkfifo")),
+            Err(error) => Err(format!(
+                "could not open {path} ({error}); make it with mkfifo"
+            )),
+        };
+    }
+    if let Some(list) = after(text, "times") {
+        return parse_times(list);
+    }
+    Err("the button is `off`, `SIGUSR1`, `fifo:PATH` or `times:SECONDS,…`".to_owned())
+}
+
+fn parse_times(list: &str) -> Result<Source, String> {
+    let time = |text: &str| {
+        let seconds: f64 = text.trim().parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    };
+    match list.split(',').map(time).collect::<Option<Vec<_>>>() {
+        Some(times) if times.is_sorted() => Ok(Source::Times(times)),
+        Some(_) => Err("the times must be in ascending order".to_owned()),
+        None => Err("after `times:` come seconds, separated by commas".to_owned()),
+    }
+}
+
+fn press_at(times: &[Duration]) {
+    let start = Instant::now();
+    for &time in times {
+        std::thread::sleep(time.saturating_sub(start.elapsed()));
+        PRESSES.deliver(Press);
+    }
+    PRESSES.close();
+}
+
+/// Each line is a press. The FIFO is opened for writing too, so that it never ends.
+fn press_by_fifo(path: &Path) {
+    let fifo = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap_or_else(|error| {
+            exits::unfit(&format!(
+                "could not open the button's FIFO {} ({error})",
+                path.display()
+            ))
+        });
+    for byte in fifo.bytes() {
+        match byte {
+            Ok(b'\n') => {
+                PRESSES.deliver(Press);
+            }
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    PRESSES.close();
+}
+
+fn press_for_each_byte(signals: impl Read) {
+    for _ in signals.bytes().map_while(Result::ok) {
+        PRESSES.deliver(Press);
+    }
+    PRESSES.close();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings() {
+        let seconds = |list: &[f64]| {
+            Source::Times(list.iter().map(|&s| Duration::from_secs_f64(s)).collect())
+        };
+        assert_eq!(parse("off"), Ok(Source::Off));
+        assert_eq!(parse("SIGUSR1"), Ok(Source::Signal));
+        assert_eq!(parse("times:0.1,0.25, 3"), Ok(seconds(&[0.1, 0.25, 3.0])));
+        assert!(parse("times:2,1").unwrap_err().contains("ascending"));
+        assert!(parse("times:x").unwrap_err().contains("seconds"));
+        assert!(parse("times:-1").unwrap_err().contains("seconds"));
+        assert!(parse("fifo:/no/such").unwrap_err().contains("mkfifo"));
+        assert!(parse("fifo:/dev/null").unwrap_err().contains("no FIFO"));
+        assert!(parse("sigusr1").unwrap_err().contains("`SIGUSR1`"));
+    }
+}

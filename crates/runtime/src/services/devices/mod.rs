@@ -1,0 +1,21 @@
+//! The simulated devices of a node. Each is opened when the program first uses it, as its
+//! environment variable says; `docs/devices.md` has the table.
+
+pub(crate) mod button;
+pub(crate) mod leds;
+pub(crate) mod lines;
+pub(crate) mod sensors;
+pub(crate) mod settings;
+pub(crate) mod storage;
+
+use crate::exits;
+
+/// Starts the thread of a device.
+pub(crate) fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    if let Err(error) = thread.spawn(run) {
+        exits::unfit(&format!(
+            "could not start the thread for {name} ({error}); raise ulimit -u"
+        ));
+    }
+}

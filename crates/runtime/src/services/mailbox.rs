@@ -1,0 +1,127 @@
+//! What arrives from outside, and the components that wait for it.
+//!
+//! A device's thread delivers items; natives ask for them. Items that nobody asked for yet wait in
+//! the box, as many as it has room for; the rest is dropped, as a radio would.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::abi::{Component, Site, Step, Value};
+use crate::external::{self, Ticket};
+use crate::sync::lock_std as lock;
+
+/// Items of type `T` on their way to components.
+pub(crate) struct Mailbox<T> {
+    state: Mutex<State<T>>,
+    asked: Condvar,
+    /// In words, for reports: "input".
+    what: &'static str,
+    room: usize,
+    /// Makes the result, in the heap of the component that asked.
+    make: fn(*mut Component, T) -> Value,
+}
+
+struct State<T> {
+    items: VecDeque<T>,
+    /// Not empty only while there are no items.
+    waiting: VecDeque<Ticket>,
+    /// Nothing will arrive any more.
+    closed: bool,
+}
+
+impl<T> Mailbox<T> {
+    pub(crate) const fn new(
+        what: &'static str,
+        room: usize,
+        make: fn(*mut Component, T) -> Value,
+    ) -> Mailbox<T> {
+        let state = State {
+            items: VecDeque::new(),
+            waiting: VecDeque::new(),
+            closed: false,
+        };
+        Mailbox {
+            state: Mutex::new(state),
+            asked: Condvar::new(),
+            what,
+            room,
+            make,
+        }
+    }
+
+    /// Takes the next item, or waits for it. In a box that is closed and empty it waits until the
+    /// component is stopped.
+    ///
+    /// # Safety
+    /// `this` runs the calling native, which returns the step at once.
+    pub(crate) unsafe fn ask(&self, this: *mut Component, site: *const Site) -> Step {
+        let mut state = lock(&self.state);
+        if let Some(item) = state.items.pop_front() {
+            drop(state);
+            // SAFETY: the component runs this.
+            unsafe { (*this).received = (self.make)(this, item) };
+            return Step::Done;
+        }
+        // SAFETY: as the caller promises.
+        let (step, ticket) = unsafe { external::wait(this, site, self.what, !state.closed) };
+        let unused = if state.closed || step != Step::Blocked {
+            Some(ticket)
+        } else {
+            state.waiting.push_back(ticket);
+            self.asked.notify_one();
+            None
+        };
+        drop(state);
+        // Dropped without the lock: it may find that the program cannot go on.
+        drop(unused);
+        step
+    }
+
+    /// Gives an item to the component that asked first, or keeps it for the next. False when there
+    /// was no room.
+    pub(crate) fn deliver(&self, item: T) -> bool {
+        let mut item = Some(item);
+        loop {
+            let ticket = {
+                let mut state = lock(&self.state);
+                match state.waiting.pop_front() {
+                    Some(ticket) => ticket,
+                    None if state.items.len() >= self.room => return false,
+                    None => {
+                        state.items.extend(item);
+                        return true;
+                    }
+                }
+            };
+            // A component that was stopped takes nothing; then the next one's turn has come.
+            ticket.complete(|parked| {
+                item.take()
+                    .map_or(Value::NOTHING, |item| (self.make)(parked.component(), item))
+            });
+            if item.is_none() {
+                return true;
+            }
+        }
+    }
+
+    /// Nothing will arrive any more: whoever waits does so until it is stopped.
+    pub(crate) fn close(&self) {
+        let hopeless = {
+            let mut state = lock(&self.state);
+            state.closed = true;
+            std::mem::take(&mut state.waiting)
+        };
+        drop(hopeless);
+    }
+
+    /// Sleeps until somebody waits.
+    pub(crate) fn wait_until_asked(&self) {
+        let mut state = lock(&self.state);
+        while state.waiting.is_empty() {
+            state = self
+                .asked
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What the prelude's native procedures do: the standard procedures, and the devices behind the
+//! standard services.
+//!
+//! Reading order: [`natives`], the functions that compiled code calls; [`devices`], what they open;
+//! [`mailbox`], how arrivals reach components; and the pure parts, [`text`], [`numbers`],
+//! [`fourier`] and [`framing`], which know nothing of components.
+
+mod devices;
+mod fourier;
+mod framing;
+mod mailbox;
+pub mod natives;
+mod numbers;
+mod text;
+mod values;

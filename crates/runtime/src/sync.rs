@@ -1,0 +1,77 @@
+//! Atomics, locks and cells: the standard library's, or the model checker's under `--cfg loom`.
+//!
+//! The channel protocol takes everything it shares between threads from here, so that one source
+//! is both run and checked.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+#[cfg(loom)]
+pub(crate) use loom::sync::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
+
+pub(crate) use std::sync::atomic::Ordering;
+
+/// Locks, whatever happened to earlier holders: the runtime aborts on a panic, so a poisoned lock
+/// is never seen.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}
+
+/// A cell whose users agree by protocol on who may touch it. The model checker watches them.
+pub(crate) struct Guarded<T> {
+    #[cfg(loom)]
+    cell: loom::cell::UnsafeCell<T>,
+    #[cfg(not(loom))]
+    cell: std::cell::UnsafeCell<T>,
+}
+
+// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise exclusion.
+unsafe impl<T> Sync for Guarded<T> {}
+// SAFETY: as above; what is inside moves between threads only under that promise.
+unsafe impl<T> Send for Guarded<T> {}
+
+impl<T> Guarded<T> {
+    pub(crate) fn new(value: T) -> Guarded<T> {
+        Guarded {
+            #[cfg(loom)]
+            cell: loom::cell::UnsafeCell::new(value),
+            #[cfg(not(loom))]
+            cell: std::cell::UnsafeCell::new(value),
+        }
+    }
+
+    /// # Safety
+    /// Nobody writes the cell meanwhile.
+    pub(crate) unsafe fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        #[cfg(loom)]
+        // SAFETY: as the caller promises.
+        return self.cell.with(|value| look(unsafe { &*value }));
+        #[cfg(not(loom))]
+        // SAFETY: as the caller promises.
+        return look(unsafe { &*self.cell.get() });
+    }
+
+    /// # Safety
+    /// Nobody else touches the cell meanwhile, `change` itself included.
+    pub(crate) unsafe fn with_mut<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        #[cfg(loom)]
+        // SAFETY: as the caller promises.
+        return self.cell.with_mut(|value| change(unsafe { &mut *value }));
+        #[cfg(not(loom))]
+        // SAFETY: as the caller promises.
+        return change(unsafe { &mut *self.cell.get() });
+    }
+}
+
+/// The same for the standard library's lock, in the parts that the model checker does not see.
+pub(crate) fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

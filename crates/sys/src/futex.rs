@@ -1,0 +1,35 @@
+//! Sleeping on a word of memory until somebody says that it has changed.
+
+use std::sync::atomic::AtomicU32;
+
+/// Sleeps while `word` holds `expected`. Returns early for no reason at all at times: look at the
+/// word again.
+pub fn wait(word: &AtomicU32, expected: u32) {
+    // SAFETY: FUTEX_WAIT reads the word, which the reference keeps alive during the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            std::ptr::from_ref(word),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            std::ptr::null::<libc::timespec>(),
+        );
+    }
+}
+
+/// Wakes one thread that sleeps on the word at an address.
+///
+/// The word itself is not read: it may be gone already, freed by the
+/// thread that saw the new value before this call. Then nobody is woken, or a thread that sleeps
+/// on a new word at the same address wakes once for no reason, which `wait` allows.
+pub fn wake_one(word_address: usize) {
+    // SAFETY: FUTEX_WAKE uses the address as a key; an unmapped one gives EFAULT.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word_address,
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            1,
+        );
+    }
+}

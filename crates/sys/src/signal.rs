@@ -1,0 +1,125 @@
+//! Waiting for signals in a thread of one's own.
+
+use std::io;
+use std::os::fd::IntoRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+pub const INTERRUPT: i32 = libc::SIGINT;
+pub const TERMINATE: i32 = libc::SIGTERM;
+pub const PIPE: i32 = libc::SIGPIPE;
+pub const USER_1: i32 = libc::SIGUSR1;
+
+/// A set of signals.
+pub struct Signals(libc::sigset_t);
+
+impl Signals {
+    /// The set of the signals named.
+    pub fn of(signals: &[i32]) -> Signals {
+        // SAFETY: sigemptyset initialises the set; sigaddset takes any number.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for &signal in signals {
+                libc::sigaddset(&mut set, signal);
+            }
+            Signals(set)
+        }
+    }
+
+    /// Holds them back from the calling thread and those it will start, so that `wait` gets them.
+    pub fn block(&self) {
+        // SAFETY: the set is initialised.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &self.0, std::ptr::null_mut()) };
+    }
+
+    /// Lets them through to the calling thread.
+    pub fn unblock(&self) {
+        // SAFETY: the set is initialised.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &self.0, std::ptr::null_mut()) };
+    }
+
+    /// Sleeps until one of them, blocked before, arrives.
+    pub fn wait(&self) -> io::Result<i32> {
+        let mut signal = 0;
+        // SAFETY: the set is initialised, and `signal` is written only on success.
+        match unsafe { libc::sigwait(&self.0, &mut signal) } {
+            0 => Ok(signal),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+/// Does this process ignore the signal, as `nohup` and background jobs do?
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: with no new action, sigaction only fills `old`.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut old) == 0
+            && old.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Ignores a signal from now on.
+pub fn ignore(signal: i32) {
+    // SAFETY: SIG_IGN is a valid disposition.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+/// The end of a pair of sockets that the handler writes to; -1 before there is one.
+static NOTICE: AtomicI32 = AtomicI32::new(-1);
+
+/// From now on each arrival of the signal, in whichever thread, is a byte to be read from the
+/// socket that this returns. For one signal of a process, and once.
+pub fn arrivals(signal: i32) -> io::Result<UnixStream> {
+    let (reader, writer) = UnixStream::pair()?;
+    // A handler must never wait. The socket holds hundreds of arrivals; later ones are lost.
+    writer.set_nonblocking(true)?;
+    let writer = writer.into_raw_fd();
+    // Release pairs with the handler's load, though a number of its own needs no order.
+    NOTICE.store(writer, Ordering::Release);
+    let handler: extern "C" fn(i32) = note;
+    // SAFETY: the handler only does what a signal handler may: it reads an atomic and writes to a
+    // socket. SA_RESTART keeps system calls of others from failing.
+    let is_set = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(signal, &action, std::ptr::null_mut()) == 0
+    };
+    if is_set {
+        Ok(reader)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+extern "C" fn note(_signal: i32) {
+    // SAFETY: errno is the interrupted code's: it is kept as it was. The descriptor is never
+    // closed, and one byte is written.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::write(NOTICE.load(Ordering::Acquire), [1u8].as_ptr().cast(), 1);
+        *errno = before;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn each_arrival_is_a_byte() {
+        let mut socket = arrivals(libc::SIGUSR2).unwrap();
+        for _ in 0..3 {
+            // SAFETY: the signal has a handler.
+            unsafe { libc::raise(libc::SIGUSR2) };
+        }
+        let mut bytes = [0; 3];
+        socket.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [1; 3]);
+    }
+}
