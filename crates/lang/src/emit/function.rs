@@ -241,7 +241,7 @@ impl Emitter<'_, '_> {
     fn counted_slots(&self) -> Vec<SlotId> {
         (0..self.function.slots.len())
             .map(|i| SlotId(i as u32))
-            .filter(|s| self.function.slots[s.index()].counted)
+            .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
             .collect()
     }
 
@@ -949,7 +949,7 @@ impl Emitter<'_, '_> {
         let _ = writeln!(self.body, "{label}:;");
         for slot in slots
             .map(SlotId)
-            .filter(|s| self.function.slots[s.index()].counted)
+            .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
         {
             self.release_caught(slot);
         }
