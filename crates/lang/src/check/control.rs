@@ -384,7 +384,7 @@ impl<'a> Checker<'a> {
         }
         Expr {
             kind: ExprKind::Stop(None),
-            ty: TypeId::NEVER,
+            ty: self.departure,
             span,
         }
     }
