@@ -168,7 +168,7 @@ impl<'a> Checker<'a> {
             "a type is wanted here",
         )
         .with_help(format!(
-            "name a type; one can be declared by `type Name is ...` above (`{word}` itself cannot stand for its own type)"
+            "name the type of `{word}` instead, or declare one above: `type Name is ...`"
         ));
         let declared = self.declared_at(symbol);
         let diagnostic = self.with_declaration(diagnostic, declared, format!("{what} here"));
