@@ -288,6 +288,16 @@ fn components() {
     ]);
 }
 
+/// A service is reached while a heading is under check; it must not disturb it.
+#[test]
+fn a_heading_may_name_a_service() {
+    table(&[(
+        "component C presents storage { constructor() { } ; behaviour { stop } }\n\
+         c = new C()\nsend true on storage.erase",
+        "1 E0601, 3 E0409",
+    )]);
+}
+
 #[test]
 fn channels() {
     table(&[
