@@ -28,6 +28,7 @@ use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 
 use crate::abi::{Component, ComponentType, Type, Value};
+use crate::heap;
 use crate::seat::Seat;
 use crate::sync::{AtomicPtr, AtomicUsize, Guarded, Ordering, fence};
 use hub::Hub;
@@ -111,7 +112,7 @@ impl Channel {
     /// A half-channel without peers, counted once, for the caller.
     pub(crate) fn new(payload: *const Type, direction: Direction, label: Label) -> *mut Channel {
         let hub = Hub::take();
-        let channel = Box::into_raw(Box::new(Channel {
+        let channel = Box::into_raw(heap::boxed(Channel {
             direction,
             payload,
             label,
