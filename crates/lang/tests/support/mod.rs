@@ -1,12 +1,18 @@
 //! What the checker's tests share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod tree;
+
 use hearth_lang::compile::{self, Checked, Options, Sources};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::SourceId;
 
 pub(crate) fn check(text: &str) -> Checked {
-    compile::check(text, &Options::default())
+    let checked = compile::check(text, &Options::default());
+    if let Some(program) = &checked.program {
+        tree::validate(program);
+    }
+    checked
 }
 
 /// `line code` of each diagnostic, in order.
