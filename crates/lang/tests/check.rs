@@ -37,6 +37,7 @@ fn names() {
     table(&[
         ("x = y", "1 E0301"),
         ("x := 1", "1 E0301"),
+        ("x := 1\nprintInt(x)\nx = \"a\"", "1 E0306"),
         ("x = 1\nx = 2", "2 E0302"),
         ("x = 1\nif true then { x = 2 ; printInt(x) }", ""),
         ("if true then { x = 2 }\nprintInt(x)", "2 E0301"),
@@ -169,7 +170,7 @@ fn values_and_statements() {
         ("x = if true then any(1)", "1 E0407"),
         ("x = case 1 of 1: 2 default: 3.0", "1 E0406"),
         ("if 1 then printInt(1)", "1 E0401"),
-        ("x = try { 1 } except { \"a\" }", "1 E0406"),
+        ("x = { try { 1 } except { \"a\" } }", "1 E0406"),
         ("for i = 0 .. 3 do i", "1 E0404"),
         ("x = stop", "1 E0809, 1 E0405"),
     ]);
@@ -204,8 +205,8 @@ fn procedures() {
         ("x = 3\nx(1)", "2 E0504"),
         ("b = any(printInt)", "1 E0416"),
         (
-            "b = any(1)\nproject b as f onto proc(): f() default: { }",
-            "2 E0416",
+            "b = any(1)\nproject b as f onto proc() : integer : f() default: 1",
+            "2 E0416, 2 E0404, 2 E0404",
         ),
     ]);
 }
@@ -338,7 +339,7 @@ fn members_and_elements() {
         ),
         (
             &component("", "", "stop").replace("c = new C()", "c = new C()\nsend 1 on c.q"),
-            "9 E0702",
+            "10 E0702",
         ),
         ("x = 3\nprintInt(x.y)", "2 E0703"),
         ("x = 3\nprintInt(x[0])", "2 E0704"),

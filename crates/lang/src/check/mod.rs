@@ -229,11 +229,12 @@ impl<'a> Checker<'a> {
 
     /// Binds a name in the innermost scope, or reports that it is taken there.
     fn declare(&mut self, name: ast::Name, binding: Binding) {
-        if let Some(earlier) = self.at.scopes.lookup_here(name.symbol) {
-            let earlier = *earlier;
-            self.declared_twice(name, earlier);
-        } else {
-            self.at.scopes.bind(name.symbol, name.span, binding);
+        match self.at.scopes.lookup_here(name.symbol) {
+            Some(earlier) if earlier.binding != Binding::Faulty => {
+                let earlier = *earlier;
+                self.declared_twice(name, earlier);
+            }
+            _ => self.at.scopes.bind(name.symbol, name.span, binding),
         }
     }
 

@@ -160,6 +160,16 @@ pub enum Guard {
         high: Value,
         offset: i64,
     },
+    /// `start`, which grows by `step` each round of a loop from `low` to `high` by 1, stays inside
+    /// `array`. `after`: it is used after it has grown.
+    Induction {
+        array: Value,
+        start: SlotId,
+        step: Value,
+        low: Value,
+        high: Value,
+        after: bool,
+    },
 }
 
 #[derive(Clone, Debug)]

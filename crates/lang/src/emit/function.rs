@@ -241,7 +241,7 @@ impl Emitter<'_, '_> {
     fn counted_slots(&self) -> Vec<SlotId> {
         (0..self.function.slots.len())
             .map(|i| SlotId(i as u32))
-            .filter(|s| self.function.slots[s.index()].counted)
+            .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
             .collect()
     }
 
@@ -814,6 +814,26 @@ impl Emitter<'_, '_> {
                 self.value(index),
                 self.object(array)
             ),
+            Guard::Induction {
+                array,
+                start,
+                step,
+                low,
+                high,
+                after,
+            } => {
+                let (start, step) = (self.read_slot(*start), self.value(step));
+                let rounds = format!("(int64_t){} - {}", self.value(high), self.value(low));
+                let rounds = if *after {
+                    format!("{rounds} + 1")
+                } else {
+                    rounds
+                };
+                format!(
+                    "{start} >= 0 && {step} >= 0 && {start} + ({rounds}) * {step} < (int64_t){}->length",
+                    self.object(array)
+                )
+            }
             Guard::Range {
                 array,
                 low,
@@ -929,7 +949,7 @@ impl Emitter<'_, '_> {
         let _ = writeln!(self.body, "{label}:;");
         for slot in slots
             .map(SlotId)
-            .filter(|s| self.function.slots[s.index()].counted)
+            .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
         {
             self.release_caught(slot);
         }

@@ -56,6 +56,8 @@ pub(super) struct Parser<'a> {
     returns: Returns,
     /// Operators that wait for their right operand; each expression uses the top of it.
     pending: Vec<expressions::Pending>,
+    /// Empty buffers for the statements of blocks.
+    buffers: Vec<Vec<Expr>>,
     /// Further statements that one faulty statement stands for.
     extra: Vec<Expr>,
     /// A comment without end: nothing is missed at the end of the file.
@@ -84,6 +86,7 @@ impl<'a> Parser<'a> {
             deepest: 0,
             returns: Returns::Misplaced,
             pending: Vec::new(),
+            buffers: Vec::new(),
             extra: Vec::new(),
             open_comment,
             braces_missed_at: None,

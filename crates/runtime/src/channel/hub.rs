@@ -3,7 +3,7 @@
 //! Hubs are never freed, only used again. So a thread may lock a hub that its half-channel has left
 //! meanwhile: it looks again, under the lock, whether the half-channel still belongs to this hub.
 //!
-//! Order of locks: two hubs are locked only by `connect`, lower address first. A hub that is made
+//! Order of locks: two hubs are locked only by `connect`, lower number first. A hub that is made
 //! ready for a half-channel is locked and unlocked before the half-channel's own hub is locked.
 
 use std::ptr::{self, NonNull};
@@ -13,6 +13,9 @@ use crate::sync::{Mutex, MutexGuard, Ordering, lock};
 
 /// A hub.
 pub(crate) struct Hub {
+    /// Its place in the order of locks. A number and not the address, so that the model checker
+    /// sees the same order in every run.
+    number: u64,
     state: Mutex<HubState>,
 }
 
@@ -30,6 +33,8 @@ pub(crate) type HubGuard = MutexGuard<'static, HubState>;
 #[cfg(not(loom))]
 static SPARE: std::sync::Mutex<Vec<&'static Hub>> = std::sync::Mutex::new(Vec::new());
 
+static MADE: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
 impl Hub {
     /// A hub without members.
     pub(crate) fn take() -> &'static Hub {
@@ -38,6 +43,7 @@ impl Hub {
             return hub;
         }
         Box::leak(Box::new(Hub {
+            number: MADE.fetch_add(1, Ordering::Relaxed),
             state: Mutex::new(HubState {
                 members: Vec::new(),
             }),
@@ -93,7 +99,7 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
         let (of_a, of_b) = (current(a), current(b));
         let pair = if ptr::eq(of_a, of_b) {
             PairGuard::One(of_a.lock())
-        } else if ptr::from_ref(of_a) < ptr::from_ref(of_b) {
+        } else if of_a.number < of_b.number {
             let guard = of_a.lock();
             PairGuard::Two {
                 a: (of_a, guard),

@@ -20,6 +20,9 @@ mod select;
 mod transfer;
 mod wiring;
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
@@ -33,6 +36,8 @@ pub(crate) use claim::{push, receivers_wait};
 pub(crate) use rendezvous::settle;
 pub use rendezvous::{hearth_acknowledge, hearth_receive, hearth_release_sender, hearth_send};
 pub use select::hearth_select;
+#[cfg(all(test, loom))]
+use wiring::connect;
 pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
 

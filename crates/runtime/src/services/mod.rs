@@ -11,5 +11,6 @@ mod framing;
 mod mailbox;
 pub mod natives;
 mod numbers;
+pub(crate) mod settings;
 mod text;
 mod values;

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use super::settings;
 use crate::output;
+use crate::services::settings;
 use crate::sync::lock_std as lock;
 
 /// One light, by its bit in the state.
