@@ -288,6 +288,16 @@ fn components() {
     ]);
 }
 
+/// A service is reached while a heading is under check; it must not disturb it.
+#[test]
+fn a_heading_may_name_a_service() {
+    table(&[(
+        "component C presents storage { constructor() { } ; behaviour { stop } }\n\
+         c = new C()\nsend true on storage.erase",
+        "1 E0601, 3 E0409",
+    )]);
+}
+
 #[test]
 fn channels() {
     table(&[
@@ -419,6 +429,34 @@ fn older_preludes_are_tried_in_turn() {
     let refused = compile::check(old, &fixed);
     assert!(refused.program.is_none());
     assert_eq!(refused.prelude, Prelude::G3);
+}
+
+/// Where control may come back from `stop` and `throw`, no reference may be left without value.
+#[test]
+fn departures_come_back_under_compat_original() {
+    let compat = Options {
+        compat_original: true,
+        ..Options::default()
+    };
+    let program = |branch: &str| {
+        component(
+            "",
+            "",
+            &format!("a = if true then new integer[1] of 0 else {branch}\nprintInt(a[0])"),
+        )
+    };
+    for branch in [
+        "stop",
+        "{ try throw OperationFailedException except { stop } }",
+    ] {
+        let text = program(branch);
+        assert_eq!(found(&text), [""; 0]);
+        let refused = compile::check(&text, &compat);
+        assert_eq!(refused.diagnostics[0].code.0, "E0406", "{text}");
+    }
+    let after = component("", "", "stop\nprintInt(1)");
+    assert_eq!(found(&after), ["7 W0904"]);
+    assert!(compile::check(&after, &compat).diagnostics.is_empty());
 }
 
 #[test]

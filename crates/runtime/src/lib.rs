@@ -38,7 +38,7 @@ mod portable;
 mod program;
 mod registry;
 #[cfg(not(loom))]
-mod remote;
+pub mod remote;
 mod report;
 pub mod seat;
 #[cfg(not(loom))]

@@ -9,6 +9,7 @@
 use std::ptr::{self, NonNull};
 
 use super::Channel;
+use crate::heap;
 use crate::sync::{Mutex, MutexGuard, Ordering, lock};
 
 /// A hub.
@@ -42,7 +43,7 @@ impl Hub {
         if let Some(hub) = lock(&SPARE).pop() {
             return hub;
         }
-        Box::leak(Box::new(Hub {
+        Box::leak(heap::boxed(Hub {
             number: MADE.fetch_add(1, Ordering::Relaxed),
             state: Mutex::new(HubState {
                 members: Vec::new(),
@@ -198,7 +199,7 @@ fn drop_peers(channel: &Channel) {
             std::mem::take(&mut inner.peers)
         });
         for peer in peers {
-            peer.as_ref().inner.with_mut(|inner| {
+            let is_alone = peer.as_ref().inner.with_mut(|inner| {
                 let Some(index) = inner
                     .peers
                     .iter()
@@ -211,7 +212,11 @@ fn drop_peers(channel: &Channel) {
                 if inner.next > index {
                     inner.next -= 1;
                 }
+                inner.peers.is_empty()
             });
+            if let (true, Some(watch)) = (is_alone, &peer.as_ref().watch) {
+                watch();
+            }
         }
     }
 }

@@ -23,7 +23,9 @@ mod writing;
 
 pub(crate) use codes::{leave_no_node, type_of_code};
 pub(crate) use reading::{Portable, read};
-pub(crate) use writing::{Stays, write};
+#[cfg(test)]
+use writing::Stays;
+pub(crate) use writing::write;
 
 #[cfg(test)]
 mod tests;

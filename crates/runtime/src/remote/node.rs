@@ -25,20 +25,41 @@ pub(crate) struct Node {
 /// This node. The first call makes it known to others.
 pub(crate) fn own() -> &'static Node {
     static NODE: OnceLock<Node> = OnceLock::new();
-    NODE.get_or_init(|| match wanted() {
-        Some(address) => match claims::take(nodes(), address).unwrap_or_else(|error| unusable(&error)) {
-            Some(claim) => Node { address, _claim: claim },
-            None => exits::unfit(&format!(
-                "another program runs as node {address} in {}; set {ADDRESS} to another address, \
+    NODE.get_or_init(|| {
+        let node = claim_address();
+        // What an earlier node with this address had published.
+        let _ = std::fs::remove_file(nodes().join(format!("{}.channels", node.address)));
+        node
+    })
+}
+
+fn claim_address() -> Node {
+    match wanted() {
+        Some(address) => {
+            match claims::take(nodes(), address).unwrap_or_else(|error| unusable(&error)) {
+                Some(claim) => Node {
+                    address,
+                    _claim: claim,
+                },
+                None => exits::unfit(&format!(
+                    "another program runs as node {address} in {}; set {ADDRESS} to another address, \
                  or {NETWORK} to another directory",
-                network().display()
+                    network().display()
+                )),
+            }
+        }
+        None => match claims::take_first_free(nodes(), 1, LAST)
+            .unwrap_or_else(|error| unusable(&error))
+        {
+            Some((address, claim)) => Node {
+                address,
+                _claim: claim,
+            },
+            None => exits::unfit(&format!(
+                "all {LAST} node addresses are taken; set {NETWORK} to another directory"
             )),
         },
-        None => match claims::take_first_free(nodes(), 1, LAST).unwrap_or_else(|error| unusable(&error)) {
-            Some((address, claim)) => Node { address, _claim: claim },
-            None => exits::unfit(&format!("all {LAST} node addresses are taken; set {NETWORK} to another directory")),
-        },
-    })
+    }
 }
 
 /// The address as far as it is known without telling others: the one asked for, or 1.

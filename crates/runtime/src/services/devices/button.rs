@@ -14,7 +14,7 @@ use crate::exits;
 use crate::services::mailbox::Mailbox;
 use crate::services::settings::{self, after};
 
-const VARIABLE: &str = "HEARTH_BUTTON";
+const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
 /// Presses that wait for somebody to notice them. A finger is slower than this.
 const ROOM: usize = 64;
 

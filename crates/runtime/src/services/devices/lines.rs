@@ -17,7 +17,7 @@ use crate::{exits, external, output};
 
 /// Bytes a line may have, by the language reference.
 const LONGEST: usize = 255;
-const SERIAL: &str = "HEARTH_SERIAL";
+const SERIAL: &str = "HEARTH_DEVICE_SERIAL";
 
 type Line = Vec<u8>;
 

@@ -13,7 +13,7 @@ use crate::exits;
 use crate::services::settings::{self, after};
 use crate::sync::lock_std as lock;
 
-const VARIABLE: &str = "HEARTH_STORAGE";
+const VARIABLE: &str = "HEARTH_DEVICE_STORAGE";
 /// Bytes an integer.
 const WIDTH: u64 = 4;
 

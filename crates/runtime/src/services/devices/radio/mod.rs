@@ -26,7 +26,7 @@ use crate::services::{settings, values};
 use crate::sync::lock_std as lock;
 use crate::{exits, external, options, output};
 
-const VARIABLE: &str = "HEARTH_RADIO";
+const VARIABLE: &str = "HEARTH_DEVICE_RADIO";
 const BASE_PORT: u16 = 25000;
 /// Bytes of a payload.
 const LARGEST: usize = 128;
