@@ -53,7 +53,10 @@ fn names() {
         ("proc f() { printInt(n) }\nn = 1\nf()", "1 E0307"),
         ("type T is Thing\n", "1 E0301"),
         ("printInt = 3\nprintReal(1.5)\nprintInt(3)", "3 E0504"),
-        ("proc printInt(integer n) { printString(\"x\") }\nprintInt(3)", ""),
+        (
+            "proc printInt(integer n) { printString(\"x\") }\nprintInt(3)",
+            "",
+        ),
         ("x = { y = 2 ; y }\nprintInt(x)", ""),
         ("x = 1\nif true then { x = x + 1 ; printInt(x) }", ""),
         ("for i = 0 .. 3 do { i := 9 }", ""),
@@ -66,11 +69,15 @@ fn near_names_are_suggested() {
     assert!(help("prinInt(3)").contains("printInt"));
     assert!(help("counter = 1\nprintInt(countre)").contains("counter"));
     assert!(help("proc f(integr n) { }\nf(1)").contains("integer"));
-    assert!(help("type P is struct(integer width)\np = new P(1)\nprintInt(p.widht)").contains("width"));
+    assert!(
+        help("type P is struct(integer width)\np = new P(1)\nprintInt(p.widht)").contains("width")
+    );
     assert!(help("type P is struct(integer a)\np = new Q(1)").contains("component"));
     assert!(help("x = null").contains("null"));
     assert!(help("proc f(int n) { }\nf(1)").contains("integer"));
-    assert!(help("try { printInt(1) } except DivisionByZero { }").contains("DivisionByZeroException"));
+    assert!(
+        help("try { printInt(1) } except DivisionByZero { }").contains("DivisionByZeroException")
+    );
 }
 
 #[test]
@@ -86,10 +93,19 @@ fn assignability() {
         ("s = \"a\"\ns := 1", "2 E0403"),
         ("a = new integer[2] of 0\na := new real[2] of 0", "2 E0403"),
         ("a = new real[2] of 0", ""),
-        ("a = new integer[2][2] of 0\na[0] := new integer[2] of 1\na[1, 1] := 3", ""),
+        (
+            "a = new integer[2][2] of 0\na[0] := new integer[2] of 1\na[1, 1] := 3",
+            "",
+        ),
         ("a = new integer[2][2] of 0\na[0] := 1", "2 E0403"),
-        ("type P is struct(integer x)\ntype Q is struct(integer y)\np = new P(1)\np := new Q(1)", "4 E0403"),
-        ("type P is struct(integer x)\ntype Q is struct(integer x)\np = new P(1)\np := new Q(1)", ""),
+        (
+            "type P is struct(integer x)\ntype Q is struct(integer y)\np = new P(1)\np := new Q(1)",
+            "4 E0403",
+        ),
+        (
+            "type P is struct(integer x)\ntype Q is struct(integer x)\np = new P(1)\np := new Q(1)",
+            "",
+        ),
         ("type P is struct(integer x)\np = new P()", "2 E0501"),
         ("type P is struct(integer x)\np = new P(\"x\")", "2 E0502"),
         ("printInt(1, 2)", "1 E0501"),
@@ -164,16 +180,34 @@ fn values_and_statements() {
 fn procedures() {
     table(&[
         ("proc f() : integer { }\nprintInt(f())", "1 E0804"),
-        ("proc f() : integer { return \"a\" }\nprintInt(f())", "1 E0419"),
+        (
+            "proc f() : integer { return \"a\" }\nprintInt(f())",
+            "1 E0419",
+        ),
         ("proc f() : integer { return }\nprintInt(f())", "1 E0805"),
-        ("proc f() : integer { if true then { return 1 } }\nprintInt(f())", ""),
-        ("proc f() : any { if true then { return any(1) } }\nprintAny(f())", "1 E0407"),
-        ("proc f() : any { if true then { return any(1) } else { return any(2) } }\nprintAny(f())", ""),
-        ("proc f() : any { throw OperationFailedException ; return any(1) }\nprintAny(f())", "1 W0904"),
+        (
+            "proc f() : integer { if true then { return 1 } }\nprintInt(f())",
+            "",
+        ),
+        (
+            "proc f() : any { if true then { return any(1) } }\nprintAny(f())",
+            "1 E0407",
+        ),
+        (
+            "proc f() : any { if true then { return any(1) } else { return any(2) } }\nprintAny(f())",
+            "",
+        ),
+        (
+            "proc f() : any { throw OperationFailedException ; return any(1) }\nprintAny(f())",
+            "1 W0904",
+        ),
         ("return", "1 E0803"),
         ("x = 3\nx(1)", "2 E0504"),
         ("b = any(printInt)", "1 E0416"),
-        ("b = any(1)\nproject b as f onto proc() : integer : f() default: 1", "2 E0416, 2 E0404, 2 E0404"),
+        (
+            "b = any(1)\nproject b as f onto proc() : integer : f() default: 1",
+            "2 E0416, 2 E0404, 2 E0404",
+        ),
     ]);
 }
 
@@ -212,9 +246,15 @@ fn components() {
     table(&[
         (&component("", "", "send 1 on o"), ""),
         (&component("", "", "send 1 on i"), "6 E0409"),
-        (&component("", "", "receive x from o ; printInt(x)"), "6 E0409"),
+        (
+            &component("", "", "receive x from o ; printInt(x)"),
+            "6 E0409",
+        ),
         (&component("", "", "send 1.5 on o"), "6 E0408"),
-        (&component("", "", "receive x from i\nreceive x from i"), "7 E0302"),
+        (
+            &component("", "", "receive x from i\nreceive x from i"),
+            "7 E0302",
+        ),
         (&component("i = 3", "", "stop"), "3 E0302"),
         (&component("a = b\nb = 1", "", "stop"), "3 E0306"),
         (&component("a = new C()", "", "stop"), "3 E0305"),
@@ -223,47 +263,102 @@ fn components() {
         (&component("", "stop", "stop"), "4 W0903"),
         (&component("", "", "stop\nprintInt(1)"), "7 W0904"),
         (&component("", "", "return"), "6 E0803"),
-        (&component("", "", "throw OperationFailedException"), "6 E0806"),
-        (&component("", "", "try throw OperationFailedException except { }"), ""),
-        ("type P is struct(integer a)\ncomponent C presents P { constructor() { } ; behaviour { stop } }\nc = new C()", "2 E0601"),
-        ("component C presents IWhat { constructor() { } ; behaviour { send 1 on what } }\nc = new C()", "1 E0301"),
-        ("type I is interface()\ncomponent C presents I { constructor(integer a) { } ; constructor(real a) { } ; behaviour { stop } }\nc = new C(#1)\nd = new C($1)\ne = new C(\"a\")", "5 E0503"),
+        (
+            &component("", "", "throw OperationFailedException"),
+            "6 E0806",
+        ),
+        (
+            &component("", "", "try throw OperationFailedException except { }"),
+            "",
+        ),
+        (
+            "type P is struct(integer a)\ncomponent C presents P { constructor() { } ; behaviour { stop } }\nc = new C()",
+            "2 E0601",
+        ),
+        (
+            "component C presents IWhat { constructor() { } ; behaviour { send 1 on what } }\nc = new C()",
+            "1 E0301",
+        ),
+        (
+            "type I is interface()\ncomponent C presents I { constructor(integer a) { } ; constructor(real a) { } ; behaviour { stop } }\nc = new C(#1)\nd = new C($1)\ne = new C(\"a\")",
+            "5 E0503",
+        ),
         ("x = 3\nstop x", "2 E0414"),
         ("stop", "1 E0809"),
     ]);
 }
 
+/// A service is reached while a heading is under check; it must not disturb it.
+#[test]
+fn a_heading_may_name_a_service() {
+    table(&[(
+        "component C presents storage { constructor() { } ; behaviour { stop } }\n\
+         c = new C()\nsend true on storage.erase",
+        "1 E0601, 3 E0409",
+    )]);
+}
+
 #[test]
 fn channels() {
     table(&[
-        ("a = new out integer\nb = new in integer\nconnect a to b\nconnect b to a\ndisconnect a", ""),
+        (
+            "a = new out integer\nb = new in integer\nconnect a to b\nconnect b to a\ndisconnect a",
+            "",
+        ),
         ("a = new out integer\nconnect a to a", "2 E0411"),
-        ("a = new out integer\nb = new in real\nconnect a to b", "3 E0412"),
+        (
+            "a = new out integer\nb = new in real\nconnect a to b",
+            "3 E0412",
+        ),
         ("a = new out integer\nconnect a to 3", "2 E0410"),
-        ("a = new out integer\nconnect a to \"x\" on $1\nconnect \"x\" on $1 to \"y\" on new byte[2] of #0\ndisconnect \"x\" on $1\npublish a as \"x\"", ""),
+        (
+            "a = new out integer\nconnect a to \"x\" on $1\nconnect \"x\" on $1 to \"y\" on new byte[2] of #0\ndisconnect \"x\" on $1\npublish a as \"x\"",
+            "",
+        ),
         ("a = new out integer\nconnect a to \"x\" on 1", "2 E0413"),
         ("a = new out integer\nconnect a to 3 on $1", "2 E0413"),
         ("a = new out integer\npublish a as 3", "2 E0413"),
         ("a = new out integer\nsend \"a\" on a", "2 E0408"),
         ("a = new out real\nsend 1 on a", ""),
         ("a = 3\nsend 1 on a", "2 E0410"),
-        ("a = new in integer\nselect { receive x from a when x > 1: printInt(x) }", "2 E0308"),
-        ("a = new in integer\nselect { receive x from a when 1: printInt(x) }", "2 E0401"),
-        ("a = new in integer\nacknowledge x from a after printInt(x)\nprintInt(x)", ""),
-        ("a = new in integer\nacknowledge x from a after x", "2 E0404"),
+        (
+            "a = new in integer\nselect { receive x from a when x > 1: printInt(x) }",
+            "2 E0308",
+        ),
+        (
+            "a = new in integer\nselect { receive x from a when 1: printInt(x) }",
+            "2 E0401",
+        ),
+        (
+            "a = new in integer\nacknowledge x from a after printInt(x)\nprintInt(x)",
+            "",
+        ),
+        (
+            "a = new in integer\nacknowledge x from a after x",
+            "2 E0404",
+        ),
     ]);
 }
 
 #[test]
 fn members_and_elements() {
     table(&[
-        ("type P is struct(integer x)\np = new P(1)\np.y := 2", "3 E0701"),
-        (&component("", "", "stop").replace("c = new C()", "c = new C()\nsend 1 on c.q"), "10 E0702"),
+        (
+            "type P is struct(integer x)\np = new P(1)\np.y := 2",
+            "3 E0701",
+        ),
+        (
+            &component("", "", "stop").replace("c = new C()", "c = new C()\nsend 1 on c.q"),
+            "10 E0702",
+        ),
         ("x = 3\nprintInt(x.y)", "2 E0703"),
         ("x = 3\nprintInt(x[0])", "2 E0704"),
         ("x = 3\nprintInt(x.length)", "2 E0705"),
         ("a = new integer[2] of 0\nprintInt(a[\"x\"])", "2 E0421"),
-        ("a = new integer[2] of 0\nprintInt(a[#1] + a[$1] + a.length)", ""),
+        (
+            "a = new integer[2] of 0\nprintInt(a[#1] + a[$1] + a.length)",
+            "",
+        ),
         ("a = new integer[2] of 0\na.length := 3", "2 E0808"),
     ]);
 }
@@ -271,7 +366,10 @@ fn members_and_elements() {
 #[test]
 fn structure() {
     table(&[
-        ("type P is struct(integer x)\ntype Q is struct(P p)", "2 E0801"),
+        (
+            "type P is struct(integer x)\ntype Q is struct(P p)",
+            "2 E0801",
+        ),
         ("type P is struct(integer x)\ntype Q is struct(P[] p)", ""),
         ("a = new integer[0] of 1", "1 E0802"),
         ("a = new integer[1][0] of 1", "1 E0802"),
@@ -288,11 +386,23 @@ fn structure() {
 #[test]
 fn mistakes_do_not_cascade() {
     table(&[
-        ("x = nothing\nx := 3\nprintString(x)\ny = x + 1\ny := \"a\"\nprintInt(x.a[3](4))", "1 E0301"),
-        ("proc f(Nothing a) : Other { return a.b }\nx = f(1)\nprintInt(x)", "1 E0301, 1 E0301"),
+        (
+            "x = nothing\nx := 3\nprintString(x)\ny = x + 1\ny := \"a\"\nprintInt(x.a[3](4))",
+            "1 E0301",
+        ),
+        (
+            "proc f(Nothing a) : Other { return a.b }\nx = f(1)\nprintInt(x)",
+            "1 E0301, 1 E0301",
+        ),
         ("x = 1 + \"a\"\ny = x * 2\nif x then printInt(y)", "1 E0402"),
-        ("a = new Nothing(1, 2)\nconnect a.x to a.y\nsend a on a.z", "1 E0301"),
-        ("type T is struct(Nothing n)\nt = new T(1, 2)\nprintInt(t.n.m)", "1 E0301"),
+        (
+            "a = new Nothing(1, 2)\nconnect a.x to a.y\nsend a on a.z",
+            "1 E0301",
+        ),
+        (
+            "type T is struct(Nothing n)\nt = new T(1, 2)\nprintInt(t.n.m)",
+            "1 E0301",
+        ),
     ]);
 }
 
@@ -319,6 +429,34 @@ fn older_preludes_are_tried_in_turn() {
     let refused = compile::check(old, &fixed);
     assert!(refused.program.is_none());
     assert_eq!(refused.prelude, Prelude::G3);
+}
+
+/// Where control may come back from `stop` and `throw`, no reference may be left without value.
+#[test]
+fn departures_come_back_under_compat_original() {
+    let compat = Options {
+        compat_original: true,
+        ..Options::default()
+    };
+    let program = |branch: &str| {
+        component(
+            "",
+            "",
+            &format!("a = if true then new integer[1] of 0 else {branch}\nprintInt(a[0])"),
+        )
+    };
+    for branch in [
+        "stop",
+        "{ try throw OperationFailedException except { stop } }",
+    ] {
+        let text = program(branch);
+        assert_eq!(found(&text), [""; 0]);
+        let refused = compile::check(&text, &compat);
+        assert_eq!(refused.diagnostics[0].code.0, "E0406", "{text}");
+    }
+    let after = component("", "", "stop\nprintInt(1)");
+    assert_eq!(found(&after), ["7 W0904"]);
+    assert!(compile::check(&after, &compat).diagnostics.is_empty());
 }
 
 #[test]

@@ -170,6 +170,10 @@ impl Parser<'_> {
     fn expression_clause(&mut self) -> Parse<Expr> {
         let target = self.expression()?;
         match self.kind() {
+            // Then a closing bracket is missing rather than a target.
+            Kind::Assign | Kind::Equals if self.parens > 0 && !is_place(&target.kind) => {
+                return Ok(target);
+            }
             Kind::Assign => {}
             Kind::Equals => self.equals_for_assign(&target)?,
             _ => return Ok(target),

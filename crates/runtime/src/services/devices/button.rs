@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use hearth_sys::signal;
 
-use super::settings::{self, after};
 use crate::abi::{Component, Site, Step, Value};
 use crate::exits;
 use crate::services::mailbox::Mailbox;
+use crate::services::settings::{self, after};
 
-const VARIABLE: &str = "HEARTH_BUTTON";
+const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
 /// Presses that wait for somebody to notice them. A finger is slower than this.
 const ROOM: usize = 64;
 
