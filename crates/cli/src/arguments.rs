@@ -139,7 +139,7 @@ Examples:
 
 Environment:
   CC          the C compiler, with options if need be; otherwise cc
-  HEARTH_LIB  the folder of libhearth_runtime.a, if it is not beside the command
+  HEARTH_LIB  the directory of libhearth_runtime.a, if it is not beside the command
   HEARTH_…    what the options set for the program can be set by hand, also for a built program")]
 pub(crate) struct Run {
     /// The program; `-` reads it from standard input
@@ -153,7 +153,7 @@ pub(crate) struct Run {
     pub(crate) compatibility: Compatibility,
 
     /// Stop each component after exactly N passes of its behaviour [HEARTH_PASSES]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = passes)]
     pub(crate) passes: Option<u64>,
 
     /// Make the free choices of the runtime repeatable [HEARTH_SEED]
@@ -176,7 +176,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) node: Option<u16>,
 
-    /// The folder through which programs that are to meet find each other [HEARTH_NETWORK]
+    /// The directory through which programs that are to meet find each other [HEARTH_NETWORK]
     #[arg(long, value_name = "DIR")]
     pub(crate) network: Option<PathBuf>,
 
@@ -201,6 +201,14 @@ pub(crate) enum Place {
 pub(crate) enum Carrier {
     /// A kernel thread for each component
     Threads,
+}
+
+fn passes(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("the smallest number of passes is 1".into()),
+        Ok(passes) => Ok(passes),
+        Err(_) => Err("a number of passes is wanted".into()),
+    }
 }
 
 /// The simulated devices, as `--device` names them; docs/devices.md tells what each takes.
@@ -366,7 +374,7 @@ Example:
   hearth new play
   hearth run play/main.isf")]
 pub(crate) struct New {
-    /// The folder to make; it may exist if it is empty
+    /// The directory to make; it may exist if it is empty
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }
@@ -403,7 +411,7 @@ Examples:
   hearth man | man -l -            shows the main page
   hearth man ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// The folder for one page a command; without it the main page goes to standard output
+    /// The directory for one page a command; without it the main page goes to standard output
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 }
