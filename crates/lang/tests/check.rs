@@ -473,3 +473,29 @@ fn only_what_is_named_comes_from_the_prelude() {
     assert_eq!(program.names.name(*symbol), "hearth_print_int");
     assert!(!blocks);
 }
+
+/// The parser bounds how deep a tree may be; the checker must fit that into a small stack.
+#[test]
+fn the_deepest_trees_fit_a_small_stack() {
+    let depth = hearth_lang::syntax::DEPTH_LIMIT as usize - 8;
+    let nested = |open: &str, inner: &str, close: &str, count: usize| {
+        format!("{}{inner}{}", open.repeat(count), close.repeat(count))
+    };
+    let programs = [
+        nested("if true then ", "printInt(1)", "", depth),
+        nested("{ ", "printInt(1)", " }", depth / 2),
+        format!("x = {}", nested("(1 + ", "1", ")", depth / 2)),
+        format!("x = {}", nested("-", "1", "", depth)),
+        format!("x = 1{}", " + 1".repeat(depth)),
+        format!("x = {}", nested("any(", "1", ")", depth / 2)),
+        nested("for i = 0 .. 1 do ", "{ }", "", depth),
+        nested("{ try ", "{ }", " except { } }", depth / 3),
+    ];
+    let check_all = move || {
+        for text in &programs {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    thread.spawn(check_all).unwrap().join().unwrap();
+}

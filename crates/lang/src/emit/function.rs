@@ -1310,7 +1310,7 @@ impl Emitter<'_, '_> {
             "{name} = hearth_alloc(base, sizeof(hearth_procedure));"
         ));
         self.line(format!(
-            "*{name} = (hearth_procedure){{ {{ 1, 0 }}, (void (*)(void)){code}_thunk, base }};"
+            "*{name} = (hearth_procedure){{ {{ 1, 0 }}, (void (*)(void)){code}_thunk, hearth_component_retain(base) }};"
         ));
     }
 
