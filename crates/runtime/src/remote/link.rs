@@ -153,8 +153,9 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
             port: c"channel".as_ptr(),
         };
         let severed = Arc::clone(link);
-        // Called under a lock: it must not wait. The reading thread does the rest.
-        let on_alone = Box::new(move || severed.shut());
+        // Called under a lock: it must not wait. The reading thread does the rest. Only reading
+        // ends: a value that was received already may still be acknowledged.
+        let on_alone = Box::new(move || severed.shut(Shutdown::Read));
         let channel = Channel::new_watched(local.payload, direction, label, on_alone);
         (*proxy).link = Arc::into_raw(Arc::clone(link));
         (*proxy).channel = channel;
@@ -197,8 +198,9 @@ fn read(link: &Link) {
 /// # Safety
 /// `proxy` is counted for the caller.
 unsafe fn end(link: &Link, proxy: *mut Component) {
+    settle();
     let _visit = Visit::begin();
-    link.shut();
+    link.shut(Shutdown::Both);
     link.arrivals.close();
     link.answer(false);
     // SAFETY: as the caller promises.
@@ -217,9 +219,9 @@ unsafe fn end(link: &Link, proxy: *mut Component) {
 }
 
 impl Link {
-    fn shut(&self) {
+    fn shut(&self, how: Shutdown) {
         // It may be shut already.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.stream.shutdown(how);
     }
 
     /// Ends the exporter's wait.
@@ -349,7 +351,7 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                     let result = Message::Taken(well).send(&link.stream);
                     link.owes.store(false, Ordering::SeqCst);
                     if result.is_err() {
-                        link.shut();
+                        link.shut(Shutdown::Both);
                     }
                     (*this).stage = START;
                 }
@@ -381,8 +383,8 @@ unsafe extern "C" fn destroy(this: *mut Component) {
     }
 }
 
-/// Lets values that were received here be acknowledged before the program ends, so that their
-/// senders do not wonder. Not for long: an importer that does not run has its reasons.
+/// Lets values that were received here be acknowledged before a link or the program ends, so that
+/// their senders do not wonder. Not for long: an importer that does not run has its reasons.
 pub(crate) fn settle() {
     let deadline = Instant::now() + Duration::from_millis(200);
     while Instant::now() < deadline && lock(&IMPORTERS).iter().any(is_about_to_answer) {
