@@ -26,9 +26,17 @@ use support::{Outcome, empty_folder, hearth, outcome, root, same};
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    let folders = fs::read_dir(root().join("tests/nodes")).into_iter().flatten().flatten();
-    for folder in folders.map(|entry| entry.path()).filter(|path| path.is_dir()) {
-        let name = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+    let folders = fs::read_dir(root().join("tests/nodes"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for folder in folders
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+    {
+        let name = folder
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into());
         trials.push(Trial::test(name, move || Ok(case(&folder)?)));
     }
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -54,7 +62,10 @@ impl Node {
 
 fn case(folder: &Path) -> Result<(), String> {
     let nodes: Vec<Node> = (1..)
-        .map(|number| Node { number, folder: folder.to_owned() })
+        .map(|number| Node {
+            number,
+            folder: folder.to_owned(),
+        })
         .take_while(|node| node.file("isf").exists())
         .collect();
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -66,7 +77,9 @@ fn case(folder: &Path) -> Result<(), String> {
         wait_for(&node.lines("ready"), &network, port, &mut running)?;
     }
     for (node, program) in nodes.iter().zip(running) {
-        let outcome = program.join().unwrap_or_else(|_| Err("its thread ended".to_owned()));
+        let outcome = program
+            .join()
+            .unwrap_or_else(|_| Err("its thread ended".to_owned()));
         outcome
             .and_then(|outcome| judge(node, &outcome))
             .map_err(|reason| format!("node {}: {reason}", node.number))?;
@@ -86,13 +99,25 @@ type Program = JoinHandle<Result<Outcome, String>>;
 fn start(node: &Node, network: &Path, port: u32) -> Result<Program, String> {
     let program = network.join(format!("program-{}", node.number));
     let mut build = hearth();
-    build.arg("build").arg(node.file("isf")).arg("-o").arg(&program).stdin(Stdio::null());
+    build
+        .arg("build")
+        .arg(node.file("isf"))
+        .arg("-o")
+        .arg(&program)
+        .stdin(Stdio::null());
     let built = build.output().map_err(|error| error.to_string())?;
     if !built.status.success() {
-        return Err(format!("node {}: {}", node.number, String::from_utf8_lossy(&built.stderr)));
+        return Err(format!(
+            "node {}: {}",
+            node.number,
+            String::from_utf8_lossy(&built.stderr)
+        ));
     }
     let mut run = hearth();
-    let options = node.lines("options").into_iter().map(|line| line.replace("PORT", &port.to_string()));
+    let options = node
+        .lines("options")
+        .into_iter()
+        .map(|line| line.replace("PORT", &port.to_string()));
     run.arg("run").args(options).arg(node.file("isf"));
     run.env("HEARTH_NODE", node.number.to_string())
         .env("HEARTH_NETWORK", network)
@@ -100,7 +125,12 @@ fn start(node: &Node, network: &Path, port: u32) -> Result<Program, String> {
     Ok(thread::spawn(move || outcome(&mut run, None)))
 }
 
-fn wait_for(paths: &[String], network: &Path, port: u32, running: &mut [Program]) -> Result<(), String> {
+fn wait_for(
+    paths: &[String],
+    network: &Path,
+    port: u32,
+    running: &mut [Program],
+) -> Result<(), String> {
     let deadline = Instant::now() + Duration::from_secs(30);
     for path in paths {
         let path = network.join(path.replace("PORT", &port.to_string()));
@@ -108,7 +138,8 @@ fn wait_for(paths: &[String], network: &Path, port: u32, running: &mut [Program]
             if Instant::now() > deadline || running.last().is_some_and(JoinHandle::is_finished) {
                 return Err(format!("{} was never made", path.display()));
             }
-            thread::sleep(Duration::from_millis(2));
+            // A file that another process makes is no event here: look again in a moment.
+            thread::park_timeout(Duration::from_millis(2));
         }
     }
     Ok(())
@@ -121,13 +152,25 @@ fn judge(node: &Node, outcome: &Outcome) -> Result<(), String> {
     if pieces.is_empty() && !outcome.stderr.is_empty() {
         return Err(format!("it says: {}", outcome.stderr));
     }
-    if let Some(missing) = pieces.iter().find(|piece| !outcome.stderr.contains(piece.as_str())) {
-        return Err(format!("it does not say: {missing}\nbut: {}", outcome.stderr));
+    if let Some(missing) = pieces
+        .iter()
+        .find(|piece| !outcome.stderr.contains(piece.as_str()))
+    {
+        return Err(format!(
+            "it does not say: {missing}\nbut: {}",
+            outcome.stderr
+        ));
     }
-    let code = node.lines("exit").first().map_or(Ok(0), |line| line.parse());
+    let code = node
+        .lines("exit")
+        .first()
+        .map_or(Ok(0), |line| line.parse());
     let code = code.map_err(|error| format!("the exit code: {error}"))?;
     if outcome.code() != Some(code) {
-        return Err(format!("it ended with {}\n{}", outcome.status, outcome.stderr));
+        return Err(format!(
+            "it ended with {}\n{}",
+            outcome.status, outcome.stderr
+        ));
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::wire::Message;
@@ -103,6 +103,10 @@ static IMPORTER: ProxyType = proxy_type(c"link from another node", resume_import
 
 /// Importers and their links, for [`settle`].
 static IMPORTERS: Mutex<Vec<(Counted, Weak<Link>)>> = Mutex::new(Vec::new());
+
+/// For [`settle`]: something may have changed about an importer.
+static PROGRESS: Mutex<()> = Mutex::new(());
+static PROGRESSED: Condvar = Condvar::new();
 
 /// A counted reference to a proxy.
 struct Counted(*mut Component);
@@ -336,6 +340,7 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                     let value = (*this).received;
                     let step = hearth_send(this, (*proxy).channel, value, true, ptr::null());
                     if step == Step::Blocked {
+                        note_progress();
                         return step;
                     }
                     (*this).outcome = step as u32;
@@ -350,6 +355,7 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                     (*this).raised = 0;
                     let result = Message::Taken(well).send(&link.stream);
                     link.owes.store(false, Ordering::SeqCst);
+                    note_progress();
                     if result.is_err() {
                         link.shut(Shutdown::Both);
                     }
@@ -387,9 +393,23 @@ unsafe extern "C" fn destroy(this: *mut Component) {
 /// their senders do not wonder. Not for long: an importer that does not run has its reasons.
 pub(crate) fn settle() {
     let deadline = Instant::now() + Duration::from_millis(200);
-    while Instant::now() < deadline && lock(&IMPORTERS).iter().any(is_about_to_answer) {
-        std::thread::sleep(Duration::from_micros(200));
+    let mut progress = lock(&PROGRESS);
+    while lock(&IMPORTERS).iter().any(is_about_to_answer) {
+        let Some(left) = deadline.checked_duration_since(Instant::now()) else {
+            return;
+        };
+        progress = PROGRESSED
+            .wait_timeout(progress, left)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
     }
+}
+
+/// An importer has answered, or waits for a receiver.
+fn note_progress() {
+    // With the lock, so that it does not happen between a look and the wait.
+    drop(lock(&PROGRESS));
+    PROGRESSED.notify_all();
 }
 
 /// Has the receiver taken the value, and the importer not said so?
