@@ -239,6 +239,10 @@ pub(crate) struct Build {
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Keep what debuggers need; they show the lines of the program
+    #[arg(long)]
+    pub(crate) debug: bool,
+
     /// What to make; C goes to standard output if OUT is not given
     #[arg(long, value_enum, value_name = "KIND", default_value = "executable")]
     pub(crate) emit: Emit,

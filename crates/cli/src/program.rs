@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use hearth_lang::compile::{self, Checked, Compiled, Options, Sources};
 use hearth_lang::diagnostic::Diagnostic;
@@ -12,20 +13,26 @@ use crate::failure::{Failure, cause};
 use crate::input::Source;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::toolchain::{Refusal, Toolchain};
+use crate::toolchain::{Debugging, Refusal, Toolchain};
 
-/// Deep nesting in a program is recursion in the compiler. Only what is used is really taken.
-const STACK_BYTES: usize = 512 * 1024 * 1024;
+/// Nesting in a program is recursion in the compiler. Only what is used is really taken.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let work = Mutex::new(Some(work));
+    let do_it = || {
+        let work = work.lock().expect("nobody panicked").take();
+        work.expect("it is done once")()
+    };
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new()
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, work)
-            .expect("a thread can be started");
-        match worker.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
+            .spawn_scoped(scope, do_it);
+        match worker.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // No memory for another stack: the one at hand must do.
+            Err(_) => do_it(),
         }
     })
 }
@@ -129,14 +136,19 @@ fn build_and_keep(
 ) -> Result<Entry, Refusal> {
     let place = |error: std::io::Error| Refusal::Place(cause(&error));
     let workshop = cache.workshop().map_err(place)?;
-    toolchain.build(c, &workshop.path().join(PROGRAM), workshop.path())?;
+    toolchain.build(
+        c,
+        &workshop.path().join(PROGRAM),
+        workshop.path(),
+        Debugging::None,
+    )?;
     cache.keep(workshop, record, has_warnings).map_err(place)
 }
 
 fn build_for_once(toolchain: &Toolchain, c: &str) -> Result<Executable, Failure> {
     let workshop = temporary_workshop()?;
     let path = workshop.path().join(PROGRAM);
-    build_in(&workshop, toolchain, c, &path)?;
+    build_in(&workshop, toolchain, c, &path, Debugging::None)?;
     Ok(Executable {
         path,
         workshop: Some(workshop),
@@ -144,11 +156,11 @@ fn build_for_once(toolchain: &Toolchain, c: &str) -> Result<Executable, Failure>
 }
 
 /// Builds into a file of the caller's choice.
-pub(crate) fn build_at(c: &str, out: &Path) -> Result<(), Failure> {
+pub(crate) fn build_at(c: &str, out: &Path, debugging: Debugging) -> Result<(), Failure> {
     let toolchain = Toolchain::find()?;
     let _progress = Progress::start(format!("building {}", out.display()));
     let workshop = temporary_workshop()?;
-    build_in(&workshop, &toolchain, c, out)
+    build_in(&workshop, &toolchain, c, out, debugging)
 }
 
 fn temporary_workshop() -> Result<Workshop, Failure> {
@@ -160,9 +172,10 @@ fn build_in(
     toolchain: &Toolchain,
     c: &str,
     out: &Path,
+    debugging: Debugging,
 ) -> Result<(), Failure> {
     toolchain
-        .build(c, out, workshop.path())
+        .build(c, out, workshop.path(), debugging)
         .map_err(|refusal| match refusal {
             Refusal::Place(reason) => no_room(&reason),
             Refusal::Other(failure) => failure,

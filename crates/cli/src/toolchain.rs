@@ -22,6 +22,22 @@ const LIBRARY_NAME: &str = "libhearth_runtime.a";
 const FLAGS: &[&str] = &["-std=c11", "-O3", "-fwrapv", "-Wall", "-Wextra", "-pipe"];
 const LIBRARIES: &[&str] = &["-lpthread", "-lm", "-ldl", "-Wl,--gc-sections"];
 
+/// What debuggers need makes an executable eight times as large.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Debugging {
+    None,
+    Full,
+}
+
+impl Debugging {
+    fn flag(self) -> &'static str {
+        match self {
+            Debugging::None => "-Wl,--strip-debug",
+            Debugging::Full => "-g",
+        }
+    }
+}
+
 /// Smallest program that needs what generated programs need of the system.
 const PROBE: &str = "#include <stdint.h>\n#include <string.h>\nint main(void) { return 0; }\n";
 
@@ -65,7 +81,13 @@ impl Toolchain {
 
     /// Compiles and links `c`, which lies in `workshop`, into `out`. Whatever else it writes stays
     /// in `workshop`.
-    pub(crate) fn build(&self, c: &str, out: &Path, workshop: &Path) -> Result<(), Refusal> {
+    pub(crate) fn build(
+        &self,
+        c: &str,
+        out: &Path,
+        workshop: &Path,
+        debugging: Debugging,
+    ) -> Result<(), Refusal> {
         let c_path = workshop.join("program.c");
         let place = |error: std::io::Error| Refusal::Place(cause(&error));
         fs::write(workshop.join(HEADER_NAME), HEADER).map_err(place)?;
@@ -74,6 +96,7 @@ impl Toolchain {
             .call(&c_path, out, workshop)
             .arg(&self.library)
             .args(LIBRARIES)
+            .arg(debugging.flag())
             .output()
             .map_err(|error| Refusal::Other(self.does_not_start(&error)))?;
         if output.status.success() {

@@ -540,11 +540,3 @@ y = f(x,)  //~ E0205
 "#,
     );
 }
-
-#[test]
-fn every_code_has_a_story() {
-    for entry in codes::syntax::ENTRIES {
-        assert!(entry.story.starts_with("# "), "{}", entry.code.0);
-        assert!(!entry.title.is_empty());
-    }
-}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::{Build, Emit};
 use crate::failure::Failure;
+use crate::toolchain::Debugging;
 use crate::{input, output, program};
 
 pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
@@ -24,7 +25,17 @@ pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
     match (out, arguments.emit) {
         (None, _) => output::write(c),
         (Some(out), Emit::C) => output::replace(&out, c.as_bytes()),
-        (Some(out), Emit::Executable) => build_executable(&c, &out),
+        (Some(out), Emit::Executable) => build_executable(&c, &out, arguments.debugging()),
+    }
+}
+
+impl Build {
+    fn debugging(&self) -> Debugging {
+        if self.debug {
+            Debugging::Full
+        } else {
+            Debugging::None
+        }
     }
 }
 
@@ -57,12 +68,12 @@ fn refuse_unfit(out: &Path, program: &Path) -> Result<(), Failure> {
 
 /// Beside its place first, then there by one rename: nobody sees half of it, and an executable
 /// that is running is no obstacle.
-fn build_executable(c: &str, out: &Path) -> Result<(), Failure> {
+fn build_executable(c: &str, out: &Path, debugging: Debugging) -> Result<(), Failure> {
     let beside = output::beside(out);
     // The linker's own words about a directory it cannot write to are no help.
     let failure = |error: &std::io::Error| output::cannot_write(out, error);
     fs::write(&beside, "").map_err(|error| failure(&error))?;
-    let built = program::build_at(c, &beside)
+    let built = program::build_at(c, &beside, debugging)
         .and_then(|()| fs::rename(&beside, out).map_err(|error| failure(&error)));
     if built.is_err() {
         let _ = fs::remove_file(&beside);

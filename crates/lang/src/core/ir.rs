@@ -239,17 +239,20 @@ pub enum StmtKind {
         callee: Callee,
         args: Vec<Argument>,
     },
+    /// `on_stack`: the object cannot outlive the function's run to its next blocking point.
     NewArray {
         target: SlotId,
         ty: TypeId,
         lengths: Vec<u32>,
         init: Value,
         init_type: TypeId,
+        on_stack: bool,
     },
     NewStruct {
         target: SlotId,
         ty: TypeId,
         fields: Vec<(Value, Mode)>,
+        on_stack: bool,
     },
     NewChannel {
         target: SlotId,

@@ -6,6 +6,9 @@ use crate::symbol::Symbol;
 use crate::tree::{self, BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::types::{Type, TypeId};
 
+/// Larger objects come from the heap, so that C stacks stay small.
+const STACK_OBJECT_BYTES_MAX: u64 = 256;
+
 /// The label of OperationFailedException, which is the first.
 const OPERATION_FAILED: i64 = 0;
 
@@ -123,6 +126,9 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     fn declaration(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) {
+        if self.stack_object(local, init, rest) {
+            return;
+        }
         self.open_scope(false);
         let operand = self.operand(init);
         let name = self.name_of(local);
@@ -139,6 +145,78 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
         self.effects_seen += 1;
         self.close_scope();
+    }
+
+    /// Makes a small flat object that nobody else gets hold of as a C local. True if it did.
+    fn stack_object(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) -> bool {
+        let candidate = !self.shared.options.compat_original
+            && !self.is_assigned(local)
+            && self
+                .stack_bytes(init)
+                .is_some_and(|bytes| bytes <= STACK_OBJECT_BYTES_MAX);
+        let stays = candidate
+            && rest.iter().all(|item| {
+                !self
+                    .shared
+                    .effects
+                    .of(item, &self.shared.program.types)
+                    .blocks
+                    && !self.shared.effects.escapes(item, local)
+            });
+        if !stays {
+            return false;
+        }
+        self.open_scope(false);
+        let name = self.name_of(local);
+        let kind = match &init.kind {
+            ExprKind::NewStruct(args) => {
+                let fields = self.fields(args);
+                let target = self.new_slot(Some(name), SlotType::Of(init.ty), false);
+                self.bind(local, target);
+                StmtKind::NewStruct {
+                    target,
+                    ty: init.ty,
+                    fields,
+                    on_stack: true,
+                }
+            }
+            ExprKind::NewArray {
+                lengths,
+                init: element,
+            } => {
+                let operand = self.operand(element);
+                let target = self.new_slot(Some(name), SlotType::Of(init.ty), false);
+                self.bind(local, target);
+                StmtKind::NewArray {
+                    target,
+                    ty: init.ty,
+                    lengths: lengths.clone(),
+                    init: operand.value,
+                    init_type: operand.ty,
+                    on_stack: true,
+                }
+            }
+            other => unreachable!("{other:?} is no candidate"),
+        };
+        self.emit_effect(kind);
+        self.close_scope();
+        true
+    }
+
+    /// The size of a new flat object, if that is what the expression makes.
+    fn stack_bytes(&self, init: &Expr) -> Option<u64> {
+        match &init.kind {
+            ExprKind::NewStruct(args) => {
+                let flat = args.iter().all(|arg| !self.is_reference(arg.ty));
+                flat.then_some(8 * args.len() as u64)
+            }
+            ExprKind::NewArray { lengths, init }
+                if lengths.len() == 1 && !self.is_reference(init.ty) =>
+            {
+                Some(4 * u64::from(lengths[0]))
+            }
+            _ => None,
+        }
     }
 
     fn may_end_objects(&self, rest: &[Expr]) -> bool {

@@ -60,6 +60,8 @@ pub(super) struct Parser<'a> {
     buffers: Vec<Vec<Expr>>,
     /// Further statements that one faulty statement stands for.
     extra: Vec<Expr>,
+    /// Reserved words reported as names: their further uses are no further mistakes.
+    reported_words: Vec<Kind>,
     /// A comment without end: nothing is missed at the end of the file.
     open_comment: bool,
     /// The token at which missing braces were reported: they are reported together.
@@ -88,6 +90,7 @@ impl<'a> Parser<'a> {
             pending: Vec::new(),
             buffers: Vec::new(),
             extra: Vec::new(),
+            reported_words: Vec::new(),
             open_comment,
             braces_missed_at: None,
         }

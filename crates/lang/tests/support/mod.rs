@@ -8,7 +8,12 @@ use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::SourceId;
 
 pub(crate) fn check(text: &str) -> Checked {
-    let checked = compile::check(text, &Options::default());
+    check_with(text, &Options::default())
+}
+
+/// Also checks that the typed tree keeps its promises.
+pub(crate) fn check_with(text: &str, options: &Options) -> Checked {
+    let checked = compile::check(text, options);
     if let Some(program) = &checked.program {
         tree::validate(program);
     }

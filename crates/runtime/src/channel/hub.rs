@@ -9,6 +9,7 @@
 use std::ptr::{self, NonNull};
 
 use super::Channel;
+use crate::heap;
 use crate::sync::{Mutex, MutexGuard, Ordering, lock};
 
 /// A hub.
@@ -42,7 +43,7 @@ impl Hub {
         if let Some(hub) = lock(&SPARE).pop() {
             return hub;
         }
-        Box::leak(Box::new(Hub {
+        Box::leak(heap::boxed(Hub {
             number: MADE.fetch_add(1, Ordering::Relaxed),
             state: Mutex::new(HubState {
                 members: Vec::new(),

@@ -28,6 +28,7 @@ use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 
 use crate::abi::{Component, ComponentType, Type, Value};
+use crate::heap;
 use crate::seat::Seat;
 use crate::sync::{AtomicPtr, AtomicUsize, Guarded, Ordering, fence};
 use hub::Hub;
@@ -137,7 +138,7 @@ impl Channel {
         watch: Option<Watch>,
     ) -> *mut Channel {
         let hub = Hub::take();
-        let channel = Box::into_raw(Box::new(Channel {
+        let channel = Box::into_raw(heap::boxed(Channel {
             direction,
             payload,
             label,

@@ -20,6 +20,9 @@ impl Generator {
             return self.leaf(ty, depth);
         }
         let depth = depth - 1;
+        if self.scope.is_deep() {
+            return self.operation(ty, depth);
+        }
         match self.random.below(20) {
             0 if self.may_choose(ty) => self.if_value(ty, depth),
             1 if self.may_choose(ty) => self.block_value(ty, depth),
@@ -158,8 +161,11 @@ impl Generator {
         if !counters.is_empty() && self.random.chance(70) {
             return self.random.pick(&counters).clone();
         }
+        let outer = std::mem::replace(&mut self.scope.indexing, true);
         let quiet = std::mem::replace(&mut self.scope.quiet, true);
-        let index = match self.random.below(4) {
+        // An index inside an index stays simple, or they would never end.
+        let kinds = if outer { 2 } else { 4 };
+        let index = match self.random.below(kinds) + 4 - kinds {
             0 => {
                 // The remainder of an unsigned number is never negative.
                 let number = self.expr(&Type::Unsigned, 1);
@@ -184,6 +190,7 @@ impl Generator {
             _ => Expr::integer(self.random.below(least as usize) as i32),
         };
         self.scope.quiet = quiet;
+        self.scope.indexing = outer;
         index
     }
 
@@ -202,11 +209,15 @@ impl Generator {
                 self.array_of(ty, lengths, depth)
             }
             Type::Any => {
-                let content = self.value_type(1);
-                if content == Type::Any {
-                    return self.boxed(&Type::Integer, depth);
+                // Without this end to the nesting, records of boxes of records never end.
+                let content = match depth {
+                    0 => self.scalar(),
+                    _ => self.value_type(1),
+                };
+                match content {
+                    Type::Any => self.boxed(&Type::Integer, 0),
+                    content => self.boxed(&content, depth.saturating_sub(1)),
                 }
-                self.boxed(&content, depth)
             }
             Type::Procedure(signature) => {
                 let found = self.proc_of(signature).expect("a procedure of each signature");

@@ -74,6 +74,7 @@ impl Generator {
                 let labels = self.program.enums[*index].labels.len();
                 ExprKind::Label(*index, self.random.below(labels))
             }
+            Type::In(_) | Type::Out(_) => ExprKind::NewChannel,
             _ => return self.fresh_object(ty, 0),
         };
         Expr::new(kind, ty.clone())

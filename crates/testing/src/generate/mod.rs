@@ -102,6 +102,8 @@ struct Generator {
     program: Program,
     manners: Vec<Manner>,
     names: usize,
+    /// Types of procedure values; each has a procedure that may be one.
+    signatures: Vec<Type>,
     scope: Scope,
     helpers: Helpers,
 }
@@ -126,6 +128,7 @@ impl Generator {
             },
             manners: Vec::new(),
             names: 0,
+            signatures: Vec::new(),
             scope: Scope::default(),
             helpers: Helpers::default(),
         }

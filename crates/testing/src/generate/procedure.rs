@@ -19,10 +19,10 @@ impl Generator {
             let far = Stmt::Return(Some(Expr::integer(-7)));
             (vec![Stmt::Return(Some(whole))], vec![far])
         });
-        let aliases = self.program.aliases.clone();
-        for (_, ty) in aliases {
-            if let Type::Procedure(signature) = ty {
-                self.proc_with(signature);
+        for (_, ty) in self.program.aliases.clone() {
+            if let Type::Procedure(signature) = &ty {
+                self.proc_with(signature.clone());
+                self.signatures.push(ty);
             }
         }
     }
@@ -141,15 +141,10 @@ impl Generator {
     }
 
     fn param_type(&mut self) -> Type {
-        let signatures: Vec<Type> = self
-            .program
-            .aliases
-            .iter()
-            .map(|(_, ty)| ty.clone())
-            .filter(|ty| matches!(ty, Type::Procedure(_)))
-            .collect();
-        if !signatures.is_empty() && self.random.chance(12) {
-            return self.random.pick(&signatures).clone();
+        if self.random.chance(12) {
+            if let Some(ty) = self.procedure_type() {
+                return ty;
+            }
         }
         self.value_type(2)
     }

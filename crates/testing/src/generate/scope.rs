@@ -39,6 +39,8 @@ pub(super) struct Scope {
     /// How often the current place runs for one run of the body.
     pub(super) multiplicity: u64,
     pub(super) cost: u64,
+    /// Statements made so far.
+    pub(super) made: usize,
     /// An exception raised here is caught, or may leave the body.
     pub(super) may_raise: bool,
     pub(super) raises: bool,
@@ -46,10 +48,18 @@ pub(super) struct Scope {
     pub(super) prints: bool,
     /// No calls of user procedures: for places where the order of effects is not fixed.
     pub(super) quiet: bool,
+    /// Inside an index.
+    pub(super) indexing: bool,
 }
 
 /// The most steps one body may take, estimated.
 pub(super) const DEAR: u64 = 6_000;
+
+/// The most statements in one body.
+const LONG: usize = 30;
+
+/// Nesting beyond which only simple statements and expressions come.
+const DEEP: usize = 6;
 
 impl Scope {
     pub(super) fn body(owner: Option<usize>) -> Self {
@@ -71,6 +81,10 @@ impl Scope {
 
     pub(super) fn level(&self) -> usize {
         self.marks.len()
+    }
+
+    pub(super) fn is_deep(&self) -> bool {
+        self.level() > DEEP
     }
 
     /// A new variable of the innermost scope; its number.
@@ -114,7 +128,7 @@ impl Scope {
 
     /// Whether so many steps here would still be cheap enough.
     pub(super) fn affords(&self, steps: u64) -> bool {
-        self.cost + steps * self.multiplicity < DEAR
+        self.made < LONG && self.cost + steps * self.multiplicity < DEAR
     }
 }
 

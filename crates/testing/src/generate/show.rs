@@ -30,7 +30,7 @@ impl Generator {
                 vec![Stmt::Do(Expr::new(call, Type::Void))]
             }
             Type::Enum(index) => self.show_label(value, index),
-            Type::Struct(index) if value.is_place() && depth < 3 => {
+            Type::Struct(index) if value.is_place() && depth < 4 => {
                 let fields = self.program.structs[index].fields.clone();
                 let mut statements = Vec::new();
                 for (number, (_, ty)) in fields.into_iter().enumerate() {
@@ -40,8 +40,8 @@ impl Generator {
                 }
                 statements
             }
-            Type::Array(_) if value.is_place() && depth < 3 => self.show_array(value, depth),
-            Type::Any => self.show_box(value),
+            Type::Array(_) if value.is_place() && depth < 4 => self.show_array(value, depth),
+            Type::Any => self.show_box(value, depth),
             _ => self.show_text("?"),
         }
     }
@@ -105,11 +105,16 @@ impl Generator {
         }]
     }
 
-    fn show_box(&mut self, value: Expr) -> Vec<Stmt> {
+    fn show_box(&mut self, value: Expr, depth: u32) -> Vec<Stmt> {
         let name = self.unique("b");
         let mut types = vec![Type::Integer, Type::Text];
         for _ in 0..self.random.below(3) {
-            let ty = self.value_type(1);
+            // A box inside a box shows scalars only, or the statements would never end.
+            let ty = if depth == 0 {
+                self.value_type(1)
+            } else {
+                self.scalar()
+            };
             if ty != Type::Any && !types.contains(&ty) {
                 types.push(ty);
             }
@@ -120,7 +125,7 @@ impl Generator {
                 self.scope.enter();
                 let variable = self.scope.declare(name.clone(), ty.clone());
                 let content = Expr::new(ExprKind::Local(variable), ty);
-                let body = self.show_bare(content, 2);
+                let body = self.show_bare(content, depth + 2);
                 self.scope.leave();
                 (variable, body)
             })

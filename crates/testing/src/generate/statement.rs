@@ -4,9 +4,6 @@ use super::Generator;
 use super::scope::{Storage, Visible};
 use crate::tree::*;
 
-/// Nesting beyond which only simple statements come.
-const DEEP: usize = 6;
-
 impl Generator {
     /// So many statements in the current scope.
     pub(super) fn some_statements(&mut self, count: usize) -> Vec<Stmt> {
@@ -31,7 +28,8 @@ impl Generator {
 
     fn statement(&mut self) -> Vec<Stmt> {
         self.scope.spend(2);
-        let deep = self.scope.level() > DEEP;
+        self.scope.made += 1;
+        let deep = self.scope.is_deep();
         let roll = self.random.below(if deep { 50 } else { 100 });
         match roll {
             0..=21 => vec![self.declaration()],
@@ -78,13 +76,11 @@ impl Generator {
         Stmt::Let(variable, value)
     }
 
-    fn procedure_type(&mut self) -> Option<Type> {
-        let aliases = self.program.aliases.iter().map(|(_, ty)| ty);
-        let found: Vec<Type> = aliases
-            .filter(|ty| matches!(ty, Type::Procedure(_)))
-            .cloned()
-            .collect();
-        (!found.is_empty()).then(|| self.random.pick(&found).clone())
+    pub(super) fn procedure_type(&mut self) -> Option<Type> {
+        if self.signatures.is_empty() {
+            return None;
+        }
+        Some(self.random.pick(&self.signatures).clone())
     }
 
     /// Writes a variable, an element or a field.
@@ -292,12 +288,12 @@ impl Generator {
     }
 
     /// A value to distinguish cases of, small enough to meet a label.
-    fn scrutinee(&mut self) -> Expr {
+    fn scrutinee(&mut self, depth: u32) -> Expr {
         let ty = self
             .random
             .pick(&[Type::Integer, Type::Integer, Type::Unsigned, Type::Byte])
             .clone();
-        let value = self.expr(&ty, 2);
+        let value = self.expr(&ty, depth);
         let limit = match ty {
             Type::Integer => Expr::integer(7),
             Type::Unsigned => Expr::new(ExprKind::Unsigned(7), Type::Unsigned),
@@ -307,7 +303,7 @@ impl Generator {
     }
 
     fn case_statement(&mut self) -> Stmt {
-        let scrutinee = self.scrutinee();
+        let scrutinee = self.scrutinee(2);
         let count = 1 + self.random.below(4);
         let labels = self.case_labels(&scrutinee.ty, count, false);
         let arms = labels
@@ -432,7 +428,7 @@ impl Generator {
     }
 
     pub(super) fn case_value(&mut self, ty: &Type, depth: u32) -> Expr {
-        let scrutinee = self.scrutinee();
+        let scrutinee = self.scrutinee(depth);
         let count = 1 + self.random.below(3);
         let labels = self.case_labels(&scrutinee.ty, count, true);
         let arms = labels

@@ -26,7 +26,8 @@ impl Generator {
         }
         for _ in 0..self.random.below(3) {
             let signature = self.signature();
-            self.alias(Type::Procedure(Rc::new(signature)));
+            let ty = Type::Procedure(Rc::new(signature));
+            self.alias(ty);
         }
     }
 

@@ -86,7 +86,8 @@ impl Parser<'_> {
         let ty = self.is_type();
         let ty = ty.unwrap_or_else(|_| {
             let opened = std::mem::replace(&mut self.parens, parens).saturating_sub(parens);
-            self.recover(opened);
+            self.recover_parens(opened);
+            self.recover(0);
             Type {
                 kind: TypeKind::Error,
                 span: name.span,

@@ -208,7 +208,7 @@ impl Parser<'_> {
     }
 
     /// Fields, elements and calls. They continue an expression only on its line.
-    fn postfix(&mut self, mut base: Expr) -> Parse<Expr> {
+    pub(super) fn postfix(&mut self, mut base: Expr) -> Parse<Expr> {
         loop {
             let token = self.token();
             if !matches!(token.kind, Kind::Dot | Kind::OpenBracket | Kind::OpenParen)

@@ -37,6 +37,23 @@ impl Parser<'_> {
         }
     }
 
+    /// Skips past the `)` that closes the last of `opened` parentheses, or to where it is
+    /// certainly missing. Unlike statements, what is in them may contain `;`.
+    pub(super) fn recover_parens(&mut self, opened: u32) {
+        let mut parens = opened;
+        while parens > 0 {
+            let token = self.token();
+            match token.kind {
+                Kind::End | Kind::OpenBrace | Kind::CloseBrace => return,
+                _ if token.after_break && self.may_resume(token, parens) => return,
+                Kind::OpenParen => parens += 1,
+                Kind::CloseParen => parens -= 1,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
     /// Whether a line that begins with `token` begins a statement.
     fn may_resume(&self, token: Token, parens: u32) -> bool {
         if parens == 0 {
