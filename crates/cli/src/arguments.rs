@@ -7,6 +7,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hearth_lang::compile::{Options, Prelude};
 
+use crate::near;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -166,10 +168,17 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
-    /// What a simulated device does: a file with its script, or what else it takes; may be
-    /// repeated [HEARTH_DEVICE_NAME]
+    /// Where a simulated device takes its values from; may be repeated [HEARTH_DEVICE_NAME]
     #[arg(long = "device", value_name = "NAME=SCRIPT", value_parser = device)]
     pub(crate) devices: Vec<Device>,
+
+    /// This program's address, for radio and remote channels [HEARTH_NODE]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) node: Option<u16>,
+
+    /// The folder through which programs that are to meet find each other [HEARTH_NETWORK]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) network: Option<PathBuf>,
 
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]
@@ -194,6 +203,26 @@ pub(crate) enum Carrier {
     Threads,
 }
 
+/// The simulated devices, as `--device` names them; docs/devices.md tells what each takes.
+const DEVICES: &[&str] = &[
+    "photo",
+    "solar",
+    "humid",
+    "temp",
+    "battery",
+    "pressure",
+    "tiltx",
+    "tilty",
+    "accelx",
+    "accely",
+    "internaltemp",
+    "button",
+    "leds",
+    "radio",
+    "serial",
+    "storage",
+];
+
 /// A device and its script.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
@@ -205,17 +234,18 @@ fn device(text: &str) -> Result<Device, String> {
     let (name, script) = text
         .split_once('=')
         .ok_or("a device is given as NAME=SCRIPT")?;
-    let is_name = name
-        .chars()
-        .all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
-    if name.is_empty() || !is_name {
-        return Err(format!("{name:?} is not the name of a device"));
+    let name = name.to_ascii_lowercase();
+    if !DEVICES.contains(&name.as_str()) {
+        return Err(match near::nearest(&name, DEVICES.iter().copied()) {
+            Some(near) => format!("there is no device {name:?}; did you mean {near}?"),
+            None => format!(
+                "there is no device {name:?}; there are {}",
+                DEVICES.join(", ")
+            ),
+        });
     }
     Ok(Device {
-        variable: format!(
-            "HEARTH_DEVICE_{}",
-            name.to_ascii_uppercase().replace('-', "_")
-        ),
+        variable: format!("HEARTH_DEVICE_{}", name.to_ascii_uppercase()),
         script: script.to_owned(),
     })
 }
@@ -361,6 +391,7 @@ Examples:
   hearth completions zsh  > ~/.zfunc/_hearth
   hearth completions fish > ~/.config/fish/completions/hearth.fish")]
 pub(crate) struct Completions {
+    /// The shell to complete for
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -390,11 +421,14 @@ mod tests {
 
     #[test]
     fn devices_become_variables() {
-        let given = device("tilt-x=a=b").unwrap();
-        assert_eq!(given.variable, "HEARTH_DEVICE_TILT_X");
+        let given = device("TiltX=a=b").unwrap();
+        assert_eq!(given.variable, "HEARTH_DEVICE_TILTX");
         assert_eq!(given.script, "a=b");
         assert!(device("temp").is_err());
         assert!(device("=x").is_err());
-        assert!(device("a b=x").is_err());
+        assert_eq!(
+            device("tmp=x").unwrap_err(),
+            "there is no device \"tmp\"; did you mean temp?"
+        );
     }
 }
