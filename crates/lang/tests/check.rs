@@ -288,6 +288,16 @@ fn components() {
     ]);
 }
 
+/// A service is reached while a heading is under check; it must not disturb it.
+#[test]
+fn a_heading_may_name_a_service() {
+    table(&[(
+        "component C presents storage { constructor() { } ; behaviour { stop } }\n\
+         c = new C()\nsend true on storage.erase",
+        "1 E0601, 3 E0409",
+    )]);
+}
+
 #[test]
 fn channels() {
     table(&[
@@ -421,6 +431,34 @@ fn older_preludes_are_tried_in_turn() {
     assert_eq!(refused.prelude, Prelude::G3);
 }
 
+/// Where control may come back from `stop` and `throw`, no reference may be left without value.
+#[test]
+fn departures_come_back_under_compat_original() {
+    let compat = Options {
+        compat_original: true,
+        ..Options::default()
+    };
+    let program = |branch: &str| {
+        component(
+            "",
+            "",
+            &format!("a = if true then new integer[1] of 0 else {branch}\nprintInt(a[0])"),
+        )
+    };
+    for branch in [
+        "stop",
+        "{ try throw OperationFailedException except { stop } }",
+    ] {
+        let text = program(branch);
+        assert_eq!(found(&text), [""; 0]);
+        let refused = compile::check(&text, &compat);
+        assert_eq!(refused.diagnostics[0].code.0, "E0406", "{text}");
+    }
+    let after = component("", "", "stop\nprintInt(1)");
+    assert_eq!(found(&after), ["7 W0904"]);
+    assert!(compile::check(&after, &compat).diagnostics.is_empty());
+}
+
 #[test]
 fn only_what_is_named_comes_from_the_prelude() {
     let checked = check("printInt(3)");
@@ -434,4 +472,30 @@ fn only_what_is_named_comes_from_the_prelude() {
     };
     assert_eq!(program.names.name(*symbol), "hearth_print_int");
     assert!(!blocks);
+}
+
+/// The parser bounds how deep a tree may be; the checker must fit that into a small stack.
+#[test]
+fn the_deepest_trees_fit_a_small_stack() {
+    let depth = hearth_lang::syntax::DEPTH_LIMIT as usize - 8;
+    let nested = |open: &str, inner: &str, close: &str, count: usize| {
+        format!("{}{inner}{}", open.repeat(count), close.repeat(count))
+    };
+    let programs = [
+        nested("if true then ", "printInt(1)", "", depth),
+        nested("{ ", "printInt(1)", " }", depth / 2),
+        format!("x = {}", nested("(1 + ", "1", ")", depth / 2)),
+        format!("x = {}", nested("-", "1", "", depth)),
+        format!("x = 1{}", " + 1".repeat(depth)),
+        format!("x = {}", nested("any(", "1", ")", depth / 2)),
+        nested("for i = 0 .. 1 do ", "{ }", "", depth),
+        nested("{ try ", "{ }", " except { } }", depth / 3),
+    ];
+    let check_all = move || {
+        for text in &programs {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    thread.spawn(check_all).unwrap().join().unwrap();
 }

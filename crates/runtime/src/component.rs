@@ -48,7 +48,7 @@ pub(crate) unsafe fn make(
             false => seat_of(creator).choices.with_mut(Choices::child),
         };
         let core = placement::choose(core, &identity);
-        let seat = Box::new(Seat::new(component, identity, choices, core));
+        let seat = heap::boxed(Seat::new(component, identity, choices, core));
         (*component).r#type = of;
         (*component).seat = Box::into_raw(seat);
         (*component).passes_left = match options::get().passes {
@@ -127,7 +127,11 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
             destroy(component);
         }
         for port in abi::ports(of) {
-            channel::disconnect(&*port_place(component, port.offset).read());
+            let channel = &*port_place(component, port.offset).read();
+            // A half-channel that was assigned to the port belongs to somebody else.
+            if channel.label.owner == seat.identity.id {
+                channel::disconnect(channel);
+            }
         }
         drop_replaced(component);
         let was_last = registry::retire(seat);

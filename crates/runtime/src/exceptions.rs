@@ -76,11 +76,7 @@ pub(crate) unsafe fn uncaught_message(seat: &Seat) -> String {
         .get(raised.wrapping_sub(1) as usize)
         .copied()
         .unwrap_or("unknown exception");
-    let who = if registry::is_main(seat) {
-        "the program's main sequence".to_owned()
-    } else {
-        format!("component {}", registry::name_of(seat))
-    };
+    let who = registry::described(seat);
     // SAFETY: sites are static.
     let place = unsafe { place_of(site) };
     let detail = match detail {

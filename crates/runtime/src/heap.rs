@@ -40,6 +40,22 @@ pub(crate) unsafe fn free(_component: *mut Component, block: *mut c_void) {
     unsafe { memory::release(block) };
 }
 
+/// A box for the runtime's own part of a component or channel: these come in large numbers, so a
+/// refusal is told like any other.
+pub(crate) fn boxed<T>(value: T) -> Box<T> {
+    let layout = std::alloc::Layout::new::<T>();
+    debug_assert!(layout.size() > 0);
+    // SAFETY: the layout is not empty; a block of it that holds a value makes a box.
+    unsafe {
+        let block = std::alloc::alloc(layout).cast::<T>();
+        if block.is_null() {
+            refused(std::ptr::null_mut(), layout.size());
+        }
+        block.write(value);
+        Box::from_raw(block)
+    }
+}
+
 /// Says that memory has run out.
 #[cold]
 pub(crate) fn refused(component: *mut Component, size: usize) -> ! {
@@ -48,7 +64,7 @@ pub(crate) fn refused(component: *mut Component, size: usize) -> ! {
     } else {
         // SAFETY: components that allocate are alive.
         let seat = unsafe { seat::seat_of(component) };
-        format!("component {}", registry::name_of(seat))
+        registry::described(seat)
     };
     let size = if size == usize::MAX {
         "more memory than there can be".to_owned()

@@ -9,6 +9,15 @@
 //! Of Insense this crate knows values and exceptions, nothing of syntax or typing. It alone decides
 //! when the process ends ([`exits`]).
 
+#![cfg_attr(
+    loom,
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "models leave the carriers and the outside out"
+    )
+)]
+
 pub mod abi;
 mod carrier;
 pub mod channel;
@@ -24,8 +33,12 @@ mod offer;
 mod options;
 pub mod output;
 mod placement;
+#[cfg(not(loom))]
+mod portable;
 mod program;
 mod registry;
+#[cfg(not(loom))]
+pub mod remote;
 mod report;
 pub mod seat;
 #[cfg(not(loom))]

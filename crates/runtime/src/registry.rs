@@ -96,11 +96,24 @@ pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
     });
 }
 
-/// `Ping`, or `Ping#2` if there are several.
+/// `Ping`, or `Ping#2` if there are several; the main sequence has no name.
 pub(crate) fn name_of(seat: &Seat) -> String {
+    if is_main(seat) {
+        return "the main sequence".to_owned();
+    }
     // SAFETY: a seat's component is alive.
     let of = unsafe { (*seat.component).r#type };
     name(of, seat.identity.number)
+}
+
+/// `component Ping`, for the middle of a sentence.
+pub(crate) fn described(seat: &Seat) -> String {
+    let name = name_of(seat);
+    if is_main(seat) {
+        name
+    } else {
+        format!("component {name}")
+    }
 }
 
 /// `Ping.ball`, or nothing for a half-channel that is no port.

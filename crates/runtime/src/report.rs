@@ -73,11 +73,7 @@ unsafe fn look_at(seat: &Seat) -> Blocked {
             };
             Blocked {
                 id: seat.identity.id,
-                name: if registry::is_main(seat) {
-                    "the main sequence".to_owned()
-                } else {
-                    registry::name_of(seat)
-                },
+                name: registry::name_of(seat),
                 service: seat.identity.service,
                 place: place_of(offer.site),
                 operation,

@@ -143,6 +143,9 @@ impl<'a> Checker<'a> {
         diagnostic = match near {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None if names.is_empty() => diagnostic.with_help(format!("it has no {what}s at all")),
+            None if names.len() == 1 => {
+                diagnostic.with_help(format!("its only {what} is `{}`", names[0]))
+            }
             None => diagnostic.with_help(format!("its {what}s are `{}`", names.join("`, `"))),
         };
         self.report(diagnostic);
@@ -261,6 +264,7 @@ impl<'a> Checker<'a> {
                 _ => "be stored here".to_string(),
             },
             because,
+            help: None,
         };
         let value = self.coerce(value, target.ty, &used);
         ExprKind::Assign(Box::new(target), Box::new(value))

@@ -1,12 +1,23 @@
 //! What the checker's tests share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod tree;
+
 use hearth_lang::compile::{self, Checked, Options, Sources};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::SourceId;
 
 pub(crate) fn check(text: &str) -> Checked {
-    compile::check(text, &Options::default())
+    check_with(text, &Options::default())
+}
+
+/// Also checks that the typed tree keeps its promises.
+pub(crate) fn check_with(text: &str, options: &Options) -> Checked {
+    let checked = compile::check(text, options);
+    if let Some(program) = &checked.program {
+        tree::validate(program);
+    }
+    checked
 }
 
 /// `line code` of each diagnostic, in order.

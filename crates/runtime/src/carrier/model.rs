@@ -1,31 +1,33 @@
-//! The carrier of the model checker: parking on its lock and condition variable.
+//! The carrier of the model checker.
 
-use loom::sync::{Condvar, Mutex};
+use loom::sync::Notify;
+use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::Component;
 use crate::seat::Seat;
 
 pub(crate) struct Parker {
-    woken: Mutex<bool>,
-    wake: Condvar,
+    is_woken: AtomicBool,
+    wake: Notify,
 }
 
 impl Parker {
     pub(crate) fn new() -> Parker {
         Parker {
-            woken: Mutex::new(false),
-            wake: Condvar::new(),
+            is_woken: AtomicBool::new(false),
+            wake: Notify::new(),
         }
     }
 }
 
 /// Sleeps until the one `wake`.
 pub(crate) fn wait(seat: &Seat) {
-    let mut woken = seat.parker.woken.lock().unwrap();
-    while !*woken {
-        woken = seat.parker.wake.wait(woken).unwrap();
+    // Acquire and Release as in the thread carrier.
+    while !seat.parker.is_woken.load(Ordering::Acquire) {
+        // May return for no reason, as a futex may.
+        seat.parker.wake.wait();
     }
-    *woken = false;
+    seat.parker.is_woken.store(false, Ordering::Relaxed);
 }
 
 /// # Safety
@@ -33,10 +35,9 @@ pub(crate) fn wait(seat: &Seat) {
 pub(crate) unsafe fn wake(seat: *const Seat) {
     // SAFETY: as the caller promises.
     let parker = unsafe { &(*seat).parker };
-    let mut woken = parker.woken.lock().unwrap();
-    assert!(!*woken, "woken twice");
-    *woken = true;
-    parker.wake.notify_one();
+    assert!(!parker.is_woken.load(Ordering::Relaxed), "woken twice");
+    parker.is_woken.store(true, Ordering::Release);
+    parker.wake.notify();
 }
 
 pub(crate) fn launch(_: *mut Component) {

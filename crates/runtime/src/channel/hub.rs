@@ -3,16 +3,20 @@
 //! Hubs are never freed, only used again. So a thread may lock a hub that its half-channel has left
 //! meanwhile: it looks again, under the lock, whether the half-channel still belongs to this hub.
 //!
-//! Order of locks: two hubs are locked only by `connect`, lower address first. A hub that is made
+//! Order of locks: two hubs are locked only by `connect`, lower number first. A hub that is made
 //! ready for a half-channel is locked and unlocked before the half-channel's own hub is locked.
 
 use std::ptr::{self, NonNull};
 
 use super::Channel;
+use crate::heap;
 use crate::sync::{Mutex, MutexGuard, Ordering, lock};
 
 /// A hub.
 pub(crate) struct Hub {
+    /// Its place in the order of locks. A number and not the address, so that the model checker
+    /// sees the same order in every run.
+    number: u64,
     state: Mutex<HubState>,
 }
 
@@ -30,6 +34,8 @@ pub(crate) type HubGuard = MutexGuard<'static, HubState>;
 #[cfg(not(loom))]
 static SPARE: std::sync::Mutex<Vec<&'static Hub>> = std::sync::Mutex::new(Vec::new());
 
+static MADE: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
 impl Hub {
     /// A hub without members.
     pub(crate) fn take() -> &'static Hub {
@@ -37,7 +43,8 @@ impl Hub {
         if let Some(hub) = lock(&SPARE).pop() {
             return hub;
         }
-        Box::leak(Box::new(Hub {
+        Box::leak(heap::boxed(Hub {
+            number: MADE.fetch_add(1, Ordering::Relaxed),
             state: Mutex::new(HubState {
                 members: Vec::new(),
             }),
@@ -93,7 +100,7 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
         let (of_a, of_b) = (current(a), current(b));
         let pair = if ptr::eq(of_a, of_b) {
             PairGuard::One(of_a.lock())
-        } else if ptr::from_ref(of_a) < ptr::from_ref(of_b) {
+        } else if of_a.number < of_b.number {
             let guard = of_a.lock();
             PairGuard::Two {
                 a: (of_a, guard),
@@ -192,7 +199,7 @@ fn drop_peers(channel: &Channel) {
             std::mem::take(&mut inner.peers)
         });
         for peer in peers {
-            peer.as_ref().inner.with_mut(|inner| {
+            let is_alone = peer.as_ref().inner.with_mut(|inner| {
                 let Some(index) = inner
                     .peers
                     .iter()
@@ -205,7 +212,11 @@ fn drop_peers(channel: &Channel) {
                 if inner.next > index {
                     inner.next -= 1;
                 }
+                inner.peers.is_empty()
             });
+            if let (true, Some(watch)) = (is_alone, &peer.as_ref().watch) {
+                watch();
+            }
         }
     }
 }

@@ -20,11 +20,15 @@ mod select;
 mod transfer;
 mod wiring;
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 
 use crate::abi::{Component, ComponentType, Type, Value};
+use crate::heap;
 use crate::seat::Seat;
 use crate::sync::{AtomicPtr, AtomicUsize, Guarded, Ordering, fence};
 use hub::Hub;
@@ -33,6 +37,8 @@ pub(crate) use claim::{push, receivers_wait};
 pub(crate) use rendezvous::settle;
 pub use rendezvous::{hearth_acknowledge, hearth_receive, hearth_release_sender, hearth_send};
 pub use select::hearth_select;
+#[cfg(all(test, loom))]
+use wiring::connect;
 pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
 
@@ -69,7 +75,13 @@ pub struct Channel {
     refs: AtomicUsize,
     hub: AtomicPtr<Hub>,
     pub(crate) inner: Guarded<Inner>,
+    /// Called when the last peer leaves, under the hub's lock.
+    watch: Option<Watch>,
 }
+
+/// For half-channels that stand for something outside: they learn that nobody is connected to them
+/// any more. Must neither wait nor touch channels.
+pub(crate) type Watch = Box<dyn Fn() + Send + Sync>;
 
 /// What the hub's lock guards.
 pub(crate) struct Inner {
@@ -105,8 +117,28 @@ unsafe impl Send for Channel {}
 impl Channel {
     /// A half-channel without peers, counted once, for the caller.
     pub(crate) fn new(payload: *const Type, direction: Direction, label: Label) -> *mut Channel {
+        Channel::make(payload, direction, label, None)
+    }
+
+    /// The same, with a watch on its peers.
+    #[cfg(not(loom))]
+    pub(crate) fn new_watched(
+        payload: *const Type,
+        direction: Direction,
+        label: Label,
+        watch: Watch,
+    ) -> *mut Channel {
+        Channel::make(payload, direction, label, Some(watch))
+    }
+
+    fn make(
+        payload: *const Type,
+        direction: Direction,
+        label: Label,
+        watch: Option<Watch>,
+    ) -> *mut Channel {
         let hub = Hub::take();
-        let channel = Box::into_raw(Box::new(Channel {
+        let channel = Box::into_raw(heap::boxed(Channel {
             direction,
             payload,
             label,
@@ -119,6 +151,7 @@ impl Channel {
                 place: 0,
                 stash: None,
             }),
+            watch,
         }));
         hub.lock()
             .members

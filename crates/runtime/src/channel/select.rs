@@ -153,9 +153,7 @@ unsafe fn look_or_register(seat: &Seat, arms: &[Arm], index: u32) -> Registered 
     unsafe {
         let channel = &*arm.channel;
         let guard = hub::lock_of(channel);
-        let found = claim::find(channel, Claimant::Open(seat), |next, count| {
-            start(seat, next, count)
-        });
+        let found = look_again(seat, channel);
         match found {
             Found::Nobody => {
                 let waiter = Waiter {
@@ -179,6 +177,21 @@ unsafe fn look_or_register(seat: &Seat, arms: &[Arm], index: u32) -> Registered 
                 Registered::Served
             }
         }
+    }
+}
+
+/// # Safety
+/// The channel's hub is locked, and `seat` is the caller's.
+unsafe fn look_again(seat: &Seat, channel: &Channel) -> Found {
+    #[cfg(loom)]
+    if crate::model::faults::registers_blindly() {
+        return Found::Nobody;
+    }
+    // SAFETY: as the caller promises.
+    unsafe {
+        claim::find(channel, Claimant::Open(seat), |next, count| {
+            start(seat, next, count)
+        })
     }
 }
 
