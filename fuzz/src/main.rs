@@ -13,7 +13,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |name: &str, default: u64| {
         let at = args.iter().position(|arg| arg == name);
-        at.and_then(|at| args.get(at + 1)?.parse().ok()).unwrap_or(default)
+        at.and_then(|at| args.get(at + 1)?.parse().ok())
+            .unwrap_or(default)
     };
     let sanitize = args.iter().any(|arg| arg == "--sanitize");
     let mut flags = vec!["-O1"];

@@ -17,7 +17,10 @@ pub enum Fault {
     Refused(String),
     /// The C compiler refuses or warns.
     BadC(String),
-    Differs { expected: String, ran: Ran },
+    Differs {
+        expected: String,
+        ran: Ran,
+    },
     /// The environment failed.
     Unfit(String),
 }
@@ -54,8 +57,7 @@ pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
         Ok(ran) => ran,
         Err(error) => return Some(Fault::Unfit(error)),
     };
-    let right = ran.stdout == case.expected.stdout
-        && ran.end == End::Exit(case.expected.exit_code);
+    let right = ran.stdout == case.expected.stdout && ran.end == End::Exit(case.expected.exit_code);
     (!right).then(|| Fault::Differs {
         expected: case.expected.stdout.clone(),
         ran,

@@ -94,3 +94,15 @@ pub(crate) fn too_large(length: usize, source: SourceId) -> Option<Diagnostic> {
         .with_note("A text must be shorter than 4 GiB.")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_bound_the_text() {
+        assert!(too_large(u32::MAX as usize - 1, SourceId::USER).is_none());
+        let refused = too_large(u32::MAX as usize, SourceId::USER);
+        assert_eq!(refused.map(|diagnostic| diagnostic.code.0), Some("E0110"));
+    }
+}
