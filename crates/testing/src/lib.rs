@@ -22,4 +22,5 @@ pub mod mutate;
 pub mod oracle;
 pub mod random;
 pub mod text;
+pub mod toolchain;
 pub mod tree;

@@ -140,6 +140,7 @@ impl Generator {
         let other = self.scalar();
         self.open_body(draft, true);
         let depth = self.scope.declare("depth".into(), Type::Integer);
+        self.scope.newest().assignable = false;
         let name = self.variable_name();
         self.scope.declare(name, other.clone());
         self.scope.params = 2;

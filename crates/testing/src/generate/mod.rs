@@ -53,6 +53,17 @@ pub fn case(seed: u64) -> Case {
 
 /// As [`case`], of a given shape.
 pub fn case_of(seed: u64, shape: Shape) -> Case {
+    // Generator and oracle walk deep trees by recursion, more than a test's thread has room for.
+    let draw = std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(move || draw(seed, shape))
+        .expect("a thread starts");
+    draw.join().expect("the generator does not panic")
+}
+
+const STACK: usize = 256 << 20;
+
+fn draw(seed: u64, shape: Shape) -> Case {
     let mut random = Random::new(seed);
     loop {
         let draw = random.seed();
@@ -152,7 +163,12 @@ impl Generator {
             statements.extend(self.show_text("end\n"));
         }
         if self.random.chance(4) {
-            statements.push(Stmt::Throw(self.random.below(EXCEPTIONS.len())));
+            // Uncaught: the exit code is 1. A plain `throw` is not allowed here.
+            let nothing = Expr::integer(0);
+            let crash = Expr::binary(Binary::Divide, Expr::integer(1), nothing, Type::Integer);
+            let name = self.unique("crash");
+            let variable = self.scope.declare(name, Type::Integer);
+            statements.push(Stmt::Let(variable, crash));
         }
         self.scope.leave();
         let scope = std::mem::take(&mut self.scope);

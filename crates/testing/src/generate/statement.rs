@@ -176,7 +176,8 @@ impl Generator {
         rounds: i32,
     ) -> Stmt {
         self.scope.enter();
-        let name = self.variable_name();
+        // A name of its own: the bounds and the body speak of the array walked along.
+        let name = self.unique("i");
         let variable = self.scope.declare(name, Type::Integer);
         let newest = self.scope.newest();
         newest.assignable = false;

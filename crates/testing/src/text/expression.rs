@@ -66,7 +66,8 @@ impl<'p> Printer<'p> {
             if index > 0 {
                 self.push(", ");
             }
-            self.clause(label);
+            // Without brackets: after the arm before it they would read as a call.
+            self.primary(label);
         }
         self.push(" : ");
     }
@@ -110,7 +111,7 @@ impl<'p> Printer<'p> {
                 let precedence = op.precedence();
                 let bracket = precedence < floor || self.random.chance(8);
                 self.bracketed(bracket, |printer| {
-                    printer.expr(left, precedence);
+                    printer.operand(left, precedence);
                     printer.push(" ");
                     printer.push(op.text());
                     // A line may end in an operator.
@@ -119,7 +120,7 @@ impl<'p> Printer<'p> {
                     } else {
                         printer.push(" ");
                     }
-                    printer.expr(right, precedence + 1);
+                    printer.operand(right, precedence + 1);
                 });
             }
             ExprKind::Unary(op, operand) => {
@@ -142,6 +143,12 @@ impl<'p> Printer<'p> {
                 self.bracketed(bracket, |printer| printer.primary(expr));
             }
         }
+    }
+
+    /// An operand: an array's initialiser would swallow the operator that follows.
+    fn operand(&mut self, expr: &'p Expr, floor: u8) {
+        let open = matches!(expr.kind, ExprKind::NewArray(..));
+        self.bracketed(open, |printer| printer.expr(expr, floor));
     }
 
     fn bracketed(&mut self, brackets: bool, inner: impl FnOnce(&mut Self)) {
@@ -293,7 +300,8 @@ impl<'p> Printer<'p> {
     }
 
     fn ty_name(&mut self, ty: &Type) {
-        let alias = self.program.aliases.iter().find(|(_, target)| target == ty);
+        let aliases = &self.program.aliases[..self.aliases];
+        let alias = aliases.iter().find(|(_, target)| target == ty);
         match (alias, ty) {
             (Some((name, _)), _) => self.push(name),
             (None, Type::Struct(index)) => self.push(&self.program.structs[*index].name),

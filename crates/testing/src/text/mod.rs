@@ -16,6 +16,7 @@ pub fn print(program: &Program, seed: u64) -> String {
         indent: 0,
         scope: Scope::default(),
         brackets: 0,
+        aliases: 0,
     };
     printer.unit();
     printer.out
@@ -36,6 +37,8 @@ struct Printer<'p> {
     scope: Scope<'p>,
     /// Depth of round and square brackets since the last brace; line breaks are free inside.
     brackets: usize,
+    /// How many second names are declared so far.
+    aliases: usize,
 }
 
 impl<'p> Printer<'p> {
@@ -86,7 +89,8 @@ impl<'p> Printer<'p> {
     fn alias(&mut self, index: usize) {
         let (name, ty) = &self.program.aliases[index];
         self.push(&format!("type {name} is "));
-        self.ty_from(ty, index);
+        self.ty(ty);
+        self.aliases = index + 1;
     }
 
     /// Groups of equal types: `integer a, b; real c`.
@@ -204,15 +208,10 @@ impl<'p> Printer<'p> {
     }
 
     fn ty(&mut self, ty: &Type) {
-        self.ty_from(ty, usize::MAX);
-    }
-
-    /// A type's text; not by the alias `defining`, nor a later one.
-    fn ty_from(&mut self, ty: &Type, defining: usize) {
         let needs_alias = matches!(ty, Type::Array(element)
             if matches!(**element, Type::In(_) | Type::Out(_) | Type::Procedure(_)));
-        let aliases = &self.program.aliases;
-        let alias = aliases[..defining.min(aliases.len())]
+        let aliases = &self.program.aliases[..self.aliases];
+        let alias = aliases
             .iter()
             .find(|(_, target)| target == ty);
         if let Some((name, _)) = alias {
@@ -241,16 +240,16 @@ impl<'p> Printer<'p> {
                 self.push("[]");
             }
             Type::Array(element) => {
-                self.ty_from(element, defining);
+                self.ty(element);
                 self.push("[]");
             }
             Type::In(payload) => {
                 self.push("in ");
-                self.ty_from(payload, defining);
+                self.ty(payload);
             }
             Type::Out(payload) => {
                 self.push("out ");
-                self.ty_from(payload, defining);
+                self.ty(payload);
             }
             Type::Procedure(signature) => {
                 self.push("proc(");
@@ -258,12 +257,12 @@ impl<'p> Printer<'p> {
                     if index > 0 {
                         self.push("; ");
                     }
-                    self.ty_from(param, defining);
+                    self.ty(param);
                 }
                 self.push(")");
                 if signature.result != Type::Void {
                     self.push(" : ");
-                    self.ty_from(&signature.result, defining);
+                    self.ty(&signature.result);
                 }
             }
         }
