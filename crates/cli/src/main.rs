@@ -1,1 +1,44 @@
-fn main() {}
+//! The command `hearth`: arguments, wiring, printing. The only crate that may print or exit.
+//!
+//! What a program means is the business of `hearth-lang`; what it does when it runs is the
+//! business of the runtime it is linked with. This crate must know neither: it reads files, shows
+//! diagnostics, calls the C compiler, and hands the process over to what came out.
+//!
+//! Reading order: `arguments` (the one definition behind help, completions, man pages and the
+//! reference page), `commands` (one module each), `input` and `render` (what comes in, what is
+//! shown), `toolchain` and `cache` (how a text becomes an executable), `failure` and `crash` (the
+//! ways to end badly).
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
+
+mod arguments;
+mod commands;
+
+mod input;
+mod render;
+mod report;
+
+mod cache;
+mod program;
+mod progress;
+mod toolchain;
+
+mod crash;
+mod failure;
+mod near;
+mod output;
+#[cfg(test)]
+mod reference;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    crash::install();
+    let arguments = arguments::Arguments::parse();
+    match commands::dispatch(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

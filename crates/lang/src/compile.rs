@@ -48,10 +48,11 @@ impl Prelude {
         }
     }
 
-    /// The generation of that name.
+    /// The generation of that name, in either case of letters.
     pub fn from_name(name: &str) -> Option<Prelude> {
         let all = [Prelude::Auto].into_iter().chain(GENERATIONS);
-        all.into_iter().find(|prelude| prelude.name() == name)
+        all.into_iter()
+            .find(|prelude| prelude.name().eq_ignore_ascii_case(name))
     }
 
     /// Its own text; all but the current one extend the current one.
@@ -97,7 +98,8 @@ pub fn check(text: &str, options: &Options) -> Checked {
     let mut first: Option<(Vec<Diagnostic>, Prelude)> = None;
     for &prelude in candidates {
         let units = environment.units(prelude, &mut names);
-        let (program, found) = check::check(&parsed.unit, units, &mut names);
+        let (program, found) =
+            check::check(&parsed.unit, units, &mut names, options.compat_original);
         let Some(program) = program else {
             first.get_or_insert((found, prelude));
             continue;
@@ -212,7 +214,6 @@ impl Environment {
     fn add(&mut self, prelude: Prelude, names: &mut Interner) {
         let (text, source) = prelude.text();
         let parsed = syntax::parse(text, source, names, Dialect::Prelude);
-        debug_assert!(!parsed.has_errors(), "{:#?}", parsed.diagnostics);
         if prelude != Prelude::G3 {
             let declared = check::declared_names(&parsed.unit);
             self.older.extend(declared.map(|symbol| (symbol, prelude)));

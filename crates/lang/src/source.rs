@@ -64,6 +64,11 @@ impl LineIndex {
         LineIndex { starts }
     }
 
+    /// Where a line starts, counted from 1; none if there are not so many.
+    pub fn start(&self, line: u32) -> Option<u32> {
+        self.starts.get((line as usize).checked_sub(1)?).copied()
+    }
+
     /// The line of an offset, counted from 1.
     pub fn line(&self, offset: u32) -> u32 {
         self.starts.partition_point(|&start| start <= offset) as u32

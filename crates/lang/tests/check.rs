@@ -37,6 +37,7 @@ fn names() {
     table(&[
         ("x = y", "1 E0301"),
         ("x := 1", "1 E0301"),
+        ("x := 1\nprintInt(x)\nx = \"a\"", "1 E0306"),
         ("x = 1\nx = 2", "2 E0302"),
         ("x = 1\nif true then { x = 2 ; printInt(x) }", ""),
         ("if true then { x = 2 }\nprintInt(x)", "2 E0301"),
@@ -169,7 +170,7 @@ fn values_and_statements() {
         ("x = if true then any(1)", "1 E0407"),
         ("x = case 1 of 1: 2 default: 3.0", "1 E0406"),
         ("if 1 then printInt(1)", "1 E0401"),
-        ("x = try { 1 } except { \"a\" }", "1 E0406"),
+        ("x = { try { 1 } except { \"a\" } }", "1 E0406"),
         ("for i = 0 .. 3 do i", "1 E0404"),
         ("x = stop", "1 E0809, 1 E0405"),
     ]);
@@ -204,8 +205,8 @@ fn procedures() {
         ("x = 3\nx(1)", "2 E0504"),
         ("b = any(printInt)", "1 E0416"),
         (
-            "b = any(1)\nproject b as f onto proc(): f() default: { }",
-            "2 E0416",
+            "b = any(1)\nproject b as f onto proc() : integer : f() default: 1",
+            "2 E0416, 2 E0404, 2 E0404",
         ),
     ]);
 }
@@ -287,6 +288,16 @@ fn components() {
     ]);
 }
 
+/// A service is reached while a heading is under check; it must not disturb it.
+#[test]
+fn a_heading_may_name_a_service() {
+    table(&[(
+        "component C presents storage { constructor() { } ; behaviour { stop } }\n\
+         c = new C()\nsend true on storage.erase",
+        "1 E0601, 3 E0409",
+    )]);
+}
+
 #[test]
 fn channels() {
     table(&[
@@ -338,7 +349,7 @@ fn members_and_elements() {
         ),
         (
             &component("", "", "stop").replace("c = new C()", "c = new C()\nsend 1 on c.q"),
-            "9 E0702",
+            "10 E0702",
         ),
         ("x = 3\nprintInt(x.y)", "2 E0703"),
         ("x = 3\nprintInt(x[0])", "2 E0704"),
@@ -420,6 +431,34 @@ fn older_preludes_are_tried_in_turn() {
     assert_eq!(refused.prelude, Prelude::G3);
 }
 
+/// Where control may come back from `stop` and `throw`, no reference may be left without value.
+#[test]
+fn departures_come_back_under_compat_original() {
+    let compat = Options {
+        compat_original: true,
+        ..Options::default()
+    };
+    let program = |branch: &str| {
+        component(
+            "",
+            "",
+            &format!("a = if true then new integer[1] of 0 else {branch}\nprintInt(a[0])"),
+        )
+    };
+    for branch in [
+        "stop",
+        "{ try throw OperationFailedException except { stop } }",
+    ] {
+        let text = program(branch);
+        assert_eq!(found(&text), [""; 0]);
+        let refused = compile::check(&text, &compat);
+        assert_eq!(refused.diagnostics[0].code.0, "E0406", "{text}");
+    }
+    let after = component("", "", "stop\nprintInt(1)");
+    assert_eq!(found(&after), ["7 W0904"]);
+    assert!(compile::check(&after, &compat).diagnostics.is_empty());
+}
+
 #[test]
 fn only_what_is_named_comes_from_the_prelude() {
     let checked = check("printInt(3)");
@@ -433,4 +472,30 @@ fn only_what_is_named_comes_from_the_prelude() {
     };
     assert_eq!(program.names.name(*symbol), "hearth_print_int");
     assert!(!blocks);
+}
+
+/// The parser bounds how deep a tree may be; the checker must fit that into a small stack.
+#[test]
+fn the_deepest_trees_fit_a_small_stack() {
+    let depth = hearth_lang::syntax::DEPTH_LIMIT as usize - 8;
+    let nested = |open: &str, inner: &str, close: &str, count: usize| {
+        format!("{}{inner}{}", open.repeat(count), close.repeat(count))
+    };
+    let programs = [
+        nested("if true then ", "printInt(1)", "", depth),
+        nested("{ ", "printInt(1)", " }", depth / 2),
+        format!("x = {}", nested("(1 + ", "1", ")", depth / 2)),
+        format!("x = {}", nested("-", "1", "", depth)),
+        format!("x = 1{}", " + 1".repeat(depth)),
+        format!("x = {}", nested("any(", "1", ")", depth / 2)),
+        nested("for i = 0 .. 1 do ", "{ }", "", depth),
+        nested("{ try ", "{ }", " except { } }", depth / 3),
+    ];
+    let check_all = move || {
+        for text in &programs {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    thread.spawn(check_all).unwrap().join().unwrap();
 }

@@ -4,11 +4,11 @@
 
 mod support;
 
-use hearth_lang::compile::Sources;
+use hearth_lang::compile::{Options, Prelude, Sources};
 use hearth_lang::diagnostic::Severity;
 use hearth_lang::source::SourceId;
 use std::path::Path;
-use support::{check, prose};
+use support::{check_with, prose};
 
 struct Mark {
     line: u32,
@@ -47,13 +47,25 @@ fn marks(text: &str) -> Vec<Mark> {
     marks
 }
 
+/// What the folder's `options` say to the checker; the rest is for the run.
+fn settings(words: &str) -> Options {
+    let mut options = Options::default();
+    for word in words.split_whitespace() {
+        if let Some(name) = word.strip_prefix("--prelude=") {
+            options.prelude = Prelude::from_name(name).expect("a prelude");
+        }
+        options.compat_original |= word == "--compat=original";
+    }
+    options
+}
+
 /// What is wrong with the reports on one program.
-fn disagreements(text: &str) -> Vec<String> {
+fn disagreements(text: &str, options: &Options) -> Vec<String> {
     let lines = Sources::new("program.isf", text).lines(SourceId::USER);
     let marks = marks(text);
     let mut met = vec![false; marks.len()];
     let mut wrong = Vec::new();
-    for d in &check(text).diagnostics {
+    for d in &check_with(text, options).diagnostics {
         let line = lines.line(d.primary.span.start);
         let said = prose(d);
         let mut expected = false;
@@ -93,7 +105,8 @@ fn programs_are_judged_as_marked() {
         let Ok(text) = std::fs::read_to_string(&path) else {
             continue;
         };
-        for wrong in disagreements(&text) {
+        let options = std::fs::read_to_string(path.with_file_name("options")).unwrap_or_default();
+        for wrong in disagreements(&text, &settings(&options)) {
             report.push_str(&format!("{}: {wrong}\n", path.display()));
         }
     }

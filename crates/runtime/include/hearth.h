@@ -83,7 +83,8 @@ typedef struct {
     hearth_value value;
 } hearth_box;
 
-/* A procedure as a value. `owner` is NULL, or the component whose members `code` uses. */
+/* A procedure as a value. `owner` is NULL, or the component whose members `code` uses; it is
+ * counted. */
 typedef struct {
     hearth_object object;
     void (*code)(void);

@@ -40,6 +40,8 @@ pub(crate) fn is_ending() -> bool {
 
 /// All components have stopped.
 pub(crate) fn all_stopped() -> ! {
+    #[cfg(not(loom))]
+    crate::remote::settle();
     let ending = ENDING.load(Ordering::SeqCst);
     let code = match ending {
         0 if UNCAUGHT.load(Ordering::Relaxed) => FAILED,

@@ -221,6 +221,13 @@ pub(crate) unsafe fn forget(seat: &Seat) {
     with_waits(|waits| waits.remove(&(seat.identity.id, round)));
 }
 
+/// From now on anything may come from outside, whatever waits for it: a program that other nodes
+/// can connect to is never deadlocked.
+pub(crate) fn expect_visitors() {
+    // No component and no round has this number.
+    with_waits(|waits| waits.insert((0, 0), true));
+}
+
 /// Can anything outside still wake a component?
 pub(crate) fn can_wake_any() -> bool {
     with_waits(|waits| waits.values().any(|&wakeable| wakeable))

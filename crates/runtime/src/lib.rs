@@ -33,8 +33,12 @@ mod offer;
 mod options;
 pub mod output;
 mod placement;
+#[cfg(not(loom))]
+mod portable;
 mod program;
 mod registry;
+#[cfg(not(loom))]
+pub mod remote;
 mod report;
 pub mod seat;
 #[cfg(not(loom))]

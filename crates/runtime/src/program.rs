@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::{ABI, Component, Program, Value};
 use crate::options::{self, Options};
+use crate::services::settings;
 use crate::{component, exits, external, output, signals};
 
 /// Runs a compiled program. Does not return: whoever notices that the program is over ends the
@@ -28,7 +29,7 @@ pub unsafe extern "C" fn hearth_main(
     }
     // SAFETY: as the caller promises.
     let arguments = unsafe { arguments_of(argc, argv) };
-    match read_options(program, arguments) {
+    match settings::check_names().and_then(|()| read_options(program, arguments)) {
         Ok(options) => options::set(options),
         Err(message) => {
             output::complain(&message);

@@ -4,6 +4,7 @@
 //! a channel is, prints, or ends the process.
 
 pub mod affinity;
+pub mod claim;
 pub mod descriptor;
 pub mod futex;
 pub mod memory;

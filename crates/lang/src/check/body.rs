@@ -345,7 +345,7 @@ impl<'a> Checker<'a> {
             } => (self.acknowledge(*name, channel, body, span), TypeId::VOID),
             K::Stop(target) => return self.stop(*target, span),
             K::Return(value) => (self.leave(value.as_deref(), span), TypeId::NEVER),
-            K::Throw(label) => (self.throw(*label, span), TypeId::NEVER),
+            K::Throw(label) => (self.throw(*label, span), self.departure),
             K::Try { body, handlers } => {
                 return self.protected(body, handlers, Arms { span, used });
             }

@@ -177,10 +177,33 @@ impl<'a> Checker<'a> {
                     None => format!("be argument {} of this call", i + 1),
                 },
                 because: Some((called.declared, "declared here, where it is")),
+                help: self.printing_help(called, value.ty),
             };
             args.push(self.coerce(value, param, &used));
         }
         args
+    }
+
+    /// The standard procedures that print are easily taken for each other.
+    fn printing_help(&self, called: Called, found: TypeId) -> Option<&'static str> {
+        let standard = called.declared.source != SourceId::USER;
+        let name = called
+            .name
+            .filter(|_| standard)
+            .map(|name| self.name(name))?;
+        if !name.starts_with("print") || name.starts_with("printTC") {
+            return None;
+        }
+        Some(match found {
+            TypeId::STRING => "a string is printed by `printString`",
+            TypeId::INTEGER => "an integer is printed by `printInt`",
+            TypeId::UNSIGNED => "an unsigned is printed by `printUnsignedInt`",
+            TypeId::BYTE => "a byte is printed by `printByte`",
+            TypeId::REAL => "a real is printed by `printReal`",
+            TypeId::ANY => "a box is printed by `printAny`",
+            TypeId::BOOL => "a bool is printed in a box: `printAny(any(...))`",
+            _ => return None,
+        })
     }
 
     fn param_count(&self, ty: TypeId) -> usize {

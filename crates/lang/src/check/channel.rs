@@ -108,6 +108,7 @@ impl<'a> Checker<'a> {
             code: code::SEND_PAYLOAD,
             purpose: &|| "be sent on this channel".to_string(),
             because: Some((channel.span, "this channel carries")),
+            help: None,
         };
         let value = self.coerce(value, payload, &used);
         ExprKind::Send {
@@ -236,6 +237,7 @@ impl<'a> Checker<'a> {
             code: code::REMOTE_END,
             purpose: &|| "be the address of a node".to_string(),
             because: None,
+            help: None,
         };
         self.coerce(value, TypeId::UNSIGNED, &used)
     }
@@ -289,6 +291,7 @@ impl<'a> Checker<'a> {
             code: code::REMOTE_END,
             purpose: &|| "be the name a channel is published under".to_string(),
             because: None,
+            help: None,
         };
         let name = self.coerce(name, TypeId::STRING, &used);
         ExprKind::Publish {

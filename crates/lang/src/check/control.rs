@@ -125,6 +125,7 @@ impl<'a> Checker<'a> {
             code: code::LOOP_BOUND,
             purpose: &|| format!("be {what} of a loop, which counts in integers"),
             because: None,
+            help: None,
         };
         self.coerce(value, TypeId::INTEGER, &used)
     }
@@ -384,7 +385,7 @@ impl<'a> Checker<'a> {
         }
         Expr {
             kind: ExprKind::Stop(None),
-            ty: TypeId::NEVER,
+            ty: self.departure,
             span,
         }
     }
@@ -421,6 +422,7 @@ impl<'a> Checker<'a> {
                     code: code::RETURN_TYPE,
                     purpose: &|| "be returned here".to_string(),
                     because,
+                    help: None,
                 };
                 Some(Box::new(self.coerce(value, result, &used)))
             }

@@ -110,6 +110,7 @@ impl<'a> Checker<'a> {
                 code: code::ARGUMENT,
                 purpose: &|| format!("be the field `{}`", names.name(field)),
                 because: Some((declared, "declared here, where the field is")),
+                help: None,
             };
             values.push(self.coerce(value, wanted, &used));
         }
@@ -267,6 +268,7 @@ impl<'a> Checker<'a> {
             code: code::ARRAY_INITIALISER,
             purpose: &|| "fill this array".to_string(),
             because: Some((element.span, "the elements are")),
+            help: None,
         };
         let init = self.coerce(init, element_ty, &used);
         let ty = lengths.iter().fold(element_ty, |ty, _| self.array_type(ty));

@@ -204,7 +204,6 @@ impl<'a> Checker<'a> {
 
     /// The heading: number, type and channels.
     pub(super) fn open_component(&mut self, declaration: &'a ComponentDeclaration) -> ComponentId {
-        let id = ComponentId(self.components.len() as u32);
         let (channels, unknown_ports) = self.presented(declaration);
         let ports = sorted_ports(channels.iter().map(|channel| Port {
             name: channel.name,
@@ -218,6 +217,8 @@ impl<'a> Checker<'a> {
             self.types.intern(Type::Component(ports))
         };
         self.remember_name(ty, declaration.name.symbol);
+        // Only now: looking for the interfaces may bring components of the prelude.
+        let id = ComponentId(self.components.len() as u32);
         self.components.push(ComponentEntry {
             name: declaration.name.symbol,
             span: declaration.name.span,

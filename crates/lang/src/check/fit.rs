@@ -38,6 +38,8 @@ pub(super) struct Use<'t> {
     pub(super) purpose: &'t dyn Fn() -> String,
     /// Where the wanted type comes from: "declared here as".
     pub(super) because: Option<(Span, &'static str)>,
+    /// How to mend it, where the use knows better than the types do.
+    pub(super) help: Option<&'static str>,
 }
 
 impl<'a> Checker<'a> {
@@ -91,7 +93,8 @@ impl<'a> Checker<'a> {
         if let Some(missing) = self.missing_port(value.ty, target) {
             diagnostic = diagnostic.with_note(missing);
         }
-        if let Some(help) = self.conversion_help(value, target) {
+        let help = used.help.map(str::to_string);
+        if let Some(help) = help.or_else(|| self.conversion_help(value, target)) {
             diagnostic = diagnostic.with_help(help);
         }
         self.report(diagnostic);
@@ -137,6 +140,9 @@ impl<'a> Checker<'a> {
             (T::REAL, T::INTEGER) => "`realToInt(...)` converts a real to an integer".to_string(),
             (T::REAL, T::UNSIGNED) => "`intToUnsigned(realToInt(...))` converts it".to_string(),
             (T::REAL, T::BYTE) => "`intToByte(realToInt(...))` converts it".to_string(),
+            (T::STRING, to) if rank(to).is_some() && matches!(value.kind, ExprKind::String(_)) => {
+                "numbers are written without quotes".to_string()
+            }
             (T::STRING, T::INTEGER) => "`parseInt(...)` reads a number from a string".to_string(),
             (T::STRING, T::UNSIGNED) => {
                 "`parseUnsignedInt(...)` reads a number from a string".to_string()

@@ -38,13 +38,17 @@ use scope::{Binding, Scopes};
 /// Checks a program against a prelude, whose units are given oldest first: each later one
 /// extends the earlier and hides names of it. The program is there if nothing is an error.
 ///
+/// Under `compat_original`, control may come back from `stop` and `throw`, so they agree with no
+/// branch that yields a value.
+///
 /// On success the names move into the program.
 pub fn check(
     unit: &ast::Unit,
     prelude: &[ast::Unit],
     names: &mut Interner,
+    compat_original: bool,
 ) -> (Option<Program>, Vec<Diagnostic>) {
-    run(unit, prelude, names, false)
+    run(unit, prelude, names, compat_original, false)
 }
 
 /// Checks a prelude alone, all of it, reachable or not.
@@ -52,19 +56,23 @@ pub fn check_prelude(
     prelude: &[ast::Unit],
     names: &mut Interner,
 ) -> (Option<Program>, Vec<Diagnostic>) {
-    run(&ast::Unit::default(), prelude, names, true)
+    run(&ast::Unit::default(), prelude, names, false, true)
 }
 
 fn run(
     unit: &ast::Unit,
     prelude: &[ast::Unit],
     names: &mut Interner,
+    compat_original: bool,
     everything: bool,
 ) -> (Option<Program>, Vec<Diagnostic>) {
     let exception_type = names.intern("ExceptionType");
     let mut checker = Checker::new(unit, prelude, names);
     let exceptions = checker.find_type_of_prelude(exception_type);
     checker.exception_type = exceptions;
+    if compat_original {
+        checker.departure = TypeId::VOID;
+    }
     let main = checker.unit(unit);
     if everything {
         checker.demand_everything();
@@ -91,6 +99,8 @@ struct Checker<'a> {
     components: Vec<ComponentEntry>,
     globals: Vec<Global>,
     exception_type: TypeId,
+    /// The type of `stop` and `throw`.
+    departure: TypeId,
     at: Place<'a>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -209,6 +219,7 @@ impl<'a> Checker<'a> {
             components: Vec::new(),
             globals,
             exception_type: TypeId::ERROR,
+            departure: TypeId::NEVER,
             at: Place {
                 scopes: Scopes::with_capacity(names.len()),
                 body: BodyState::new(BodyKind::Main),
@@ -229,11 +240,12 @@ impl<'a> Checker<'a> {
 
     /// Binds a name in the innermost scope, or reports that it is taken there.
     fn declare(&mut self, name: ast::Name, binding: Binding) {
-        if let Some(earlier) = self.at.scopes.lookup_here(name.symbol) {
-            let earlier = *earlier;
-            self.declared_twice(name, earlier);
-        } else {
-            self.at.scopes.bind(name.symbol, name.span, binding);
+        match self.at.scopes.lookup_here(name.symbol) {
+            Some(earlier) if earlier.binding != Binding::Faulty => {
+                let earlier = *earlier;
+                self.declared_twice(name, earlier);
+            }
+            _ => self.at.scopes.bind(name.symbol, name.span, binding),
         }
     }
 

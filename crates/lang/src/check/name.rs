@@ -29,6 +29,9 @@ pub(super) enum Wanted {
 /// rest of the check, and nobody reads so far.
 const PATIENCE: usize = 200;
 
+/// What the prelude's names begin with that are for its own text only.
+const INTERNAL: &str = "device_";
+
 impl<'a> Checker<'a> {
     pub(super) fn find(&mut self, symbol: Symbol) -> Option<Binding> {
         match self.at.scopes.lookup(symbol) {
@@ -165,7 +168,7 @@ impl<'a> Checker<'a> {
             "a type is wanted here",
         )
         .with_help(format!(
-            "name a type; one can be declared by `type Name is ...` above (`{word}` itself cannot stand for its own type)"
+            "name the type of `{word}` instead, or declare one above: `type Name is ...`"
         ));
         let declared = self.declared_at(symbol);
         let diagnostic = self.with_declaration(diagnostic, declared, format!("{what} here"));
@@ -250,7 +253,8 @@ impl<'a> Checker<'a> {
         let standard = self
             .prelude
             .names()
-            .filter_map(|(symbol, is_type)| fits(is_type).then_some(self.name(symbol)));
+            .filter_map(|(symbol, is_type)| fits(is_type).then_some(self.name(symbol)))
+            .filter(|name| !name.starts_with(INTERNAL));
         nearest(word, basic.iter().copied().chain(visible).chain(standard)).map(str::to_string)
     }
 

@@ -143,6 +143,9 @@ impl<'a> Checker<'a> {
         diagnostic = match near {
             Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
             None if names.is_empty() => diagnostic.with_help(format!("it has no {what}s at all")),
+            None if names.len() == 1 => {
+                diagnostic.with_help(format!("its only {what} is `{}`", names[0]))
+            }
             None => diagnostic.with_help(format!("its {what}s are `{}`", names.join("`, `"))),
         };
         self.report(diagnostic);
@@ -261,6 +264,7 @@ impl<'a> Checker<'a> {
                 _ => "be stored here".to_string(),
             },
             because,
+            help: None,
         };
         let value = self.coerce(value, target.ty, &used);
         ExprKind::Assign(Box::new(target), Box::new(value))
@@ -279,29 +283,41 @@ impl<'a> Checker<'a> {
             return self.named_target(name);
         }
         let target = self.value(place);
-        let assignable = matches!(
-            target.kind,
-            ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::PortOf(..) | ExprKind::Error
-        );
-        if !assignable {
-            self.report(
-                Diagnostic::error(
-                    code::NOT_ASSIGNABLE,
-                    "this cannot be assigned to",
-                    place.span,
-                    "not a place that holds a value",
-                )
-                .with_help("left of `:=` stands a variable, an element, a field or a channel"),
-            );
-            return faulty(place.span);
+        match target.kind {
+            ExprKind::Index(..) | ExprKind::Field(..) | ExprKind::PortOf(..) | ExprKind::Error => {
+                target
+            }
+            _ => {
+                self.no_place(&target);
+                faulty(place.span)
+            }
         }
-        target
+    }
+
+    #[cold]
+    fn no_place(&mut self, target: &Expr) {
+        let (title, label, help) = match target.kind {
+            ExprKind::Length(_) => (
+                "the length of an array cannot be changed",
+                "fixed when the array was made",
+                "make a new array of the wanted length and copy the elements",
+            ),
+            _ => (
+                "this cannot be assigned to",
+                "not a place that holds a value",
+                "left of `:=` stands a variable, an element, a field or a channel",
+            ),
+        };
+        let diagnostic = Diagnostic::error(code::NOT_ASSIGNABLE, title, target.span, label);
+        self.report(diagnostic.with_help(help));
     }
 
     fn named_target(&mut self, name: Name) -> Expr {
         match self.find(name.symbol) {
             None => {
                 self.undeclared(name, super::name::Wanted::Variable);
+                // Meant as a declaration, as a rule: its uses are no mistakes of their own.
+                self.declare(name, Binding::Faulty);
                 faulty(name.span)
             }
             Some(Binding::Local(..) | Binding::Member(..) | Binding::Port(..)) => {

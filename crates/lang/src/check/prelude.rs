@@ -5,7 +5,9 @@
 
 use super::scope::{Binding, Scopes};
 use super::{BodyKind, BodyState, Checker, Place};
-use crate::source::Span;
+use crate::codes::semantic as code;
+use crate::diagnostic::Diagnostic;
+use crate::source::{SourceId, Span};
 use crate::symbol::Symbol;
 use crate::syntax::ast::{
     ComponentDeclaration, Declaration, Expr, ExprKind, ProcDeclaration, TypeDeclaration, TypeKind,
@@ -201,7 +203,10 @@ impl<'a> Checker<'a> {
         let entry = self.prelude.entries[at];
         match entry.state {
             State::Done(binding) => return binding,
-            State::Busy => return Binding::Faulty,
+            State::Busy => {
+                self.circular(entry.symbol);
+                return Binding::Faulty;
+            }
             State::Unseen => self.prelude.entries[at].state = State::Busy,
         }
         let here = mem::replace(&mut self.at, Place::prelude(entry.layer));
@@ -209,6 +214,16 @@ impl<'a> Checker<'a> {
         self.at = here;
         self.prelude.entries[at].state = State::Done(binding);
         binding
+    }
+
+    #[cold]
+    fn circular(&mut self, symbol: Symbol) {
+        self.report(Diagnostic::error(
+            code::OWN_NAME,
+            format!("`{}` of the prelude depends on itself", self.name(symbol)),
+            Span::new(SourceId::PRELUDE, 0, 0),
+            "in this text",
+        ));
     }
 
     fn demand_item(&mut self, item: Item<'a>, layer: u32) -> Binding {

@@ -29,7 +29,7 @@ impl Effects {
         writes: true,
     };
 
-    fn join(&mut self, other: Effects) {
+    pub(super) fn join(&mut self, other: Effects) {
         self.blocks |= other.blocks;
         self.raises |= other.raises;
         self.writes_refs |= other.writes_refs;
@@ -44,6 +44,8 @@ pub struct EffectTable {
     values: HashMap<TypeId, Effects>,
     /// Procedures used as values.
     pub valued: Vec<ProcId>,
+    /// By procedure and parameter: may a reference handed in be kept or handed on?
+    keeps: Vec<Vec<bool>>,
     /// Procedures that can reach themselves: their frames come from the heap.
     pub recursive: Vec<bool>,
 }
@@ -54,6 +56,11 @@ impl EffectTable {
             procs: vec![Effects::default(); program.procs.len()],
             values: HashMap::new(),
             valued: Vec::new(),
+            keeps: program
+                .procs
+                .iter()
+                .map(|proc| vec![false; params_of(proc)])
+                .collect(),
             recursive: vec![false; program.procs.len()],
         };
         table.find_valued(program);
@@ -87,6 +94,7 @@ impl EffectTable {
                 break;
             }
         }
+        table.find_keeping(program);
         table.find_recursion(program);
         table
     }
@@ -101,6 +109,55 @@ impl EffectTable {
             raises: true,
             ..Effects::default()
         })
+    }
+
+    /// May anything but the variable itself refer to its object after this, or outlive it?
+    pub fn escapes(&self, expr: &Expr, local: LocalId) -> bool {
+        use ExprKind as E;
+        let named = |e: &Expr| matches!(e.kind, E::Local(l) if l == local);
+        let inside = |e: &Expr| self.escapes(e, local);
+        // Looking into the object, and copying it, lets nothing out.
+        let looked_at = |e: &Expr| !named(e) && inside(e);
+        match &expr.kind {
+            E::Local(l) => *l == local,
+            E::Field(e, _) | E::Length(e) | E::Box(e) => looked_at(e),
+            E::Index(array, index) => looked_at(array) || inside(index),
+            E::Binary(_, a, b) => looked_at(a) || looked_at(b),
+            E::NewArray { init, .. } => looked_at(init),
+            E::NewComponent { args, .. } => args.iter().any(looked_at),
+            E::Call(Callee::Proc(proc), args) => args.iter().enumerate().any(|(i, arg)| {
+                let kept = self.keeps[proc.index()].get(i).copied().unwrap_or(false);
+                if named(arg) { kept } else { inside(arg) }
+            }),
+            _ => {
+                let mut found = false;
+                children(expr, &mut |child| found |= self.escapes(child, local));
+                found
+            }
+        }
+    }
+
+    fn find_keeping(&mut self, program: &Program) {
+        loop {
+            let mut changed = false;
+            for (i, proc) in program.procs.iter().enumerate() {
+                let ProcCode::Body(body) = &proc.code else {
+                    continue;
+                };
+                for param in 0..body.params {
+                    let local = LocalId(param as u32);
+                    if !self.keeps[i][param]
+                        && (self.escapes(&body.block, local) || is_assigned(body, local))
+                    {
+                        self.keeps[i][param] = true;
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
     }
 
     /// What evaluating an expression may do.
@@ -214,6 +271,24 @@ impl EffectTable {
             }
         }
     }
+}
+
+fn params_of(proc: &Proc) -> usize {
+    match &proc.code {
+        ProcCode::Body(body) => body.params,
+        // The runtime's functions borrow their arguments and copy what they keep.
+        ProcCode::Native { params, .. } => params.len(),
+    }
+}
+
+fn is_assigned(body: &Body, local: LocalId) -> bool {
+    let mut found = false;
+    walk(&body.block, &mut |e| {
+        if let ExprKind::Assign(place, _) = &e.kind {
+            found |= matches!(place.kind, ExprKind::Local(l) if l == local);
+        }
+    });
+    found
 }
 
 fn blocks_here(kind: &ExprKind) -> bool {

@@ -160,6 +160,16 @@ pub enum Guard {
         high: Value,
         offset: i64,
     },
+    /// `start`, which grows by `step` each round of a loop from `low` to `high` by 1, stays inside
+    /// `array`. `after`: it is used after it has grown.
+    Induction {
+        array: Value,
+        start: SlotId,
+        step: Value,
+        low: Value,
+        high: Value,
+        after: bool,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -229,17 +239,20 @@ pub enum StmtKind {
         callee: Callee,
         args: Vec<Argument>,
     },
+    /// `on_stack`: the object cannot outlive the function's run to its next blocking point.
     NewArray {
         target: SlotId,
         ty: TypeId,
         lengths: Vec<u32>,
         init: Value,
         init_type: TypeId,
+        on_stack: bool,
     },
     NewStruct {
         target: SlotId,
         ty: TypeId,
         fields: Vec<(Value, Mode)>,
+        on_stack: bool,
     },
     NewChannel {
         target: SlotId,

@@ -710,6 +710,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                     lengths: lengths.clone(),
                     init: operand.value,
                     init_type: operand.ty,
+                    on_stack: false,
                 })
             }
             E::NewStruct(args) => self.new_struct(args, ty),
@@ -893,9 +894,20 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     fn new_struct(&mut self, args: &'p [Expr], ty: TypeId) -> Operand {
+        let fields = self.fields(args);
+        self.make(ty, |target| StmtKind::NewStruct {
+            target,
+            ty,
+            fields,
+            on_stack: false,
+        })
+    }
+
+    /// The values of a new struct's fields, with the references they take.
+    pub(super) fn fields(&mut self, args: &'p [Expr]) -> Vec<(Value, Mode)> {
         let refs: Vec<&Expr> = args.iter().collect();
         let operands = self.sequence(&refs, |_, _, _| {});
-        let fields = operands
+        operands
             .into_iter()
             .map(|operand| match operand.own {
                 Own::Plain => (operand.value, Mode::Plain),
@@ -905,8 +917,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                     (operand.value, Mode::Move)
                 }
             })
-            .collect();
-        self.make(ty, |target| StmtKind::NewStruct { target, ty, fields })
+            .collect()
     }
 
     fn call(&mut self, callee: &'p TreeCallee, args: &'p [Expr], ty: TypeId) -> Operand {

@@ -1,10 +1,14 @@
 //! Typed tree to core IR: statements, and the clauses that are values through their branches.
 
+use super::effects::{Effects, walk};
 use super::ir::*;
 use super::lower::{FunctionLowering, Operand, Own};
 use crate::symbol::Symbol;
 use crate::tree::{self, BinaryOp, Expr, ExprKind, UnaryOp};
 use crate::types::{Type, TypeId};
+
+/// Larger objects come from the heap, so that C stacks stay small.
+const STACK_OBJECT_BYTES_MAX: u64 = 256;
 
 /// The label of OperationFailedException, which is the first.
 const OPERATION_FAILED: i64 = 0;
@@ -123,11 +127,17 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     fn declaration(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) {
+        if self.stack_object(local, init, rest) {
+            return;
+        }
         self.open_scope(false);
         let operand = self.operand(init);
         let name = self.name_of(local);
         let ty = operand_type(init, &operand);
-        if operand.own == Own::Borrowed && !self.is_assigned(local) && !self.may_end_objects(rest) {
+        if operand.own == Own::Borrowed
+            && !self.is_assigned(local)
+            && !self.may_end_objects(rest, local)
+        {
             // Nothing in the rest of the block can end the object: no reference needed.
             let slot = self.new_slot(Some(name), SlotType::Of(ty), false);
             self.slots[slot.index()].borrows = slots_in(&operand.value);
@@ -141,11 +151,100 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.close_scope();
     }
 
-    fn may_end_objects(&self, rest: &[Expr]) -> bool {
-        rest.iter().any(|item| {
-            let effects = self.shared.effects.of(item, &self.shared.program.types);
-            effects.writes_refs || effects.blocks
-        })
+    /// Makes a small flat object that nobody else gets hold of as a C local. True if it did.
+    fn stack_object(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) -> bool {
+        let candidate = !self.shared.options.compat_original
+            && !self.is_assigned(local)
+            && self
+                .stack_bytes(init)
+                .is_some_and(|bytes| bytes <= STACK_OBJECT_BYTES_MAX);
+        let stays = candidate
+            && !self.effects_while_used(rest, local).blocks
+            && !rest
+                .iter()
+                .any(|item| self.shared.effects.escapes(item, local));
+        if !stays {
+            return false;
+        }
+        self.open_scope(false);
+        let name = self.name_of(local);
+        let kind = match &init.kind {
+            ExprKind::NewStruct(args) => {
+                let fields = self.fields(args);
+                let target = self.new_slot(Some(name), SlotType::Of(init.ty), false);
+                self.bind(local, target);
+                StmtKind::NewStruct {
+                    target,
+                    ty: init.ty,
+                    fields,
+                    on_stack: true,
+                }
+            }
+            ExprKind::NewArray {
+                lengths,
+                init: element,
+            } => {
+                let operand = self.operand(element);
+                let target = self.new_slot(Some(name), SlotType::Of(init.ty), false);
+                self.bind(local, target);
+                StmtKind::NewArray {
+                    target,
+                    ty: init.ty,
+                    lengths: lengths.clone(),
+                    init: operand.value,
+                    init_type: operand.ty,
+                    on_stack: true,
+                }
+            }
+            other => unreachable!("{other:?} is no candidate"),
+        };
+        self.emit_effect(kind);
+        self.close_scope();
+        true
+    }
+
+    /// The size of a new flat object, if that is what the expression makes.
+    fn stack_bytes(&self, init: &Expr) -> Option<u64> {
+        match &init.kind {
+            ExprKind::NewStruct(args) => {
+                let flat = args.iter().all(|arg| !self.is_reference(arg.ty));
+                flat.then_some(8 * args.len() as u64)
+            }
+            ExprKind::NewArray { lengths, init }
+                if lengths.len() == 1 && !self.is_reference(init.ty) =>
+            {
+                Some(4 * u64::from(lengths[0]))
+            }
+            _ => None,
+        }
+    }
+
+    fn may_end_objects(&self, rest: &[Expr], local: tree::LocalId) -> bool {
+        let effects = self.effects_while_used(rest, local);
+        effects.writes_refs || effects.blocks
+    }
+
+    /// What the statements do as far as the variable is used. The effect of a last `send` comes
+    /// after its operands have been evaluated, and does not count.
+    fn effects_while_used(&self, rest: &[Expr], local: tree::LocalId) -> Effects {
+        let Some(last) = rest.iter().rposition(|item| mentions(item, local)) else {
+            return Effects::default();
+        };
+        let mut effects = Effects::default();
+        for (i, item) in rest[..=last].iter().enumerate() {
+            match &item.kind {
+                ExprKind::Send { value, channel } if i == last => {
+                    effects.join(self.effects_of(value));
+                    effects.join(self.effects_of(channel));
+                }
+                _ => effects.join(self.effects_of(item)),
+            }
+        }
+        effects
+    }
+
+    fn effects_of(&self, expr: &Expr) -> Effects {
+        self.shared.effects.of(expr, &self.shared.program.types)
     }
 
     /// Declares the variable of a receive and stores what came.
@@ -715,6 +814,14 @@ impl<'p> FunctionLowering<'_, 'p> {
     fn type_of(&self, local: tree::LocalId) -> TypeId {
         self.locals[local.index()].ty
     }
+}
+
+fn mentions(expr: &Expr, local: tree::LocalId) -> bool {
+    let mut found = false;
+    walk(expr, &mut |e| {
+        found |= matches!(e.kind, ExprKind::Local(l) if l == local)
+    });
+    found
 }
 
 /// A declaration's type; an integer initialiser may have been widened to nothing else.

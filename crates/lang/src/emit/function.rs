@@ -3,6 +3,7 @@
 use super::layout::FrameLayout;
 use super::{Context, function_name};
 use crate::core::ir::*;
+use crate::core::passes::{each_statement, statement_target};
 use crate::source::Span;
 use crate::tree::{MemberId, PortId, ProcCode, ProcId};
 use crate::types::{Type, TypeId};
@@ -205,10 +206,61 @@ impl Emitter<'_, '_> {
                 }
             }
         }
+        self.stack_objects(&mut head);
         if function.blocks {
             head.push_str(&self.dispatch());
         }
         head
+    }
+
+    /// Storage of the objects that live in C locals.
+    fn stack_objects(&self, head: &mut String) {
+        let mut body = self.function.body.clone();
+        let mut seen = Vec::new();
+        each_statement(&mut body, &mut |stmt| {
+            // A loop that exists twice makes the same object twice.
+            if let Some(target) = statement_target(stmt)
+                && (seen.contains(&target) || !self.layout.used[target.index()])
+            {
+                return;
+            }
+            seen.extend(statement_target(stmt));
+            let _ = match stmt {
+                StmtKind::NewStruct {
+                    target,
+                    ty,
+                    on_stack: true,
+                    ..
+                } => {
+                    writeln!(
+                        head,
+                        "    {} {}_object;",
+                        self.context.names.structure(*ty),
+                        self.slot_name(*target)
+                    )
+                }
+                StmtKind::NewArray {
+                    target,
+                    ty,
+                    lengths,
+                    on_stack: true,
+                    ..
+                } => {
+                    let Type::Array(element) = self.context.ty(*ty) else {
+                        unreachable!("an array's type")
+                    };
+                    writeln!(
+                        head,
+                        "    _Alignas(16) char {}_object[sizeof({}) + {} * sizeof({})];",
+                        self.slot_name(*target),
+                        self.context.array_type(*element),
+                        lengths[0],
+                        self.context.c_type(*element)
+                    )
+                }
+                _ => Ok(()),
+            };
+        });
     }
 
     fn dispatch(&self) -> String {
@@ -241,7 +293,7 @@ impl Emitter<'_, '_> {
     fn counted_slots(&self) -> Vec<SlotId> {
         (0..self.function.slots.len())
             .map(|i| SlotId(i as u32))
-            .filter(|s| self.function.slots[s.index()].counted)
+            .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
             .collect()
     }
 
@@ -520,6 +572,20 @@ impl Emitter<'_, '_> {
             self.place_mark(stmt.span);
         }
         let span = stmt.span;
+        if let StmtKind::NewStruct {
+            target,
+            on_stack: true,
+            ..
+        }
+        | StmtKind::NewArray {
+            target,
+            on_stack: true,
+            ..
+        } = &stmt.kind
+            && !self.layout.used[target.index()]
+        {
+            return; // nobody looks at it
+        }
         match &stmt.kind {
             StmtKind::Set {
                 place,
@@ -552,11 +618,23 @@ impl Emitter<'_, '_> {
                 ty,
                 lengths,
                 init,
+                on_stack: true,
+                ..
+            } => self.stack_array(*target, *ty, lengths[0], init),
+            StmtKind::NewArray {
+                target,
+                ty,
+                lengths,
+                init,
                 init_type,
-            } => {
-                self.new_array(*target, *ty, lengths, init, *init_type);
-            }
-            StmtKind::NewStruct { target, ty, fields } => self.new_struct(*target, *ty, fields),
+                on_stack: false,
+            } => self.new_array(*target, *ty, lengths, init, *init_type),
+            StmtKind::NewStruct {
+                target,
+                ty,
+                fields,
+                on_stack,
+            } => self.new_struct(*target, *ty, fields, *on_stack),
             StmtKind::NewChannel {
                 target,
                 direction,
@@ -814,6 +892,26 @@ impl Emitter<'_, '_> {
                 self.value(index),
                 self.object(array)
             ),
+            Guard::Induction {
+                array,
+                start,
+                step,
+                low,
+                high,
+                after,
+            } => {
+                let (start, step) = (self.read_slot(*start), self.value(step));
+                let rounds = format!("(int64_t){} - {}", self.value(high), self.value(low));
+                let rounds = if *after {
+                    format!("{rounds} + 1")
+                } else {
+                    rounds
+                };
+                format!(
+                    "{start} >= 0 && {step} >= 0 && {start} + ({rounds}) * {step} < (int64_t){}->length",
+                    self.object(array)
+                )
+            }
             Guard::Range {
                 array,
                 low,
@@ -929,7 +1027,7 @@ impl Emitter<'_, '_> {
         let _ = writeln!(self.body, "{label}:;");
         for slot in slots
             .map(SlotId)
-            .filter(|s| self.function.slots[s.index()].counted)
+            .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
         {
             self.release_caught(slot);
         }
@@ -1119,14 +1217,36 @@ impl Emitter<'_, '_> {
         ));
     }
 
-    fn new_struct(&mut self, target: SlotId, ty: TypeId, fields: &[(Value, Mode)]) {
+    /// A flat array as a C local; its bytes may be accessed as anything, being chars.
+    fn stack_array(&mut self, target: SlotId, ty: TypeId, length: u32, init: &Value) {
         let name = self.slot_name(target);
-        self.context.descriptor(ty);
+        let Type::Array(element) = self.context.ty(ty) else {
+            unreachable!("an array's type")
+        };
+        let array = self.context.array_type(*element);
+        let init = self.bare(init);
+        self.line(format!("{name} = ({array} *){name}_object;"));
+        self.line(format!(
+            "{name}->object = (hearth_object){{ HEARTH_IMMORTAL, 0 }};"
+        ));
+        self.line(format!("{name}->length = {length};"));
+        self.line(format!("for (size_t n_ = 0; n_ < {length}; n_++)"));
+        self.line(format!("    {name}->data[n_] = {init};"));
+    }
+
+    fn new_struct(&mut self, target: SlotId, ty: TypeId, fields: &[(Value, Mode)], on_stack: bool) {
+        let name = self.slot_name(target);
+        self.context.c_type(ty);
         self.line("{");
         self.depth += 1;
         let c = self.context.names.structure(ty);
-        self.line(format!("{c} *made = hearth_alloc(base, sizeof({c}));"));
-        self.line("made->object = (hearth_object){ 1, 0 };");
+        if on_stack {
+            self.line(format!("{c} *made = &{name}_object;"));
+            self.line("made->object = (hearth_object){ HEARTH_IMMORTAL, 0 };");
+        } else {
+            self.line(format!("{c} *made = hearth_alloc(base, sizeof({c}));"));
+            self.line("made->object = (hearth_object){ 1, 0 };");
+        }
         for (i, (value, mode)) in fields.iter().enumerate() {
             let field = self.context.field_name(ty, i as u32);
             let field_type = self.context.field_type(ty, i as u32);
@@ -1190,7 +1310,7 @@ impl Emitter<'_, '_> {
             "{name} = hearth_alloc(base, sizeof(hearth_procedure));"
         ));
         self.line(format!(
-            "*{name} = (hearth_procedure){{ {{ 1, 0 }}, (void (*)(void)){code}_thunk, base }};"
+            "*{name} = (hearth_procedure){{ {{ 1, 0 }}, (void (*)(void)){code}_thunk, hearth_component_retain(base) }};"
         ));
     }
 

@@ -7,7 +7,7 @@
 use super::names::{LocalNames, Names};
 use super::{Input, function_name};
 use crate::core::ir::*;
-use crate::core::passes::each_statement;
+use crate::core::passes::{each_statement, statement_target};
 use crate::source::Span;
 use crate::tree::{ComponentId, ProcCode, ProcId};
 use crate::types::{Type, TypeId};
@@ -442,7 +442,11 @@ fn frame_of(input: &Input<'_>, function: &Function) -> FrameLayout {
             None => names.temporary(),
         })
         .collect();
-    let mut used: Vec<bool> = function.slots.iter().map(|s| s.counted).collect();
+    let mut used = vec![false; function.slots.len()];
+    function
+        .params
+        .iter()
+        .for_each(|p| used[p.index()] = function.slots[p.index()].counted);
     let mut callees = Vec::new();
     let mut value_types = Vec::new();
     let mut has_inner = false;
@@ -453,6 +457,9 @@ fn frame_of(input: &Input<'_>, function: &Function) -> FrameLayout {
                 .iter()
                 .filter(|m| m.2)
                 .for_each(|m| used[m.1.index()] = true);
+        }
+        if let Some(target) = statement_target(stmt) {
+            used[target.index()] |= function.slots[target.index()].counted;
         }
         if let StmtKind::Loop(l) = stmt {
             used[l.variable.index()] = true;

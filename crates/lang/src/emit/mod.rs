@@ -54,6 +54,7 @@ struct Context<'a> {
     sites: RefCell<BTreeMap<(u16, u32, u32, String), usize>>,
     site_list: RefCell<Vec<String>>,
     used_texts: RefCell<BTreeSet<u32>>,
+    used_structs: RefCell<BTreeSet<TypeId>>,
 }
 
 /// The whole C file.
@@ -71,6 +72,7 @@ pub fn emit(input: Input<'_>) -> String {
         sites: RefCell::default(),
         site_list: RefCell::default(),
         used_texts: RefCell::default(),
+        used_structs: RefCell::default(),
     };
     // Bodies first: they tell which descriptors and sites are needed.
     let mut bodies = String::new();

@@ -13,8 +13,9 @@ const RESERVED: &[&str] = &[
     "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
     "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
     "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "bool", "true", "false",
-    "NULL", "main", "self", "base", "frame", "step", "result", "leave", "unix", "linux", "i386",
-    "errno", "state", "callee", "inner", "object", "near", "far", "stdin", "stdout",
+    "NULL", "main", "self", "base", "frame", "step", "result", "made", "old", "arms", "leave",
+    "unix", "linux", "i386", "errno", "state", "callee", "inner", "object", "near", "far", "stdin",
+    "stdout",
 ];
 
 pub(super) struct Names {

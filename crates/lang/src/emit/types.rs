@@ -25,7 +25,7 @@ impl Context<'_> {
             Type::String => "hearth_string *".into(),
             Type::Any => "hearth_box *".into(),
             Type::Struct(_) => {
-                self.need(ty);
+                self.used_structs.borrow_mut().insert(ty);
                 format!("{} *", self.names.structure(ty))
             }
             Type::Array(element) => format!("{} *", self.array_type(*element)),
@@ -82,20 +82,16 @@ impl Context<'_> {
         match self.ty(ty) {
             Type::Array(element) => self.need(*element),
             Type::Channel(_, payload) => self.need(*payload),
-            Type::Struct(fields) => fields.iter().for_each(|(_, t)| self.need(*t)),
+            Type::Struct(fields) => {
+                self.used_structs.borrow_mut().insert(ty);
+                fields.iter().for_each(|(_, t)| self.need(*t));
+            }
             _ => {}
         }
     }
 
     pub(super) fn emit_types(&self, out: &mut String) {
-        let program = self.input.program;
-        let structs: Vec<TypeId> = program
-            .types
-            .iter()
-            .filter(|(_, t)| matches!(t, Type::Struct(_)))
-            .map(|(id, _)| id)
-            .filter(|id| self.used_types.borrow().contains(id))
-            .collect();
+        let structs: Vec<TypeId> = self.used_structs.borrow().iter().copied().collect();
         for &ty in &structs {
             let name = self.names.structure(ty);
             let _ = writeln!(out, "typedef struct {name} {name};");

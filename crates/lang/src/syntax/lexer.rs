@@ -48,8 +48,8 @@ pub(crate) fn lex(
         words: Words::new(),
         bad_names: Vec::new(),
         lexed: Lexed {
-            // Insense programs have a token about every five bytes.
-            tokens: Vec::with_capacity(text.len() / 5 + 2),
+            // Insense programs have a token about every four bytes.
+            tokens: Vec::with_capacity(text.len() / 7 * 2 + 16),
             comments: Vec::new(),
             diagnostics: Vec::new(),
             open_comment: false,

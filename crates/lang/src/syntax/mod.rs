@@ -10,7 +10,7 @@ pub mod habits;
 mod lexer;
 mod parser;
 pub mod print;
-mod token;
+pub(crate) mod token;
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;
@@ -18,7 +18,7 @@ use crate::source::{SourceId, Span};
 use crate::symbol::Interner;
 
 pub(crate) use lexer::{Comment, Lexed, lex};
-pub(crate) use token::{Kind, Token};
+pub(crate) use token::Token;
 
 /// How deep clauses, operators and types may nest. The parser and every later stage walk the
 /// tree by recursion, and this bound is what keeps their stacks small.

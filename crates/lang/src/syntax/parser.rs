@@ -56,8 +56,12 @@ pub(super) struct Parser<'a> {
     returns: Returns,
     /// Operators that wait for their right operand; each expression uses the top of it.
     pending: Vec<expressions::Pending>,
+    /// Empty buffers for the statements of blocks.
+    buffers: Vec<Vec<Expr>>,
     /// Further statements that one faulty statement stands for.
     extra: Vec<Expr>,
+    /// Reserved words reported as names: their further uses are no further mistakes.
+    reported_words: Vec<Kind>,
     /// A comment without end: nothing is missed at the end of the file.
     open_comment: bool,
     /// The token at which missing braces were reported: they are reported together.
@@ -84,7 +88,9 @@ impl<'a> Parser<'a> {
             deepest: 0,
             returns: Returns::Misplaced,
             pending: Vec::new(),
+            buffers: Vec::new(),
             extra: Vec::new(),
+            reported_words: Vec::new(),
             open_comment,
             braces_missed_at: None,
         }

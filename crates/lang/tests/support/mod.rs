@@ -1,16 +1,27 @@
 //! What the checker's tests share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod tree;
+
 use hearth_lang::compile::{self, Checked, Options, Sources};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::SourceId;
 
-pub fn check(text: &str) -> Checked {
-    compile::check(text, &Options::default())
+pub(crate) fn check(text: &str) -> Checked {
+    check_with(text, &Options::default())
+}
+
+/// Also checks that the typed tree keeps its promises.
+pub(crate) fn check_with(text: &str, options: &Options) -> Checked {
+    let checked = compile::check(text, options);
+    if let Some(program) = &checked.program {
+        tree::validate(program);
+    }
+    checked
 }
 
 /// `line code` of each diagnostic, in order.
-pub fn found(text: &str) -> Vec<String> {
+pub(crate) fn found(text: &str) -> Vec<String> {
     let lines = Sources::new("test", text).lines(SourceId::USER);
     let checked = check(text);
     checked
@@ -24,7 +35,7 @@ pub fn found(text: &str) -> Vec<String> {
 }
 
 /// Everything a diagnostic says, as one text.
-pub fn prose(d: &Diagnostic) -> String {
+pub(crate) fn prose(d: &Diagnostic) -> String {
     let mut text = format!("{} {} {}", d.code.0, d.title, d.primary.text);
     for label in &d.secondary {
         text.push_str(&format!("\n  {}", label.text));
@@ -36,7 +47,7 @@ pub fn prose(d: &Diagnostic) -> String {
 }
 
 /// The fenced blocks of a Markdown text: info string and content.
-pub fn fences(markdown: &str) -> Vec<(String, String)> {
+pub(crate) fn fences(markdown: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
     let mut open: Option<(String, String)> = None;
     for line in markdown.lines() {

@@ -199,7 +199,7 @@ fn drop_peers(channel: &Channel) {
             std::mem::take(&mut inner.peers)
         });
         for peer in peers {
-            peer.as_ref().inner.with_mut(|inner| {
+            let is_alone = peer.as_ref().inner.with_mut(|inner| {
                 let Some(index) = inner
                     .peers
                     .iter()
@@ -212,7 +212,11 @@ fn drop_peers(channel: &Channel) {
                 if inner.next > index {
                     inner.next -= 1;
                 }
+                inner.peers.is_empty()
             });
+            if let (true, Some(watch)) = (is_alone, &peer.as_ref().watch) {
+                watch();
+            }
         }
     }
 }

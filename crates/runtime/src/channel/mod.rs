@@ -75,7 +75,13 @@ pub struct Channel {
     refs: AtomicUsize,
     hub: AtomicPtr<Hub>,
     pub(crate) inner: Guarded<Inner>,
+    /// Called when the last peer leaves, under the hub's lock.
+    watch: Option<Watch>,
 }
+
+/// For half-channels that stand for something outside: they learn that nobody is connected to them
+/// any more. Must neither wait nor touch channels.
+pub(crate) type Watch = Box<dyn Fn() + Send + Sync>;
 
 /// What the hub's lock guards.
 pub(crate) struct Inner {
@@ -111,6 +117,26 @@ unsafe impl Send for Channel {}
 impl Channel {
     /// A half-channel without peers, counted once, for the caller.
     pub(crate) fn new(payload: *const Type, direction: Direction, label: Label) -> *mut Channel {
+        Channel::make(payload, direction, label, None)
+    }
+
+    /// The same, with a watch on its peers.
+    #[cfg(not(loom))]
+    pub(crate) fn new_watched(
+        payload: *const Type,
+        direction: Direction,
+        label: Label,
+        watch: Watch,
+    ) -> *mut Channel {
+        Channel::make(payload, direction, label, Some(watch))
+    }
+
+    fn make(
+        payload: *const Type,
+        direction: Direction,
+        label: Label,
+        watch: Option<Watch>,
+    ) -> *mut Channel {
         let hub = Hub::take();
         let channel = Box::into_raw(heap::boxed(Channel {
             direction,
@@ -125,6 +151,7 @@ impl Channel {
                 place: 0,
                 stash: None,
             }),
+            watch,
         }));
         hub.lock()
             .members

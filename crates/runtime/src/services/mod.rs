@@ -5,11 +5,12 @@
 //! [`mailbox`], how arrivals reach components; and the pure parts, [`text`], [`numbers`],
 //! [`fourier`] and [`framing`], which know nothing of components.
 
-mod devices;
+pub(crate) mod devices;
 mod fourier;
 mod framing;
-mod mailbox;
+pub(crate) mod mailbox;
 pub mod natives;
 mod numbers;
+pub(crate) mod settings;
 mod text;
-mod values;
+pub(crate) mod values;

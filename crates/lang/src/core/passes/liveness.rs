@@ -6,18 +6,52 @@
 //! is taken from a slot that is not in `uses`, the slot's own reference goes instead.
 //!
 //! Loops are treated without iterating: at the end of a round everything the loop mentions and
-//! did not make itself in the round counts as live. Exceptions are edges from every statement of a
+//! did not make itself in the round counts as live. Where a function is left early, everything it
+//! may hold by then is released, so it counts as held; a walk forward finds out what that is.
+//! Exceptions are edges from every statement of a
 //! `try` body to its handlers, so what the handlers need is live all through the body.
 
 use super::super::effects::EffectTable;
 use super::super::ir::*;
-use super::{each_statement, statement_target, statement_values, visit_value};
-use crate::tree::Program;
+use super::{each_statement, nested_blocks, statement_target, statement_values, visit_value};
 use std::ops::Range;
 
-pub fn run(function: &mut Function, _program: &Program, effects: &EffectTable) {
+pub fn run(function: &mut Function, effects: &EffectTable) {
+    walk_back(function, effects, Goal::Moves);
+    drop_empty_releases(&mut function.body);
+    walk_back(function, effects, Goal::Frames);
+    if function.blocks || matches!(function.role, Role::Constructor(..)) {
+        // Whoever starts the function writes its arguments into its frame.
+        for &param in &function.params {
+            function.slots[param.index()].storage = Storage::Frame;
+        }
+    }
+}
+
+/// What a walk is for. Moves come first: a slot moved from needs no frame any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Moves,
+    Frames,
+}
+
+fn walk_back(function: &mut Function, effects: &EffectTable, goal: Goal) {
     let count = function.slots.len();
+    let mut exits = Exits {
+        slots: &function.slots,
+        found: Vec::new(),
+    };
+    let mut held = Set::new(count);
+    let counted = |p: &&SlotId| function.slots[p.index()].counted;
+    function
+        .params
+        .iter()
+        .filter(counted)
+        .for_each(|&param| held.insert(param));
+    exits.block(&mut function.body, &mut held);
     let mut pass = Liveness {
+        goal,
+        exits: exits.found,
         slots: &mut function.slots,
         effects,
         handlers: Set::new(count),
@@ -27,12 +61,54 @@ pub fn run(function: &mut Function, _program: &Program, effects: &EffectTable) {
         holds: Set::new(count),
     };
     pass.block(&mut function.body, &mut live);
-    if function.blocks || matches!(function.role, Role::Constructor(..)) {
-        // Whoever starts the function writes its arguments into its frame.
-        for &param in &function.params {
-            function.slots[param.index()].storage = Storage::Frame;
+}
+
+/// The slots whose reference a statement takes away.
+fn moved_from(stmt: &StmtKind) -> Vec<SlotId> {
+    match stmt {
+        StmtKind::Set {
+            value: Value::Slot(slot),
+            mode: Mode::Move,
+            ..
         }
+        | StmtKind::Send {
+            moved: Some(slot), ..
+        }
+        | StmtKind::PortAssign { value: slot, .. } => vec![*slot],
+        StmtKind::NewStruct { fields, .. } => fields
+            .iter()
+            .filter_map(|field| match field {
+                (Value::Slot(slot), Mode::Move) => Some(*slot),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
     }
+}
+
+/// Removes releases of slots that have been moved from in the same block, and not filled since.
+fn drop_empty_releases(block: &mut Block) {
+    let mut empty: Vec<SlotId> = Vec::new();
+    block.retain_mut(|stmt| {
+        for inner in nested_blocks(&mut stmt.kind) {
+            each_statement(inner, &mut |s| {
+                if let Some(target) = statement_target(s) {
+                    empty.retain(|&slot| slot != target);
+                }
+            });
+            drop_empty_releases(inner);
+        }
+        if let StmtKind::Release(slot) = &stmt.kind
+            && empty.contains(slot)
+        {
+            return false;
+        }
+        if let Some(target) = statement_target(&stmt.kind) {
+            empty.retain(|&slot| slot != target);
+        }
+        empty.extend(moved_from(&stmt.kind));
+        true
+    });
 }
 
 /// A set of slots.
@@ -80,7 +156,61 @@ impl Live {
     }
 }
 
+/// The walk forward: which counted slots may hold something where a function is left early.
+struct Exits<'a> {
+    slots: &'a [Slot],
+    found: Vec<Set>,
+}
+
+impl Exits<'_> {
+    fn block(&mut self, block: &mut Block, held: &mut Set) {
+        for stmt in block {
+            self.statement(&mut stmt.kind, held);
+        }
+    }
+
+    fn statement(&mut self, stmt: &mut StmtKind, held: &mut Set) {
+        match stmt {
+            StmtKind::Return | StmtKind::Raise { .. } | StmtKind::StopSelf => {
+                self.found.push(held.clone());
+                held.clear();
+            }
+            StmtKind::Release(slot) => held.remove(*slot),
+            StmtKind::Loop(l) => {
+                let before = held.clone();
+                self.block(&mut l.prepare, held);
+                self.block(&mut l.body, held);
+                held.add(&before);
+            }
+            StmtKind::If { .. } | StmtKind::Try { .. } | StmtKind::Select { .. } => {
+                let whole = matches!(stmt, StmtKind::Try { .. });
+                let before = held.clone();
+                if !whole {
+                    held.clear();
+                }
+                for inner in nested_blocks(stmt) {
+                    let mut here = before.clone();
+                    self.block(inner, &mut here);
+                    held.add(&here);
+                }
+            }
+            _ => {
+                moved_from(stmt)
+                    .into_iter()
+                    .for_each(|slot| held.remove(slot));
+                let target = statement_target(stmt).filter(|t| self.slots[t.index()].counted);
+                if let Some(target) = target {
+                    held.insert(target);
+                }
+            }
+        }
+    }
+}
+
 struct Liveness<'a> {
+    goal: Goal,
+    /// What each early exit still holds, in the order of the text; taken from the end.
+    exits: Vec<Set>,
     slots: &'a mut Vec<Slot>,
     effects: &'a EffectTable,
     /// What the handlers around the current statement need.
@@ -100,8 +230,8 @@ impl Liveness<'_> {
                 then, otherwise, ..
             } => {
                 let mut other = live.clone();
-                self.block(then, live);
                 self.block(otherwise, &mut other);
+                self.block(then, live);
                 live.add(&other);
                 self.read(stmt, live);
             }
@@ -112,7 +242,7 @@ impl Liveness<'_> {
                     uses: Set::new(self.slots.len()),
                     holds: Set::new(self.slots.len()),
                 };
-                for handler in handlers.iter_mut() {
+                for handler in handlers.iter_mut().rev() {
                     let mut here = after.clone();
                     self.block(&mut handler.body, &mut here);
                     caught.add(&here);
@@ -129,14 +259,14 @@ impl Liveness<'_> {
                 let after = live.clone();
                 live.uses.clear();
                 live.holds.clear();
-                for arm in arms.iter_mut() {
-                    let mut here = after.clone();
-                    self.block(&mut arm.body, &mut here);
-                    live.add(&here);
-                }
                 if let Some(default) = default {
                     let mut here = after.clone();
                     self.block(default, &mut here);
+                    live.add(&here);
+                }
+                for arm in arms.iter_mut().rev() {
+                    let mut here = after.clone();
+                    self.block(&mut arm.body, &mut here);
                     live.add(&here);
                 }
                 self.park(live);
@@ -144,11 +274,13 @@ impl Liveness<'_> {
             }
             StmtKind::Return => {
                 live.uses.clear();
-                live.holds.clear();
+                live.holds = self.exits.pop().expect("found on the way forward");
             }
             StmtKind::Raise { .. } | StmtKind::StopSelf => {
                 live.uses = self.handlers.clone();
                 live.holds = self.handlers.clone();
+                live.holds
+                    .add(&self.exits.pop().expect("found on the way forward"));
                 self.read(stmt, live);
             }
             StmtKind::Release(slot) => live.holds.insert(*slot),
@@ -168,6 +300,9 @@ impl Liveness<'_> {
             }
         }
         self.take_last_uses(stmt, live);
+        moved_from(stmt)
+            .into_iter()
+            .for_each(|slot| live.holds.remove(slot));
         if self.may_park(stmt) {
             if let StmtKind::Call {
                 callee: Callee::Value(value, _),
@@ -282,6 +417,9 @@ impl Liveness<'_> {
 
     /// Everything that matters later goes into the frame.
     fn park(&mut self, live: &Live) {
+        if self.goal == Goal::Moves {
+            return;
+        }
         for set in [&live.uses, &live.holds, &self.handlers] {
             for slot in set.iter() {
                 self.slots[slot.index()].storage = Storage::Frame;

@@ -269,28 +269,36 @@ impl Loops<'_> {
 
     /// Inner loops first.
     fn optimise_in(&mut self, block: &mut Block) {
-        for stmt in block {
+        for mut stmt in std::mem::take(block) {
             for inner in nested_blocks(&mut stmt.kind) {
                 self.optimise_in(inner);
             }
-            if let StmtKind::Loop(l) = &mut stmt.kind {
-                let mut l = std::mem::replace(&mut **l, empty_loop());
-                stmt.kind = match self.optimise(&mut l) {
-                    Some((guards, fast)) => StmtKind::Versioned {
-                        guards,
-                        fast: Box::new(fast),
-                        slow: Box::new(l),
-                    },
-                    None => StmtKind::Loop(Box::new(l)),
+            if let StmtKind::Loop(mut l) = stmt.kind {
+                let versions = self.optimise(&mut l);
+                if l.counted {
+                    // What the bound needs is invariant too: once is enough.
+                    block.append(&mut l.prepare);
+                }
+                stmt.kind = match versions {
+                    Some((guards, mut fast)) => {
+                        fast.prepare.clear();
+                        StmtKind::Versioned {
+                            guards,
+                            fast: Box::new(fast),
+                            slow: l,
+                        }
+                    }
+                    None => StmtKind::Loop(l),
                 };
             }
+            block.push(stmt);
         }
     }
 
     fn optimise(&mut self, l: &mut Loop) -> Option<(Vec<Guard>, Loop)> {
         let changes = self.changes(&mut l.body);
         let counted = !changes.parks
-            && l.prepare.is_empty()
+            && self.is_invariant_block(&l.prepare, l.variable, &changes)
             && self.slots[l.variable.index()].storage == Storage::Register
             && !changes.slots.contains(&l.variable)
             && self.is_invariant(&l.to, &changes)
@@ -306,6 +314,16 @@ impl Loops<'_> {
         } else {
             self.version(l, &changes)
         }
+    }
+
+    /// Does running the block again change nothing? Checks only.
+    fn is_invariant_block(&self, block: &Block, variable: SlotId, changes: &Changes) -> bool {
+        let fixed = |value: &Value| self.is_invariant(value, changes) && !reads(value, variable);
+        block.iter().all(|stmt| match &stmt.kind {
+            StmtKind::CheckIndex { array, index, .. } => fixed(array) && fixed(index),
+            StmtKind::CheckZero { value, .. } => fixed(value),
+            _ => false,
+        })
     }
 
     /// Drops the checks that the loop's bounds prove.
@@ -350,6 +368,8 @@ impl Loops<'_> {
                     array,
                     index: index.clone(),
                 }
+            } else if let Some(guard) = self.induction_guard(l, &array, index, changes) {
+                guard
             } else if let Some(offset) = offset_from(index, l.variable) {
                 Guard::Range {
                     array,
@@ -366,6 +386,60 @@ impl Loops<'_> {
             false
         });
         (!guards.is_empty() && guards.len() <= GUARDS_MAX).then_some((guards, fast))
+    }
+
+    /// For `a[j]` where each round ends with, or begins with, `j := j + step`.
+    fn induction_guard(
+        &self,
+        l: &Loop,
+        array: &Value,
+        index: &Value,
+        changes: &Changes,
+    ) -> Option<Guard> {
+        let Value::Slot(j) = index else { return None };
+        if l.step != 1 || changes.slots.iter().filter(|&s| s == j).count() != 1 {
+            return None;
+        }
+        let advance = l
+            .body
+            .iter()
+            .position(|stmt| self.step_of(stmt, *j, l, changes).is_some())?;
+        let step = self.step_of(&l.body[advance], *j, l, changes)?;
+        let mentions_check = |stmt: &Stmt| {
+            let mut found = false;
+            each_statement(&mut vec![stmt.clone()], &mut |s| {
+                found |= matches!(s, StmtKind::CheckIndex { index: Value::Slot(i), .. } if i == j);
+            });
+            found
+        };
+        Some(Guard::Induction {
+            array: array.clone(),
+            start: *j,
+            step,
+            low: l.from.clone(),
+            high: l.to.clone(),
+            after: l.body[advance..].iter().any(mentions_check),
+        })
+    }
+
+    /// `step` if the statement is `j := j + step` with a step the loop leaves alone.
+    fn step_of(&self, stmt: &Stmt, j: SlotId, l: &Loop, changes: &Changes) -> Option<Value> {
+        let StmtKind::Set {
+            place: Place::Slot(place),
+            value,
+            ..
+        } = &stmt.kind
+        else {
+            return None;
+        };
+        let Value::Binary(BinaryOp::Add, TypeId::INTEGER, a, b) = value else {
+            return None;
+        };
+        let fits = *place == j
+            && **a == Value::Slot(j)
+            && self.is_invariant(b, changes)
+            && !reads(b, l.variable);
+        fits.then(|| (**b).clone())
     }
 
     /// An array that does not change with the loop and has the length of `array`.
@@ -393,20 +467,6 @@ impl Loops<'_> {
             Box::new(Value::Int(0, TypeId::INTEGER)),
             *row,
         ))
-    }
-}
-
-/// Stands in for a loop while it is rewritten.
-fn empty_loop() -> Loop {
-    Loop {
-        variable: SlotId(0),
-        from: Value::Null,
-        prepare: Vec::new(),
-        to: Value::Null,
-        step: 1,
-        body: Vec::new(),
-        fresh: 0..0,
-        counted: false,
     }
 }
 

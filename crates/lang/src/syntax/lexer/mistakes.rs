@@ -1,6 +1,6 @@
 //! Characters that begin no token, and names that are none.
 
-use super::{CLASSES, Class, Lexer, continues_name};
+use super::{CLASSES, Class, Lexer};
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;
 use crate::syntax::token::Kind;
@@ -48,8 +48,38 @@ impl Lexer<'_> {
         self.push(Kind::Name, start, symbol.0);
     }
 
+    /// A string between curly quotation marks.
+    fn curly_string(&mut self) -> bool {
+        let start = self.at;
+        let rest = &self.text[start..];
+        if !rest.starts_with(['\u{201c}', '\u{201d}', '\u{201e}']) {
+            return false;
+        }
+        let inside = &rest[3..];
+        let Some(length) = inside
+            .find(['\u{201c}', '\u{201d}', '"', '\n', '\r', '\x0c'])
+            .filter(|&length| !inside[length..].starts_with(['\n', '\r', '\x0c']))
+        else {
+            return false;
+        };
+        let closing = inside[length..].chars().next().map_or(0, char::len_utf8);
+        self.at = start + 3 + length + closing;
+        let diagnostic = Diagnostic::error(
+            codes::UNKNOWN_CHARACTER,
+            "a string between curly quotation marks",
+            self.span(start),
+            "these marks mean nothing here",
+        );
+        self.report(diagnostic.with_help("write plain double quotes: `\"text\"`"));
+        self.push(Kind::BadLiteral, start, 0);
+        true
+    }
+
     /// Characters that begin nothing, adjacent ones together.
     pub(super) fn unknown(&mut self) {
+        if self.curly_string() {
+            return;
+        }
         let start = self.at;
         let mut characters = self.text[start..].chars();
         while let Some(character) = characters.next() {

@@ -24,7 +24,8 @@ impl Lexer<'_> {
                 self.digits();
             }
         }
-        if continues_name(self.peek(0)) {
+        let half = !real && self.peek(0) == b'.' && self.peek(1) != b'.';
+        if continues_name(self.peek(0)) || (half && !continues_name(self.peek(1))) {
             return self.malformed(start);
         }
         if real {
@@ -135,9 +136,9 @@ impl Lexer<'_> {
         self.push(Kind::BadLiteral, start, 0);
     }
 
-    /// `12abc`, `0x1F`, `1e`, `1_000`: runs into letters.
+    /// `12abc`, `0x1F`, `1e`, `1_000`, `5.`
     fn malformed(&mut self, start: usize) {
-        while continues_name(self.peek(0)) {
+        while continues_name(self.peek(0)) || (self.peek(0) == b'.' && self.peek(1) != b'.') {
             self.at += 1;
         }
         let word = &self.text[start..self.at];
@@ -150,6 +151,8 @@ impl Lexer<'_> {
             "write the digits without underscores".to_owned()
         } else if word.starts_with(['$', '#']) {
             "only decimal digits may follow the mark".to_owned()
+        } else if word.ends_with('.') {
+            format!("write `{word}0`, with digits on both sides of the point")
         } else if word.ends_with(['e', 'E']) {
             "write the exponent's digits, as in `1.0e3`".to_owned()
         } else {
@@ -159,7 +162,7 @@ impl Lexer<'_> {
             codes::MALFORMED_NUMBER,
             format!("`{}` is no number", shortened(word)),
             self.span(start),
-            "letters run on from the digits",
+            "not written as numbers are",
         );
         self.report(diagnostic.with_help(help));
         self.push(Kind::BadLiteral, start, 0);

@@ -24,7 +24,7 @@ impl Parser<'_> {
         let first = self.bump();
         let name = self.name("the component")?;
         let presents = self.presents(name).unwrap_or_else(|_| {
-            self.recover_head();
+            self.recover_head(0);
             Vec::new()
         });
         let mut parts = Parts::default();
@@ -191,8 +191,8 @@ impl Parser<'_> {
         let params = self.params("`constructor`");
         let broken = params.is_err();
         let params = params.unwrap_or_else(|_| {
-            self.parens = 0;
-            self.recover_head();
+            let opened = std::mem::replace(&mut self.parens, 0);
+            self.recover_head(opened);
             self.unknown_params()
         });
         let head = self.span_from(first);

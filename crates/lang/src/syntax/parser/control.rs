@@ -32,7 +32,7 @@ impl Parser<'_> {
     pub(super) fn loop_(&mut self) -> Parse<Expr> {
         let first = self.bump();
         if self.kind() == Kind::OpenParen {
-            return Err(self.for_with_parens(first));
+            return self.for_with_parens(first);
         }
         let variable = self.name("the loop variable")?;
         if !self.eat(Kind::Equals) {

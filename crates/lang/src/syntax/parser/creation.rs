@@ -17,7 +17,12 @@ impl Parser<'_> {
                 self.bump();
                 ExprKind::NewChannel(Direction::Out, self.nested(Self::ty)?)
             }
-            Kind::Name if self.kind_ahead(1) != Kind::OpenBracket => self.instance(first)?,
+            Kind::Name if self.kind_ahead(1) != Kind::OpenBracket => {
+                if !self.continues() && self.kind_ahead(1) != Kind::OpenParen {
+                    return Err(self.type_expected());
+                }
+                self.instance(first)?
+            }
             kind if kind.begins_type() => self.array(first)?,
             _ => return Err(self.type_expected()),
         };

@@ -86,7 +86,8 @@ impl Parser<'_> {
         let ty = self.is_type();
         let ty = ty.unwrap_or_else(|_| {
             let opened = std::mem::replace(&mut self.parens, parens).saturating_sub(parens);
-            self.recover(opened);
+            self.recover_parens(opened);
+            self.recover(0);
             Type {
                 kind: TypeKind::Error,
                 span: name.span,
@@ -112,10 +113,10 @@ impl Parser<'_> {
         let name = self.name("the procedure")?;
         let parens = std::mem::replace(&mut self.parens, 0);
         let head = self.proc_head();
-        self.parens = parens;
+        let opened = std::mem::replace(&mut self.parens, parens);
         let broken = head.is_err();
         let (params, result) = head.unwrap_or_else(|_| {
-            self.recover_head();
+            self.recover_head(opened);
             (self.unknown_params(), Some(self.unknown_type()))
         });
         let returns = match &result {
@@ -142,6 +143,10 @@ impl Parser<'_> {
             }
             Kind::Minus if self.kind_ahead(1) == Kind::Greater => {
                 self.arrow_for_result();
+                Some(self.ty()?)
+            }
+            _ if self.result_without_colon() => {
+                self.colon_before_result();
                 Some(self.ty()?)
             }
             _ => None,
@@ -206,7 +211,7 @@ impl Parser<'_> {
         if self.kind() != Kind::OpenBrace {
             if !head_broken {
                 self.body_expected(of, head);
-                self.recover_head();
+                self.recover_head(0);
             }
             if self.kind() != Kind::OpenBrace {
                 return empty_block(head.after());
@@ -241,7 +246,7 @@ impl Parser<'_> {
             self.component().map(|_| ())
         };
         if read.is_err() {
-            self.recover_head();
+            self.recover_head(0);
             self.recover(0);
         }
         self.error_expr(self.span_from(first))

@@ -76,6 +76,9 @@ impl Parser<'_> {
             };
             self.bump();
             let op = self.foreign_operator(op)?;
+            if !self.continues() && self.declares_or_assigns() {
+                self.no_operand()?;
+            }
             self.pending.push(Pending {
                 left,
                 height,
@@ -86,6 +89,12 @@ impl Parser<'_> {
             left = self.unary()?;
             height = self.deepest - self.depth;
         }
+    }
+
+    /// Whether the next line begins a statement of its own, so that an operator before it lacks
+    /// its right side.
+    fn declares_or_assigns(&self) -> bool {
+        self.kind() == Kind::Name && matches!(self.kind_ahead(1), Kind::Equals | Kind::Assign)
     }
 
     /// The operator on top of the stack above `base`, if it binds at least as tightly.
@@ -199,7 +208,7 @@ impl Parser<'_> {
     }
 
     /// Fields, elements and calls. They continue an expression only on its line.
-    fn postfix(&mut self, mut base: Expr) -> Parse<Expr> {
+    pub(super) fn postfix(&mut self, mut base: Expr) -> Parse<Expr> {
         loop {
             let token = self.token();
             if !matches!(token.kind, Kind::Dot | Kind::OpenBracket | Kind::OpenParen)

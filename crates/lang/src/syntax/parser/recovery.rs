@@ -37,6 +37,23 @@ impl Parser<'_> {
         }
     }
 
+    /// Skips past the `)` that closes the last of `opened` parentheses, or to where it is
+    /// certainly missing. Unlike statements, what is in them may contain `;`.
+    pub(super) fn recover_parens(&mut self, opened: u32) {
+        let mut parens = opened;
+        while parens > 0 {
+            let token = self.token();
+            match token.kind {
+                Kind::End | Kind::OpenBrace | Kind::CloseBrace => return,
+                _ if token.after_break && self.may_resume(token, parens) => return,
+                Kind::OpenParen => parens += 1,
+                Kind::CloseParen => parens -= 1,
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
     /// Whether a line that begins with `token` begins a statement.
     fn may_resume(&self, token: Token, parens: u32) -> bool {
         if parens == 0 {
@@ -50,22 +67,30 @@ impl Parser<'_> {
         assigns || token.kind.begins_statement_surely()
     }
 
-    /// Skips the rest of a faulty head, up to its body.
-    pub(super) fn recover_head(&mut self) {
+    /// Skips the rest of a faulty head, up to its body if that comes. `opened` parentheses are
+    /// open.
+    pub(super) fn recover_head(&mut self, opened: u32) {
+        let mut parens = opened;
         loop {
             let token = self.token();
             match token.kind {
                 Kind::OpenBrace | Kind::CloseBrace | Kind::End => return,
-                kind if token.after_break && kind.begins_statement_surely() => return,
-                _ => self.bump(),
-            };
+                Kind::Colon | Kind::Presents => {}
+                kind if token.after_break && (parens == 0 || kind.begins_statement_surely()) => {
+                    return;
+                }
+                Kind::OpenParen => parens += 1,
+                Kind::CloseParen => parens = parens.saturating_sub(1),
+                _ => {}
+            }
+            self.bump();
         }
     }
 
     /// Skips a declaration whose name could not be read, body and all.
     pub(super) fn recover_declaration(&mut self) {
         self.parens = 0;
-        self.recover_head();
+        self.recover_head(0);
         self.recover(0);
     }
 

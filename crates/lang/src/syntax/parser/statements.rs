@@ -10,7 +10,11 @@ impl Parser<'_> {
     pub(super) fn block(&mut self) -> Parse<Block> {
         let open = self.bump();
         let parens = std::mem::replace(&mut self.parens, 0);
-        let statements = self.statements(open);
+        // Collected in a buffer that is used again, so that the block's own list fits exactly.
+        let mut buffer = self.buffers.pop().unwrap_or_default();
+        self.statements(open, &mut buffer);
+        let statements = buffer.drain(..).collect();
+        self.buffers.push(buffer);
         self.parens = parens;
         Ok(Block {
             statements,
@@ -19,22 +23,19 @@ impl Parser<'_> {
     }
 
     /// The statements of a block, and its closing brace.
-    fn statements(&mut self, open: Token) -> Vec<Expr> {
-        let mut statements = Vec::new();
+    fn statements(&mut self, open: Token, statements: &mut Vec<Expr>) {
         loop {
             self.skip_semicolons();
             match self.kind() {
                 Kind::CloseBrace => {
                     self.bump();
-                    return statements;
+                    return;
                 }
                 Kind::End | Kind::Constructor | Kind::Behaviour => {
-                    self.unclosed_brace(open);
-                    return statements;
+                    return self.unclosed_brace(open);
                 }
                 Kind::Component | Kind::Proc if !self.stands_inside(open) => {
-                    self.unclosed_brace(open);
-                    return statements;
+                    return self.unclosed_brace(open);
                 }
                 Kind::Component | Kind::Proc => {
                     self.declaration_in_body();
@@ -42,7 +43,7 @@ impl Parser<'_> {
                     let dropped = self.misplaced_declaration(first);
                     statements.push(dropped);
                 }
-                _ => self.statement_into(&mut statements),
+                _ => self.statement_into(statements),
             }
         }
     }
@@ -169,6 +170,10 @@ impl Parser<'_> {
     fn expression_clause(&mut self) -> Parse<Expr> {
         let target = self.expression()?;
         match self.kind() {
+            // Then a closing bracket is missing rather than a target.
+            Kind::Assign | Kind::Equals if self.parens > 0 && !is_place(&target.kind) => {
+                return Ok(target);
+            }
             Kind::Assign => {}
             Kind::Equals => self.equals_for_assign(&target)?,
             _ => return Ok(target),

@@ -134,7 +134,7 @@ impl Parser<'_> {
         let mut groups = Vec::new();
         self.skip_semicolons();
         while !self.eat_close() {
-            groups.push(self.group(open, "a name")?);
+            groups.push(self.group(open, "a parameter or field")?);
         }
         Ok(groups)
     }

@@ -1,9 +1,11 @@
-//! Three lights, seen as lines on standard error.
+//! Three lights, seen as lines on standard error: if that is a terminal, or if asked for.
 
 use std::sync::{Mutex, OnceLock};
 
-use super::settings;
+use hearth_sys::descriptor;
+
 use crate::output;
+use crate::services::settings;
 use crate::sync::lock_std as lock;
 
 /// One light, by its bit in the state.
@@ -41,13 +43,14 @@ pub(crate) fn set(bits: u8) {
 }
 
 fn change(next: impl FnOnce(u8) -> u8) {
+    let display = display();
     let mut state = lock(&STATE);
     let new = next(*state);
     if new == *state {
         return;
     }
     *state = new;
-    if display() == Display::Log {
+    if display == Display::Log {
         // Under the lock, so that lines come in the order of the changes.
         output::complain(&describe(new));
     }
@@ -55,7 +58,16 @@ fn change(next: impl FnOnce(u8) -> u8) {
 
 fn display() -> Display {
     static DISPLAY: OnceLock<Display> = OnceLock::new();
-    *DISPLAY.get_or_init(|| settings::read("HEARTH_LEDS", || Display::Log, parse))
+    *DISPLAY.get_or_init(|| settings::read("HEARTH_DEVICE_LEDS", default, parse))
+}
+
+/// Somebody who looks on sees them; output that is kept stays clean.
+fn default() -> Display {
+    if descriptor::is_terminal(descriptor::STDERR) {
+        Display::Log
+    } else {
+        Display::Off
+    }
 }
 
 fn parse(text: &str) -> Result<Display, String> {

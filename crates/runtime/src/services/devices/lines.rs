@@ -10,14 +10,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 
-use super::settings::{self, after};
 use crate::abi::{Component, Site, Step, Value};
 use crate::services::mailbox::Mailbox;
+use crate::services::settings::{self, after};
 use crate::{exits, external, output};
 
 /// Bytes a line may have, by the language reference.
 const LONGEST: usize = 255;
-const SERIAL: &str = "HEARTH_SERIAL";
+const SERIAL: &str = "HEARTH_DEVICE_SERIAL";
 
 type Line = Vec<u8>;
 

@@ -4,8 +4,8 @@
 pub(crate) mod button;
 pub(crate) mod leds;
 pub(crate) mod lines;
+pub(crate) mod radio;
 pub(crate) mod sensors;
-pub(crate) mod settings;
 pub(crate) mod storage;
 
 use crate::exits;

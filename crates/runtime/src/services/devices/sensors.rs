@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::settings::{self, after};
 use crate::options;
+use crate::services::settings::{self, after};
 use crate::sync::lock_std as lock;
 
 /// One of a node's sensors, numbered as the prelude's text numbers them.
@@ -248,7 +248,7 @@ impl Source {
 }
 
 /// The next number of a SplitMix64 sequence.
-fn draw(state: &mut u64) -> u64 {
+pub(super) fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut bits = *state;
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -9,11 +9,11 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use super::settings::{self, after};
 use crate::exits;
+use crate::services::settings::{self, after};
 use crate::sync::lock_std as lock;
 
-const VARIABLE: &str = "HEARTH_STORAGE";
+const VARIABLE: &str = "HEARTH_DEVICE_STORAGE";
 /// Bytes an integer.
 const WIDTH: u64 = 4;
 

@@ -7,4 +7,5 @@ pub mod arrays;
 pub mod devices;
 pub mod numbers;
 pub mod print;
+pub mod radio;
 pub mod strings;

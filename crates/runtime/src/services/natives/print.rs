@@ -19,7 +19,7 @@ fn print_short(value: impl Display) {
 }
 
 fn print_framed(text: &[u8]) {
-    let source = 1u32;
+    let source = crate::remote::node::likely_address();
     output::print(&framing::frame_text(text, source as u16));
 }
 

@@ -2,6 +2,7 @@
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;
+use crate::syntax::habits;
 use crate::syntax::parser::{Failed, Parse, Parser};
 use crate::syntax::token::{Kind, Token};
 
@@ -85,6 +86,14 @@ impl Parser<'_> {
         open: Token,
         after_arm: bool,
     ) -> Failed {
+        let token = self.token();
+        if token.kind == Kind::Name {
+            let meant = habits::similar_keyword(self.spelling(token));
+            if let Some(meant @ ("receive" | "acknowledge" | "default")) = meant {
+                self.misspelt(token, meant);
+                return Failed;
+            }
+        }
         if after_arm && self.kind().begins_clause() {
             self.several_statements_in_arm(Kind::Select);
             return Failed;

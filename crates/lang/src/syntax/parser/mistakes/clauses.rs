@@ -4,6 +4,7 @@ use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprKind, Name};
+use crate::syntax::habits;
 use crate::syntax::parser::{Failed, Parse, Parser};
 use crate::syntax::token::{Kind, Token};
 
@@ -22,7 +23,13 @@ impl Parser<'_> {
             .expected(codes::WORD_EXPECTED, &format!("`{}`", kind.text()))
             .with_help(format!("write `{example}`"));
         let failed = self.fails(diagnostic);
+        if self.resembles(kind) {
+            self.bump();
+            return Ok(());
+        }
+        let next_word = kind == Kind::As && self.kind() == Kind::Onto;
         let stands_for_it = self.continues()
+            && !next_word
             && matches!(
                 self.kind(),
                 Kind::To
@@ -60,16 +67,25 @@ impl Parser<'_> {
             _ => diagnostic.with_help("write `if condition then { … } else { … }`"),
         };
         let failed = self.fails(diagnostic);
-        self.go_on_with_clause(failed)
+        self.go_on_with_clause(failed, Kind::Then)
     }
 
-    /// After a missing word: past a mark written instead of it, if a clause follows.
-    fn go_on_with_clause(&mut self, failed: Failed) -> Parse<()> {
-        if matches!(
-            self.kind(),
-            Kind::Colon | Kind::Do | Kind::Then | Kind::Comma
-        ) && self.kind_ahead(1).begins_clause()
-        {
+    /// Whether the name at the cursor probably misspells `kind`.
+    fn resembles(&self, kind: Kind) -> bool {
+        let token = self.token();
+        let word = kind.text();
+        token.kind == Kind::Name
+            && habits::distance(self.spelling(token), word) <= word.len().min(4) / 2
+    }
+
+    /// After a missing word: past what is written instead of it, if a clause follows.
+    fn go_on_with_clause(&mut self, failed: Failed, missing: Kind) -> Parse<()> {
+        let instead = self.resembles(missing)
+            || matches!(
+                self.kind(),
+                Kind::Colon | Kind::Do | Kind::Then | Kind::Comma
+            );
+        if instead && self.kind_ahead(1).begins_clause() {
             self.bump();
         }
         if self.kind().begins_clause() {
@@ -79,15 +95,25 @@ impl Parser<'_> {
         }
     }
 
-    pub(in crate::syntax::parser) fn for_with_parens(&mut self, first: Token) -> Failed {
+    /// `for (i = 0; i < 9; i++) { … }`: only the body is read.
+    pub(in crate::syntax::parser) fn for_with_parens(&mut self, first: Token) -> Parse<Expr> {
         let diagnostic = Diagnostic::error(
             codes::WORD_EXPECTED,
             "expected the loop variable after `for`, found `(`",
             self.here(),
             "no parenthesis belongs here",
         )
-        .with_label(self.span_of(first), "this loop counts through a range");
-        self.fails(diagnostic.with_help("write `for i = 0 .. 9 do { … }`"))
+        .with_label(self.span_of(first), "this loop counts through a range")
+        .with_help("write `for i = 0 .. 9 do { … }`");
+        let failed = self.fails(diagnostic);
+        while self.kind() != Kind::OpenBrace {
+            if self.token().after_break || matches!(self.kind(), Kind::CloseBrace | Kind::End) {
+                return Err(failed);
+            }
+            self.bump();
+        }
+        self.block()?;
+        Ok(self.error_expr(self.span_from(first)))
     }
 
     /// `for i in 0 .. 9`, `for i := 0 .. 9`
@@ -128,7 +154,7 @@ impl Parser<'_> {
             )
             .with_help("write `for i = 0 .. 9 do { … }`");
         let failed = self.fails(diagnostic);
-        self.go_on_with_clause(failed)
+        self.go_on_with_clause(failed, Kind::Do)
     }
 
     pub(in crate::syntax::parser) fn step_expected(&mut self) {

@@ -58,6 +58,20 @@ impl Parser<'_> {
         self.report(diagnostic.with_help("the result type follows a colon: `proc f() : integer`"));
     }
 
+    /// Whether a result type follows the parameters right away: `proc f() integer {`.
+    pub(in crate::syntax::parser) fn result_without_colon(&self) -> bool {
+        let named = self.kind() == Kind::Name
+            && matches!(self.kind_ahead(1), Kind::OpenBrace | Kind::OpenBracket);
+        self.continues() && (named || self.kind().is_type_keyword())
+    }
+
+    pub(in crate::syntax::parser) fn colon_before_result(&mut self) {
+        let diagnostic = self
+            .expected(codes::WORD_EXPECTED, "`:` before the result type")
+            .with_help("write `proc f() : integer { … }`");
+        self.complain(diagnostic);
+    }
+
     pub(in crate::syntax::parser) fn params_expected(&mut self, after: &str) -> Failed {
         let diagnostic = self
             .expected(codes::WORD_EXPECTED, &format!("`(` after {after}"))
@@ -230,7 +244,7 @@ impl Parser<'_> {
                         if it is in one, a `}` closes it too early";
             self.report(diagnostic.with_help(help));
         }
-        self.recover_head();
+        self.recover_head(0);
         if self.kind() == Kind::OpenBrace {
             let _dropped = self.body(Returns::Misplaced, "part", self.span_of(first), true);
         }

@@ -8,10 +8,12 @@ use crate::syntax::token::{Kind, Token};
 impl Parser<'_> {
     /// `integer a, integer b`. Said once a list.
     pub(in crate::syntax::parser) fn comma_between_groups(&mut self, open: Token) {
-        let said = self.diagnostics.iter().any(|diagnostic| {
-            diagnostic.code == codes::COMMA_BETWEEN_GROUPS
-                && diagnostic.primary.span.start > open.start
-        });
+        let said = self
+            .diagnostics
+            .iter()
+            .rev()
+            .take_while(|diagnostic| diagnostic.primary.span.start > open.start)
+            .any(|diagnostic| diagnostic.code == codes::COMMA_BETWEEN_GROUPS);
         if said {
             return;
         }

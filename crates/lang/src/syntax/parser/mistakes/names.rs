@@ -10,24 +10,25 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn name_expected(&mut self, what: &str) -> Failed {
         let token = self.token();
         let on_line = self.gap() == self.here();
-        let diagnostic = if token.kind.is_keyword() && on_line {
-            self.reserved(token, what)
-        } else {
-            self.expected(codes::NAME_EXPECTED, &format!("the name of {what}"))
-        };
+        if token.kind.is_keyword() && on_line {
+            return self.reserved(token, what);
+        }
+        let diagnostic = self.expected(codes::NAME_EXPECTED, &format!("the name of {what}"));
         self.fails(diagnostic)
     }
 
     /// `when = 3`
     pub(in crate::syntax::parser) fn reserved_word_declared(&mut self) -> Failed {
-        let token = self.token();
-        let diagnostic = self.reserved(token, "a variable");
-        self.fails(diagnostic)
+        self.reserved(self.token(), "a variable")
     }
 
-    fn reserved(&self, token: Token, what: &str) -> Diagnostic {
+    fn reserved(&mut self, token: Token, what: &str) -> Failed {
+        if self.reported_words.contains(&token.kind) {
+            return Failed;
+        }
+        self.reported_words.push(token.kind);
         let word = token.kind.text();
-        Diagnostic::error(
+        let diagnostic = Diagnostic::error(
             codes::RESERVED_WORD,
             format!("`{word}` is a reserved word and cannot name {what}"),
             self.span_of(token),
@@ -36,7 +37,8 @@ impl Parser<'_> {
         .with_help(format!(
             "choose another name, such as `{word}1` or `the{}`",
             capitalised(word)
-        ))
+        ));
+        self.fails(diagnostic)
     }
 
     /// Something that is no channel where one is wanted: it was read as an expression.

@@ -15,6 +15,10 @@ impl Parser<'_> {
         if self.names_reserved_word() && self.gap() == self.here() {
             return Err(self.reserved_word_declared());
         }
+        if self.reported_words.contains(&kind) {
+            let word = self.bump();
+            return self.postfix(self.error_expr(self.span_of(word)));
+        }
         let on_line = self.continues();
         match kind {
             Kind::If | Kind::Case | Kind::Select | Kind::Project if on_line => {

@@ -2,6 +2,47 @@
 
 use crate::{exits, output};
 
+/// What every device's variable begins with.
+const PREFIX: &str = "HEARTH_DEVICE_";
+
+/// The devices there are.
+const DEVICES: [&str; 16] = [
+    "PHOTO",
+    "SOLAR",
+    "HUMID",
+    "TEMP",
+    "BATTERY",
+    "PRESSURE",
+    "TILTX",
+    "TILTY",
+    "ACCELX",
+    "ACCELY",
+    "INTERNALTEMP",
+    "LEDS",
+    "BUTTON",
+    "RADIO",
+    "STORAGE",
+    "SERIAL",
+];
+
+/// Refuses variables for devices that do not exist: a misspelt one would do nothing, quietly.
+pub(crate) fn check_names() -> Result<(), String> {
+    for (variable, _) in std::env::vars_os() {
+        let variable = variable.to_string_lossy();
+        if let Some(name) = variable
+            .strip_prefix(PREFIX)
+            .filter(|name| !DEVICES.contains(name))
+        {
+            return Err(format!(
+                "{variable} is set, but there is no device {}; the devices are {}",
+                name.to_ascii_lowercase(),
+                DEVICES.join(", ").to_ascii_lowercase()
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// What a variable says, or `default` where it is not set or empty. Text that `parse` refuses ends
 /// the program: the refusal says what is allowed.
 pub(crate) fn read<T>(

@@ -1,0 +1,442 @@
+//! The command line, defined once: help, completions, man pages and the reference page all come
+//! from here.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use hearth_lang::compile::{Options, Prelude};
+
+use crate::near;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Compile, run and examine Insense programs.
+///
+/// Insense programs are made of components that share nothing and talk over typed channels.
+#[derive(Parser, Debug)]
+#[command(
+    name = "hearth",
+    version,
+    styles = STYLES,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  hearth new play               make a small project
+  hearth run play/main.isf      compile and run a program
+  hearth check *.isf            report every mistake, compile nothing
+  hearth explain E0301          the longer story of a mistake
+
+Exit codes:
+  0  done
+  1  a negative answer: the program has errors, or ended badly
+  2  a mistake in the command line or in an input file
+  3  something is missing on this machine
+  4  a mistake of Hearth's own"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Run(Run),
+    Build(Build),
+    Check(Check),
+    Fmt(Fmt),
+    New(New),
+    Explain(Explain),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// How a program is compiled.
+#[derive(Args, Debug)]
+pub(crate) struct Compilation {
+    /// The generation of the standard environment to compile against
+    #[arg(
+        long,
+        value_enum,
+        value_name = "GENERATION",
+        default_value = "auto",
+        ignore_case = true
+    )]
+    pub(crate) prelude: Generation,
+}
+
+/// The original's ways, which matter at run time only.
+#[derive(Args, Debug)]
+pub(crate) struct Compatibility {
+    /// Behave as an older implementation did, deviations and all
+    #[arg(long, value_enum, value_name = "IMPLEMENTATION")]
+    pub(crate) compat: Option<Implementation>,
+}
+
+impl Compilation {
+    pub(crate) fn options(&self, compatibility: Option<&Compatibility>) -> Options {
+        Options {
+            prelude: self.prelude.into(),
+            compat_original: compatibility.is_some_and(|chosen| chosen.compat.is_some()),
+        }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Generation {
+    /// The newest under which the program has no errors
+    Auto,
+    /// The oldest, with raw radio channels
+    #[value(name = "G0")]
+    G0,
+    /// With standardOut, scheduler and leds
+    #[value(name = "G1")]
+    G1,
+    /// With the older storage and streams
+    #[value(name = "G2")]
+    G2,
+    /// The current one
+    #[value(name = "G3")]
+    G3,
+}
+
+impl From<Generation> for Prelude {
+    fn from(generation: Generation) -> Self {
+        match generation {
+            Generation::Auto => Prelude::Auto,
+            Generation::G0 => Prelude::G0,
+            Generation::G1 => Prelude::G1,
+            Generation::G2 => Prelude::G2,
+            Generation::G3 => Prelude::G3,
+        }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Implementation {
+    /// The first compiler and its Unix runtime
+    Original,
+}
+
+/// Compile a program if need be, and run it.
+///
+/// An unchanged program is not compiled again: its executable is kept in $XDG_CACHE_HOME/hearth or
+/// ~/.cache/hearth. Signals and the exit code are the program's own.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth run hello.isf
+  hearth run server.isf --passes 100 --seed 7
+  hearth run weather.isf --device temp=readings.txt
+  hearth run echo.isf -- one two < lines.txt
+  cat hello.isf | hearth run -
+
+Environment:
+  CC          the C compiler, with options if need be; otherwise cc
+  HEARTH_LIB  the directory of libhearth_runtime.a, if it is not beside the command
+  HEARTH_…    what the options set for the program can be set by hand, also for a built program")]
+pub(crate) struct Run {
+    /// The program; `-` reads it from standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) compilation: Compilation,
+
+    #[command(flatten)]
+    pub(crate) compatibility: Compatibility,
+
+    /// Stop each component after exactly N passes of its behaviour [HEARTH_PASSES]
+    #[arg(long, value_name = "N", value_parser = passes)]
+    pub(crate) passes: Option<u64>,
+
+    /// Make the free choices of the runtime repeatable [HEARTH_SEED]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Where components run [HEARTH_PLACE]
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub(crate) place: Option<Place>,
+
+    /// What carries components [HEARTH_CARRIER]
+    #[arg(long, value_enum, value_name = "CARRIER")]
+    pub(crate) carrier: Option<Carrier>,
+
+    /// Where a simulated device takes its values from; may be repeated [HEARTH_DEVICE_NAME]
+    #[arg(long = "device", value_name = "NAME=SCRIPT", value_parser = device)]
+    pub(crate) devices: Vec<Device>,
+
+    /// This program's address, for radio and remote channels [HEARTH_NODE]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) node: Option<u16>,
+
+    /// The directory through which programs that are to meet find each other [HEARTH_NETWORK]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) network: Option<PathBuf>,
+
+    /// Arguments for the program
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) arguments: Vec<std::ffi::OsString>,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// Wherever the operating system puts them
+    Os,
+    /// Round robin over the cores, in creation order
+    Spread,
+    /// All on the first core
+    Single,
+    /// Anywhere
+    Random,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Carrier {
+    /// A kernel thread for each component
+    Threads,
+}
+
+fn passes(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("the smallest number of passes is 1".into()),
+        Ok(passes) => Ok(passes),
+        Err(_) => Err("a number of passes is wanted".into()),
+    }
+}
+
+/// The simulated devices, as `--device` names them; docs/devices.md tells what each takes.
+const DEVICES: &[&str] = &[
+    "photo",
+    "solar",
+    "humid",
+    "temp",
+    "battery",
+    "pressure",
+    "tiltx",
+    "tilty",
+    "accelx",
+    "accely",
+    "internaltemp",
+    "button",
+    "leds",
+    "radio",
+    "serial",
+    "storage",
+];
+
+/// A device and its script.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) variable: String,
+    pub(crate) script: String,
+}
+
+fn device(text: &str) -> Result<Device, String> {
+    let (name, script) = text
+        .split_once('=')
+        .ok_or("a device is given as NAME=SCRIPT")?;
+    let name = name.to_ascii_lowercase();
+    if !DEVICES.contains(&name.as_str()) {
+        return Err(match near::nearest(&name, DEVICES.iter().copied()) {
+            Some(near) => format!("there is no device {name:?}; did you mean {near}?"),
+            None => format!(
+                "there is no device {name:?}; there are {}",
+                DEVICES.join(", ")
+            ),
+        });
+    }
+    Ok(Device {
+        variable: format!("HEARTH_DEVICE_{}", name.to_ascii_uppercase()),
+        script: script.to_owned(),
+    })
+}
+
+/// Compile a program into an executable.
+///
+/// The executable needs nothing of Hearth to run.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth build sieve.isf                    writes ./sieve
+  hearth build sieve.isf -o bin/sieve
+  hearth build sieve.isf --emit c           shows the C
+  hearth build sieve.isf --emit c -o sieve.c")]
+pub(crate) struct Build {
+    /// The program; `-` reads it from standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// What to write; the name of the program without its ending if not given
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Keep what debuggers need; they show the lines of the program
+    #[arg(long)]
+    pub(crate) debug: bool,
+
+    /// What to make; C goes to standard output if OUT is not given
+    #[arg(long, value_enum, value_name = "KIND", default_value = "executable")]
+    pub(crate) emit: Emit,
+
+    #[command(flatten)]
+    pub(crate) compilation: Compilation,
+
+    #[command(flatten)]
+    pub(crate) compatibility: Compatibility,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emit {
+    Executable,
+    /// The generated C11
+    C,
+}
+
+/// Report the mistakes in programs, compiling nothing.
+///
+/// Ends with exit code 1 if there are errors; warnings alone are no reason.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "\
+Examples:
+  hearth check hello.isf
+  hearth check src/*.isf
+  hearth check --json - < hello.isf      for editors
+  hearth check --sizes hello.isf         what each component costs",
+    after_long_help = "\
+Examples:
+  hearth check hello.isf
+  hearth check src/*.isf
+  hearth check --json - < hello.isf      for editors
+  hearth check --sizes hello.isf         what each component costs
+
+With --json each line of standard output is one object:
+  file       the name of the program as given; `<stdin>` for standard input
+  severity   \"error\" or \"warning\"
+  code       such as \"E0301\"; `hearth explain` tells more
+  title      what is wrong, in one line
+  label      what stands at the place; may be empty
+  span       where: {file, start, end}
+  secondary  other places that matter: a list of {label, span}
+  notes      a list of sentences that explain
+  help       how to mend it, or null
+The start and the end of a span are {line, column, offset}. Lines and columns count from 1, columns
+in characters; offsets count bytes from 0. The end is behind the last character. The file of a span
+is that of the program, or `prelude/….isf` for a place in the standard environment."
+)]
+pub(crate) struct Check {
+    /// The programs; `-` reads one from standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Write one JSON object a line to standard output instead
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Show the size of each component, member by member
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) sizes: bool,
+
+    #[command(flatten)]
+    pub(crate) compilation: Compilation,
+}
+
+/// Put programs into the standard layout.
+///
+/// Comments and meaning stay. A program with errors of syntax is left as it is.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth fmt hello.isf             rewrites the file
+  hearth fmt --check *.isf         names the files that would change
+  hearth fmt - < hello.isf         from standard input to standard output")]
+pub(crate) struct Fmt {
+    /// The programs; `-` formats standard input to standard output
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Change nothing; end with exit code 1 if a file is not in the standard layout
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Make a small project that runs at once.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  hearth new play
+  hearth run play/main.isf")]
+pub(crate) struct New {
+    /// The directory to make; it may exist if it is empty
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}
+
+/// Tell the longer story of a code such as E0301.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth explain            lists all codes
+  hearth explain E0301")]
+pub(crate) struct Explain {
+    /// The code in a message; all are listed if it is not given
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+}
+
+/// Write completions for a shell to standard output.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth completions bash > ~/.local/share/bash-completion/completions/hearth
+  hearth completions zsh  > ~/.zfunc/_hearth
+  hearth completions fish > ~/.config/fish/completions/hearth.fish")]
+pub(crate) struct Completions {
+    /// The shell to complete for
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Write the manual pages.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth man | man -l -            shows the main page
+  hearth man ~/.local/share/man/man1")]
+pub(crate) struct Man {
+    /// The directory for one page a command; without it the main page goes to standard output
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn devices_become_variables() {
+        let given = device("TiltX=a=b").unwrap();
+        assert_eq!(given.variable, "HEARTH_DEVICE_TILTX");
+        assert_eq!(given.script, "a=b");
+        assert!(device("temp").is_err());
+        assert!(device("=x").is_err());
+        assert_eq!(
+            device("tmp=x").unwrap_err(),
+            "there is no device \"tmp\"; did you mean temp?"
+        );
+    }
+}

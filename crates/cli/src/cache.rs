@@ -1,0 +1,214 @@
+//! Executables of earlier runs.
+//!
+//! ```text
+//! ~/.cache/hearth/
+//!     programs/<hash>/program     the executable
+//!                     record      everything it was built from, in full
+//!                     warnings    there if its text gave warnings; empty
+//!     work/<pid>-<number>/        builds under way
+//! ```
+//!
+//! A hash names an entry, but its record is compared in full: a collision costs a build and never
+//! runs another program. An entry appears by one rename, so concurrent runs see all of it or
+//! nothing, and whoever comes second uses what is there.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// Above this the entries unused for longest go.
+const SIZE_MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// A build takes seconds. What is older was left by one that was killed.
+const WORK_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub(crate) const PROGRAM: &str = "program";
+const RECORD: &str = "record";
+const WARNINGS: &str = "warnings";
+
+/// The place where executables are kept.
+pub(crate) struct Cache {
+    root: PathBuf,
+}
+
+/// An executable that is ready.
+pub(crate) struct Entry {
+    pub(crate) program: PathBuf,
+    pub(crate) has_warnings: bool,
+}
+
+impl Cache {
+    /// `$XDG_CACHE_HOME/hearth` or `~/.cache/hearth`; none if neither variable is of use.
+    pub(crate) fn of_user() -> Option<Self> {
+        let folder = |name| {
+            let path = PathBuf::from(std::env::var_os(name)?);
+            path.is_absolute().then_some(path)
+        };
+        let base = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+        Some(Cache {
+            root: base.join("hearth"),
+        })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The executable built from exactly this, if there is one. Never writes anything but the
+    /// time of use.
+    pub(crate) fn find(&self, record: &[u8]) -> Option<Entry> {
+        let entry = self.entry(record);
+        let kept = fs::read(entry.join(RECORD)).ok()?;
+        if kept != record {
+            return None;
+        }
+        let program = entry.join(PROGRAM);
+        if !program.is_file() {
+            return None;
+        }
+        // Nothing is lost if the time of use cannot be noted.
+        let _ = File::options()
+            .append(true)
+            .open(entry.join(RECORD))
+            .and_then(|file| file.set_modified(SystemTime::now()));
+        Some(Entry {
+            program,
+            has_warnings: entry.join(WARNINGS).exists(),
+        })
+    }
+
+    /// A directory to build in, from which [`Cache::keep`] can take.
+    pub(crate) fn workshop(&self) -> io::Result<Workshop> {
+        let work = self.root.join("work");
+        fs::create_dir_all(&work)?;
+        fs::create_dir_all(self.root.join("programs"))?;
+        Workshop::inside(&work)
+    }
+
+    /// Makes the program in a workshop an entry, and removes old entries if there are too many.
+    pub(crate) fn keep(
+        &self,
+        workshop: Workshop,
+        record: &[u8],
+        has_warnings: bool,
+    ) -> io::Result<Entry> {
+        let folder = workshop.path();
+        for leftover in fs::read_dir(folder)?.flatten() {
+            if leftover.file_name() != OsStr::new(PROGRAM) {
+                fs::remove_file(leftover.path())?;
+            }
+        }
+        fs::write(folder.join(RECORD), record)?;
+        if has_warnings {
+            fs::write(folder.join(WARNINGS), "")?;
+        }
+        let entry = self.entry(record);
+        if fs::rename(folder, &entry).is_err() {
+            // Somebody was first, or another text has the same hash, or an entry was damaged.
+            if self.find(record).is_none() {
+                fs::remove_dir_all(&entry)?;
+                fs::rename(folder, &entry)?;
+            }
+        }
+        self.prune(&entry);
+        Ok(Entry {
+            program: entry.join(PROGRAM),
+            has_warnings,
+        })
+    }
+
+    fn entry(&self, record: &[u8]) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(record);
+        self.root
+            .join("programs")
+            .join(format!("{:016x}", hasher.finish()))
+    }
+
+    /// Keeps the cache within its size. What cannot be removed stays: no reason to fail a run.
+    fn prune(&self, newest: &Path) {
+        for work in folders(&self.root.join("work")) {
+            if age(&work).is_some_and(|age| age > WORK_AGE_MAX) {
+                let _ = fs::remove_dir_all(&work);
+            }
+        }
+        let mut entries: Vec<_> = folders(&self.root.join("programs"))
+            .into_iter()
+            .map(|entry| (age(&entry.join(RECORD)), size(&entry), entry))
+            .collect();
+        entries.sort_by_key(|(age, ..)| std::cmp::Reverse(age.unwrap_or(Duration::MAX)));
+        let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
+        for (_, size, entry) in entries {
+            if total <= SIZE_MAX_BYTES {
+                return;
+            }
+            if entry != newest && fs::remove_dir_all(&entry).is_ok() {
+                total -= size;
+            }
+        }
+    }
+}
+
+fn folders(parent: &Path) -> Vec<PathBuf> {
+    fs::read_dir(parent)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn age(path: &Path) -> Option<Duration> {
+    fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
+}
+
+fn size(entry: &Path) -> u64 {
+    [PROGRAM, RECORD]
+        .iter()
+        .filter_map(|name| fs::metadata(entry.join(name)).ok())
+        .map(|facts| facts.len())
+        .sum()
+}
+
+/// A directory of one's own, gone when dropped.
+pub(crate) struct Workshop {
+    path: PathBuf,
+}
+
+impl Workshop {
+    /// In the system's directory for temporary files.
+    pub(crate) fn temporary() -> io::Result<Self> {
+        Workshop::inside(&std::env::temp_dir())
+    }
+
+    /// With a name nobody else has, readable by its owner only.
+    pub(crate) fn inside(parent: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt;
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let process = std::process::id();
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("hearth-{process}-{number}"));
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Workshop { path }),
+                // Left by an earlier process of the same number, or put there by somebody.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // It has moved into the cache, or it stays behind; both are fine.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,144 @@
+//! `hearth check`: every mistake of every file, for people or for editors.
+
+use std::fmt::Write as _;
+
+use hearth_lang::compile::{Options, Sources};
+use hearth_lang::diagnostic::{Diagnostic, Label};
+use hearth_lang::emit::layout::{ComponentSize, Part};
+use hearth_lang::source::{LineIndex, Span};
+use serde_json::{Value, json};
+
+use crate::arguments::Check;
+use crate::failure::Failure;
+use crate::input::{self, Source};
+use crate::report::Report;
+use crate::{output, program, render};
+
+pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
+    let options = arguments.compilation.options(None);
+    let mut report = Report::for_terminal();
+    let mut unreadable = None;
+    for file in &arguments.files {
+        // One file that cannot be read is no reason not to check the others.
+        let source = match input::read(file) {
+            Ok(source) => source,
+            Err(failure) => {
+                if let Some(earlier) = unreadable.replace(failure) {
+                    earlier.report();
+                }
+                continue;
+            }
+        };
+        if arguments.json {
+            let diagnostics = program::check(&source, &options).diagnostics;
+            output::write(lines_of_json(&source, &diagnostics))?;
+            report.count(&diagnostics);
+        } else if arguments.sizes {
+            check_and_show_sizes(&source, &options, &mut report)?;
+        } else {
+            let diagnostics = program::check(&source, &options).diagnostics;
+            report.add(Sources::new(&source.name, &source.text), &diagnostics);
+        }
+    }
+    let verdict = if arguments.json {
+        report.verdict()
+    } else {
+        report.finish()
+    };
+    unreadable.map_or(verdict, Err)
+}
+
+fn check_and_show_sizes(
+    source: &Source,
+    options: &Options,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let diagnostics = program::check(source, options).diagnostics;
+    report.add(Sources::new(&source.name, &source.text), &diagnostics);
+    let lines = LineIndex::new(&source.text);
+    let mut text = String::new();
+    for component in program::sizes(source, options) {
+        let line = lines.line(component.span.start);
+        let ComponentSize { name, bytes, .. } = &component;
+        let _ = writeln!(text, "{}:{line}: {name}, {bytes} bytes", source.name);
+        let _ = writeln!(text, "{:>8} {:>7}", "offset", "bytes");
+        add_parts(&mut text, &component.parts, 0);
+    }
+    output::write(text)
+}
+
+/// What a component, or a frame in it, is made of.
+fn add_parts(text: &mut String, parts: &[Part], depth: usize) {
+    let indent = "  ".repeat(depth);
+    let width = parts.iter().map(|part| part.name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    for part in parts {
+        let Part {
+            name,
+            what,
+            offset,
+            bytes,
+            ..
+        } = part;
+        let _ = writeln!(
+            text,
+            "{offset:>8} {bytes:>7}  {indent}{name:<width$}  {what}"
+        );
+        add_parts(text, &part.parts, depth + 1);
+    }
+}
+
+fn lines_of_json(source: &Source, diagnostics: &[Diagnostic]) -> String {
+    let sources = Sources::new(&source.name, &source.text);
+    let mut lines = Lines::new(sources);
+    diagnostics
+        .iter()
+        .map(|diagnostic| json_of(&source.name, diagnostic, &mut lines).to_string() + "\n")
+        .collect()
+}
+
+fn json_of(file: &str, diagnostic: &Diagnostic, lines: &mut Lines<'_>) -> Value {
+    let mut secondary = Vec::new();
+    for Label { span, text } in &diagnostic.secondary {
+        secondary.push(json!({ "label": text, "span": lines.span(*span) }));
+    }
+    json!({
+        "file": file,
+        "severity": if diagnostic.is_error() { "error" } else { "warning" },
+        "code": diagnostic.code.0,
+        "title": diagnostic.title,
+        "label": diagnostic.primary.text,
+        "span": lines.span(diagnostic.primary.span),
+        "secondary": secondary,
+        "notes": diagnostic.notes,
+        "help": diagnostic.help,
+    })
+}
+
+/// The line indices of the sources seen so far.
+struct Lines<'a> {
+    sources: Sources<'a>,
+    known: std::collections::BTreeMap<hearth_lang::source::SourceId, LineIndex>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(sources: Sources<'a>) -> Self {
+        Lines {
+            sources,
+            known: Default::default(),
+        }
+    }
+
+    fn span(&mut self, span: Span) -> Value {
+        let (file, text) = self.sources.get(span.source);
+        let lines = self
+            .known
+            .entry(span.source)
+            .or_insert_with(|| LineIndex::new(text));
+        let place = |offset| {
+            let (line, column) = render::place(lines, text, offset);
+            json!({ "line": line, "column": column, "offset": offset })
+        };
+        json!({ "file": file, "start": place(span.start), "end": place(span.end) })
+    }
+}

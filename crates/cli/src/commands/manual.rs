@@ -1,0 +1,44 @@
+//! `hearth completions` and `hearth man`: what is derived from the definition of the arguments.
+
+use std::fs;
+
+use clap::CommandFactory;
+
+use crate::arguments::{Arguments, Completions, Man};
+use crate::failure::Failure;
+use crate::output;
+
+pub(crate) fn completions(arguments: &Completions) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(
+        arguments.shell,
+        &mut Arguments::command(),
+        "hearth",
+        &mut script,
+    );
+    output::write(script)
+}
+
+pub(crate) fn man(arguments: &Man) -> Result<(), Failure> {
+    let mut command = Arguments::command();
+    command.build();
+    let Some(folder) = &arguments.folder else {
+        return output::write(page(&command)?);
+    };
+    fs::create_dir_all(folder).map_err(|error| output::cannot_write(folder, &error))?;
+    output::replace(&folder.join("hearth.1"), &page(&command)?)?;
+    for subcommand in command.get_subcommands() {
+        let name = format!("hearth-{}", subcommand.get_name());
+        let named = subcommand.clone().display_name(&name);
+        output::replace(&folder.join(format!("{name}.1")), &page(&named)?)?;
+    }
+    Ok(())
+}
+
+fn page(command: &clap::Command) -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command.clone())
+        .render(&mut text)
+        .map_err(|error| Failure::environment(format!("cannot write a page: {error}")))?;
+    Ok(text)
+}

@@ -1,0 +1,25 @@
+//! One module a command. Each takes its arguments and does the whole job.
+
+mod build;
+mod check;
+mod explain;
+mod fmt;
+mod manual;
+mod new;
+mod run;
+
+use crate::arguments::Command;
+use crate::failure::Failure;
+
+pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Build(arguments) => build::build(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Fmt(arguments) => fmt::fmt(&arguments),
+        Command::New(arguments) => new::new(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
+    }
+}

@@ -1,0 +1,104 @@
+//! `hearth run`: become the program.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::ValueEnum;
+
+use crate::arguments::Run;
+use crate::failure::{Failure, cause};
+use crate::input;
+use crate::program::{self, Executable};
+
+/// Another run may tidy the cache up just before we start what lay there.
+const ATTEMPTS: usize = 3;
+
+pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
+    let source = input::read_program(&arguments.file)?;
+    let options = arguments
+        .compilation
+        .options(Some(&arguments.compatibility));
+    for attempt in 1.. {
+        let executable = program::executable(&source, &options)?;
+        let path = executable.path.clone();
+        let error = become_program(executable, arguments, &source.name);
+        if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS {
+            continue;
+        }
+        return Err(Failure::environment(format!(
+            "cannot start {}: {}{}",
+            path.display(),
+            cause(&error),
+            match error.kind() {
+                ErrorKind::PermissionDenied => "; is its file system mounted noexec?",
+                _ => "",
+            }
+        )));
+    }
+    unreachable!("the loop ends by returning")
+}
+
+/// Replaces this process, so that signals and the exit code are the program's own. Comes back only
+/// with an error.
+fn become_program(executable: Executable, arguments: &Run, name: &str) -> std::io::Error {
+    let (path, _open) = match start_of(executable) {
+        Ok(start) => start,
+        Err(error) => return error,
+    };
+    let mut command = Command::new(path);
+    command.arg0(Path::new(name).file_stem().unwrap_or("program".as_ref()));
+    command.args(&arguments.arguments);
+    for (variable, value) in environment(arguments) {
+        command.env(variable, value);
+    }
+    command.exec()
+}
+
+/// What to start. A program that was not kept is opened and its directory removed: it is started
+/// through the open file and leaves nothing behind.
+fn start_of(executable: Executable) -> std::io::Result<(PathBuf, Option<File>)> {
+    let Some(workshop) = executable.workshop else {
+        return Ok((executable.path, None));
+    };
+    let file = File::open(&executable.path)?;
+    let through = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    if !through.exists() {
+        // No /proc: rather leave something behind than not run.
+        std::mem::forget(workshop);
+        return Ok((executable.path, None));
+    }
+    drop(workshop);
+    Ok((through, Some(file)))
+}
+
+/// How the options reach the program.
+fn environment(arguments: &Run) -> Vec<(String, OsString)> {
+    fn name(value: Option<impl ValueEnum>) -> Option<OsString> {
+        Some(value?.to_possible_value()?.get_name().into())
+    }
+    fn number(value: Option<impl ToString>) -> Option<OsString> {
+        Some(value?.to_string().into())
+    }
+    let network = arguments.network.as_ref().map(OsString::from);
+    let options = [
+        ("HEARTH_PASSES", number(arguments.passes)),
+        ("HEARTH_SEED", number(arguments.seed)),
+        ("HEARTH_PLACE", name(arguments.place)),
+        ("HEARTH_CARRIER", name(arguments.carrier)),
+        ("HEARTH_NODE", number(arguments.node)),
+        ("HEARTH_NETWORK", network),
+    ];
+    let options = options
+        .into_iter()
+        .filter_map(|(variable, value)| Some((variable.to_owned(), value?)));
+    let devices = arguments
+        .devices
+        .iter()
+        .map(|device| (device.variable.clone(), device.script.clone().into()));
+    options.chain(devices).collect()
+}

@@ -1,0 +1,190 @@
+//! From a program's text to diagnostics, C, or an executable.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use hearth_lang::compile::{self, Checked, Compiled, Options, Sources};
+use hearth_lang::diagnostic::Diagnostic;
+use hearth_lang::emit::layout::ComponentSize;
+
+use crate::cache::{Cache, Entry, PROGRAM, Workshop};
+use crate::failure::{Failure, cause};
+use crate::input::Source;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::toolchain::{Debugging, Refusal, Toolchain};
+
+/// Nesting in a program is recursion in the compiler. Only what is used is really taken.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+
+fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let work = Mutex::new(Some(work));
+    let do_it = || {
+        let work = work.lock().expect("nobody panicked").take();
+        work.expect("it is done once")()
+    };
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, do_it);
+        match worker.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            // No memory for another stack: the one at hand must do.
+            Err(_) => do_it(),
+        }
+    })
+}
+
+/// The diagnostics of a program, and its typed tree if there are no errors among them.
+pub(crate) fn check(source: &Source, options: &Options) -> Checked {
+    on_a_large_stack(|| compile::check(&source.text, options))
+}
+
+/// The diagnostics of a program, and its C if there are no errors among them.
+pub(crate) fn compile(source: &Source, options: &Options) -> Compiled {
+    on_a_large_stack(|| compile::compile(&source.text, &source.name, options))
+}
+
+/// What each component of a program costs; nothing if it has errors.
+pub(crate) fn sizes(source: &Source, options: &Options) -> Vec<ComponentSize> {
+    on_a_large_stack(|| compile::sizes(&source.text, &source.name, options))
+}
+
+/// Shows what was found in a program on standard error. Fails if there were errors.
+pub(crate) fn show(source: &Source, diagnostics: &[Diagnostic]) -> Result<(), Failure> {
+    let mut report = Report::for_terminal();
+    report.add(Sources::new(&source.name, &source.text), diagnostics);
+    report.finish()
+}
+
+/// The C of a program, its warnings shown; fails if it has errors.
+pub(crate) fn to_c(source: &Source, options: &Options) -> Result<(String, bool), Failure> {
+    let compiled = compile(source, options);
+    show(source, &compiled.diagnostics)?;
+    let c = compiled
+        .c
+        .expect("a program without errors has been compiled");
+    Ok((c, !compiled.diagnostics.is_empty()))
+}
+
+/// An executable, and what must not be removed before it has started.
+pub(crate) struct Executable {
+    pub(crate) path: PathBuf,
+    /// There if it was not kept in the cache.
+    pub(crate) workshop: Option<Workshop>,
+}
+
+/// The executable of a program: from the cache, or built and put there.
+pub(crate) fn executable(source: &Source, options: &Options) -> Result<Executable, Failure> {
+    let toolchain = Toolchain::find();
+    let record = match &toolchain {
+        Ok(toolchain) => Some(record(source, options, toolchain)?),
+        Err(_) => None,
+    };
+    let cache = Cache::of_user();
+    if let (Some(record), Some(cache)) = (&record, &cache)
+        && let Some(entry) = cache.find(record)
+    {
+        if entry.has_warnings {
+            show(source, &check(source, options).diagnostics)?;
+        }
+        return Ok(entry.into());
+    }
+    // Mistakes in the program come first: they need no C compiler to be told.
+    let (c, has_warnings) = to_c(source, options)?;
+    let toolchain = toolchain?;
+    let record = record.expect("the toolchain was found");
+    let _progress = Progress::start(format!("building {}", source.name));
+    if let Some(cache) = cache {
+        match build_and_keep(&cache, &toolchain, &c, &record, has_warnings) {
+            Ok(entry) => return Ok(entry.into()),
+            Err(Refusal::Other(failure)) => return Err(failure),
+            Err(Refusal::Place(reason)) => eprintln!(
+                "hearth: note: cannot keep the build in {}: {reason}; using a temporary directory",
+                cache.root().display()
+            ),
+        }
+    }
+    build_for_once(&toolchain, &c)
+}
+
+impl From<Entry> for Executable {
+    fn from(entry: Entry) -> Self {
+        Executable {
+            path: entry.program,
+            workshop: None,
+        }
+    }
+}
+
+/// Everything that decides what executable comes out.
+fn record(source: &Source, options: &Options, toolchain: &Toolchain) -> Result<Vec<u8>, Failure> {
+    let mut record = toolchain.identity()?;
+    let _ = writeln!(record, "options {options:?}\nname {:?}\n", source.name);
+    record.push_str(&source.text);
+    Ok(record.into_bytes())
+}
+
+fn build_and_keep(
+    cache: &Cache,
+    toolchain: &Toolchain,
+    c: &str,
+    record: &[u8],
+    has_warnings: bool,
+) -> Result<Entry, Refusal> {
+    let place = |error: std::io::Error| Refusal::Place(cause(&error));
+    let workshop = cache.workshop().map_err(place)?;
+    toolchain.build(
+        c,
+        &workshop.path().join(PROGRAM),
+        workshop.path(),
+        Debugging::None,
+    )?;
+    cache.keep(workshop, record, has_warnings).map_err(place)
+}
+
+fn build_for_once(toolchain: &Toolchain, c: &str) -> Result<Executable, Failure> {
+    let workshop = temporary_workshop()?;
+    let path = workshop.path().join(PROGRAM);
+    build_in(&workshop, toolchain, c, &path, Debugging::None)?;
+    Ok(Executable {
+        path,
+        workshop: Some(workshop),
+    })
+}
+
+/// Builds into a file of the caller's choice.
+pub(crate) fn build_at(c: &str, out: &Path, debugging: Debugging) -> Result<(), Failure> {
+    let toolchain = Toolchain::find()?;
+    let _progress = Progress::start(format!("building {}", out.display()));
+    let workshop = temporary_workshop()?;
+    build_in(&workshop, &toolchain, c, out, debugging)
+}
+
+fn temporary_workshop() -> Result<Workshop, Failure> {
+    Workshop::temporary().map_err(|error| no_room(&cause(&error)))
+}
+
+fn build_in(
+    workshop: &Workshop,
+    toolchain: &Toolchain,
+    c: &str,
+    out: &Path,
+    debugging: Debugging,
+) -> Result<(), Failure> {
+    toolchain
+        .build(c, out, workshop.path(), debugging)
+        .map_err(|refusal| match refusal {
+            Refusal::Place(reason) => no_room(&reason),
+            Refusal::Other(failure) => failure,
+        })
+}
+
+fn no_room(reason: &str) -> Failure {
+    Failure::environment(format!(
+        "cannot build in {}: {reason}; set TMPDIR to a directory with some room",
+        std::env::temp_dir().display()
+    ))
+}

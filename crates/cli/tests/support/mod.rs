@@ -1,0 +1,232 @@
+//! What the tests of the command share: where things are, calling it, golden files.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// No program of ours takes a tenth of this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        std::fs::canonicalize(here.join("../..")).expect("the repository has a root")
+    })
+}
+
+/// The command as a user calls it, away from the user's own settings. Programs are built without
+/// a warning or not at all.
+pub fn hearth() -> Command {
+    let mut command = plain_hearth();
+    command.env("CC", "cc -Werror");
+    command
+}
+
+/// The same without a say in the C compiler.
+pub fn plain_hearth() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hearth"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("HEARTH_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("HEARTH_LIB", library_folder())
+        .env("XDG_CACHE_HOME", scratch().join("cache"))
+        .env("NO_COLOR", "1")
+        // Lights would mix with what programs say on standard error.
+        .env("HEARTH_DEVICE_LEDS", "off")
+        .env_remove("CC");
+    command
+}
+
+/// A folder that tests may fill; it outlives them.
+pub fn scratch() -> &'static Path {
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// An empty folder of a test's own.
+pub fn empty_folder(name: &str) -> PathBuf {
+    let folder = scratch().join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
+    folder
+}
+
+/// Where the library is that programs are linked with. Cargo makes it only if it is asked to.
+fn library_folder() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_BIN_EXE_hearth"))
+            .parent()
+            .expect("the command is in a folder");
+        let profile = match folder.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(other) => other,
+        };
+        let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+            .args(["build", "--quiet", "--package", "hearth-runtime", "--lib"])
+            .args(["--profile", profile])
+            .arg("--target-dir")
+            .arg(folder.parent().expect("a profile has a folder"))
+            .current_dir(root())
+            .output()
+            .expect("cargo can be started");
+        assert!(
+            output.status.success(),
+            "the runtime does not build:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        folder.to_owned()
+    })
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub struct Outcome {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Outcome {
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+}
+
+/// Runs a command to its end, or kills it when patience ends.
+pub fn outcome(command: &mut Command, stdin: Option<&[u8]>) -> Result<Outcome, String> {
+    let mut child = command
+        .stdin(match stdin {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
+        let text = text.to_owned();
+        // A program need not read what it is given.
+        std::thread::spawn(move || pipe.write_all(&text));
+    }
+    let (sender, texts) = channel();
+    let mut read = |what: usize, pipe: Option<Box<dyn Read + Send>>| {
+        let sender = sender.clone();
+        let mut pipe = pipe.expect("it is piped");
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = pipe.read_to_end(&mut bytes);
+            // Nobody listens any more if patience has ended.
+            let _ = sender.send((what, bytes));
+        });
+    };
+    read(0, child.stdout.take().map(|pipe| Box::new(pipe) as _));
+    read(1, child.stderr.take().map(|pipe| Box::new(pipe) as _));
+    let mut found = [String::new(), String::new()];
+    for _ in 0..2 {
+        match texts.recv_timeout(PATIENCE) {
+            Ok((what, bytes)) => found[what] = String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!(
+                    "it was killed: it did not end within {} s",
+                    PATIENCE.as_secs()
+                ));
+            }
+        }
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    let [stdout, stderr] = found;
+    Ok(Outcome {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+/// Are golden files to be written instead of compared?
+pub fn blessing() -> bool {
+    std::env::var_os("HEARTH_BLESS").is_some_and(|value| value == "1")
+}
+
+/// Compares with a golden file, or makes it.
+pub fn golden(path: &Path, actual: &str) -> Result<(), String> {
+    if blessing() {
+        if std::fs::read_to_string(path).ok().as_deref() != Some(actual) {
+            std::fs::create_dir_all(path.parent().expect("a file is in a folder"))
+                .and_then(|()| std::fs::write(path, actual))
+                .map_err(|error| format!("cannot bless {}: {error}", path.display()))?;
+        }
+        return Ok(());
+    }
+    let name = path.strip_prefix(root()).unwrap_or(path).display();
+    let expected = std::fs::read_to_string(path)
+        .map_err(|error| format!("{name}: {error}; `./x bless` makes it"))?;
+    same(&expected, actual).map_err(|difference| {
+        format!("{name} differs; `./x bless` accepts what is there now\n{difference}")
+    })
+}
+
+/// Says where two texts part, with the lines from there on.
+pub fn same(expected: &str, actual: &str) -> Result<(), String> {
+    if expected == actual {
+        return Ok(());
+    }
+    let alike = expected
+        .lines()
+        .zip(actual.lines())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let rest = |text: &str| {
+        let lines: Vec<_> = text.lines().skip(alike).take(12).collect();
+        if lines.is_empty() {
+            return "    (nothing more)".to_owned();
+        }
+        lines
+            .iter()
+            .map(|line| format!("    {line}"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    Err(format!(
+        "from line {}, expected:\n{}\n  found:\n{}",
+        alike + 1,
+        rest(expected),
+        rest(actual)
+    ))
+}
+
+/// All files under a folder of the repository with one of these endings, in order; what git
+/// ignores is not ours.
+pub fn files(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&root().join(folder), endings, &mut found);
+    found.sort();
+    found
+}
+
+fn collect(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                collect(&path, endings, found);
+            }
+        } else if endings.iter().any(|ending| name.ends_with(ending)) {
+            found.push(path);
+        }
+    }
+}

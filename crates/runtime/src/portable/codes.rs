@@ -1,0 +1,232 @@
+//! Type codes back to types: what a box from another node holds.
+//!
+//! A code tells a type's whole structure (language reference, section 3), so a descriptor can be
+//! made from it: equal codes are equal types, and the compiler lays structs out as C does, which is
+//! done here again. Descriptors that were made stay for good, one a code.
+//!
+//! In codes, `_` ends a name. An underscore inside a name is written `$`.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::Mutex;
+
+use crate::abi::{Field, Kind, Object, Type, literal};
+use crate::sync::lock_std as lock;
+
+/// Types within types.
+const DEEPEST: usize = 64;
+/// How many types a program takes from outside: descriptors are never freed.
+const MOST: usize = 4096;
+
+/// Equal types have equal codes.
+impl PartialEq for Type {
+    fn eq(&self, other: &Type) -> bool {
+        // SAFETY: codes are literals.
+        unsafe { literal(self.code) == literal(other.code) }
+    }
+}
+
+impl std::fmt::Debug for Type {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // SAFETY: codes are literals.
+        f.write_str(&unsafe { literal(self.code) })
+    }
+}
+
+// SAFETY: descriptors are immutable: static in the compiled program, or made here and never freed.
+unsafe impl Sync for Type {}
+
+static KNOWN: Mutex<Option<HashMap<String, &'static Type>>> = Mutex::new(None);
+
+/// The type that a code stands for. None for what is no code, and for codes of components and
+/// procedures, which stay on their node.
+pub(crate) fn type_of_code(code: &str) -> Option<&'static Type> {
+    let mut known = lock(&KNOWN);
+    let known = known.get_or_insert_default();
+    if let Some(of) = known.get(code) {
+        return Some(of);
+    }
+    let mut reader = Codes { rest: code, known };
+    let of = reader.one(0)?;
+    reader.rest.is_empty().then_some(of)
+}
+
+/// Does every value of this type stay on its node, or some? A box may hold anything: it is looked
+/// into when it is sent.
+pub(crate) fn leave_no_node(of: &Type) -> bool {
+    match of.kind {
+        Kind::In | Kind::Out | Kind::Component | Kind::Procedure => true,
+        // SAFETY: descriptors are static.
+        Kind::Array => leave_no_node(unsafe { &*of.element }),
+        Kind::Struct => {
+            // SAFETY: descriptors are static.
+            unsafe {
+                crate::abi::fields(of)
+                    .iter()
+                    .any(|field| leave_no_node(&*field.r#type))
+            }
+        }
+        _ => false,
+    }
+}
+
+/// How many labels an enum has: each ends in `_`, and so does the list.
+pub(super) fn label_count(of: &Type) -> u32 {
+    // SAFETY: codes are literals.
+    let code = unsafe { literal(of.code) };
+    code.matches('_').count().saturating_sub(1) as u32
+}
+
+struct Codes<'a> {
+    rest: &'a str,
+    known: &'a mut HashMap<String, &'static Type>,
+}
+
+impl Codes<'_> {
+    fn one(&mut self, depth: usize) -> Option<&'static Type> {
+        if depth > DEEPEST {
+            return None;
+        }
+        let start = self.rest;
+        let plan = self.plan(depth)?;
+        let code = &start[..start.len() - self.rest.len()];
+        if let Some(known) = self.known.get(code) {
+            return Some(known);
+        }
+        if self.known.len() >= MOST {
+            return None;
+        }
+        let of = plan.make(code)?;
+        self.known.insert(code.to_owned(), of);
+        Some(of)
+    }
+
+    fn plan(&mut self, depth: usize) -> Option<Plan> {
+        let mut letters = self.rest.chars();
+        let letter = letters.next()?;
+        self.rest = letters.as_str();
+        Some(match letter {
+            'i' => Plan::scalar(Kind::Integer, 4),
+            'u' => Plan::scalar(Kind::Unsigned, 4),
+            'r' => Plan::scalar(Kind::Real, 4),
+            'b' => Plan::scalar(Kind::Bool, 1),
+            '8' => Plan::scalar(Kind::Byte, 1),
+            's' => Plan::scalar(Kind::String, 8),
+            'a' => Plan::scalar(Kind::Any, 8),
+            'A' => Plan {
+                element: Some(self.one(depth + 1)?),
+                ..Plan::scalar(Kind::Array, 8)
+            },
+            'I' => Plan {
+                element: Some(self.one(depth + 1)?),
+                ..Plan::scalar(Kind::In, 8)
+            },
+            'O' => Plan {
+                element: Some(self.one(depth + 1)?),
+                ..Plan::scalar(Kind::Out, 8)
+            },
+            'S' => Plan {
+                fields: self.fields(depth)?,
+                ..Plan::scalar(Kind::Struct, 8)
+            },
+            'e' => {
+                while !self.skip_end() {
+                    self.name()?;
+                }
+                Plan::scalar(Kind::Enum, 4)
+            }
+            _ => return None,
+        })
+    }
+
+    fn fields(&mut self, depth: usize) -> Option<Vec<(String, &'static Type)>> {
+        let mut fields = Vec::new();
+        while !self.skip_end() {
+            let of = self.one(depth + 1)?;
+            fields.push((self.name()?, of));
+        }
+        (!fields.is_empty()).then_some(fields)
+    }
+
+    fn skip_end(&mut self) -> bool {
+        match self.rest.strip_prefix('_') {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn name(&mut self) -> Option<String> {
+        let (name, rest) = self.rest.split_once('_')?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '$');
+        self.rest = rest;
+        is_name.then(|| name.replace('$', "_"))
+    }
+}
+
+/// A descriptor still to be made.
+struct Plan {
+    kind: Kind,
+    size: u32,
+    element: Option<&'static Type>,
+    fields: Vec<(String, &'static Type)>,
+}
+
+impl Plan {
+    fn scalar(kind: Kind, size: u32) -> Plan {
+        Plan {
+            kind,
+            size,
+            element: None,
+            fields: Vec::new(),
+        }
+    }
+
+    /// Fields as C lays them out, behind the header: each at a multiple of its size.
+    fn make(self, code: &str) -> Option<&'static Type> {
+        let mut end = size_of::<Object>();
+        let mut alignment = align_of::<Object>();
+        let mut fields = Vec::new();
+        for (name, of) in &self.fields {
+            let size = of.size as usize;
+            let offset = end.next_multiple_of(size);
+            end = offset + size;
+            alignment = alignment.max(size);
+            let name = CString::new(name.as_str()).ok()?;
+            fields.push(Field {
+                name: name.into_raw(),
+                r#type: *of,
+                offset,
+            });
+        }
+        let is_flat = match self.kind {
+            Kind::Array => self
+                .element
+                .is_some_and(|of| !crate::object::is_reference(of)),
+            Kind::Struct => self
+                .fields
+                .iter()
+                .all(|(_, of)| !crate::object::is_reference(of)),
+            _ => false,
+        };
+        let fields: &'static [Field] = Vec::leak(fields);
+        let object_size = if self.kind == Kind::Struct {
+            end.next_multiple_of(alignment)
+        } else {
+            0
+        };
+        Some(Box::leak(Box::new(Type {
+            code: CString::new(code).ok()?.into_raw(),
+            kind: self.kind,
+            size: self.size,
+            flat: is_flat,
+            element: self.element.map_or(std::ptr::null(), std::ptr::from_ref),
+            field_count: fields.len() as u32,
+            fields: fields.as_ptr(),
+            object_size,
+        })))
+    }
+}

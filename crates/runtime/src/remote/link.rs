@@ -1,0 +1,466 @@
+//! A link: a connection between a half-channel here and one on another node.
+//!
+//! Each end has a *proxy*, a component that stands for the other node. Its half-channel is connected
+//! to the one here like any other.
+//!
+//! ```text
+//!        here                                    there
+//! sender ─ out ─ in │ exporter ──── Value ───▶ importer │ out ─ in ─ receiver
+//!                             ◀─── Taken ────
+//! ```
+//!
+//! The exporter acknowledges: the sender stays blocked until the Taken has come. The importer sends
+//! like anybody else. A thread reads the stream. The link ends when the stream does, or when the
+//! proxy's half-channel loses its last peer; whoever notices shuts the stream down, and the reading
+//! threads of both sides clear up.
+
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::wire::Message;
+use crate::abi::{Component, ComponentType, Site, Step, Type, Value};
+use crate::channel::{
+    self, Channel, Direction, Label, hearth_acknowledge, hearth_connect, hearth_release_sender,
+    hearth_send,
+};
+use crate::external::{self, Ticket};
+use crate::idle::Visit;
+use crate::offer::Stage;
+use crate::portable::{self, Portable};
+use crate::seat::seat_of;
+use crate::services::devices;
+use crate::services::mailbox::Mailbox;
+use crate::sync::lock_std as lock;
+use crate::{component, object, output};
+
+/// What both a proxy and its reading thread use.
+struct Link {
+    stream: UnixStream,
+    payload: &'static Type,
+    /// Values on their way to the importer. The protocol has one at a time.
+    arrivals: Mailbox<Arrival>,
+    /// The exporter's wait for a Taken.
+    unanswered: Mutex<Option<Ticket>>,
+    /// The importer has a value for which it has not said Taken yet.
+    owes: AtomicBool,
+}
+
+struct Arrival {
+    value: Portable,
+    of: &'static Type,
+}
+
+/// A proxy's struct.
+#[repr(C)]
+struct Proxy {
+    base: Component,
+    /// From `Arc::into_raw`.
+    link: *const Link,
+    /// Counted.
+    channel: *mut Channel,
+    /// `base.received` holds a value of the payload type.
+    has_value: bool,
+}
+
+/// A proxy's `stage`.
+const START: u32 = 0;
+const RECEIVING: u32 = 1;
+const AWAITING_TAKEN: u32 = 2;
+const AWAITING_VALUE: u32 = 1;
+const SENDING: u32 = 2;
+
+struct ProxyType(ComponentType);
+// SAFETY: component types are immutable.
+unsafe impl Sync for ProxyType {}
+
+const fn proxy_type(
+    name: &'static std::ffi::CStr,
+    resume: unsafe extern "C" fn(*mut Component) -> Step,
+) -> ProxyType {
+    ProxyType(ComponentType {
+        name: name.as_ptr(),
+        size: size_of::<Proxy>(),
+        resume,
+        destroy: Some(destroy),
+        port_count: 0,
+        ports: ptr::null(),
+        service: true,
+        declared: Site {
+            file: c"".as_ptr(),
+            line: 0,
+            column: 0,
+            text: c"".as_ptr(),
+        },
+    })
+}
+
+static EXPORTER: ProxyType = proxy_type(c"link to another node", resume_exporter);
+static IMPORTER: ProxyType = proxy_type(c"link from another node", resume_importer);
+
+/// Importers and their links, for [`settle`].
+static IMPORTERS: Mutex<Vec<(Counted, Weak<Link>)>> = Mutex::new(Vec::new());
+
+/// For [`settle`]: something may have changed about an importer.
+static PROGRESS: Mutex<()> = Mutex::new(());
+static PROGRESSED: Condvar = Condvar::new();
+
+/// A counted reference to a proxy.
+struct Counted(*mut Component);
+// SAFETY: counted atomically, and only the atomic parts of its seat are looked at.
+unsafe impl Send for Counted {}
+
+/// Makes a link of a stream and a half-channel. When this returns they are connected.
+pub(super) fn start(stream: UnixStream, channel: Kept) {
+    // SAFETY: payload types are static.
+    let payload: &'static Type = unsafe { &*channel.get().payload };
+    let place = |component, arrival: Arrival| {
+        // SAFETY: the value was read for this type.
+        unsafe { arrival.value.place(arrival.of, component) }
+    };
+    let link = Arc::new(Link {
+        stream,
+        payload,
+        arrivals: Mailbox::new("another node", 1, place),
+        unanswered: Mutex::new(None),
+        owes: AtomicBool::new(false),
+    });
+    let proxy = Counted(start_proxy(&link, channel.get()));
+    // Like any other peer, the link does not keep the half-channel: when nobody refers to it any
+    // more it goes, and the link with it.
+    drop(channel);
+    start_thread(move || {
+        let proxy = proxy;
+        read(&link);
+        // SAFETY: `start_proxy` gave us a counted reference.
+        unsafe { end(&link, proxy.0) };
+    });
+}
+
+fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
+    let _visit = Visit::begin();
+    let (of, direction) = match local.direction {
+        Direction::Out => (&EXPORTER.0, Direction::In),
+        Direction::In => (&IMPORTER.0, Direction::Out),
+    };
+    // SAFETY: a valid type; the proxy is ours until it is started, and zeroed but for its base.
+    unsafe {
+        let proxy = component::make(ptr::null_mut(), of, -1).cast::<Proxy>();
+        let identity = seat_of(proxy.cast()).identity;
+        let label = Label {
+            owner: identity.id,
+            owner_type: of,
+            owner_number: identity.number,
+            port: c"channel".as_ptr(),
+        };
+        let severed = Arc::clone(link);
+        // Called under a lock: it must not wait. The reading thread does the rest. Only reading
+        // ends: a value that was received already may still be acknowledged.
+        let on_alone = Box::new(move || severed.shut(Shutdown::Read));
+        let channel = Channel::new_watched(local.payload, direction, label, on_alone);
+        (*proxy).link = Arc::into_raw(Arc::clone(link));
+        (*proxy).channel = channel;
+        hearth_connect(
+            ptr::null_mut(),
+            ptr::from_ref(local).cast_mut(),
+            channel,
+            ptr::null(),
+        );
+        if local.direction == Direction::In {
+            component::hearth_component_retain(proxy.cast());
+            lock(&IMPORTERS).push((Counted(proxy.cast()), Arc::downgrade(link)));
+        }
+        component::start(proxy.cast());
+        proxy.cast()
+    }
+}
+
+/// Reads the stream to its end.
+fn read(link: &Link) {
+    loop {
+        match Message::receive(&link.stream) {
+            Ok(Message::Value(bytes)) => {
+                let Some(value) = portable::read(link.payload, &bytes) else {
+                    return;
+                };
+                if !link.arrivals.deliver(Arrival {
+                    value,
+                    of: link.payload,
+                }) {
+                    return;
+                }
+            }
+            Ok(Message::Taken(well)) => link.answer(well),
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+/// # Safety
+/// `proxy` is counted for the caller.
+unsafe fn end(link: &Link, proxy: *mut Component) {
+    settle();
+    let _visit = Visit::begin();
+    link.shut(Shutdown::Both);
+    link.arrivals.close();
+    link.answer(false);
+    // SAFETY: as the caller promises.
+    unsafe {
+        component::stop(seat_of(proxy));
+        component::release(proxy);
+    }
+    lock(&IMPORTERS).retain(|(importer, _)| {
+        let is_other = importer.0 != proxy;
+        if !is_other {
+            // SAFETY: counted by the list.
+            unsafe { component::release(importer.0) };
+        }
+        is_other
+    });
+}
+
+impl Link {
+    fn shut(&self, how: Shutdown) {
+        // It may be shut already.
+        let _ = self.stream.shutdown(how);
+    }
+
+    /// Ends the exporter's wait.
+    fn answer(&self, well: bool) {
+        let ticket = lock(&self.unanswered).take();
+        if let Some(ticket) = ticket {
+            ticket.complete(|_| Value::of_bool(well));
+        }
+    }
+}
+
+/// Values leave this node.
+unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
+    let proxy = this.cast::<Proxy>();
+    // SAFETY: the carrier resumes a proxy, which is this thread's alone.
+    unsafe {
+        loop {
+            match (*this).stage {
+                START => {
+                    (*this).stage = RECEIVING;
+                    let step = hearth_acknowledge(this, (*proxy).channel, ptr::null());
+                    (*this).outcome = step as u32;
+                    if step == Step::Blocked {
+                        return step;
+                    }
+                }
+                RECEIVING => {
+                    if (*this).outcome == Step::Raised as u32 {
+                        return Step::Raised;
+                    }
+                    (*proxy).has_value = true;
+                    let bytes = value_bytes(proxy);
+                    drop_value(proxy);
+                    let Some(bytes) = bytes else {
+                        hearth_release_sender(this, &raw mut (*this).held, false);
+                        (*this).stage = START;
+                        continue;
+                    };
+                    (*this).stage = AWAITING_TAKEN;
+                    return hand_over(proxy, bytes);
+                }
+                _ => {
+                    let well = (*this).outcome == Step::Done as u32 && (*this).received.boolean;
+                    hearth_release_sender(this, &raw mut (*this).held, well);
+                    if (*this).outcome == Step::Raised as u32 {
+                        return Step::Raised;
+                    }
+                    (*this).stage = START;
+                }
+            }
+        }
+    }
+}
+
+/// Sends a value's bytes and waits for the Taken.
+unsafe fn hand_over(proxy: *mut Proxy, bytes: Vec<u8>) -> Step {
+    // SAFETY: the caller runs the proxy. It is not touched once it waits; the link is kept.
+    unsafe {
+        Arc::increment_strong_count((*proxy).link);
+        let link = Arc::from_raw((*proxy).link);
+        let (step, ticket) = external::wait(proxy.cast(), ptr::null(), "another node", true);
+        if step != Step::Blocked {
+            // The carrier takes it that nothing was waited for.
+            (*proxy).base.outcome = step as u32;
+            return step;
+        }
+        *lock(&link.unanswered) = Some(ticket);
+        if Message::Value(bytes).send(&link.stream).is_err() {
+            link.answer(false);
+        }
+        step
+    }
+}
+
+/// The bytes of the value received; None with a line that says why it cannot go.
+unsafe fn value_bytes(proxy: *mut Proxy) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // SAFETY: the caller runs the proxy, which has received a value.
+    match unsafe { portable::write((*(*proxy).link).payload, (*proxy).base.received, &mut bytes) } {
+        Ok(()) => Some(bytes),
+        Err(reason) => {
+            output::complain(&format!("a value is not sent to another node: {reason}"));
+            None
+        }
+    }
+}
+
+/// Values come to this node.
+unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
+    let proxy = this.cast::<Proxy>();
+    // SAFETY: the carrier resumes a proxy, which is this thread's alone; its link is alive.
+    unsafe {
+        loop {
+            let link = &*(*proxy).link;
+            match (*this).stage {
+                START => {
+                    (*this).stage = AWAITING_VALUE;
+                    // The link may go while the proxy waits, but not before `ask` is done: the
+                    // proxy ends only after it was resumed.
+                    let step = link.arrivals.ask(this, ptr::null());
+                    if step == Step::Blocked {
+                        return step;
+                    }
+                    (*this).outcome = step as u32;
+                }
+                AWAITING_VALUE => {
+                    if (*this).outcome == Step::Raised as u32 {
+                        return Step::Raised;
+                    }
+                    link.owes.store(true, Ordering::SeqCst);
+                    (*this).stage = SENDING;
+                    let value = (*this).received;
+                    let step = hearth_send(this, (*proxy).channel, value, true, ptr::null());
+                    if step == Step::Blocked {
+                        note_progress();
+                        return step;
+                    }
+                    (*this).outcome = step as u32;
+                }
+                _ => {
+                    let well = (*this).outcome == Step::Done as u32;
+                    // A receiver whose acknowledge failed is an answer too, and no reason to end.
+                    let is_stopped = !well && (*this).raised == crate::abi::STOPPED;
+                    if is_stopped {
+                        return Step::Raised;
+                    }
+                    (*this).raised = 0;
+                    let result = Message::Taken(well).send(&link.stream);
+                    link.owes.store(false, Ordering::SeqCst);
+                    note_progress();
+                    if result.is_err() {
+                        link.shut(Shutdown::Both);
+                    }
+                    (*this).stage = START;
+                }
+            }
+        }
+    }
+}
+
+unsafe fn drop_value(proxy: *mut Proxy) {
+    // SAFETY: the caller runs the proxy or ends it.
+    unsafe {
+        if std::mem::take(&mut (*proxy).has_value) {
+            let value = (*proxy).base.received;
+            object::release_value(proxy.cast(), (*(*proxy).link).payload, value);
+        }
+    }
+}
+
+/// A proxy has ended.
+unsafe extern "C" fn destroy(this: *mut Component) {
+    let proxy = this.cast::<Proxy>();
+    // SAFETY: its carrier calls, and nobody else uses the proxy's fields.
+    unsafe {
+        drop_value(proxy);
+        hearth_release_sender(this, &raw mut (*this).held, false);
+        channel::disconnect(&*(*proxy).channel);
+        channel::release((*proxy).channel);
+        drop(Arc::from_raw((*proxy).link));
+    }
+}
+
+/// Lets values that were received here be acknowledged before a link or the program ends, so that
+/// their senders do not wonder. Not for long: an importer that does not run has its reasons.
+pub(crate) fn settle() {
+    let deadline = Instant::now() + Duration::from_millis(200);
+    let mut progress = lock(&PROGRESS);
+    while lock(&IMPORTERS).iter().any(is_about_to_answer) {
+        let Some(left) = deadline.checked_duration_since(Instant::now()) else {
+            return;
+        };
+        progress = PROGRESSED
+            .wait_timeout(progress, left)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
+    }
+}
+
+/// An importer has answered, or waits for a receiver.
+fn note_progress() {
+    // With the lock, so that it does not happen between a look and the wait.
+    drop(lock(&PROGRESS));
+    PROGRESSED.notify_all();
+}
+
+/// Has the receiver taken the value, and the importer not said so?
+fn is_about_to_answer((importer, link): &(Counted, Weak<Link>)) -> bool {
+    let owes = link
+        .upgrade()
+        .is_some_and(|link| link.owes.load(Ordering::SeqCst));
+    // While it waits for a receiver there is nothing to say.
+    // SAFETY: counted by the list.
+    owes && !matches!(
+        unsafe { seat_of(importer.0) }.state.stage(),
+        Stage::Open | Stage::Held
+    )
+}
+
+/// Starts a thread for a link or a request.
+pub(super) fn start_thread(run: impl FnOnce() + Send + 'static) {
+    devices::start_thread("link", run);
+}
+
+/// For threads that outlive the native that got the channel: a counted reference.
+pub(super) struct Kept(*const Channel);
+// SAFETY: half-channels are shared between threads and counted atomically.
+unsafe impl Send for Kept {}
+
+impl Kept {
+    /// # Safety
+    /// `channel` is alive.
+    pub(super) unsafe fn new(channel: *const Channel) -> Kept {
+        // SAFETY: as the caller promises.
+        unsafe { (*channel).retain() };
+        Kept(channel)
+    }
+
+    pub(super) fn get(&self) -> &Channel {
+        // SAFETY: counted.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Clone for Kept {
+    fn clone(&self) -> Kept {
+        self.get().retain();
+        Kept(self.0)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _visit = Visit::begin();
+        // SAFETY: counted, and no lock is held.
+        unsafe { channel::release(self.0) };
+    }
+}

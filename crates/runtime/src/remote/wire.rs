@@ -1,0 +1,306 @@
+//! What nodes say to each other: messages over a local stream socket.
+//!
+//! ```text
+//! message   its length, 4 bytes, low byte first; its kind, 1 byte; the rest by kind
+//! Connect   direction of the caller's channel, 1 byte; type code; name
+//! Join      name; address, 4 bytes; other name
+//! Part      name
+//! Answer    status, 1 byte
+//! Value     the value, as `portable` writes it
+//! Taken     1 if the value was received well, 0 if not
+//! ```
+//!
+//! A text is its length, 4 bytes, and its bytes. Connect, Join and Part open a conversation, and an
+//! Answer follows. After a Connect that went well the stream is a link: Values go one way, one at a
+//! time, and a Taken comes back for each.
+
+use std::io::{self, Read, Write};
+
+use crate::abi::Label;
+use crate::channel::Direction;
+
+/// Longer messages are refused: nobody sends such values, and a broken peer should not be given
+/// the memory.
+const LONGEST: usize = 256 << 20;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    Connect {
+        direction: Direction,
+        code: String,
+        name: Vec<u8>,
+    },
+    Join {
+        name: Vec<u8>,
+        address: u32,
+        other: Vec<u8>,
+    },
+    Part {
+        name: Vec<u8>,
+    },
+    Answer(Status),
+    Value(Vec<u8>),
+    Taken(bool),
+}
+
+/// How a request went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Status {
+    Well = 0,
+    NodeUnreachable = 1,
+    ChannelUnknown = 2,
+    Incompatible = 3,
+    /// Nobody answered.
+    Unknown = 4,
+}
+
+impl Status {
+    fn numbered(number: u8) -> Option<Status> {
+        use Status::{ChannelUnknown, Incompatible, NodeUnreachable, Unknown, Well};
+        [Well, NodeUnreachable, ChannelUnknown, Incompatible, Unknown]
+            .get(number as usize)
+            .copied()
+    }
+
+    /// The exception that tells of it.
+    pub(super) fn exception(self) -> Option<Label> {
+        match self {
+            Status::Well => None,
+            Status::NodeUnreachable => Some(Label::NodesUnreachable),
+            Status::ChannelUnknown => Some(Label::ChannelsUnknown),
+            Status::Incompatible => Some(Label::IncompatibleChannels),
+            Status::Unknown => Some(Label::BindStatusUnknown),
+        }
+    }
+}
+
+impl Message {
+    pub(super) fn send(&self, mut to: impl Write) -> io::Result<()> {
+        // In one write: a message is not seen in halves.
+        to.write_all(&self.to_bytes())
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; 4];
+        match self {
+            Message::Connect {
+                direction,
+                code,
+                name,
+            } => {
+                bytes.extend([0, *direction as u8]);
+                write_text(code.as_bytes(), &mut bytes);
+                write_text(name, &mut bytes);
+            }
+            Message::Join {
+                name,
+                address,
+                other,
+            } => {
+                bytes.push(1);
+                write_text(name, &mut bytes);
+                bytes.extend(address.to_le_bytes());
+                write_text(other, &mut bytes);
+            }
+            Message::Part { name } => {
+                bytes.push(2);
+                write_text(name, &mut bytes);
+            }
+            Message::Answer(status) => bytes.extend([3, *status as u8]),
+            Message::Value(value) => {
+                bytes.push(4);
+                bytes.extend(value);
+            }
+            Message::Taken(well) => bytes.extend([5, u8::from(*well)]),
+        }
+        let length = (bytes.len() - 4) as u32;
+        bytes[..4].copy_from_slice(&length.to_le_bytes());
+        bytes
+    }
+
+    /// The next message. An error also where there is none, or no sense in it.
+    pub(super) fn receive(mut from: impl Read) -> io::Result<Message> {
+        let mut length = [0; 4];
+        from.read_exact(&mut length)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > LONGEST {
+            return Err(io::Error::from(io::ErrorKind::InvalidData));
+        }
+        let mut bytes = vec![0; length];
+        from.read_exact(&mut bytes)?;
+        Message::of_bytes(bytes).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+    }
+
+    fn of_bytes(bytes: Vec<u8>) -> Option<Message> {
+        let (&kind, rest) = bytes.split_first()?;
+        let mut rest = Reader { rest };
+        let message = match kind {
+            0 => {
+                let direction = match rest.byte()? {
+                    0 => Direction::In,
+                    1 => Direction::Out,
+                    _ => return None,
+                };
+                let code = String::from_utf8(rest.text()?).ok()?;
+                Message::Connect {
+                    direction,
+                    code,
+                    name: rest.text()?,
+                }
+            }
+            1 => Message::Join {
+                name: rest.text()?,
+                address: rest.word()?,
+                other: rest.text()?,
+            },
+            2 => Message::Part { name: rest.text()? },
+            3 => Message::Answer(Status::numbered(rest.byte()?)?),
+            4 => return Some(Message::Value(bytes[1..].to_vec())),
+            5 => Message::Taken(rest.byte()? == 1),
+            _ => return None,
+        };
+        rest.rest.is_empty().then_some(message)
+    }
+}
+
+/// A channel that a node has published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Notice {
+    pub(super) direction: Direction,
+    pub(super) code: String,
+    pub(super) name: Vec<u8>,
+}
+
+/// The text of a node's list of published channels.
+pub(super) fn write_notices(notices: &[Notice]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for notice in notices {
+        bytes.push(notice.direction as u8);
+        write_text(notice.code.as_bytes(), &mut bytes);
+        write_text(&notice.name, &mut bytes);
+    }
+    bytes
+}
+
+/// Reads such a list; what makes no sense ends it.
+pub(super) fn read_notices(bytes: &[u8]) -> Vec<Notice> {
+    let mut reader = Reader { rest: bytes };
+    let next = || {
+        let direction = if reader.byte()? == 0 {
+            Direction::In
+        } else {
+            Direction::Out
+        };
+        let code = String::from_utf8(reader.text()?).ok()?;
+        Some(Notice {
+            direction,
+            code,
+            name: reader.text()?,
+        })
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn write_text(text: &[u8], to: &mut Vec<u8>) {
+    to.extend((text.len() as u32).to_le_bytes());
+    to.extend(text);
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(byte)
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        let (word, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u32::from_le_bytes(*word))
+    }
+
+    fn text(&mut self) -> Option<Vec<u8>> {
+        let length = self.word()? as usize;
+        let (text, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(text.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn examples() -> Vec<Message> {
+        let name = b"pulse".to_vec();
+        vec![
+            Message::Connect {
+                direction: Direction::Out,
+                code: "Ai".to_owned(),
+                name: name.clone(),
+            },
+            Message::Connect {
+                direction: Direction::In,
+                code: "i".to_owned(),
+                name: Vec::new(),
+            },
+            Message::Join {
+                name: name.clone(),
+                address: 70000,
+                other: b"other".to_vec(),
+            },
+            Message::Part { name },
+            Message::Answer(Status::Incompatible),
+            Message::Value(vec![1, 2, 3]),
+            Message::Value(Vec::new()),
+            Message::Taken(true),
+            Message::Taken(false),
+        ]
+    }
+
+    #[test]
+    fn messages_read_back_in_order() {
+        let mut stream = Vec::new();
+        for message in examples() {
+            message.send(&mut stream).unwrap();
+        }
+        let mut rest = &stream[..];
+        for message in examples() {
+            assert_eq!(Message::receive(&mut rest).unwrap(), message);
+        }
+        assert!(Message::receive(rest).is_err());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for message in examples() {
+            let bytes = message.to_bytes();
+            for length in 0..bytes.len() {
+                assert!(Message::receive(&bytes[..length]).is_err());
+            }
+        }
+        assert!(Message::receive(&[1, 0, 0, 0, 9][..]).is_err());
+        assert!(Message::receive(&[2, 0, 0, 0, 3, 9][..]).is_err());
+        assert!(Message::receive(&[0xFF, 0xFF, 0xFF, 0xFF][..]).is_err());
+    }
+
+    #[test]
+    fn lists_read_back() {
+        let notice = |direction, name: &str| Notice {
+            direction,
+            code: "Six__".to_owned(),
+            name: name.into(),
+        };
+        let list = [
+            notice(Direction::In, "one\ntwo"),
+            notice(Direction::Out, ""),
+        ];
+        assert_eq!(read_notices(&write_notices(&list)), list);
+        assert_eq!(read_notices(b"\x01\x05"), []);
+    }
+}

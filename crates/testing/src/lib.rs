@@ -1,0 +1,26 @@
+//! What Hearth's own tests, fuzzers and benchmarks share.
+//!
+//! - [`generate`] makes random well-typed Insense programs as small typed trees ([`tree`]);
+//! - [`text`] prints a tree in many layouts;
+//! - [`oracle`] says what a tree's program must print, by an interpreter that shares nothing with
+//!   the compiler;
+//! - [`mutate`] breaks texts for the fuzzers, [`large`] writes long realistic ones.
+//!
+//! Everything follows from a seed. Nothing here knows the compiler's trees or the runtime: a
+//! mistake made on both sides would go unseen. No shipped crate depends on this one.
+//!
+//! ```
+//! let case = hearth_testing::generate::case(7);
+//! assert!(!case.expected.stdout.is_empty());
+//! println!("{}", case.text);
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod generate;
+pub mod large;
+pub mod mutate;
+pub mod oracle;
+pub mod random;
+pub mod text;
+pub mod toolchain;
+pub mod tree;

@@ -1,0 +1,103 @@
+//! Random well-typed programs through the whole compiler, run, and compared with the oracle.
+
+use hearth_lang::compile::{Options, compile};
+use hearth_testing::generate::{self, Case};
+use hearth_testing::toolchain::{End, Ran, Toolchain, Workshop, run};
+use std::fmt::Write as _;
+use std::process::Command;
+use std::time::Duration;
+
+/// Generated programs take milliseconds; a sanitizer may slow them down many times.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What went wrong with a program.
+#[derive(Debug)]
+pub enum Fault {
+    /// The compiler refuses a correct program.
+    Refused(String),
+    /// The C compiler refuses or warns.
+    BadC(String),
+    Differs { expected: String, ran: Ran },
+    /// The environment failed.
+    Unfit(String),
+}
+
+/// Compiles and runs one program; None if it does what it must.
+pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
+    let compiled = compile(&case.text, "random.isf", &Options::default());
+    let Some(c) = compiled.c else {
+        let mut told = String::new();
+        for diagnostic in compiled.diagnostics.iter().filter(|d| d.is_error()).take(5) {
+            let start = diagnostic.primary.span.start as usize;
+            let line = case.text[..start.min(case.text.len())].lines().count();
+            let _ = writeln!(
+                told,
+                "line {line}: {} {}: {}",
+                diagnostic.code.0, diagnostic.title, diagnostic.primary.text
+            );
+        }
+        return Some(Fault::Refused(told));
+    };
+    let workshop = match Workshop::new("random") {
+        Ok(workshop) => workshop,
+        Err(error) => return Some(Fault::Unfit(error)),
+    };
+    let program = match toolchain.build(&c, workshop.path()) {
+        Ok(program) => program,
+        Err(complaint) => return Some(Fault::BadC(complaint)),
+    };
+    let mut command = Command::new(program);
+    command
+        .env("ASAN_OPTIONS", "detect_leaks=1:exitcode=77")
+        .env("UBSAN_OPTIONS", "print_stacktrace=1");
+    let ran = match run(&mut command, LIMIT) {
+        Ok(ran) => ran,
+        Err(error) => return Some(Fault::Unfit(error)),
+    };
+    let right = ran.stdout == case.expected.stdout
+        && ran.end == End::Exit(case.expected.exit_code);
+    (!right).then(|| Fault::Differs {
+        expected: case.expected.stdout.clone(),
+        ran,
+    })
+}
+
+/// The program of a seed, examined.
+pub fn examine_seed(seed: u64, toolchain: &Toolchain) -> Option<(Case, Fault)> {
+    let case = generate::case(seed);
+    let fault = examine(&case, toolchain)?;
+    Some((case, fault))
+}
+
+impl Fault {
+    /// For a person.
+    pub fn describe(&self) -> String {
+        match self {
+            Fault::Refused(told) => format!("the compiler refuses a correct program:\n{told}"),
+            Fault::BadC(complaint) => {
+                let lines: Vec<&str> = complaint.lines().take(12).collect();
+                format!("the C compiler complains:\n{}", lines.join("\n"))
+            }
+            Fault::Unfit(error) => format!("could not try: {error}"),
+            Fault::Differs { expected, ran } => {
+                let (mut wanted, mut got) = (expected.lines(), ran.stdout.lines());
+                let mut line = 0;
+                let (wanted, got) = loop {
+                    line += 1;
+                    match (wanted.next(), got.next()) {
+                        (None, None) => break ("(end)", "(end)"),
+                        (a, b) if a == b => {}
+                        (a, b) => break (a.unwrap_or("(end)"), b.unwrap_or("(end)")),
+                    }
+                };
+                let errors: Vec<&str> = ran.stderr.lines().take(30).collect();
+                format!(
+                    "ended by {:?}; output differs at line {line}\nexpected: {wanted}\nactual:   \
+                     {got}\nstandard error:\n{}",
+                    ran.end,
+                    errors.join("\n")
+                )
+            }
+        }
+    }
+}
