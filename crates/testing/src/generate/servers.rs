@@ -50,6 +50,11 @@ impl Generator {
         let answer = self.payload();
         let request = match style {
             Style::Carry => {
+                // No struct directly inside a struct.
+                let content = match content {
+                    Type::Struct(_) => Type::array(content),
+                    other => other,
+                };
                 let fields = vec![
                     (self.field_name(), Type::input(answer.clone())),
                     (self.field_name(), content),
