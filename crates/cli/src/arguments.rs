@@ -7,6 +7,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hearth_lang::compile::{Options, Prelude};
 
+use crate::near;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -137,7 +139,7 @@ Examples:
 
 Environment:
   CC          the C compiler, with options if need be; otherwise cc
-  HEARTH_LIB  the folder of libhearth_runtime.a, if it is not beside the command
+  HEARTH_LIB  the directory of libhearth_runtime.a, if it is not beside the command
   HEARTH_…    what the options set for the program can be set by hand, also for a built program")]
 pub(crate) struct Run {
     /// The program; `-` reads it from standard input
@@ -151,7 +153,7 @@ pub(crate) struct Run {
     pub(crate) compatibility: Compatibility,
 
     /// Stop each component after exactly N passes of its behaviour [HEARTH_PASSES]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = passes)]
     pub(crate) passes: Option<u64>,
 
     /// Make the free choices of the runtime repeatable [HEARTH_SEED]
@@ -166,10 +168,17 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
-    /// What a simulated device does: a file with its script, or what else it takes; may be
-    /// repeated [HEARTH_DEVICE_NAME]
+    /// Where a simulated device takes its values from; may be repeated [HEARTH_DEVICE_NAME]
     #[arg(long = "device", value_name = "NAME=SCRIPT", value_parser = device)]
     pub(crate) devices: Vec<Device>,
+
+    /// This program's address, for radio and remote channels [HEARTH_NODE]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) node: Option<u16>,
+
+    /// The directory through which programs that are to meet find each other [HEARTH_NETWORK]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) network: Option<PathBuf>,
 
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]
@@ -194,6 +203,34 @@ pub(crate) enum Carrier {
     Threads,
 }
 
+fn passes(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("the smallest number of passes is 1".into()),
+        Ok(passes) => Ok(passes),
+        Err(_) => Err("a number of passes is wanted".into()),
+    }
+}
+
+/// The simulated devices, as `--device` names them; docs/devices.md tells what each takes.
+const DEVICES: &[&str] = &[
+    "photo",
+    "solar",
+    "humid",
+    "temp",
+    "battery",
+    "pressure",
+    "tiltx",
+    "tilty",
+    "accelx",
+    "accely",
+    "internaltemp",
+    "button",
+    "leds",
+    "radio",
+    "serial",
+    "storage",
+];
+
 /// A device and its script.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
@@ -205,17 +242,18 @@ fn device(text: &str) -> Result<Device, String> {
     let (name, script) = text
         .split_once('=')
         .ok_or("a device is given as NAME=SCRIPT")?;
-    let is_name = name
-        .chars()
-        .all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
-    if name.is_empty() || !is_name {
-        return Err(format!("{name:?} is not the name of a device"));
+    let name = name.to_ascii_lowercase();
+    if !DEVICES.contains(&name.as_str()) {
+        return Err(match near::nearest(&name, DEVICES.iter().copied()) {
+            Some(near) => format!("there is no device {name:?}; did you mean {near}?"),
+            None => format!(
+                "there is no device {name:?}; there are {}",
+                DEVICES.join(", ")
+            ),
+        });
     }
     Ok(Device {
-        variable: format!(
-            "HEARTH_DEVICE_{}",
-            name.to_ascii_uppercase().replace('-', "_")
-        ),
+        variable: format!("HEARTH_DEVICE_{}", name.to_ascii_uppercase()),
         script: script.to_owned(),
     })
 }
@@ -336,7 +374,7 @@ Example:
   hearth new play
   hearth run play/main.isf")]
 pub(crate) struct New {
-    /// The folder to make; it may exist if it is empty
+    /// The directory to make; it may exist if it is empty
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }
@@ -361,6 +399,7 @@ Examples:
   hearth completions zsh  > ~/.zfunc/_hearth
   hearth completions fish > ~/.config/fish/completions/hearth.fish")]
 pub(crate) struct Completions {
+    /// The shell to complete for
     #[arg(value_enum, value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -372,7 +411,7 @@ Examples:
   hearth man | man -l -            shows the main page
   hearth man ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// The folder for one page a command; without it the main page goes to standard output
+    /// The directory for one page a command; without it the main page goes to standard output
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
 }
@@ -390,11 +429,14 @@ mod tests {
 
     #[test]
     fn devices_become_variables() {
-        let given = device("tilt-x=a=b").unwrap();
-        assert_eq!(given.variable, "HEARTH_DEVICE_TILT_X");
+        let given = device("TiltX=a=b").unwrap();
+        assert_eq!(given.variable, "HEARTH_DEVICE_TILTX");
         assert_eq!(given.script, "a=b");
         assert!(device("temp").is_err());
         assert!(device("=x").is_err());
-        assert!(device("a b=x").is_err());
+        assert_eq!(
+            device("tmp=x").unwrap_err(),
+            "there is no device \"tmp\"; did you mean temp?"
+        );
     }
 }

@@ -27,6 +27,8 @@ mod crash;
 mod failure;
 mod near;
 mod output;
+#[cfg(test)]
+mod reference;
 
 use std::process::ExitCode;
 

@@ -50,7 +50,9 @@ pub(crate) fn beside(path: &Path) -> PathBuf {
 
 pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     let reason = match (error.kind(), path.parent()) {
-        (ErrorKind::NotFound, Some(folder)) => format!("there is no folder {}", folder.display()),
+        (ErrorKind::NotFound, Some(folder)) => {
+            format!("there is no directory {}", folder.display())
+        }
         _ => cause(error),
     };
     Failure::environment(format!("cannot write {}: {reason}", path.display()))

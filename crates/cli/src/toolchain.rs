@@ -283,7 +283,7 @@ fn find_library() -> Result<PathBuf, Failure> {
         .ok_or_else(|| {
             Failure::environment(format!(
                 "there is no {LIBRARY_NAME} beside {} or in ../lib/hearth; \
-                 build it with `cargo build --release`, or name its folder in HEARTH_LIB",
+                 build it with `cargo build --release`, or name its directory in HEARTH_LIB",
                 command.display()
             ))
         })

@@ -8,7 +8,8 @@
 //!               one; no other line has any
 //! diagnostics   how they are shown (golden)
 //! stdout        what it prints; nothing if there is no such file
-//! stderr        what standard error contains, a piece a line; if it is not there, nothing is said
+//! stderr        what standard error contains, a piece a line. Without it, a program that ends
+//!               well must say nothing there
 //! exit          its exit code, if not 0
 //! stdin         what it reads
 //! options       options for `hearth run`, one a line
@@ -346,7 +347,7 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
                 }
             }
         }
-        None if has_warnings || found.stderr.is_empty() => {}
+        None if has_warnings || case.exit != 0 || found.stderr.is_empty() => {}
         None => complaints.push("there is something on stderr, but no file stderr".into()),
     }
     if complaints.is_empty() {

@@ -7,6 +7,7 @@ pub mod compile;
 pub mod core;
 pub mod diagnostic;
 pub mod emit;
+pub mod format;
 pub mod source;
 pub mod symbol;
 pub mod syntax;

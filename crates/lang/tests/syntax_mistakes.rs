@@ -446,6 +446,10 @@ type = 3 //~ E0208
 x.to := 3 //~ E0208
 proc from() { } //~ E0208
 receive on from c //~ E0208
+----
+length = 3 //~ E0208
+f(length, length[1])
+length := 4
 "#,
     );
 }

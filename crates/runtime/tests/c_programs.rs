@@ -289,8 +289,8 @@ fn input_at_its_end_wakes_nobody() {
 fn interrupt(signals: &[&str]) -> std::process::ExitStatus {
     let mut child = command(cases(), &["signalled"]).spawn().unwrap();
     let mut line = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut line).unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
     assert_eq!(line, "started\n");
     for &signal in signals {
         let status = Command::new("kill")
@@ -299,12 +299,15 @@ fn interrupt(signals: &[&str]) -> std::process::ExitStatus {
         assert!(status.unwrap().success());
     }
     let output = finish(child);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let expected = "buffered\n";
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        expected,
+        "written at the end"
+    );
     let mut rest = String::new();
-    stdout.read_to_string(&mut rest).unwrap();
-    if signals.len() == 1 {
-        assert_eq!(rest, "buffered\n", "what was printed is written at the end");
-    }
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
     output.status
 }
 

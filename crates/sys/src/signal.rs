@@ -66,18 +66,21 @@ pub fn ignore(signal: i32) {
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// The end of a pair of sockets that the handler writes to; -1 before there is one.
-static NOTICE: AtomicI32 = AtomicI32::new(-1);
+/// What is read for an arrival.
+pub const NOTICE: u8 = 1;
 
-/// From now on each arrival of the signal, in whichever thread, is a byte to be read from the
-/// socket that this returns. For one signal of a process, and once.
+/// The end of a pair of sockets that the handler writes to; -1 before there is one.
+static WRITER: AtomicI32 = AtomicI32::new(-1);
+
+/// From now on each arrival of the signal, in whichever thread, is a byte, [`NOTICE`], to be
+/// read from the socket that this returns. For one signal of a process, and once.
 pub fn arrivals(signal: i32) -> io::Result<UnixStream> {
     let (reader, writer) = UnixStream::pair()?;
     // A handler must never wait. The socket holds hundreds of arrivals; later ones are lost.
     writer.set_nonblocking(true)?;
     let writer = writer.into_raw_fd();
     // Release pairs with the handler's load, though a number of its own needs no order.
-    NOTICE.store(writer, Ordering::Release);
+    WRITER.store(writer, Ordering::Release);
     let handler: extern "C" fn(i32) = note;
     // SAFETY: the handler only does what a signal handler may: it reads an atomic and writes to a
     // socket. SA_RESTART keeps system calls of others from failing.
@@ -101,7 +104,7 @@ extern "C" fn note(_signal: i32) {
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        libc::write(NOTICE.load(Ordering::Acquire), [1u8].as_ptr().cast(), 1);
+        libc::write(WRITER.load(Ordering::Acquire), [NOTICE].as_ptr().cast(), 1);
         *errno = before;
     }
 }
@@ -120,6 +123,6 @@ mod tests {
         }
         let mut bytes = [0; 3];
         socket.read_exact(&mut bytes).unwrap();
-        assert_eq!(bytes, [1; 3]);
+        assert_eq!(bytes, [NOTICE; 3]);
     }
 }

@@ -40,7 +40,7 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
     };
     if occupied {
         return Err(Failure::input(format!(
-            "{} is there already and not an empty folder; choose another name",
+            "{} is there already and not an empty directory; choose another name",
             folder.display()
         )));
     }

@@ -1,5 +1,6 @@
 //! `hearth run`: become the program.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -76,15 +77,21 @@ fn start_of(executable: Executable) -> std::io::Result<(PathBuf, Option<File>)> 
 }
 
 /// How the options reach the program.
-fn environment(arguments: &Run) -> Vec<(String, String)> {
-    fn name(value: Option<impl ValueEnum>) -> Option<String> {
-        Some(value?.to_possible_value()?.get_name().to_owned())
+fn environment(arguments: &Run) -> Vec<(String, OsString)> {
+    fn name(value: Option<impl ValueEnum>) -> Option<OsString> {
+        Some(value?.to_possible_value()?.get_name().into())
     }
+    fn number(value: Option<impl ToString>) -> Option<OsString> {
+        Some(value?.to_string().into())
+    }
+    let network = arguments.network.as_ref().map(OsString::from);
     let options = [
-        ("HEARTH_PASSES", arguments.passes.map(|n| n.to_string())),
-        ("HEARTH_SEED", arguments.seed.map(|n| n.to_string())),
+        ("HEARTH_PASSES", number(arguments.passes)),
+        ("HEARTH_SEED", number(arguments.seed)),
         ("HEARTH_PLACE", name(arguments.place)),
         ("HEARTH_CARRIER", name(arguments.carrier)),
+        ("HEARTH_NODE", number(arguments.node)),
+        ("HEARTH_NETWORK", network),
     ];
     let options = options
         .into_iter()
@@ -92,6 +99,6 @@ fn environment(arguments: &Run) -> Vec<(String, String)> {
     let devices = arguments
         .devices
         .iter()
-        .map(|device| (device.variable.clone(), device.script.clone()));
+        .map(|device| (device.variable.clone(), device.script.clone().into()));
     options.chain(devices).collect()
 }

@@ -40,6 +40,8 @@ pub fn plain_hearth() -> Command {
         .env("HEARTH_LIB", library_folder())
         .env("XDG_CACHE_HOME", scratch().join("cache"))
         .env("NO_COLOR", "1")
+        // Lights would mix with what programs say on standard error.
+        .env("HEARTH_DEVICE_LEDS", "off")
         .env_remove("CC");
     command
 }

@@ -29,7 +29,7 @@ impl Effects {
         writes: true,
     };
 
-    fn join(&mut self, other: Effects) {
+    pub(super) fn join(&mut self, other: Effects) {
         self.blocks |= other.blocks;
         self.raises |= other.raises;
         self.writes_refs |= other.writes_refs;

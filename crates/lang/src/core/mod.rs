@@ -34,7 +34,7 @@ pub fn build(program: &Program, options: Options) -> (ir::Module, effects::Effec
     let table = effects::EffectTable::new(program);
     let mut module = lower::lower(program, &table, options);
     for function in &mut module.functions {
-        passes::liveness::run(function, program, &table);
+        passes::liveness::run(function, &table);
     }
     let ragged = module.ragged.clone();
     for function in &mut module.functions {

@@ -1,5 +1,6 @@
 //! Typed tree to core IR: statements, and the clauses that are values through their branches.
 
+use super::effects::{Effects, walk};
 use super::ir::*;
 use super::lower::{FunctionLowering, Operand, Own};
 use crate::symbol::Symbol;
@@ -133,7 +134,10 @@ impl<'p> FunctionLowering<'_, 'p> {
         let operand = self.operand(init);
         let name = self.name_of(local);
         let ty = operand_type(init, &operand);
-        if operand.own == Own::Borrowed && !self.is_assigned(local) && !self.may_end_objects(rest) {
+        if operand.own == Own::Borrowed
+            && !self.is_assigned(local)
+            && !self.may_end_objects(rest, local)
+        {
             // Nothing in the rest of the block can end the object: no reference needed.
             let slot = self.new_slot(Some(name), SlotType::Of(ty), false);
             self.slots[slot.index()].borrows = slots_in(&operand.value);
@@ -155,14 +159,10 @@ impl<'p> FunctionLowering<'_, 'p> {
                 .stack_bytes(init)
                 .is_some_and(|bytes| bytes <= STACK_OBJECT_BYTES_MAX);
         let stays = candidate
-            && rest.iter().all(|item| {
-                !self
-                    .shared
-                    .effects
-                    .of(item, &self.shared.program.types)
-                    .blocks
-                    && !self.shared.effects.escapes(item, local)
-            });
+            && !self.effects_while_used(rest, local).blocks
+            && !rest
+                .iter()
+                .any(|item| self.shared.effects.escapes(item, local));
         if !stays {
             return false;
         }
@@ -219,11 +219,32 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
     }
 
-    fn may_end_objects(&self, rest: &[Expr]) -> bool {
-        rest.iter().any(|item| {
-            let effects = self.shared.effects.of(item, &self.shared.program.types);
-            effects.writes_refs || effects.blocks
-        })
+    fn may_end_objects(&self, rest: &[Expr], local: tree::LocalId) -> bool {
+        let effects = self.effects_while_used(rest, local);
+        effects.writes_refs || effects.blocks
+    }
+
+    /// What the statements do as far as the variable is used. The effect of a last `send` comes
+    /// after its operands have been evaluated, and does not count.
+    fn effects_while_used(&self, rest: &[Expr], local: tree::LocalId) -> Effects {
+        let Some(last) = rest.iter().rposition(|item| mentions(item, local)) else {
+            return Effects::default();
+        };
+        let mut effects = Effects::default();
+        for (i, item) in rest[..=last].iter().enumerate() {
+            match &item.kind {
+                ExprKind::Send { value, channel } if i == last => {
+                    effects.join(self.effects_of(value));
+                    effects.join(self.effects_of(channel));
+                }
+                _ => effects.join(self.effects_of(item)),
+            }
+        }
+        effects
+    }
+
+    fn effects_of(&self, expr: &Expr) -> Effects {
+        self.shared.effects.of(expr, &self.shared.program.types)
     }
 
     /// Declares the variable of a receive and stores what came.
@@ -793,6 +814,14 @@ impl<'p> FunctionLowering<'_, 'p> {
     fn type_of(&self, local: tree::LocalId) -> TypeId {
         self.locals[local.index()].ty
     }
+}
+
+fn mentions(expr: &Expr, local: tree::LocalId) -> bool {
+    let mut found = false;
+    walk(expr, &mut |e| {
+        found |= matches!(e.kind, ExprKind::Local(l) if l == local)
+    });
+    found
 }
 
 /// A declaration's type; an integer initialiser may have been widened to nothing else.

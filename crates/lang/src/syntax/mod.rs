@@ -10,7 +10,7 @@ pub mod habits;
 mod lexer;
 mod parser;
 pub mod print;
-mod token;
+pub(crate) mod token;
 
 use crate::codes::syntax as codes;
 use crate::diagnostic::Diagnostic;

@@ -77,14 +77,15 @@ fn value(of: &Type, dice: &mut Dice, depth: usize) -> Portable {
             )
         }
         Kind::Array => {
+            // SAFETY: descriptors are static.
             let element = unsafe { &*of.element };
             let length = dice.draw(6);
             Portable::Array((0..length).map(|_| value(element, dice, depth)).collect())
         }
         Kind::Struct => {
-            let fields = unsafe { fields(of) };
-            let field = |field: &crate::abi::Field| value(unsafe { &*field.r#type }, dice, depth);
-            Portable::Struct(fields.iter().map(field).collect())
+            // SAFETY: descriptors are static.
+            let types = unsafe { fields(of).iter().map(|field| &*field.r#type) };
+            Portable::Struct(types.map(|of| value(of, dice, depth)).collect())
         }
         kind => unreachable!("{kind:?} does not travel"),
     }
@@ -208,10 +209,8 @@ fn what_belongs_to_a_node_stays_there() {
         pointer: ptr::dangling_mut::<u8>().cast(),
     };
     // SAFETY: a channel is not looked into.
-    assert_eq!(
-        unsafe { write(of("Ii"), channel, &mut Vec::new()) },
-        Err(Stays::Channel)
-    );
+    let result = unsafe { write(of("Ii"), channel, &mut Vec::new()) };
+    assert_eq!(result, Err(Stays::Channel));
 }
 
 #[test]

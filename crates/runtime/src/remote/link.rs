@@ -18,7 +18,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::wire::Message;
@@ -104,6 +104,10 @@ static IMPORTER: ProxyType = proxy_type(c"link from another node", resume_import
 /// Importers and their links, for [`settle`].
 static IMPORTERS: Mutex<Vec<(Counted, Weak<Link>)>> = Mutex::new(Vec::new());
 
+/// For [`settle`]: something may have changed about an importer.
+static PROGRESS: Mutex<()> = Mutex::new(());
+static PROGRESSED: Condvar = Condvar::new();
+
 /// A counted reference to a proxy.
 struct Counted(*mut Component);
 // SAFETY: counted atomically, and only the atomic parts of its seat are looked at.
@@ -153,8 +157,9 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
             port: c"channel".as_ptr(),
         };
         let severed = Arc::clone(link);
-        // Called under a lock: it must not wait. The reading thread does the rest.
-        let on_alone = Box::new(move || severed.shut());
+        // Called under a lock: it must not wait. The reading thread does the rest. Only reading
+        // ends: a value that was received already may still be acknowledged.
+        let on_alone = Box::new(move || severed.shut(Shutdown::Read));
         let channel = Channel::new_watched(local.payload, direction, label, on_alone);
         (*proxy).link = Arc::into_raw(Arc::clone(link));
         (*proxy).channel = channel;
@@ -197,8 +202,9 @@ fn read(link: &Link) {
 /// # Safety
 /// `proxy` is counted for the caller.
 unsafe fn end(link: &Link, proxy: *mut Component) {
+    settle();
     let _visit = Visit::begin();
-    link.shut();
+    link.shut(Shutdown::Both);
     link.arrivals.close();
     link.answer(false);
     // SAFETY: as the caller promises.
@@ -217,9 +223,9 @@ unsafe fn end(link: &Link, proxy: *mut Component) {
 }
 
 impl Link {
-    fn shut(&self) {
+    fn shut(&self, how: Shutdown) {
         // It may be shut already.
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.stream.shutdown(how);
     }
 
     /// Ends the exporter's wait.
@@ -334,6 +340,7 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                     let value = (*this).received;
                     let step = hearth_send(this, (*proxy).channel, value, true, ptr::null());
                     if step == Step::Blocked {
+                        note_progress();
                         return step;
                     }
                     (*this).outcome = step as u32;
@@ -348,8 +355,9 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                     (*this).raised = 0;
                     let result = Message::Taken(well).send(&link.stream);
                     link.owes.store(false, Ordering::SeqCst);
+                    note_progress();
                     if result.is_err() {
-                        link.shut();
+                        link.shut(Shutdown::Both);
                     }
                     (*this).stage = START;
                 }
@@ -381,13 +389,27 @@ unsafe extern "C" fn destroy(this: *mut Component) {
     }
 }
 
-/// Lets values that were received here be acknowledged before the program ends, so that their
-/// senders do not wonder. Not for long: an importer that does not run has its reasons.
+/// Lets values that were received here be acknowledged before a link or the program ends, so that
+/// their senders do not wonder. Not for long: an importer that does not run has its reasons.
 pub(crate) fn settle() {
     let deadline = Instant::now() + Duration::from_millis(200);
-    while Instant::now() < deadline && lock(&IMPORTERS).iter().any(is_about_to_answer) {
-        std::thread::sleep(Duration::from_micros(200));
+    let mut progress = lock(&PROGRESS);
+    while lock(&IMPORTERS).iter().any(is_about_to_answer) {
+        let Some(left) = deadline.checked_duration_since(Instant::now()) else {
+            return;
+        };
+        progress = PROGRESSED
+            .wait_timeout(progress, left)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
     }
+}
+
+/// An importer has answered, or waits for a receiver.
+fn note_progress() {
+    // With the lock, so that it does not happen between a look and the wait.
+    drop(lock(&PROGRESS));
+    PROGRESSED.notify_all();
 }
 
 /// Has the receiver taken the value, and the importer not said so?

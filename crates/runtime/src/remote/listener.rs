@@ -31,9 +31,10 @@ pub(super) fn open() {
         external::expect_visitors();
         start_thread(move || {
             for stream in listener.incoming() {
-                // A visitor who has left again, or no descriptors left: the visitor notices.
+                // A visitor who has left again, or no descriptors left: give others time to close
+                // some. The visitor notices.
                 let Ok(stream) = stream else {
-                    std::thread::sleep(Duration::from_millis(10));
+                    std::thread::park_timeout(Duration::from_millis(10));
                     continue;
                 };
                 start_thread(move || attend(stream));

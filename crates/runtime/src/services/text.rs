@@ -31,7 +31,7 @@ pub(crate) fn format_real(real: f32) -> String {
 
 /// Leading blanks, a sign, digits; 0 if there are none. Wraps, as integers do.
 pub(crate) fn parse_int(text: &[u8]) -> i32 {
-    parse_unsigned(text).cast_signed()
+    parse_unsigned(text) as i32
 }
 
 /// The same for unsigned numbers; `-1` is the largest.

@@ -14,25 +14,44 @@
 use super::super::effects::EffectTable;
 use super::super::ir::*;
 use super::{each_statement, nested_blocks, statement_target, statement_values, visit_value};
-use crate::tree::Program;
 use std::ops::Range;
 
-pub fn run(function: &mut Function, _program: &Program, effects: &EffectTable) {
+pub fn run(function: &mut Function, effects: &EffectTable) {
+    walk_back(function, effects, Goal::Moves);
+    drop_empty_releases(&mut function.body);
+    walk_back(function, effects, Goal::Frames);
+    if function.blocks || matches!(function.role, Role::Constructor(..)) {
+        // Whoever starts the function writes its arguments into its frame.
+        for &param in &function.params {
+            function.slots[param.index()].storage = Storage::Frame;
+        }
+    }
+}
+
+/// What a walk is for. Moves come first: a slot moved from needs no frame any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Moves,
+    Frames,
+}
+
+fn walk_back(function: &mut Function, effects: &EffectTable, goal: Goal) {
     let count = function.slots.len();
     let mut exits = Exits {
         slots: &function.slots,
         found: Vec::new(),
     };
     let mut held = Set::new(count);
-    let params = function
+    let counted = |p: &&SlotId| function.slots[p.index()].counted;
+    function
         .params
         .iter()
-        .filter(|p| function.slots[p.index()].counted);
-    params.for_each(|&param| held.insert(param));
+        .filter(counted)
+        .for_each(|&param| held.insert(param));
     exits.block(&mut function.body, &mut held);
-    let exits = exits.found;
     let mut pass = Liveness {
-        exits,
+        goal,
+        exits: exits.found,
         slots: &mut function.slots,
         effects,
         handlers: Set::new(count),
@@ -42,12 +61,54 @@ pub fn run(function: &mut Function, _program: &Program, effects: &EffectTable) {
         holds: Set::new(count),
     };
     pass.block(&mut function.body, &mut live);
-    if function.blocks || matches!(function.role, Role::Constructor(..)) {
-        // Whoever starts the function writes its arguments into its frame.
-        for &param in &function.params {
-            function.slots[param.index()].storage = Storage::Frame;
+}
+
+/// The slots whose reference a statement takes away.
+fn moved_from(stmt: &StmtKind) -> Vec<SlotId> {
+    match stmt {
+        StmtKind::Set {
+            value: Value::Slot(slot),
+            mode: Mode::Move,
+            ..
         }
+        | StmtKind::Send {
+            moved: Some(slot), ..
+        }
+        | StmtKind::PortAssign { value: slot, .. } => vec![*slot],
+        StmtKind::NewStruct { fields, .. } => fields
+            .iter()
+            .filter_map(|field| match field {
+                (Value::Slot(slot), Mode::Move) => Some(*slot),
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
     }
+}
+
+/// Removes releases of slots that have been moved from in the same block, and not filled since.
+fn drop_empty_releases(block: &mut Block) {
+    let mut empty: Vec<SlotId> = Vec::new();
+    block.retain_mut(|stmt| {
+        for inner in nested_blocks(&mut stmt.kind) {
+            each_statement(inner, &mut |s| {
+                if let Some(target) = statement_target(s) {
+                    empty.retain(|&slot| slot != target);
+                }
+            });
+            drop_empty_releases(inner);
+        }
+        if let StmtKind::Release(slot) = &stmt.kind
+            && empty.contains(slot)
+        {
+            return false;
+        }
+        if let Some(target) = statement_target(&stmt.kind) {
+            empty.retain(|&slot| slot != target);
+        }
+        empty.extend(moved_from(&stmt.kind));
+        true
+    });
 }
 
 /// A set of slots.
@@ -134,14 +195,9 @@ impl Exits<'_> {
                 }
             }
             _ => {
-                if let StmtKind::Set {
-                    value: Value::Slot(from),
-                    mode: Mode::Move,
-                    ..
-                } = stmt
-                {
-                    held.remove(*from);
-                }
+                moved_from(stmt)
+                    .into_iter()
+                    .for_each(|slot| held.remove(slot));
                 let target = statement_target(stmt).filter(|t| self.slots[t.index()].counted);
                 if let Some(target) = target {
                     held.insert(target);
@@ -152,6 +208,7 @@ impl Exits<'_> {
 }
 
 struct Liveness<'a> {
+    goal: Goal,
     /// What each early exit still holds, in the order of the text; taken from the end.
     exits: Vec<Set>,
     slots: &'a mut Vec<Slot>,
@@ -243,6 +300,9 @@ impl Liveness<'_> {
             }
         }
         self.take_last_uses(stmt, live);
+        moved_from(stmt)
+            .into_iter()
+            .for_each(|slot| live.holds.remove(slot));
         if self.may_park(stmt) {
             if let StmtKind::Call {
                 callee: Callee::Value(value, _),
@@ -357,6 +417,9 @@ impl Liveness<'_> {
 
     /// Everything that matters later goes into the frame.
     fn park(&mut self, live: &Live) {
+        if self.goal == Goal::Moves {
+            return;
+        }
         for set in [&live.uses, &live.holds, &self.handlers] {
             for slot in set.iter() {
                 self.slots[slot.index()].storage = Storage::Frame;

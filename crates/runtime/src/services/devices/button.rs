@@ -1,7 +1,7 @@
 //! The button: a signal, a FIFO, or a list of times.
 
 use std::fs::OpenOptions;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -55,7 +55,7 @@ fn open() {
                     "could not watch for the button's signal ({error})"
                 ))
             });
-            super::start_thread("button", move || press_for_each_byte(signals));
+            super::start_thread("button", move || press_for_each(signal::NOTICE, signals));
         }
         Source::Fifo(path) => super::start_thread("button", move || press_by_fifo(&path)),
         Source::Times(times) => super::start_thread("button", move || press_at(&times)),
@@ -98,7 +98,13 @@ fn parse_times(list: &str) -> Result<Source, String> {
 fn press_at(times: &[Duration]) {
     let start = Instant::now();
     for &time in times {
-        std::thread::sleep(time.saturating_sub(start.elapsed()));
+        while let Some(left) = time
+            .checked_sub(start.elapsed())
+            .filter(|left| !left.is_zero())
+        {
+            // Nobody unparks this thread, but it may wake for no reason.
+            std::thread::park_timeout(left);
+        }
         PRESSES.deliver(Press);
     }
     PRESSES.close();
@@ -116,21 +122,23 @@ fn press_by_fifo(path: &Path) {
                 path.display()
             ))
         });
-    for byte in fifo.bytes() {
-        match byte {
-            Ok(b'\n') => {
-                PRESSES.deliver(Press);
-            }
-            Ok(_) => {}
-            Err(_) => break,
-        }
-    }
-    PRESSES.close();
+    press_for_each(b'\n', fifo);
 }
 
-fn press_for_each_byte(signals: impl Read) {
-    for _ in signals.bytes().map_while(Result::ok) {
-        PRESSES.deliver(Press);
+/// Presses once for each byte of this value, until the source ends.
+fn press_for_each(wanted: u8, mut source: impl Read) {
+    let mut bytes = [0; 64];
+    loop {
+        match source.read(&mut bytes) {
+            Ok(0) => break,
+            Ok(count) => {
+                for _ in bytes[..count].iter().filter(|&&byte| byte == wanted) {
+                    PRESSES.deliver(Press);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
     }
     PRESSES.close();
 }

@@ -12,7 +12,7 @@ pub extern "C" fn hearth_int_to_byte(_this: *mut Component, value: i32) -> u8 {
 /// `intToUnsigned`: modulo 2³².
 #[unsafe(no_mangle)]
 pub extern "C" fn hearth_int_to_unsigned(_this: *mut Component, value: i32) -> u32 {
-    value.cast_unsigned()
+    value as u32
 }
 
 /// `realToInt`

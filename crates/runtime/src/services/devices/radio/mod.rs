@@ -138,11 +138,6 @@ fn directory(setting: Setting) -> &'static Path {
 }
 
 fn open(setting: Setting, address: u32) -> Arc<Ear> {
-    let claim =
-        claims::take(directory(setting), address).unwrap_or_else(|error| node::unusable(&error));
-    let Some(claim) = claim else {
-        exits::unfit(&format!("radio: another program uses address {address}"));
-    };
     let Some(place) = place_of(setting, address) else {
         exits::unfit(&format!(
             "radio: there is no port {} + {address}; set {VARIABLE} to a lower base or HEARTH_NODE \
@@ -155,6 +150,12 @@ fn open(setting: Setting, address: u32) -> Arc<Ear> {
             "radio: could not listen at {place} ({error}); set {VARIABLE} to another base port"
         ))
     });
+    // After the socket: whoever sees the claim can send.
+    let claim =
+        claims::take(directory(setting), address).unwrap_or_else(|error| node::unusable(&error));
+    let Some(claim) = claim else {
+        exits::unfit(&format!("radio: another program uses address {address}"));
+    };
     let ear = Arc::new(Ear {
         address,
         socket,

@@ -11,7 +11,7 @@ use crate::services::devices;
 use crate::sync::lock_std as lock;
 
 /// How often a packet is sent, and how long each sending waits for the answer.
-const TRIES: u32 = 4;
+const TRIES: u32 = 6;
 const PATIENCE: Duration = Duration::from_millis(50);
 
 struct Unanswered {

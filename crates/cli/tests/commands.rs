@@ -1,0 +1,792 @@
+//! The command as a user meets it, wrong turns above all. What it says is kept in `messages/`,
+//! to be read as prose.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use support::{Outcome, empty_folder, golden, hearth, outcome, plain_hearth, root};
+
+const HELLO: &str = "printString(\"hello\\n\")\n";
+
+/// A folder with programs, and the command called in it.
+struct Place {
+    folder: PathBuf,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        Place {
+            folder: empty_folder(name),
+        }
+    }
+
+    fn with(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        fs::write(self.folder.join(name), text).unwrap();
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = hearth();
+        command.args(words).current_dir(&self.folder);
+        command
+    }
+
+    fn call(&self, words: &[&str]) -> Outcome {
+        outcome(&mut self.command(words), None).unwrap()
+    }
+}
+
+/// Compares what a command says with what is kept, and its exit code.
+#[track_caller]
+fn says(name: &str, place: &Place, command: &mut Command, exit: i32) {
+    let found = outcome(command, None).unwrap();
+    let words: Vec<_> = command
+        .get_args()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let text = format!(
+        "$ hearth {}\nexit code {}\n\n{}{}",
+        words.join(" "),
+        found.code().unwrap_or(-1),
+        found.stdout,
+        found.stderr
+    );
+    let text = text.replace(&place.folder.display().to_string(), "FOLDER");
+    let path = root().join("crates/cli/tests/messages").join(name);
+    golden(&path.with_extension("txt"), &text).unwrap_or_else(|complaint| panic!("{complaint}"));
+    assert_eq!(found.code(), Some(exit), "{text}");
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|facts| {
+        use std::os::unix::fs::MetadataExt;
+        facts.uid() == 0
+    })
+}
+
+#[test]
+fn help_is_good_reading() {
+    let place = Place::new("help");
+    for words in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["build", "--help"],
+        &["check", "--help"],
+        &["fmt", "--help"],
+        &["new", "--help"],
+        &["explain", "--help"],
+    ] {
+        let name = format!("help-{}", words[0].trim_start_matches('-'));
+        says(&name, &place, &mut place.command(words), 0);
+    }
+}
+
+#[test]
+fn wrong_command_lines() {
+    let place = Place::new("usage").with("a.isf", HELLO);
+    let cases: &[(&str, &[&str])] = &[
+        ("usage-nothing", &[]),
+        ("usage-unknown-command", &["rnu", "a.isf"]),
+        ("usage-no-file", &["run"]),
+        ("usage-unknown-option", &["run", "a.isf", "--pases", "3"]),
+        ("usage-no-passes", &["run", "a.isf", "--passes", "0"]),
+        ("usage-prelude", &["run", "a.isf", "--prelude", "G7"]),
+        ("usage-device", &["run", "a.isf", "--device", "tmp=x"]),
+        (
+            "usage-device-without-script",
+            &["run", "a.isf", "--device", "temp"],
+        ),
+    ];
+    for (name, words) in cases {
+        says(name, &place, &mut place.command(words), 2);
+    }
+}
+
+#[test]
+fn files_that_are_no_programs() {
+    let place = Place::new("inputs")
+        .with("hello.isf", HELLO)
+        .with("empty.isf", "")
+        .with("blank.isf", " \n\t\n")
+        .with("latin1.isf", b"// gr\xFCn\nprintInt(1)\n")
+        .with("utf16.isf", b"\xFF\xFEp\0r\0")
+        .with("binary.isf", b"\x7fELF\x02\x01\x01\0\xFF\xFF");
+    fs::create_dir_all(place.path("folder/sub")).unwrap();
+    fs::write(place.path("folder/main.isf"), HELLO).unwrap();
+    let cases: &[(&str, &[&str])] = &[
+        ("input-directory", &["run", "folder"]),
+        ("input-directory-without-program", &["run", "folder/sub"]),
+        ("input-missing", &["run", "nothing-like-it.isf"]),
+        ("input-missing-near-name", &["run", "helo.isf"]),
+        ("input-missing-ending", &["run", "hello"]),
+        ("input-missing-directory", &["run", "nowhere/hello.isf"]),
+        ("input-part-is-a-file", &["run", "hello.isf/a.isf"]),
+        ("input-empty", &["run", "empty.isf"]),
+        ("input-blank", &["build", "blank.isf"]),
+        ("input-latin1", &["check", "latin1.isf"]),
+        ("input-utf16", &["check", "utf16.isf"]),
+        ("input-binary", &["check", "binary.isf"]),
+        (
+            "input-several",
+            &["check", "latin1.isf", "hello.isf", "helo.isf"],
+        ),
+    ];
+    for (name, words) in cases {
+        says(name, &place, &mut place.command(words), 2);
+    }
+    assert_eq!(place.call(&["check", "empty.isf"]).code(), Some(0));
+}
+
+#[test]
+fn a_file_that_may_not_be_read() {
+    if is_root() {
+        // Nothing is unreadable to root; a file that is no file comes near.
+        let place = Place::new("unreadable");
+        symlink("loop.isf", place.path("loop.isf")).unwrap();
+        let found = place.call(&["run", "loop.isf"]);
+        assert_eq!(found.code(), Some(2));
+        assert!(
+            found.stderr.starts_with("hearth: cannot read loop.isf: "),
+            "{found:?}"
+        );
+        return;
+    }
+    let place = Place::new("unreadable").with("secret.isf", HELLO);
+    fs::set_permissions(place.path("secret.isf"), fs::Permissions::from_mode(0o000)).unwrap();
+    let found = place.call(&["run", "secret.isf"]);
+    assert_eq!(
+        found.stderr,
+        "hearth: cannot read secret.isf: permission denied\n"
+    );
+    assert_eq!(found.code(), Some(2));
+}
+
+#[test]
+fn a_line_of_a_megabyte() {
+    let mut text = String::new();
+    for i in 0..62_000 {
+        text.push_str(&format!("x{i} = {i} ; "));
+    }
+    assert!(text.len() > 1_000_000);
+    text.push_str("y = absent\n");
+    let place = Place::new("long-line").with("long.isf", &text);
+    let found = place.call(&["check", "long.isf"]);
+    assert_eq!(found.code(), Some(1));
+    assert!(
+        found.stderr.contains("`absent` is not declared"),
+        "{}",
+        found.stderr
+    );
+    assert!(found.stderr.len() < 2000, "{}", found.stderr.len());
+}
+
+#[test]
+fn mistakes_in_programs_end_with_1() {
+    let place = Place::new("mistakes").with("bad.isf", "x = 3\ny := x + z\n");
+    says(
+        "program-errors",
+        &place,
+        &mut place.command(&["run", "bad.isf"]),
+        1,
+    );
+    says(
+        "program-errors-build",
+        &place,
+        &mut place.command(&["build", "bad.isf"]),
+        1,
+    );
+    assert!(!place.path("bad").exists());
+}
+
+#[test]
+fn json_is_for_editors() {
+    let place = Place::new("json").with("bad.isf", "é = 3\ns = \"é\" ; y = z\n");
+    says(
+        "json",
+        &place,
+        &mut place.command(&["check", "--json", "bad.isf"]),
+        1,
+    );
+}
+
+#[test]
+fn json_can_be_read_from_standard_input() {
+    let place = Place::new("json-stdin");
+    let found = outcome(
+        &mut place.command(&["check", "--json", "-"]),
+        Some(b"y = z\n"),
+    )
+    .unwrap();
+    assert_eq!(found.code(), Some(1));
+    assert!(
+        found.stdout.contains("\"file\":\"<stdin>\""),
+        "{}",
+        found.stdout
+    );
+}
+
+#[test]
+fn sizes_are_told_member_by_member() {
+    let place = Place::new("sizes");
+    let program = root().join("examples/03-ping-pong.isf");
+    fs::copy(program, place.path("ping.isf")).unwrap();
+    says(
+        "sizes",
+        &place,
+        &mut place.command(&["check", "--sizes", "ping.isf"]),
+        0,
+    );
+}
+
+#[test]
+fn exit_codes_and_arguments_are_the_programs_own() {
+    let place = Place::new("own").with("boom.isf", "n = 0\nprintInt(1 / n)\n");
+    let found = place.call(&["run", "boom.isf"]);
+    assert_eq!(found.code(), Some(1), "{found:?}");
+    assert!(
+        found.stderr.contains("DivisionByZeroException"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn standard_input_reaches_the_program() {
+    let place = Place::new("stdin").with("echo.isf", "s = getString()\nprintString(s)\n");
+    let found = outcome(&mut place.command(&["run", "echo.isf"]), Some(b"a word\n")).unwrap();
+    assert_eq!(found.stdout, "a word");
+}
+
+#[test]
+fn a_program_from_standard_input_runs() {
+    let place = Place::new("piped");
+    let found = outcome(&mut place.command(&["run", "-"]), Some(HELLO.as_bytes())).unwrap();
+    assert_eq!(
+        (found.stdout.as_str(), found.code()),
+        ("hello\n", Some(0)),
+        "{found:?}"
+    );
+    let found = outcome(&mut place.command(&["build", "-"]), Some(HELLO.as_bytes())).unwrap();
+    assert_eq!(found.code(), Some(2), "{found:?}");
+}
+
+#[test]
+fn a_signal_ends_the_program_itself() {
+    let place = Place::new("signal").with(
+        "wait.isf",
+        "printString(\"ready\\n\")\ntick = new in bool\nsetTimer(tick, 3600.0, false)\nreceive t from tick\n",
+    );
+    let child = place
+        .command(&["run", "wait.isf"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Killed by the number that was started: if the program were a child, it would live on and
+    // hold the pipe open for an hour.
+    let mut process = Command::new("sh");
+    let id = child.id();
+    let script = format!(
+        "while ! tr '\\0' ' ' < /proc/{id}/cmdline | grep -q '^wait '; do :; done; kill -KILL {id}"
+    );
+    assert!(process.arg("-c").arg(script).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(9));
+}
+
+#[test]
+fn an_unchanged_program_is_not_built_again() {
+    let place = Place::new("unchanged").with("hello.isf", HELLO);
+    let cache = place.path("cache");
+    let run = |cc: &str| {
+        let mut command = plain_hearth();
+        command
+            .args(["run", "hello.isf"])
+            .current_dir(&place.folder)
+            .env("XDG_CACHE_HOME", &cache)
+            .env("CC", cc);
+        outcome(&mut command, None).unwrap()
+    };
+    // A compiler that counts how often it is called.
+    let counter = place.path("counter");
+    fs::write(
+        place.path("counting-cc"),
+        format!(
+            "#!/bin/sh\necho called >> {}\nexec cc \"$@\"\n",
+            counter.display()
+        ),
+    )
+    .unwrap();
+    fs::set_permissions(place.path("counting-cc"), fs::Permissions::from_mode(0o755)).unwrap();
+    let cc = place.path("counting-cc").display().to_string();
+    let calls = || {
+        fs::read_to_string(&counter)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    for _ in 0..3 {
+        assert_eq!(run(&cc).stdout, "hello\n");
+    }
+    assert_eq!(calls(), 1);
+    fs::write(place.path("hello.isf"), "printString(\"other\\n\")\n").unwrap();
+    assert_eq!(run(&cc).stdout, "other\n");
+    assert_eq!(calls(), 2);
+    fs::write(place.path("hello.isf"), HELLO).unwrap();
+    assert_eq!(run(&cc).stdout, "hello\n");
+    assert_eq!(calls(), 2, "the earlier build is still there");
+    assert_eq!(fs::read_dir(cache.join("hearth/work")).unwrap().count(), 0);
+}
+
+#[test]
+fn warnings_come_again_with_a_kept_build() {
+    let place = Place::new("warnings").with(
+        "warn.isf",
+        "type I is interface()\ncomponent C presents I {\n  constructor() { }\n  \
+         behaviour { stop ; printInt(1) }\n}\nc = new C()\n",
+    );
+    let first = place.call(&["run", "warn.isf"]);
+    let second = place.call(&["run", "warn.isf"]);
+    assert!(first.stderr.contains("1 warning"), "{first:?}");
+    assert_eq!(first.stderr, second.stderr);
+}
+
+#[test]
+fn runs_at_the_same_time_do_not_disturb_each_other() {
+    let place = Place::new("together").with("hello.isf", HELLO);
+    let cache = place.path("cache");
+    std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut command = place.command(&["run", "hello.isf"]);
+                    outcome(command.env("XDG_CACHE_HOME", &cache), None).unwrap()
+                })
+            })
+            .collect();
+        for run in runs {
+            let found = run.join().unwrap();
+            assert_eq!(
+                (found.stdout.as_str(), found.stderr.as_str()),
+                ("hello\n", "")
+            );
+        }
+    });
+}
+
+#[test]
+fn a_damaged_cache_is_mended() {
+    let place = Place::new("damaged").with("hello.isf", HELLO);
+    let cache = place.path("cache");
+    let run = || {
+        let mut command = place.command(&["run", "hello.isf"]);
+        outcome(command.env("XDG_CACHE_HOME", &cache), None).unwrap()
+    };
+    run();
+    let entry = fs::read_dir(cache.join("hearth/programs"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    fs::remove_file(entry.path().join("program")).unwrap();
+    assert_eq!(run().stdout, "hello\n");
+    fs::write(entry.path().join("record"), "something else").unwrap();
+    assert_eq!(run().stdout, "hello\n");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_done_without() {
+    let place = Place::new("no-cache")
+        .with("hello.isf", HELLO)
+        .with("file", "");
+    let temporary = empty_folder("no-cache-temporary");
+    let mut command = place.command(&["run", "hello.isf"]);
+    command
+        .env("XDG_CACHE_HOME", place.path("file"))
+        .env("TMPDIR", &temporary);
+    says("cache-unfit", &place, &mut command, 0);
+    assert_eq!(
+        fs::read_dir(&temporary).unwrap().count(),
+        0,
+        "nothing stays behind"
+    );
+    if !is_root() {
+        let cache = place.path("cache");
+        fs::create_dir(&cache).unwrap();
+        fs::set_permissions(&cache, fs::Permissions::from_mode(0o555)).unwrap();
+        let mut command = place.command(&["run", "hello.isf"]);
+        command.env("XDG_CACHE_HOME", &cache);
+        says("cache-read-only", &place, &mut command, 0);
+    }
+}
+
+#[test]
+fn without_a_home_there_is_no_cache_and_no_complaint() {
+    let place = Place::new("homeless").with("hello.isf", HELLO);
+    let mut command = place.command(&["run", "hello.isf"]);
+    command.env_remove("HOME").env_remove("XDG_CACHE_HOME");
+    let found = outcome(&mut command, None).unwrap();
+    assert_eq!(
+        (found.stdout.as_str(), found.stderr.as_str()),
+        ("hello\n", "")
+    );
+}
+
+/// A C compiler that says something and fails.
+fn failing_compiler(place: &Place, says: &str) -> String {
+    let path = place.path("failing-cc");
+    fs::write(&path, format!("#!/bin/sh\necho '{says}' >&2\nexit 1\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn a_full_disk() {
+    let place = Place::new("full").with("hello.isf", HELLO);
+    let cc = failing_compiler(
+        &place,
+        "fatal error: error writing to x.s: No space left on device",
+    );
+    let temporary = empty_folder("full-temporary");
+    let mut command = place.command(&["run", "hello.isf"]);
+    command
+        .env("CC", cc)
+        .env("XDG_CACHE_HOME", place.path("cache"))
+        .env("TMPDIR", &temporary);
+    let found = outcome(&mut command, None).unwrap();
+    assert_eq!(
+        found.stderr,
+        format!(
+            "hearth: note: cannot keep the build in {}: the disk is full; using a temporary \
+             directory\nhearth: cannot build in {}: the disk is full; set TMPDIR to a directory \
+             with some room\n",
+            place.path("cache/hearth").display(),
+            temporary.display()
+        )
+    );
+    assert_eq!(found.code(), Some(3));
+}
+
+#[test]
+fn no_c_compiler() {
+    let place = Place::new("no-cc")
+        .with("hello.isf", HELLO)
+        .with("bad.isf", "x = y\n");
+    let without = |words: &[&str]| {
+        let mut command = place.command(words);
+        command.env_remove("CC").env("PATH", &place.folder);
+        command
+    };
+    says("no-cc", &place, &mut without(&["run", "hello.isf"]), 3);
+    says(
+        "no-cc-named",
+        &place,
+        without(&["run", "hello.isf"]).env("CC", "mycc"),
+        3,
+    );
+    // What is wrong with the program can be said all the same.
+    assert_eq!(
+        outcome(&mut without(&["run", "bad.isf"]), None)
+            .unwrap()
+            .code(),
+        Some(1)
+    );
+}
+
+#[test]
+fn a_c_compiler_that_cannot_do_anything() {
+    let place = Place::new("poor-cc").with("hello.isf", HELLO);
+    let cc = failing_compiler(
+        &place,
+        "x.c:1:10: fatal error: stdint.h: No such file or directory",
+    );
+    let mut command = place.command(&["run", "hello.isf"]);
+    says("poor-cc", &place, command.env("CC", cc), 3);
+}
+
+#[test]
+fn c_that_is_refused_is_our_fault() {
+    let place = Place::new("our-fault").with("hello.isf", HELLO);
+    // Fails on everything but the probe.
+    let path = place.path("picky-cc");
+    fs::write(
+        &path,
+        "#!/bin/sh\ncase \"$*\" in *probe.c*) exit 0 ;; esac\necho 'program.c: error: odd' >&2\nexit 1\n",
+    )
+    .unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = place.command(&["run", "hello.isf"]);
+    command.env("CC", &path).env("TMPDIR", &place.folder);
+    let found = outcome(&mut command, None).unwrap();
+    assert_eq!(found.code(), Some(4));
+    for piece in [
+        "our fault",
+        "version  hearth ",
+        "program.c: error: odd",
+        "Please report it",
+    ] {
+        assert!(found.stderr.contains(piece), "{}", found.stderr);
+    }
+    let kept = fs::read_dir(&place.folder).unwrap().flatten().any(|entry| {
+        entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with("hearth-report-")
+    });
+    assert!(kept, "the C is kept to be sent");
+}
+
+#[test]
+fn no_runtime_library() {
+    let place = Place::new("no-library").with("hello.isf", HELLO);
+    let mut command = place.command(&["run", "hello.isf"]);
+    says(
+        "no-library",
+        &place,
+        command.env("HEARTH_LIB", &place.folder),
+        3,
+    );
+}
+
+#[test]
+fn build_writes_where_it_is_told() {
+    let place = Place::new("build").with("hello.isf", HELLO);
+    assert_eq!(place.call(&["build", "hello.isf"]).code(), Some(0));
+    let found = outcome(&mut Command::new(place.path("hello")), None).unwrap();
+    assert_eq!(found.stdout, "hello\n");
+    assert_eq!(
+        place
+            .call(&["build", "hello.isf", "-o", "other", "--debug"])
+            .code(),
+        Some(0)
+    );
+    let found = outcome(&mut Command::new(place.path("other")), None).unwrap();
+    assert_eq!(found.stdout, "hello\n");
+    let c = place.call(&["build", "hello.isf", "--emit", "c"]).stdout;
+    assert!(c.contains("hearth_main"), "{c}");
+    assert_eq!(
+        place
+            .call(&["build", "hello.isf", "--emit", "c", "-o", "h.c"])
+            .code(),
+        Some(0)
+    );
+    assert_eq!(fs::read_to_string(place.path("h.c")).unwrap(), c);
+    let left: Vec<_> = fs::read_dir(&place.folder)
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with('.'))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn build_refuses_unfit_places() {
+    let place = Place::new("build-unfit")
+        .with("hello.isf", HELLO)
+        .with("program", HELLO);
+    fs::create_dir(place.path("folder")).unwrap();
+    let cases: &[(&str, &[&str], i32)] = &[
+        ("build-onto-itself", &["build", "program"], 2),
+        (
+            "build-onto-directory",
+            &["build", "hello.isf", "-o", "folder"],
+            2,
+        ),
+        (
+            "build-no-directory",
+            &["build", "hello.isf", "-o", "nowhere/hello"],
+            3,
+        ),
+    ];
+    for (name, words, exit) in cases {
+        says(name, &place, &mut place.command(words), *exit);
+    }
+    assert_eq!(fs::read_to_string(place.path("program")).unwrap(), HELLO);
+}
+
+#[test]
+fn a_closed_pipe_is_no_mistake() {
+    let mut child = hearth()
+        .arg("explain")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = hearth().arg("explain").stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "hearth: cannot write the output: the disk is full\n"
+    );
+}
+
+#[test]
+fn fmt_rewrites_checks_and_filters() {
+    let place = Place::new("fmt")
+        .with("a.isf", "x   =   3\n")
+        .with("bad.isf", "x = = 3\n");
+    fs::set_permissions(place.path("a.isf"), fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("a.isf", place.path("link.isf")).unwrap();
+    says(
+        "fmt-check",
+        &place,
+        &mut place.command(&["fmt", "--check", "a.isf"]),
+        1,
+    );
+    assert_eq!(
+        fs::read_to_string(place.path("a.isf")).unwrap(),
+        "x   =   3\n"
+    );
+    let piped = outcome(&mut place.command(&["fmt", "-"]), Some(b"x   =   3\n")).unwrap();
+    assert_eq!(piped.stdout, "x = 3\n");
+    assert_eq!(place.call(&["fmt", "link.isf"]).code(), Some(0));
+    assert_eq!(fs::read_to_string(place.path("a.isf")).unwrap(), "x = 3\n");
+    assert!(
+        fs::symlink_metadata(place.path("link.isf"))
+            .unwrap()
+            .is_symlink()
+    );
+    let mode = fs::metadata(place.path("a.isf"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o640);
+    assert_eq!(place.call(&["fmt", "--check", "a.isf"]).code(), Some(0));
+    says(
+        "fmt-errors",
+        &place,
+        &mut place.command(&["fmt", "bad.isf"]),
+        1,
+    );
+    assert_eq!(
+        fs::read_to_string(place.path("bad.isf")).unwrap(),
+        "x = = 3\n"
+    );
+}
+
+#[test]
+fn new_makes_a_project_that_runs() {
+    let place = Place::new("new");
+    says("new", &place, &mut place.command(&["new", "play"]), 0);
+    let found = place.call(&["run", "play/main.isf"]);
+    assert_eq!(
+        (found.stdout.as_str(), found.code()),
+        ("1\n2\n3\n", Some(0)),
+        "{found:?}"
+    );
+    assert_eq!(place.call(&["fmt", "--check", "play/main.isf"]).stdout, "");
+    says(
+        "new-occupied",
+        &place,
+        &mut place.command(&["new", "play"]),
+        2,
+    );
+    fs::create_dir(place.path("ready")).unwrap();
+    assert_eq!(place.call(&["new", "ready"]).code(), Some(0));
+}
+
+#[test]
+fn explain_knows_every_code() {
+    let place = Place::new("explain");
+    let list = place.call(&["explain"]).stdout;
+    assert!(list.lines().count() > 30, "{list}");
+    for line in list.lines() {
+        let code = line.split(' ').next().unwrap();
+        let story = place.call(&["explain", &code.to_lowercase()]).stdout;
+        assert!(story.starts_with(code), "{story}");
+        assert!(
+            story.lines().count() > 3,
+            "{code} has no story worth telling: {story}"
+        );
+    }
+    says(
+        "explain-unknown",
+        &place,
+        &mut place.command(&["explain", "E9999"]),
+        2,
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_come_from_the_definition() {
+    let place = Place::new("manual");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.call(&["completions", shell]).stdout;
+        assert!(script.contains("explain"), "{shell}: {script}");
+    }
+    assert!(place.call(&["man"]).stdout.contains(".TH hearth"));
+    assert_eq!(place.call(&["man", "man1"]).code(), Some(0));
+    for page in [
+        "hearth.1",
+        "hearth-run.1",
+        "hearth-check.1",
+        "hearth-explain.1",
+    ] {
+        let text = fs::read_to_string(place.path("man1").join(page)).unwrap();
+        assert!(text.contains("hearth"), "{page}");
+    }
+}
+
+#[test]
+fn colours_only_where_they_are_wanted() {
+    let place = Place::new("colours").with("bad.isf", "x = y\n");
+    // `script` gives the command a terminal; without it there is nothing to see.
+    let terminal = |environment: &[(&str, &str)]| {
+        let mut command = Command::new("script");
+        command
+            .args(["--quiet", "--return", "--command"])
+            .arg(format!("{} check bad.isf", env!("CARGO_BIN_EXE_hearth")))
+            .arg("/dev/null")
+            .current_dir(&place.folder)
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm");
+        for (name, value) in environment {
+            command.env(name, value);
+        }
+        outcome(&mut command, None)
+    };
+    if let Ok(found) = terminal(&[]) {
+        assert!(found.stdout.contains("\u{1b}["), "{found:?}");
+        assert!(
+            !terminal(&[("NO_COLOR", "1")])
+                .unwrap()
+                .stdout
+                .contains("\u{1b}[")
+        );
+    }
+    let mut piped = place.command(&["check", "bad.isf"]);
+    let found = outcome(piped.env_remove("NO_COLOR"), None).unwrap();
+    assert!(!found.stderr.contains("\u{1b}["), "{found:?}");
+}
+
+#[test]
+fn many_files_are_all_checked() {
+    let mut place = Place::new("many");
+    let mut words = vec!["check".to_owned()];
+    for i in 0..20 {
+        place = place.with(&format!("{i}.isf"), format!("x = y{i}\n"));
+        words.push(format!("{i}.isf"));
+    }
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let found = place.call(&words);
+    assert_eq!(found.code(), Some(1));
+    assert!(found.stderr.ends_with("\n20 errors\n"), "{}", found.stderr);
+}
