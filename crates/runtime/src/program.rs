@@ -79,7 +79,7 @@ fn tell_bug(what: &str) {
          message, the program and `uname -a` (version {})",
         env!("CARGO_PKG_VERSION"),
     ));
-    std::process::exit(exits::BUG);
+    exits::leave(exits::BUG);
 }
 
 /// How many arguments the program was given.
