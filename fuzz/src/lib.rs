@@ -1,4 +1,9 @@
 //! Targets of the fuzzers and the loops that drive them.
+//!
+//! [`texts`] feeds broken texts to the compiler's stages ([`targets`]); [`programs`] runs random
+//! correct programs and compares their output with what the oracle says.
 #![forbid(unsafe_code)]
 
 pub mod programs;
+pub mod targets;
+pub mod texts;

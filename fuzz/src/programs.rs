@@ -3,9 +3,11 @@
 use hearth_lang::compile::{Options, compile};
 use hearth_testing::generate::{self, Case};
 use hearth_testing::toolchain::{End, Ran, Toolchain, Workshop, run};
+use hearth_testing::tree::Program;
+use hearth_testing::{oracle, prune, text};
 use std::fmt::Write as _;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Generated programs take milliseconds; a sanitizer may slow them down many times.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -17,7 +19,10 @@ pub enum Fault {
     Refused(String),
     /// The C compiler refuses or warns.
     BadC(String),
-    Differs { expected: String, ran: Ran },
+    Differs {
+        expected: String,
+        ran: Ran,
+    },
     /// The environment failed.
     Unfit(String),
 }
@@ -54,8 +59,7 @@ pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
         Ok(ran) => ran,
         Err(error) => return Some(Fault::Unfit(error)),
     };
-    let right = ran.stdout == case.expected.stdout
-        && ran.end == End::Exit(case.expected.exit_code);
+    let right = ran.stdout == case.expected.stdout && ran.end == End::Exit(case.expected.exit_code);
     (!right).then(|| Fault::Differs {
         expected: case.expected.stdout.clone(),
         ran,
@@ -67,6 +71,53 @@ pub fn examine_seed(seed: u64, toolchain: &Toolchain) -> Option<(Case, Fault)> {
     let case = generate::case(seed);
     let fault = examine(&case, toolchain)?;
     Some((case, fault))
+}
+
+/// A smaller program with a fault of the same kind, found within `time`.
+pub fn smaller(case: &Case, fault: &Fault, toolchain: &Toolchain, time: Duration) -> Case {
+    let limit = Instant::now() + time;
+    let (seed, shape) = case.draw;
+    let kind = std::mem::discriminant(fault);
+    let fails = |program: &Program| {
+        let text = text::print(program, seed);
+        // The oracle relies on correct programs.
+        if compile(&text, "random.isf", &Options::default())
+            .c
+            .is_none()
+        {
+            return None;
+        }
+        let expected = oracle::expect(program).ok()?;
+        let candidate = Case {
+            text,
+            expected,
+            ..*case
+        };
+        let fault = examine(&candidate, toolchain)?;
+        (std::mem::discriminant(&fault) == kind).then_some(candidate)
+    };
+    let mut program = generate::program(seed, shape);
+    let mut smallest = Case {
+        text: case.text.clone(),
+        expected: case.expected.clone(),
+        ..*case
+    };
+    let mut run = prune::parts(&program) / 2;
+    while run > 0 {
+        let mut at = 0;
+        while at < prune::parts(&program) && Instant::now() < limit {
+            let candidate = prune::without(&program, at, at + run);
+            match fails(&candidate) {
+                Some(case) => {
+                    program = candidate;
+                    smallest = case;
+                }
+                None => at += run,
+            }
+        }
+        run /= 2;
+    }
+    smallest
 }
 
 impl Fault {

@@ -43,6 +43,7 @@ mod report;
 pub mod seat;
 #[cfg(not(loom))]
 pub mod services;
+mod settings;
 mod signals;
 mod sync;
 mod timers;

@@ -20,6 +20,7 @@ pub mod generate;
 pub mod large;
 pub mod mutate;
 pub mod oracle;
+pub mod prune;
 pub mod random;
 pub mod text;
 pub mod toolchain;

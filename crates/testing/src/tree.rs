@@ -71,7 +71,7 @@ impl Type {
     }
 }
 
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Program {
     /// Labels of each enum. Number 0 is the predeclared `ExceptionType`.
     pub enums: Vec<EnumType>,
@@ -94,20 +94,20 @@ pub enum Item {
     Component(usize),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EnumType {
     pub name: String,
     pub labels: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StructType {
     pub name: String,
     pub fields: Vec<(String, Type)>,
 }
 
 /// A procedure of the program or, with an owner, of a component.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Proc {
     pub name: String,
     pub owner: Option<usize>,
@@ -122,7 +122,7 @@ impl Proc {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Component {
     pub name: String,
     pub ports: Vec<Port>,
@@ -140,7 +140,7 @@ pub struct Port {
     pub payload: Type,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Member {
     /// Its initialiser is a body of one expression statement.
     Variable {
@@ -152,7 +152,7 @@ pub enum Member {
 }
 
 /// Code with its variables, parameters first.
-#[derive(Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Body {
     pub locals: Vec<Variable>,
     pub params: usize,

@@ -22,7 +22,7 @@ pub(crate) use token::Token;
 
 /// How deep clauses, operators and types may nest. The parser and every later stage walk the
 /// tree by recursion, and this bound is what keeps their stacks small.
-pub const DEPTH_LIMIT: u32 = 250;
+pub const DEPTH_LIMIT: u32 = 200;
 
 /// Which language a text is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -222,7 +222,6 @@ impl Generator {
         draft.constructors.push(Body::default());
     }
 
-
     pub(super) fn finish(&mut self, draft: Draft, behaviour: Body) -> usize {
         let ports = draft.ports;
         // Sometimes two interfaces.
@@ -249,7 +248,12 @@ impl Generator {
         let params: Vec<Vec<Type>> = self.program.components[component]
             .constructors
             .iter()
-            .map(|body| body.locals[..body.params].iter().map(|l| l.ty.clone()).collect())
+            .map(|body| {
+                body.locals[..body.params]
+                    .iter()
+                    .map(|l| l.ty.clone())
+                    .collect()
+            })
             .collect();
         let wanted = self.random.pick(&params).clone();
         let args: Vec<Expr> = wanted.iter().map(|ty| self.fitting(ty, 1)).collect();

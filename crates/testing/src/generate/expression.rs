@@ -115,13 +115,7 @@ impl Generator {
         Some(place)
     }
 
-    fn paths(
-        &self,
-        from: &Type,
-        to: &Type,
-        path: &mut Vec<Step>,
-        found: &mut impl FnMut(&[Step]),
-    ) {
+    fn paths(&self, from: &Type, to: &Type, path: &mut Vec<Step>, found: &mut impl FnMut(&[Step])) {
         if from == to {
             found(path);
         }
@@ -220,7 +214,9 @@ impl Generator {
                 }
             }
             Type::Procedure(signature) => {
-                let found = self.proc_of(signature).expect("a procedure of each signature");
+                let found = self
+                    .proc_of(signature)
+                    .expect("a procedure of each signature");
                 Expr::new(ExprKind::Procedure(found), ty.clone())
             }
             _ => self.literal(ty),
@@ -253,13 +249,11 @@ impl Generator {
             };
             element = inner;
         }
-        self.scope.spend(lengths.iter().map(|&n| u64::from(n)).product::<u64>() / 8);
+        self.scope
+            .spend(lengths.iter().map(|&n| u64::from(n)).product::<u64>() / 8);
         let element = element.clone();
         let init = self.fitting(&element, depth.min(1));
-        Expr::new(
-            ExprKind::NewArray(lengths, Box::new(init)),
-            ty.clone(),
-        )
+        Expr::new(ExprKind::NewArray(lengths, Box::new(init)), ty.clone())
     }
 
     /// An operator or standard procedure that yields this type.
@@ -384,7 +378,9 @@ impl Generator {
             }
             1 => self.unary(Unary::Minus, &ty, depth),
             2 => {
-                let text = *self.random.pick(&["2.1", "1.05", "-0.5", "17", "  3.25", "0.001"]);
+                let text = *self
+                    .random
+                    .pick(&["2.1", "1.05", "-0.5", "17", "  3.25", "0.001"]);
                 Expr::standard(Standard::ParseReal, vec![Expr::text(text)], ty)
             }
             _ => {
@@ -444,7 +440,13 @@ impl Generator {
                     Binary::Greater,
                     Binary::GreaterEqual,
                 ]);
-                let numbers = [Type::Integer, Type::Integer, Type::Unsigned, Type::Byte, Type::Real];
+                let numbers = [
+                    Type::Integer,
+                    Type::Integer,
+                    Type::Unsigned,
+                    Type::Byte,
+                    Type::Real,
+                ];
                 let left = self.random.pick(&numbers).clone();
                 let right = if self.random.chance(70) {
                     left.clone()

@@ -28,6 +28,8 @@ use scope::Scope;
 #[derive(Debug)]
 pub struct Case {
     pub seed: u64,
+    /// The seed and shape of [`program`] that the draws ended with.
+    pub draw: (u64, Shape),
     pub text: String,
     pub expected: Expected,
 }
@@ -71,6 +73,7 @@ fn draw(seed: u64, shape: Shape) -> Case {
         if let Ok(expected) = oracle::expect(&program) {
             return Case {
                 seed,
+                draw: (draw, shape),
                 text: text::print(&program, draw),
                 expected,
             };

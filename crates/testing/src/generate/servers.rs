@@ -43,13 +43,22 @@ impl Generator {
     }
 
     fn server(&mut self, earlier: &[Server], size: usize) -> Server {
-        let style = *self
-            .random
-            .pick(&[Style::Answer, Style::Answer, Style::Hold, Style::Refuse, Style::Carry]);
+        let style = *self.random.pick(&[
+            Style::Answer,
+            Style::Answer,
+            Style::Hold,
+            Style::Refuse,
+            Style::Carry,
+        ]);
         let content = self.payload();
         let answer = self.payload();
         let request = match style {
             Style::Carry => {
+                // No struct directly inside a struct.
+                let content = match content {
+                    Type::Struct(_) => Type::array(content),
+                    other => other,
+                };
                 let fields = vec![
                     (self.field_name(), Type::input(answer.clone())),
                     (self.field_name(), content),
@@ -176,13 +185,7 @@ impl Generator {
     }
 
     /// What follows a request, up to the answer.
-    fn handle(
-        &mut self,
-        draft: &Draft,
-        style: Style,
-        variable: usize,
-        size: usize,
-    ) -> Vec<Stmt> {
+    fn handle(&mut self, draft: &Draft, style: Style, variable: usize, size: usize) -> Vec<Stmt> {
         self.scope.may_raise = style == Style::Refuse;
         let count = 1 + self.random.below(size + 2);
         let mut statements = self.some_statements(count);

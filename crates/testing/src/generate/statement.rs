@@ -164,7 +164,13 @@ impl Generator {
         };
         let end = start + step * (rounds - 1);
         let below = (start >= 0 && end >= 0).then(|| (start.max(end) + 1) as u32);
-        self.loop_over(Expr::integer(start), Expr::integer(end), step, below, rounds)
+        self.loop_over(
+            Expr::integer(start),
+            Expr::integer(end),
+            step,
+            below,
+            rounds,
+        )
     }
 
     fn loop_over(
@@ -275,7 +281,11 @@ impl Generator {
                 (0..1 + self.random.below(2))
                     .map(|_| {
                         next += 1 + self.random.below(3) as i32;
-                        let sign = if natural || self.random.chance(80) { 1 } else { -1 };
+                        let sign = if natural || self.random.chance(80) {
+                            1
+                        } else {
+                            -1
+                        };
                         let kind = match ty {
                             Type::Integer => ExprKind::Integer(sign * (next - 1)),
                             Type::Unsigned => ExprKind::Unsigned(next as u32 - 1),

@@ -84,7 +84,10 @@ fn meet(left: Value, right: Value) -> (Value, Value) {
     // An integer beside a double is converted to double at once, as in C.
     let double = matches!(left, Value::Double(_)) || matches!(right, Value::Double(_));
     if double {
-        return (Value::Double(double_of(&left)), Value::Double(double_of(&right)));
+        return (
+            Value::Double(double_of(&left)),
+            Value::Double(double_of(&right)),
+        );
     }
     (widen(left, &joined), widen(right, &joined))
 }

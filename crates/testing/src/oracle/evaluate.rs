@@ -209,12 +209,7 @@ impl<'p> Activation<'p> {
         })
     }
 
-    async fn operator(
-        &self,
-        op: Binary,
-        left: &'p Expr,
-        right: &'p Expr,
-    ) -> Result<Value, Escape> {
+    async fn operator(&self, op: Binary, left: &'p Expr, right: &'p Expr) -> Result<Value, Escape> {
         let left = self.eval(left).await?;
         match op {
             Binary::And if !left.bool() => Ok(Value::Bool(false)),
@@ -235,11 +230,7 @@ impl<'p> Activation<'p> {
         Ok(Value::Integer(length as i32))
     }
 
-    pub(super) async fn matches(
-        &self,
-        value: &Value,
-        labels: &'p [Expr],
-    ) -> Result<bool, Escape> {
+    pub(super) async fn matches(&self, value: &Value, labels: &'p [Expr]) -> Result<bool, Escape> {
         for label in labels {
             let label = self.eval(label).await?;
             if binary(Binary::Equal, value.clone(), label)?.bool() {
@@ -285,8 +276,6 @@ pub(super) fn in_bounds(index: i64, length: usize) -> Result<usize, Escape> {
 fn filled(lengths: &[u32], init: &Value) -> Value {
     match lengths {
         [] => init.deep_copy(),
-        [length, rest @ ..] => {
-            Value::cells((0..*length).map(|_| filled(rest, init)).collect())
-        }
+        [length, rest @ ..] => Value::cells((0..*length).map(|_| filled(rest, init)).collect()),
     }
 }

@@ -1,10 +1,10 @@
 //! Statements.
 
 use super::Escape;
+use super::arithmetic::store;
 use super::evaluate::{Activation, Step, in_bounds};
 use super::value::Value;
 use super::world::Held;
-use super::arithmetic::store;
 use crate::tree::*;
 
 impl<'p> Activation<'p> {

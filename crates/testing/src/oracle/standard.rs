@@ -27,9 +27,7 @@ impl Machine<'_> {
                 })
             }
             Standard::StringEquals => Value::Bool(args[0].text() == args[1].text()),
-            Standard::StringStartsWith => {
-                Value::Bool(args[0].text().starts_with(&*args[1].text()))
-            }
+            Standard::StringStartsWith => Value::Bool(args[0].text().starts_with(&*args[1].text())),
             Standard::CharAt => {
                 let text = args[0].text();
                 let index = args[1].integral() as usize;
@@ -58,9 +56,8 @@ impl Machine<'_> {
             }
             Standard::ByteArrayEqual => {
                 let (a, b) = (args[0].contents(), args[1].contents());
-                let bytes = |cells: &[Value]| -> Vec<i64> {
-                    cells.iter().map(Value::integral).collect()
-                };
+                let bytes =
+                    |cells: &[Value]| -> Vec<i64> { cells.iter().map(Value::integral).collect() };
                 Value::Bool(bytes(&a.borrow()) == bytes(&b.borrow()))
             }
         }

@@ -153,7 +153,10 @@ impl<'p> Printer<'p> {
             self.interface(&format!("J{}", component.name), second);
             presents.push_str(&format!(", J{}", component.name));
         }
-        self.push(&format!("component {} presents {presents} {{", component.name));
+        self.push(&format!(
+            "component {} presents {presents} {{",
+            component.name
+        ));
         self.indent += 1;
         for member in &component.members {
             self.line();
@@ -211,9 +214,7 @@ impl<'p> Printer<'p> {
         let needs_alias = matches!(ty, Type::Array(element)
             if matches!(**element, Type::In(_) | Type::Out(_) | Type::Procedure(_)));
         let aliases = &self.program.aliases[..self.aliases];
-        let alias = aliases
-            .iter()
-            .find(|(_, target)| target == ty);
+        let alias = aliases.iter().find(|(_, target)| target == ty);
         if let Some((name, _)) = alias {
             if self.random.chance(60) {
                 return self.push(name);

@@ -12,7 +12,7 @@ use std::sync::{Once, OnceLock};
 
 use crate::abi::{Component, Site, Step, Value};
 use crate::services::mailbox::Mailbox;
-use crate::services::settings::{self, after};
+use crate::settings::{self, after};
 use crate::{exits, external, output};
 
 /// Bytes a line may have, by the language reference.
