@@ -150,31 +150,31 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) compatibility: Compatibility,
 
-    /// Stop each component after exactly N passes of its behaviour [HEARTH_PASSES]
+    /// Stop each component after exactly N passes of its behaviour (HEARTH_PASSES)
     #[arg(long, value_name = "N", value_parser = passes)]
     pub(crate) passes: Option<u64>,
 
-    /// Make the free choices of the runtime repeatable [HEARTH_SEED]
+    /// Make the free choices of the runtime repeatable (HEARTH_SEED)
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Where components run [HEARTH_PLACE]
+    /// Where components run (HEARTH_PLACE)
     #[arg(long, value_enum, value_name = "POLICY")]
     pub(crate) place: Option<Place>,
 
-    /// What carries components [HEARTH_CARRIER]
+    /// What carries components (HEARTH_CARRIER)
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
-    /// Where a simulated device takes its values from; may be repeated [HEARTH_DEVICE_NAME]
+    /// Where a simulated device takes its values from; may be repeated (HEARTH_DEVICE_NAME)
     #[arg(long = "device", value_name = "NAME=SCRIPT", value_parser = device)]
     pub(crate) devices: Vec<Device>,
 
-    /// This program's address, for radio and remote channels [HEARTH_NODE]
+    /// This program's address, for radio and remote channels (HEARTH_NODE)
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) node: Option<u16>,
 
-    /// The directory through which programs that are to meet find each other [HEARTH_NETWORK]
+    /// The directory through which programs that are to meet find each other (HEARTH_NETWORK)
     #[arg(long, value_name = "DIR")]
     pub(crate) network: Option<PathBuf>,
 
