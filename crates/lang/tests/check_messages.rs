@@ -1,12 +1,12 @@
 //! What the checker says about the wrong program of each story, as prose.
 //!
-//! `BLESS=1` writes the golden file anew; read the difference before keeping it.
+//! `HEARTH_BLESS=1` writes the golden file anew; read the difference before keeping it.
 
 mod support;
 
 use hearth_lang::codes;
 use std::path::Path;
-use support::{check, fences, prose};
+use support::{check, fences, prose, shows_it};
 
 #[test]
 fn messages_are_as_blessed() {
