@@ -6,7 +6,7 @@ mod support;
 
 use hearth_lang::codes;
 use std::path::Path;
-use support::{check, fences, prose, shows_it};
+use support::{check, fences, prose};
 
 #[test]
 fn messages_are_as_blessed() {

@@ -3,7 +3,7 @@
 mod support;
 
 use hearth_lang::codes;
-use support::{check, fences, prose, shows_it};
+use support::{check, fences, prose};
 
 #[test]
 fn stories_of_the_checker_tell_the_truth() {

@@ -4,7 +4,7 @@
 mod support;
 
 use hearth_lang::codes;
-use support::{check, fences, prose, shows_it};
+use support::{check, fences, prose};
 
 /// Mistakes too large to print: four gigabytes of text, 251 levels of nesting.
 const WITHOUT_EXAMPLE: &[&str] = &["E0110", "E0230"];

@@ -158,11 +158,9 @@ impl Copying {
                 return original;
             }
             let is_shared = (*header).refs > 1;
-            if is_shared {
-                if let Some(&known) = self.known.get(&original) {
-                    retain_times(known.cast(), 1);
-                    return known;
-                }
+            if is_shared && let Some(&known) = self.known.get(&original) {
+                retain_times(known.cast(), 1);
+                return known;
             }
             let size = object_size(of, original);
             let copy = heap::alloc(self.to, size);

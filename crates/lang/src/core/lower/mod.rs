@@ -481,10 +481,10 @@ impl<'p> FunctionLowering<'_, 'p> {
         match operand.own {
             Own::Temp(temp) => {
                 let consumed = self.consume(temp);
-                if let (true, false, Place::Slot(slot)) = (consumed, replace, &place) {
-                    if self.retarget(temp, *slot) {
-                        return;
-                    }
+                if let (true, false, Place::Slot(slot)) = (consumed, replace, &place)
+                    && self.retarget(temp, *slot)
+                {
+                    return;
                 }
                 self.set(place, operand.value, Mode::Move, replace);
             }
