@@ -158,6 +158,7 @@ impl Context<'_> {
              /* Insense integers wrap, and what the source compares or divides is its own business. */\n\
              #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
              #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\
+             #pragma GCC diagnostic ignored \"-Wsign-compare\"\n\
              #pragma GCC diagnostic ignored \"-Woverflow\"\n\
              #pragma GCC diagnostic ignored \"-Wdiv-by-zero\"\n\n",
         );

@@ -154,7 +154,12 @@ impl Emitter<'_, '_> {
             tail.push_str(plain_end);
         }
         let text = format!("{}{}", self.body, tail);
-        let (signature, head) = (self.context.signature(function), self.head(&text));
+        // File names are no mentions.
+        let code: String = text
+            .split_inclusive('\n')
+            .filter(|l| !l.starts_with('#'))
+            .collect();
+        let (signature, head) = (self.context.signature(function), self.head(&code));
         format!("{signature}\n{{\n{head}{text}}}\n\n")
     }
 
