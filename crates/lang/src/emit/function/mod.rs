@@ -41,7 +41,8 @@ struct Target {
     promoted: Vec<(MemberId, SlotId, bool)>,
 }
 
-pub(super) fn emit(context: &Context<'_>, function: &Function, out: &mut String) {
+/// The definition of one function.
+pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
     let layout = context.layouts.of(&context.names, function.role);
     let mut emitter = Emitter {
         context,
@@ -57,7 +58,7 @@ pub(super) fn emit(context: &Context<'_>, function: &Function, out: &mut String)
         last_line: None,
     };
     emitter.block(&function.body);
-    emitter.finish(out);
+    emitter.finish()
 }
 
 impl Context<'_> {
@@ -105,7 +106,7 @@ impl Context<'_> {
 impl Emitter<'_, '_> {
     // ---- the function around its body ---------------------------------------------------
 
-    fn finish(mut self, out: &mut String) {
+    fn finish(mut self) -> String {
         let counted = self.counted_slots();
         let function = self.function;
         let has_result = function.result != TypeId::VOID;
@@ -153,11 +154,13 @@ impl Emitter<'_, '_> {
             tail.push_str(plain_end);
         }
         let text = format!("{}{}", self.body, tail);
-        out.push_str(&self.context.signature(function));
-        out.push_str("\n{\n");
-        out.push_str(&self.head(&text));
-        out.push_str(&text);
-        out.push_str("}\n\n");
+        // File names are no mentions.
+        let code: String = text
+            .split_inclusive('\n')
+            .filter(|l| !l.starts_with('#'))
+            .collect();
+        let (signature, head) = (self.context.signature(function), self.head(&code));
+        format!("{signature}\n{{\n{head}{text}}}\n\n")
     }
 
     /// Declarations and the jump to where the function was left.
@@ -212,8 +215,11 @@ impl Emitter<'_, '_> {
                     let _ = writeln!(head, "    {declaration};");
                 }
             }
+            if is_only_stored(text, name) {
+                let _ = writeln!(head, "    (void){name};");
+            }
         }
-        self.stack_objects(&mut head);
+        self.stack_objects(text, &mut head);
         if function.blocks {
             head.push_str(&self.dispatch());
         }
@@ -221,13 +227,15 @@ impl Emitter<'_, '_> {
     }
 
     /// Storage of the objects that live in C locals.
-    fn stack_objects(&self, head: &mut String) {
+    fn stack_objects(&self, text: &str, head: &mut String) {
         let mut body = self.function.body.clone();
         let mut seen = Vec::new();
         each_statement(&mut body, &mut |stmt| {
             // A loop that exists twice makes the same object twice.
             if let Some(target) = statement_target(stmt)
-                && (seen.contains(&target) || !self.layout.used[target.index()])
+                && (!mentions(text, &format!("{}_object", self.slot_name(target)))
+                    || seen.contains(&target)
+                    || !self.layout.used[target.index()])
             {
                 return;
             }
@@ -423,6 +431,18 @@ impl Emitter<'_, '_> {
     pub(super) fn slot_declaration(&self, ty: SlotType, name: &str) -> String {
         self.context.slot_declaration(ty, name)
     }
+}
+
+/// Is every mention of the variable a store into it?
+fn is_only_stored(text: &str, name: &str) -> bool {
+    let store = format!("{name} = ");
+    text.lines()
+        .filter(|line| mentions(line, name))
+        .all(|line| {
+            line.trim_start()
+                .strip_prefix(&store)
+                .is_some_and(|rest| !mentions(rest, name))
+        })
 }
 
 /// Does the text name this identifier?
