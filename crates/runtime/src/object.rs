@@ -433,7 +433,9 @@ unsafe fn fill(this: *mut Component, of: &Type, first: *mut c_void, length: usiz
             1 => first.cast::<u8>().write_bytes(init.byte, length),
             4 => std::slice::from_raw_parts_mut(first.cast::<std::mem::MaybeUninit<u32>>(), length)
                 .fill(std::mem::MaybeUninit::new(init.unsigned)),
-            _ if options::get().compat_original && matches!(of.kind, Kind::Struct | Kind::Array) => {
+            _ if options::get().compat_original
+                && matches!(of.kind, Kind::Struct | Kind::Array) =>
+            {
                 retain_times(init.pointer.cast(), length as u32);
                 for index in 0..length {
                     first.cast::<*mut c_void>().add(index).write(init.pointer);
