@@ -32,6 +32,7 @@ const WARNINGS: &str = "warnings";
 /// The place where executables are kept.
 pub(crate) struct Cache {
     root: PathBuf,
+    bytes_max: u64,
 }
 
 /// An executable that is ready.
@@ -50,6 +51,7 @@ impl Cache {
         let base = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
         Some(Cache {
             root: base.join("hearth"),
+            bytes_max: SIZE_MAX_BYTES,
         })
     }
 
@@ -142,7 +144,7 @@ impl Cache {
         entries.sort_by_key(|(age, ..)| std::cmp::Reverse(age.unwrap_or(Duration::MAX)));
         let mut total: u64 = entries.iter().map(|(_, size, _)| size).sum();
         for (_, size, entry) in entries {
-            if total <= SIZE_MAX_BYTES {
+            if total <= self.bytes_max {
                 return;
             }
             if entry != newest && fs::remove_dir_all(&entry).is_ok() {
@@ -210,5 +212,61 @@ impl Drop for Workshop {
     fn drop(&mut self) {
         // It has moved into the cache, or it stays behind; both are fine.
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(cache: &Cache, record: &[u8], program: &[u8]) -> Entry {
+        let workshop = cache.workshop().unwrap();
+        fs::write(workshop.path().join(PROGRAM), program).unwrap();
+        fs::write(workshop.path().join("program.c"), "leftover").unwrap();
+        cache.keep(workshop, record, false).unwrap()
+    }
+
+    #[test]
+    fn what_is_unused_for_longest_goes_first() {
+        let folder = Workshop::temporary().unwrap();
+        let cache = Cache {
+            root: folder.path().join("hearth"),
+            bytes_max: 2500,
+        };
+        let hour = Duration::from_secs(3600);
+        for (i, record) in [b"first", b"other"].into_iter().enumerate() {
+            keep(&cache, record, &[0; 1000]);
+            let entry = File::open(cache.entry(record).join(RECORD)).unwrap();
+            let used = SystemTime::now() - hour * (2 - i as u32);
+            entry.set_modified(used).unwrap();
+        }
+        // Being looked for is being used.
+        assert!(cache.find(b"first").is_some());
+        keep(&cache, b"third", &[0; 1000]);
+        assert!(cache.find(b"other").is_none());
+        assert!(cache.find(b"first").is_some());
+        let third = cache.find(b"third").unwrap();
+        let left: Vec<_> = folders(third.program.parent().unwrap());
+        assert_eq!(left.len(), 2, "{left:?}");
+        // The newest stays, however large.
+        keep(&cache, b"giant", &[0; 5000]);
+        assert!(cache.find(b"giant").is_some());
+        assert!(folders(&cache.root.join("work")).is_empty());
+    }
+
+    #[test]
+    fn a_record_is_compared_in_full() {
+        let folder = Workshop::temporary().unwrap();
+        let cache = Cache {
+            root: folder.path().join("hearth"),
+            bytes_max: SIZE_MAX_BYTES,
+        };
+        let entry = keep(&cache, b"record", b"program");
+        // As if another text had the same hash.
+        let record = entry.program.with_file_name(RECORD);
+        fs::write(&record, "another record").unwrap();
+        assert!(cache.find(b"record").is_none());
+        keep(&cache, b"record", b"program");
+        assert!(cache.find(b"record").is_some());
     }
 }
