@@ -81,12 +81,9 @@ pub fn smaller(case: &Case, fault: &Fault, toolchain: &Toolchain, time: Duration
     let fails = |program: &Program| {
         let text = text::print(program, seed);
         // The oracle relies on correct programs.
-        if compile(&text, "random.isf", &Options::default())
+        compile(&text, "random.isf", &Options::default())
             .c
-            .is_none()
-        {
-            return None;
-        }
+            .as_ref()?;
         let expected = oracle::expect(program).ok()?;
         let candidate = Case {
             text,

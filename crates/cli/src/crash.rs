@@ -17,7 +17,12 @@ pub(crate) fn install() {
 }
 
 fn what_happened(info: &PanicHookInfo<'_>) -> String {
-    let message = info.payload_as_str().unwrap_or("a panic without a message");
+    let payload = info.payload();
+    let message = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message");
     match info.location() {
         Some(place) => format!("{place}: {message}"),
         None => message.to_owned(),

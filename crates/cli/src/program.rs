@@ -1,7 +1,7 @@
 //! From a program's text to diagnostics, C, or an executable.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use hearth_lang::compile::{self, Checked, Compiled, Options, Sources};
@@ -78,13 +78,12 @@ pub(crate) struct Executable {
 
 /// The executable of a program: from the cache, or built and put there.
 pub(crate) fn executable(source: &Source, options: &Options) -> Result<Executable, Failure> {
-    let toolchain = Toolchain::find();
-    let record = match &toolchain {
-        Ok(toolchain) => Some(record(source, options, toolchain)?),
-        Err(_) => None,
-    };
+    let origin = Toolchain::find().and_then(|toolchain| {
+        let record = record(source, options, &toolchain)?;
+        Ok((toolchain, record))
+    });
     let cache = Cache::of_user();
-    if let (Some(record), Some(cache)) = (&record, &cache)
+    if let (Ok((_, record)), Some(cache)) = (&origin, &cache)
         && let Some(entry) = cache.find(record)
     {
         if entry.has_warnings {
@@ -94,9 +93,7 @@ pub(crate) fn executable(source: &Source, options: &Options) -> Result<Executabl
     }
     // Mistakes in the program come first: they need no C compiler to be told.
     let (c, has_warnings) = to_c(source, options)?;
-    let toolchain = toolchain?;
-    let record = record.expect("the toolchain was found");
-    let _progress = Progress::start(format!("building {}", source.name));
+    let (toolchain, record) = origin?;
     if let Some(cache) = cache {
         match build_and_keep(&cache, &toolchain, &c, &record, has_warnings) {
             Ok(entry) => return Ok(entry.into()),
@@ -107,7 +104,7 @@ pub(crate) fn executable(source: &Source, options: &Options) -> Result<Executabl
             ),
         }
     }
-    build_for_once(&toolchain, &c)
+    build_for_once(&toolchain, &c, Debugging::None)
 }
 
 impl From<Entry> for Executable {
@@ -135,6 +132,7 @@ fn build_and_keep(
     has_warnings: bool,
 ) -> Result<Entry, Refusal> {
     let place = |error: std::io::Error| Refusal::Place(cause(&error));
+    let _progress = Progress::start("building");
     let workshop = cache.workshop().map_err(place)?;
     toolchain.build(
         c,
@@ -145,46 +143,29 @@ fn build_and_keep(
     cache.keep(workshop, record, has_warnings).map_err(place)
 }
 
-fn build_for_once(toolchain: &Toolchain, c: &str) -> Result<Executable, Failure> {
-    let workshop = temporary_workshop()?;
+/// Builds in a temporary directory.
+pub(crate) fn build_for_once(
+    toolchain: &Toolchain,
+    c: &str,
+    debugging: Debugging,
+) -> Result<Executable, Failure> {
+    let _progress = Progress::start("building");
+    let no_room = |reason: &str| {
+        Failure::environment(format!(
+            "cannot build in {}: {reason}; set TMPDIR to a directory with some room",
+            std::env::temp_dir().display()
+        ))
+    };
+    let workshop = Workshop::temporary().map_err(|error| no_room(&cause(&error)))?;
     let path = workshop.path().join(PROGRAM);
-    build_in(&workshop, toolchain, c, &path, Debugging::None)?;
+    toolchain
+        .build(c, &path, workshop.path(), debugging)
+        .map_err(|refusal| match refusal {
+            Refusal::Place(reason) => no_room(&reason),
+            Refusal::Other(failure) => failure,
+        })?;
     Ok(Executable {
         path,
         workshop: Some(workshop),
     })
-}
-
-/// Builds into a file of the caller's choice.
-pub(crate) fn build_at(c: &str, out: &Path, debugging: Debugging) -> Result<(), Failure> {
-    let toolchain = Toolchain::find()?;
-    let _progress = Progress::start(format!("building {}", out.display()));
-    let workshop = temporary_workshop()?;
-    build_in(&workshop, &toolchain, c, out, debugging)
-}
-
-fn temporary_workshop() -> Result<Workshop, Failure> {
-    Workshop::temporary().map_err(|error| no_room(&cause(&error)))
-}
-
-fn build_in(
-    workshop: &Workshop,
-    toolchain: &Toolchain,
-    c: &str,
-    out: &Path,
-    debugging: Debugging,
-) -> Result<(), Failure> {
-    toolchain
-        .build(c, out, workshop.path(), debugging)
-        .map_err(|refusal| match refusal {
-            Refusal::Place(reason) => no_room(&reason),
-            Refusal::Other(failure) => failure,
-        })
-}
-
-fn no_room(reason: &str) -> Failure {
-    Failure::environment(format!(
-        "cannot build in {}: {reason}; set TMPDIR to a directory with some room",
-        std::env::temp_dir().display()
-    ))
 }

@@ -16,7 +16,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn start(what: String) -> Self {
+    pub(crate) fn start(what: &'static str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Progress { ticker: None };
         }

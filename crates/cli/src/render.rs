@@ -47,12 +47,12 @@ impl Renderer {
     pub(crate) fn render(&self, sources: Sources<'_>, diagnostics: &[Diagnostic]) -> String {
         let mut lines = BTreeMap::new();
         let mut text = String::new();
-        for diagnostic in diagnostics {
-            for label in labels(diagnostic) {
+        for diagnostic in diagnostics.iter().map(clipped) {
+            for label in labels(&diagnostic) {
                 let source = label.span.source;
                 lines.entry(source).or_insert_with(|| sources.lines(source));
             }
-            text.push_str(&self.one(sources, &lines, diagnostic));
+            text.push_str(&self.one(sources, &lines, &diagnostic));
             text.push_str("\n\n");
         }
         text
@@ -86,6 +86,38 @@ impl Renderer {
         }
         text
     }
+}
+
+/// A quoted name longer than this is cut in messages.
+const QUOTED_CHARS_MAX: usize = 80;
+
+/// The diagnostic with its very long names cut.
+fn clipped(diagnostic: &Diagnostic) -> Diagnostic {
+    let mut diagnostic = diagnostic.clone();
+    let texts = [&mut diagnostic.title, &mut diagnostic.primary.text].into_iter();
+    let secondary = diagnostic.secondary.iter_mut().map(|label| &mut label.text);
+    for text in texts
+        .chain(secondary)
+        .chain(&mut diagnostic.notes)
+        .chain(&mut diagnostic.help)
+    {
+        if text.len() > QUOTED_CHARS_MAX {
+            *text = clip_quoted(text);
+        }
+    }
+    diagnostic
+}
+
+fn clip_quoted(text: &str) -> String {
+    let cut = |(i, part): (usize, &str)| match part.char_indices().nth(QUOTED_CHARS_MAX) {
+        Some((end, _)) if i % 2 == 1 => format!("{}…", &part[..end]),
+        _ => part.to_owned(),
+    };
+    text.split('`')
+        .enumerate()
+        .map(cut)
+        .collect::<Vec<_>>()
+        .join("`")
 }
 
 /// The primary label first.

@@ -101,6 +101,7 @@ fn wrong_command_lines() {
         ("usage-no-passes", &["run", "a.isf", "--passes", "0"]),
         ("usage-prelude", &["run", "a.isf", "--prelude", "G7"]),
         ("usage-device", &["run", "a.isf", "--device", "tmp=x"]),
+        ("usage-device-name", &["run", "a.isf", "--device", "=x"]),
         (
             "usage-device-without-script",
             &["run", "a.isf", "--device", "temp"],

@@ -345,3 +345,16 @@ fn links_lead_somewhere() {
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
+
+#[test]
+fn examples_have_the_standard_layout() {
+    for path in files("examples", &[".isf"]) {
+        let text = fs::read_to_string(&path).expect("an example is text");
+        let formatted = hearth_lang::format::format(&text).expect("an example is a program");
+        assert!(
+            text == formatted,
+            "{}: run `hearth fmt` on it",
+            path.display()
+        );
+    }
+}

@@ -15,7 +15,7 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ fn case(folder: &Path) -> Result<(), String> {
     let port = base_port();
     let mut running = Vec::new();
     for node in &nodes {
-        running.push(start(node, &network, port)?);
+        running.push(start(node, &network, port));
         wait_for(&node.lines("ready"), &network, port, &mut running)?;
     }
     for (node, program) in nodes.iter().zip(running) {
@@ -96,23 +96,7 @@ fn base_port() -> u32 {
 
 type Program = JoinHandle<Result<Outcome, String>>;
 
-fn start(node: &Node, network: &Path, port: u32) -> Result<Program, String> {
-    let program = network.join(format!("program-{}", node.number));
-    let mut build = hearth();
-    build
-        .arg("build")
-        .arg(node.file("isf"))
-        .arg("-o")
-        .arg(&program)
-        .stdin(Stdio::null());
-    let built = build.output().map_err(|error| error.to_string())?;
-    if !built.status.success() {
-        return Err(format!(
-            "node {}: {}",
-            node.number,
-            String::from_utf8_lossy(&built.stderr)
-        ));
-    }
+fn start(node: &Node, network: &Path, port: u32) -> Program {
     let mut run = hearth();
     let options = node
         .lines("options")
@@ -122,7 +106,7 @@ fn start(node: &Node, network: &Path, port: u32) -> Result<Program, String> {
     run.env("HEARTH_NODE", node.number.to_string())
         .env("HEARTH_NETWORK", network)
         .env("HEARTH_DEVICE_RADIO", port.to_string());
-    Ok(thread::spawn(move || outcome(&mut run, None)))
+    thread::spawn(move || outcome(&mut run, None))
 }
 
 fn wait_for(

@@ -35,7 +35,7 @@ fn comments(text: &str) -> Vec<String> {
         } else if rest.starts_with("//") {
             rest.find(['\n', '\r', '\x0c']).unwrap_or(rest.len())
         } else if rest.starts_with("/*") {
-            rest[2..].find("*/").map_or(rest.len(), |at| at + 4)
+            rest.find("*/").map_or(rest.len(), |at| at + 2)
         } else {
             1
         };

@@ -11,6 +11,14 @@ pub(crate) struct Choices {
     /// When each arm of a select was chosen last, by the arm's key.
     turns: Vec<(usize, u64)>,
     clock: u64,
+    scratch: Scratch,
+}
+
+/// The arms of one select: what each is known by, and the order in which to try them.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(crate) keys: Vec<usize>,
+    pub(crate) order: Vec<u32>,
 }
 
 impl Choices {
@@ -26,6 +34,7 @@ impl Choices {
             identity,
             turns: Vec::new(),
             clock: 0,
+            scratch: Scratch::default(),
         }
     }
 
@@ -45,9 +54,10 @@ impl Choices {
         }
     }
 
-    /// The order in which to try arms with these keys: the one served longest ago first, so that
-    /// none waits for ever however the guards change from one select to the next.
-    pub(crate) fn order(&mut self, keys: &[usize], order: &mut Vec<u32>) {
+    /// The order in which to try the arms whose keys are in `scratch`: the one served longest ago
+    /// first, so that none waits for ever however the guards change from one select to the next.
+    pub(crate) fn order(&mut self, scratch: &mut Scratch) {
+        let Scratch { keys, order } = scratch;
         order.clear();
         order.extend(0..keys.len() as u32);
         if let Some(state) = &mut self.seeded {
@@ -56,10 +66,18 @@ impl Choices {
             }
             return;
         }
-        if self.turns.is_empty() {
-            return;
+        if !self.turns.is_empty() {
+            order.sort_unstable_by_key(|&arm| (self.turn_of(keys[arm as usize]), arm));
         }
-        order.sort_by_key(|&arm| self.turn_of(keys[arm as usize]));
+    }
+
+    /// Space for a select's arms, to be put back afterwards.
+    pub(crate) fn take_scratch(&mut self) -> Scratch {
+        std::mem::take(&mut self.scratch)
+    }
+
+    pub(crate) fn put_scratch(&mut self, scratch: Scratch) {
+        self.scratch = scratch;
     }
 
     fn turn_of(&self, key: usize) -> u64 {
@@ -97,29 +115,32 @@ pub(crate) fn scramble(mut bits: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn first_of(choices: &mut Choices, keys: &[usize]) -> usize {
+        let mut scratch = choices.take_scratch();
+        scratch.keys = keys.to_vec();
+        choices.order(&mut scratch);
+        let first = keys[scratch.order[0] as usize];
+        choices.put_scratch(scratch);
+        choices.served(first);
+        first
+    }
+
     #[test]
     fn the_arm_served_longest_ago_comes_first() {
         let mut choices = Choices::root(None);
-        let mut order = Vec::new();
-        for expected in [0, 1, 2, 0, 1] {
-            choices.order(&[10, 20, 30], &mut order);
-            assert_eq!(order[0], expected);
-            choices.served([10, 20, 30][expected as usize]);
+        for expected in [10, 20, 30, 10, 20] {
+            assert_eq!(first_of(&mut choices, &[10, 20, 30]), expected);
         }
     }
 
     #[test]
     fn an_arm_closed_at_times_gets_its_turn() {
         let mut choices = Choices::root(None);
-        let mut order = Vec::new();
         let mut second_served = 0;
         for pass in 0..30 {
             // The second arm is open in every other pass only.
             let open: &[usize] = if pass % 2 == 0 { &[1, 3] } else { &[1, 2, 3] };
-            choices.order(open, &mut order);
-            let chosen = open[order[0] as usize];
-            second_served += usize::from(chosen == 2);
-            choices.served(chosen);
+            second_served += usize::from(first_of(&mut choices, open) == 2);
         }
         assert!(second_served >= 5, "{second_served} of 15");
     }

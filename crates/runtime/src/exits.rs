@@ -54,6 +54,11 @@ pub(crate) fn all_stopped() -> ! {
 /// Ends the process.
 pub(crate) fn end(code: i32) -> ! {
     output::flush();
+    leave(code)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one way out of the process")]
+pub(crate) fn leave(code: i32) -> ! {
     std::process::exit(code)
 }
 
@@ -63,5 +68,5 @@ pub(crate) fn unfit(message: &str) -> ! {
     output::flush();
     // Not `complain`: the output may be what is unfit.
     let _ = descriptor::write_all(STDERR, format!("hearth: {message}\n").as_bytes());
-    std::process::exit(UNFIT)
+    leave(UNFIT)
 }

@@ -35,6 +35,7 @@ pub mod output;
 mod placement;
 #[cfg(not(loom))]
 mod portable;
+#[cfg(not(loom))]
 mod program;
 mod registry;
 #[cfg(not(loom))]
@@ -43,6 +44,7 @@ mod report;
 pub mod seat;
 #[cfg(not(loom))]
 pub mod services;
+mod settings;
 mod signals;
 mod sync;
 mod timers;
@@ -68,6 +70,7 @@ pub mod c {
         hearth_array_new, hearth_box_new, hearth_copy, hearth_destroy, hearth_string_equal,
     };
     pub use crate::placement::hearth_set_core;
+    #[cfg(not(loom))]
     pub use crate::program::{hearth_argument, hearth_argument_count, hearth_main};
     pub use crate::timers::{hearth_set_rtimer, hearth_set_timer, hearth_unset_timer};
 }

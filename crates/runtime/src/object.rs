@@ -11,7 +11,7 @@ use crate::abi::{
     AnyBox, Array, Component, HEADER, IMMORTAL, Kind, Object, Procedure, Text, Type, Value, fields,
 };
 use crate::channel::{self, Channel};
-use crate::{component, heap};
+use crate::{component, heap, options};
 
 /// Does a slot of this type hold a reference?
 pub(crate) fn is_reference(of: &Type) -> bool {
@@ -158,11 +158,9 @@ impl Copying {
                 return original;
             }
             let is_shared = (*header).refs > 1;
-            if is_shared {
-                if let Some(&known) = self.known.get(&original) {
-                    retain_times(known.cast(), 1);
-                    return known;
-                }
+            if is_shared && let Some(&known) = self.known.get(&original) {
+                retain_times(known.cast(), 1);
+                return known;
             }
             let size = object_size(of, original);
             let copy = heap::alloc(self.to, size);
@@ -426,7 +424,8 @@ unsafe fn is_zero(of: &Type, value: Value) -> bool {
     }
 }
 
-/// Fills fresh elements: copies of structs and arrays, references to all else.
+/// Fills fresh elements: copies of structs and arrays, references to all else. The original's
+/// programs share structs and arrays too.
 unsafe fn fill(this: *mut Component, of: &Type, first: *mut c_void, length: usize, init: Value) {
     // SAFETY: there is room for `length` elements of the type's size.
     unsafe {
@@ -434,6 +433,14 @@ unsafe fn fill(this: *mut Component, of: &Type, first: *mut c_void, length: usiz
             1 => first.cast::<u8>().write_bytes(init.byte, length),
             4 => std::slice::from_raw_parts_mut(first.cast::<std::mem::MaybeUninit<u32>>(), length)
                 .fill(std::mem::MaybeUninit::new(init.unsigned)),
+            _ if options::get().compat_original
+                && matches!(of.kind, Kind::Struct | Kind::Array) =>
+            {
+                retain_times(init.pointer.cast(), length as u32);
+                for index in 0..length {
+                    first.cast::<*mut c_void>().add(index).write(init.pointer);
+                }
+            }
             _ => {
                 for index in 0..length {
                     let element = copy_with(this, of, init, Reach::Within);

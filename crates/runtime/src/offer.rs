@@ -1,21 +1,18 @@
 //! The state word of a component's offer: who may complete what it waits for.
 //!
 //! ```text
-//!                 withdraw
-//!        ┌───────────────────────┐
-//!        ▼         open          │      claim               complete
-//!      Idle ──────────────────▶ Open ───────────▶ Matched ───────────▶ Completed
-//!       ▲ │                      │ ▲────────────────┘ │ ▲                │
-//!       │ │ open_outside         │      reopen        │ │ claim_held     │
-//!       │ └──────────▶ Outside ──┼── claim_outside ──▶│ │                │
-//!       │                 │      │              hold  ▼ │                │
-//!       │                 │      │                    Held              │
-//!       │                 ▼      ▼ interrupt           │                │
-//!       │ rest          Interrupted ◀──────────────────┘                │
-//!       └───────────────────┴──────────────────────────────────────────┘
+//!            open              claim             complete              rest
+//!   Idle ─────────────▶ Open ─────────▶ Matched ───────────▶ Completed ─────▶ Idle
+//!    │                  │ ▲────reopen────┘ │ ▲ ▲
+//!    │                  │          hold    ▼ │ │
+//!    │                  │              Held ─┘ │  claim_held
+//!    │ open_outside     │                │     │
+//!    └──────▶ Outside ──┼────────────────┼─────┘  claim_outside
+//!                 ▼     ▼                ▼   interrupt         rest
+//!                 Interrupted ──────────────────────────────────▶ Idle
 //! ```
 //!
-//! `open`, `open_outside`, `withdraw` and `rest` are the component's own; the others belong to
+//! `open`, `open_outside` and `rest` are the component's own; the others belong to
 //! whoever wins the transition. From *Matched* until *Completed*, and from *Interrupted*, the winner
 //! alone may touch the component and must wake it, exactly once. The word carries the number of the
 //! operation (its *round*), so that a ticket of an earlier one opens nothing.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::{ABI, Component, Program, Value};
 use crate::options::{self, Options};
-use crate::services::settings;
+use crate::settings;
 use crate::{component, exits, external, output, signals};
 
 /// Runs a compiled program. Does not return: whoever notices that the program is over ends the
@@ -79,7 +79,7 @@ fn tell_bug(what: &str) {
          message, the program and `uname -a` (version {})",
         env!("CARGO_PKG_VERSION"),
     ));
-    std::process::exit(exits::BUG);
+    exits::leave(exits::BUG);
 }
 
 /// How many arguments the program was given.

@@ -1,6 +1,6 @@
 //! Ctrl-C and the request to terminate.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hearth_sys::signal::{self, Signals};
 
@@ -47,6 +47,9 @@ fn wait_for(signals: &Signals) {
     }
     output::flush();
     // When the last component ends, `exits::all_stopped` ends the process first.
-    std::thread::sleep(GRACE);
+    let end = Instant::now() + GRACE;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        std::thread::park_timeout(left);
+    }
     exits::end(128 + signal)
 }

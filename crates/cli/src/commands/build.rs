@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::{Build, Emit};
 use crate::failure::Failure;
-use crate::toolchain::Debugging;
+use crate::toolchain::{Debugging, Toolchain};
 use crate::{input, output, program};
 
 pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
@@ -66,17 +66,14 @@ fn refuse_unfit(out: &Path, program: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Beside its place first, then there by one rename: nobody sees half of it, and an executable
-/// that is running is no obstacle.
+/// Built elsewhere, copied beside its place, then there by one rename: nobody sees half of it, an
+/// executable that is running is no obstacle, and a full disk is blamed on the right directory.
 fn build_executable(c: &str, out: &Path, debugging: Debugging) -> Result<(), Failure> {
+    let built = program::build_for_once(&Toolchain::find()?, c, debugging)?;
     let beside = output::beside(out);
-    // The linker's own words about a directory it cannot write to are no help.
-    let failure = |error: &std::io::Error| output::cannot_write(out, error);
-    fs::write(&beside, "").map_err(|error| failure(&error))?;
-    let built = program::build_at(c, &beside, debugging)
-        .and_then(|()| fs::rename(&beside, out).map_err(|error| failure(&error)));
-    if built.is_err() {
+    let moved = fs::copy(&built.path, &beside).and_then(|_| fs::rename(&beside, out));
+    moved.map_err(|error| {
         let _ = fs::remove_file(&beside);
-    }
-    built
+        output::cannot_write(out, &error)
+    })
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The root of the repository.
-pub fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -21,15 +21,16 @@ pub fn root() -> &'static Path {
 }
 
 /// The command as a user calls it, away from the user's own settings. Programs are built without
-/// a warning or not at all.
-pub fn hearth() -> Command {
+/// a warning or not at all, or as `HEARTH_TEST_CC` says.
+pub(crate) fn hearth() -> Command {
     let mut command = plain_hearth();
-    command.env("CC", "cc -Werror");
+    let compiler = std::env::var_os("HEARTH_TEST_CC").unwrap_or("cc -Werror".into());
+    command.env("CC", compiler);
     command
 }
 
 /// The same without a say in the C compiler.
-pub fn plain_hearth() -> Command {
+pub(crate) fn plain_hearth() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hearth"));
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("HEARTH_") {
@@ -47,12 +48,12 @@ pub fn plain_hearth() -> Command {
 }
 
 /// A folder that tests may fill; it outlives them.
-pub fn scratch() -> &'static Path {
+pub(crate) fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
 /// An empty folder of a test's own.
-pub fn empty_folder(name: &str) -> PathBuf {
+pub(crate) fn empty_folder(name: &str) -> PathBuf {
     let folder = scratch().join(name);
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
@@ -89,20 +90,20 @@ fn library_folder() -> &'static Path {
 
 /// What came of a command.
 #[derive(Debug)]
-pub struct Outcome {
-    pub status: ExitStatus,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Outcome {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Outcome {
-    pub fn code(&self) -> Option<i32> {
+    pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
 }
 
 /// Runs a command to its end, or kills it when patience ends.
-pub fn outcome(command: &mut Command, stdin: Option<&[u8]>) -> Result<Outcome, String> {
+pub(crate) fn outcome(command: &mut Command, stdin: Option<&[u8]>) -> Result<Outcome, String> {
     let mut child = command
         .stdin(match stdin {
             Some(_) => Stdio::piped(),
@@ -118,7 +119,7 @@ pub fn outcome(command: &mut Command, stdin: Option<&[u8]>) -> Result<Outcome, S
         std::thread::spawn(move || pipe.write_all(&text));
     }
     let (sender, texts) = channel();
-    let mut read = |what: usize, pipe: Option<Box<dyn Read + Send>>| {
+    let read = |what: usize, pipe: Option<Box<dyn Read + Send>>| {
         let sender = sender.clone();
         let mut pipe = pipe.expect("it is piped");
         std::thread::spawn(move || {
@@ -154,12 +155,12 @@ pub fn outcome(command: &mut Command, stdin: Option<&[u8]>) -> Result<Outcome, S
 }
 
 /// Are golden files to be written instead of compared?
-pub fn blessing() -> bool {
+pub(crate) fn blessing() -> bool {
     std::env::var_os("HEARTH_BLESS").is_some_and(|value| value == "1")
 }
 
 /// Compares with a golden file, or makes it.
-pub fn golden(path: &Path, actual: &str) -> Result<(), String> {
+pub(crate) fn golden(path: &Path, actual: &str) -> Result<(), String> {
     if blessing() {
         if std::fs::read_to_string(path).ok().as_deref() != Some(actual) {
             std::fs::create_dir_all(path.parent().expect("a file is in a folder"))
@@ -177,7 +178,7 @@ pub fn golden(path: &Path, actual: &str) -> Result<(), String> {
 }
 
 /// Says where two texts part, with the lines from there on.
-pub fn same(expected: &str, actual: &str) -> Result<(), String> {
+pub(crate) fn same(expected: &str, actual: &str) -> Result<(), String> {
     if expected == actual {
         return Ok(());
     }
@@ -207,7 +208,7 @@ pub fn same(expected: &str, actual: &str) -> Result<(), String> {
 
 /// All files under a folder of the repository with one of these endings, in order; what git
 /// ignores is not ours.
-pub fn files(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     collect(&root().join(folder), endings, &mut found);
     found.sort();

@@ -227,10 +227,10 @@ impl EffectTable {
     fn find_valued(&mut self, program: &Program) {
         for_each_body(program, &mut |body| {
             walk(&body.block, &mut |e| {
-                if let ExprKind::Proc(proc) = e.kind {
-                    if !self.valued.contains(&proc) {
-                        self.valued.push(proc);
-                    }
+                if let ExprKind::Proc(proc) = e.kind
+                    && !self.valued.contains(&proc)
+                {
+                    self.valued.push(proc);
                 }
             });
         });

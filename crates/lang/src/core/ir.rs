@@ -3,7 +3,7 @@
 //! Structured statements over pure values. A [`Value`] has no side effect and cannot fail: whatever
 //! can fail, block, allocate or change something is a [`Stmt`] of its own, in evaluation order.
 //! Reference counts are explicit: a slot that is `counted` holds one reference or NULL, every
-//! [`Stmt::Set`] says by its [`Mode`] whether a reference is taken or handed on, and every counted
+//! [`StmtKind::Set`] says by its [`Mode`] whether a reference is taken or handed on, and every counted
 //! slot is released at the end of its scope. So "last use becomes a move" is a change of one mode,
 //! and what lives across a blocking point is a question of liveness alone.
 

@@ -7,7 +7,6 @@ pub mod effects;
 pub mod ir;
 mod lower;
 pub mod passes;
-mod statements;
 
 use crate::tree::Program;
 

@@ -219,13 +219,20 @@ impl Context<'_> {
             }
         }
         for function in &self.input.module.functions {
-            let _ = writeln!(out, "{};", self.signature(function));
-        }
-        for (id, _) in self.components() {
+            let name = function_name(&self.names, function.role);
             let _ = writeln!(
                 out,
-                "static const hearth_component_type {}_type;",
-                self.names.component(id)
+                "{}{};",
+                self.unused_mark(&name),
+                self.signature(function)
+            );
+        }
+        for (id, _) in self.components() {
+            let name = self.names.component(id);
+            let _ = writeln!(
+                out,
+                "{}static const hearth_component_type {name}_type;",
+                self.unused_mark(&format!("{name}_type"))
             );
         }
         out.push_str("static const hearth_component_type main_type;\n");
@@ -491,17 +498,20 @@ impl Context<'_> {
         }
     }
 
-    pub(super) fn emit_value_thunks(&self, out: &mut String) {
-        for &proc in &self.input.module.valued {
-            if self.needs_thunk(proc) {
-                let _ = write!(
-                    out,
-                    "{}\n{{\n{}}}\n\n",
-                    self.thunk_signature(proc),
-                    self.thunk_body(proc)
-                );
-            }
-        }
+    pub(super) fn emit_value_thunks(&self, out: &mut Vec<String>) {
+        let thunks = self
+            .input
+            .module
+            .valued
+            .iter()
+            .filter(|&&proc| self.needs_thunk(proc));
+        out.extend(thunks.map(|&proc| {
+            format!(
+                "{}\n{{\n{}}}\n\n",
+                self.thunk_signature(proc),
+                self.thunk_body(proc)
+            )
+        }));
     }
 
     fn thunk_body(&self, proc: ProcId) -> String {

@@ -21,7 +21,7 @@ use crate::tree::Program;
 use crate::types::TypeId;
 use names::Names;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 
 /// The user's text and four preludes.
@@ -55,6 +55,9 @@ struct Context<'a> {
     site_list: RefCell<Vec<String>>,
     used_texts: RefCell<BTreeSet<u32>>,
     used_structs: RefCell<BTreeSet<TypeId>>,
+    /// The names each function mentions besides its own: what none mentions is unused. A handler
+    /// that nothing can reach may have been the only one.
+    mentioned: RefCell<HashSet<String>>,
 }
 
 /// The whole C file.
@@ -73,15 +76,20 @@ pub fn emit(input: Input<'_>) -> String {
         site_list: RefCell::default(),
         used_texts: RefCell::default(),
         used_structs: RefCell::default(),
+        mentioned: RefCell::default(),
     };
     // Bodies first: they tell which descriptors and sites are needed.
-    let mut bodies = String::new();
-    for function in &input.module.functions {
-        function::emit(&context, function, &mut bodies);
-    }
-    context.emit_value_thunks(&mut bodies);
+    let mut texts: Vec<String> = input
+        .module
+        .functions
+        .iter()
+        .map(|function| function::emit(&context, function))
+        .collect();
+    context.emit_value_thunks(&mut texts);
     let mut components = String::new();
     context.emit_components(&mut components);
+    context.note_mentions(&texts, &components);
+    let bodies = texts.concat();
 
     let mut declarations = String::new();
     context.emit_frames(&mut declarations);
@@ -109,6 +117,33 @@ pub fn sizes(input: &Input<'_>) -> Vec<layout::ComponentSize> {
 }
 
 impl Context<'_> {
+    fn note_mentions(&self, functions: &[String], components: &str) {
+        let mut mentioned = self.mentioned.borrow_mut();
+        let words = |text: &str, mentioned: &mut HashSet<String>| {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            mentioned.extend(words.filter(|w| w.contains('_')).map(str::to_owned));
+        };
+        for text in functions {
+            // The head names the function itself.
+            let body = text.split_once("\n{\n").map_or("", |(_, body)| body);
+            words(body, &mut mentioned);
+        }
+        for part in components.split("\n\n") {
+            // Tables and functions of one component name each other, but a table not itself.
+            let body = part.split_once('\n').map_or("", |(_, body)| body);
+            words(body, &mut mentioned);
+        }
+    }
+
+    /// `__attribute__((unused)) ` for what nothing mentions.
+    fn unused_mark(&self, name: &str) -> &'static str {
+        if self.mentioned.borrow().contains(name) {
+            ""
+        } else {
+            "__attribute__((unused)) "
+        }
+    }
+
     fn preamble(&self) -> String {
         let mut out = String::new();
         let file = escape(self.input.sources.name);
@@ -120,9 +155,12 @@ impl Context<'_> {
         out.push_str(
             "#include \"hearth.h\"\n\n\
              _Static_assert(HEARTH_ABI == 1, \"this file and hearth.h are of different versions\");\n\n\
-             /* What the source compares is its own business. */\n\
+             /* Insense integers wrap, and what the source compares or divides is its own business. */\n\
              #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
-             #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\n",
+             #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\
+             #pragma GCC diagnostic ignored \"-Wsign-compare\"\n\
+             #pragma GCC diagnostic ignored \"-Woverflow\"\n\
+             #pragma GCC diagnostic ignored \"-Wdiv-by-zero\"\n\n",
         );
         out
     }

@@ -190,7 +190,8 @@ impl LocalNames {
 fn type_codes(program: &Program) -> Vec<String> {
     let mut codes: Vec<String> = Vec::new();
     for (_, ty) in program.types.iter() {
-        let name = |s: &Symbol| program.names.name(*s);
+        // `_` ends a name in a code.
+        let name = |s: &Symbol| program.names.name(*s).replace('_', "$");
         let code = match ty {
             Type::Error => "?".to_owned(),
             Type::Void => "v".to_owned(),

@@ -158,7 +158,9 @@ impl Emitter<'_, '_> {
         } else {
             inner
         };
-        if ty == TypeId::BYTE {
+        if op == UnaryOp::Complement && ty == TypeId::BYTE {
+            format!("(uint8_t)({inner} ^ 0xff)")
+        } else if ty == TypeId::BYTE {
             format!("(uint8_t)({sign}{inner})")
         } else if ty == TypeId::BOOL
             || matches!(ty, TypeId::INTEGER | TypeId::UNSIGNED | TypeId::REAL)
@@ -179,7 +181,7 @@ impl Emitter<'_, '_> {
         if ty == TypeId::STRING {
             return self.compare_strings(op, a, b);
         }
-        let (x, y) = (self.value(a), self.value(b));
+        let (x, y) = (self.operand(a), self.operand(b));
         let sign = match op {
             BinaryOp::Or => "||",
             BinaryOp::And => "&&",
@@ -214,6 +216,16 @@ impl Emitter<'_, '_> {
             format!("(bool)({x} {sign} {y})")
         } else {
             format!("({x} {sign} {y})")
+        }
+    }
+
+    /// A side of an operator: C compilers want parentheses around a negation there.
+    fn operand(&self, value: &Value) -> String {
+        let text = self.value(value);
+        if text.starts_with('!') {
+            format!("({text})")
+        } else {
+            text
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) use token::Token;
 
 /// How deep clauses, operators and types may nest. The parser and every later stage walk the
 /// tree by recursion, and this bound is what keeps their stacks small.
-pub const DEPTH_LIMIT: u32 = 250;
+pub const DEPTH_LIMIT: u32 = 200;
 
 /// Which language a text is written in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -93,4 +93,16 @@ pub(crate) fn too_large(length: usize, source: SourceId) -> Option<Diagnostic> {
         )
         .with_note("A text must be shorter than 4 GiB.")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_bound_the_text() {
+        assert!(too_large(u32::MAX as usize - 1, SourceId::USER).is_none());
+        let refused = too_large(u32::MAX as usize, SourceId::USER);
+        assert_eq!(refused.map(|diagnostic| diagnostic.code.0), Some("E0110"));
+    }
 }

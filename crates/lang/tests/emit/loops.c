@@ -3,9 +3,12 @@
 
 _Static_assert(HEARTH_ABI == 1, "this file and hearth.h are of different versions");
 
-/* What the source compares is its own business. */
+/* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Woverflow"
+#pragma GCC diagnostic ignored "-Wdiv-by-zero"
 
 static const hearth_type type_i = { .code = "i", .kind = HEARTH_KIND_INTEGER, .size = 4 };
 static const hearth_type type_Ai = { .code = "Ai", .kind = HEARTH_KIND_ARRAY, .size = 8, .flat = true, .element = &type_i };

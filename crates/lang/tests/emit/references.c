@@ -3,9 +3,12 @@
 
 _Static_assert(HEARTH_ABI == 1, "this file and hearth.h are of different versions");
 
-/* What the source compares is its own business. */
+/* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Woverflow"
+#pragma GCC diagnostic ignored "-Wdiv-by-zero"
 
 typedef struct Point_struct Point_struct;
 struct Point_struct {

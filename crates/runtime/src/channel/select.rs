@@ -6,6 +6,7 @@ use super::claim::{self, Claimant, Found};
 use super::rendezvous::{register, start};
 use super::{Channel, Waiter, hub, transfer};
 use crate::abi::{Arm, Component, DEFAULT, Label, Site, Step};
+use crate::choices::{Choices, Scratch};
 use crate::offer::Claim;
 use crate::seat::{Seat, Waiting, heed_stop, next_round, raise_stop, seat_of};
 
@@ -28,8 +29,28 @@ pub(crate) unsafe fn select(
         if seat.is_stopping() {
             return raise_stop(seat);
         }
-        let order = order_of(seat, arms);
-        for &arm in &order {
+        let mut scratch = seat.choices.with_mut(Choices::take_scratch);
+        order_arms(seat, arms, &mut scratch);
+        let step = select_in_order(seat, arms, &scratch.order, has_default, site);
+        seat.choices
+            .with_mut(|choices| choices.put_scratch(scratch));
+        step
+    }
+}
+
+/// # Safety
+/// As for [`select`].
+unsafe fn select_in_order(
+    seat: &Seat,
+    arms: &[Arm],
+    order: &[u32],
+    has_default: bool,
+    site: *const Site,
+) -> Step {
+    // SAFETY: the offer is the component's own until it is opened; from then on only its
+    // registrations are.
+    unsafe {
+        for &arm in order {
             if look(seat, arms, arm) {
                 return Step::Done;
             }
@@ -38,7 +59,7 @@ pub(crate) unsafe fn select(
             (*seat.component).arm = DEFAULT;
             return Step::Done;
         }
-        if arms.is_empty() {
+        if order.is_empty() {
             crate::exceptions::raise(seat.component, Label::OperationFailed, site, ptr::null());
             return Step::Raised;
         }
@@ -49,7 +70,7 @@ pub(crate) unsafe fn select(
         });
         seat.state.open(round);
         heed_stop(seat);
-        for &arm in &order {
+        for &arm in order {
             match look_or_register(seat, arms, arm) {
                 Registered::Waits => {}
                 Registered::Served => {
@@ -65,14 +86,11 @@ pub(crate) unsafe fn select(
 
 /// Which arms to try, in which order: the open ones, which have a channel. Of several open arms at
 /// one half-channel only the first counts.
-unsafe fn order_of(seat: &Seat, arms: &[Arm]) -> Vec<u32> {
-    let mut order = Vec::with_capacity(arms.len());
-    let keys: Vec<usize> = arms.iter().map(key_of).collect();
+unsafe fn order_arms(seat: &Seat, arms: &[Arm], scratch: &mut Scratch) {
+    scratch.keys.clear();
+    scratch.keys.extend(arms.iter().map(key_of));
     // SAFETY: the choices are the running component's own.
-    unsafe {
-        seat.choices
-            .with_mut(|choices| choices.order(&keys, &mut order))
-    };
+    unsafe { seat.choices.with_mut(|choices| choices.order(scratch)) };
     let is_first = |arm: &u32| {
         let index = *arm as usize;
         !arms[index].channel.is_null()
@@ -80,8 +98,7 @@ unsafe fn order_of(seat: &Seat, arms: &[Arm]) -> Vec<u32> {
                 .iter()
                 .any(|earlier| ptr::eq(earlier.channel, arms[index].channel))
     };
-    order.retain(is_first);
-    order
+    scratch.order.retain(is_first);
 }
 
 /// What an arm is known by from one select to the next.

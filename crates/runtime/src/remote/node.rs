@@ -7,7 +7,7 @@ use hearth_sys::claim;
 
 use super::claims::{self, Claim};
 use crate::exits;
-use crate::services::settings;
+use crate::settings;
 
 const ADDRESS: &str = "HEARTH_NODE";
 const NETWORK: &str = "HEARTH_NETWORK";

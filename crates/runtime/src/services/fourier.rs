@@ -6,7 +6,7 @@
 //! X[k] = Σ x[j] · e^(-2πi·j·k/n)        j = 0 … n-1
 //! ```
 //!
-//! without any scaling: a constant c gives X[0] = n·c. A real signal has X[n-k] = conj X[k], so n
+//! without any scaling: a constant c gives `X[0] = n·c`. A real signal has `X[n-k] = conj X[k]`, so n
 //! integers hold all of it. They replace the signal in the usual half-complex order:
 //!
 //! ```text
@@ -133,7 +133,7 @@ fn radix_two(values: &mut [Complex]) {
 }
 
 /// Any length n, as a convolution: jk = (j² + k² - (k-j)²)/2 turns the sum into a product with
-/// "chirps" w[j] = e^(-πi·j²/n), and the convolution is done by `radix_two` at a length of at
+/// "chirps" `w[j] = e^(-πi·j²/n)`, and the convolution is done by `radix_two` at a length of at
 /// least 2n-1.
 fn bluestein(values: &[Complex]) -> Vec<Complex> {
     let length = values.len();

@@ -11,6 +11,5 @@ mod framing;
 pub(crate) mod mailbox;
 pub mod natives;
 mod numbers;
-pub(crate) mod settings;
 mod text;
 pub(crate) mod values;

@@ -333,6 +333,11 @@ impl Me {
         unsafe { self.received().integer }
     }
 
+    pub(crate) fn arm(self) -> u32 {
+        // SAFETY: the program runs this machine.
+        unsafe { (*self.component()).arm }
+    }
+
     pub(crate) fn is_stopped(self) -> bool {
         // SAFETY: the program runs this machine.
         unsafe { (*self.component()).raised == STOPPED }

@@ -59,10 +59,10 @@ impl Generator {
     }
 
     fn leaf(&mut self, ty: &Type, depth: u32) -> Expr {
-        if self.random.chance(70) {
-            if let Some(place) = self.readable(ty) {
-                return place;
-            }
+        if self.random.chance(70)
+            && let Some(place) = self.readable(ty)
+        {
+            return place;
         }
         if matches!(ty, Type::Struct(_) | Type::Array(_) | Type::Any) {
             return self.fresh_object(ty, depth);
@@ -505,10 +505,10 @@ impl Generator {
         if self.scope.quiet {
             return None;
         }
-        if self.random.chance(15) {
-            if let Some(call) = self.call_value(result, depth) {
-                return Some(call);
-            }
+        if self.random.chance(15)
+            && let Some(call) = self.call_value(result, depth)
+        {
+            return Some(call);
         }
         let callable: Vec<usize> = (0..self.program.procs.len())
             .filter(|&proc| self.program.procs[proc].result == *result && self.may_call(proc))

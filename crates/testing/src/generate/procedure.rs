@@ -141,10 +141,10 @@ impl Generator {
     }
 
     fn param_type(&mut self) -> Type {
-        if self.random.chance(12) {
-            if let Some(ty) = self.procedure_type() {
-                return ty;
-            }
+        if self.random.chance(12)
+            && let Some(ty) = self.procedure_type()
+        {
+            return ty;
         }
         self.value_type(2)
     }

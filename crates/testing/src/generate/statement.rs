@@ -102,11 +102,11 @@ impl Generator {
             }
             ty = (**element).clone();
         }
-        if let Type::Struct(index) = ty {
-            if self.random.chance(80) {
-                let fields = &self.program.structs[index].fields;
-                ty = fields[self.random.below(fields.len())].1.clone();
-            }
+        if let Type::Struct(index) = ty
+            && self.random.chance(80)
+        {
+            let fields = &self.program.structs[index].fields;
+            ty = fields[self.random.below(fields.len())].1.clone();
         }
         let writable = |v: &Visible| v.assignable && !matches!(v.storage, Storage::Port(_));
         let quiet = std::mem::replace(&mut self.scope.quiet, true);
@@ -150,10 +150,10 @@ impl Generator {
     }
 
     fn for_statement(&mut self) -> Stmt {
-        if self.random.chance(45) {
-            if let Some(statement) = self.array_loop() {
-                return statement;
-            }
+        if self.random.chance(45)
+            && let Some(statement) = self.array_loop()
+        {
+            return statement;
         }
         let rounds = 1 + self.random.below(5) as i32;
         let start = self.random.between(-3, 4) as i32;

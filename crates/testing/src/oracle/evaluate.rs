@@ -93,13 +93,13 @@ impl<'p> Activation<'p> {
                 let cells = self.eval(base).await?.contents();
                 let index = self.eval(index).await?.integral();
                 let at = in_bounds(index, cells.borrow().len())?;
-                let value = cells.borrow()[at].clone();
-                value
+
+                cells.borrow()[at].clone()
             }
             ExprKind::Field(base, field) => {
                 let cells = self.eval(base).await?.contents();
-                let value = cells.borrow()[*field].clone();
-                value
+
+                cells.borrow()[*field].clone()
             }
             ExprKind::PortOf(base, port) => {
                 let component = self.eval(base).await?.component();

@@ -157,10 +157,10 @@ impl<'p> Activation<'p> {
         let mut open = Vec::new();
         let mut numbers = Vec::new();
         for (index, arm) in arms.iter().enumerate() {
-            if let Some(guard) = &arm.guard {
-                if !self.eval(guard).await?.bool() {
-                    continue;
-                }
+            if let Some(guard) = &arm.guard
+                && !self.eval(guard).await?.bool()
+            {
+                continue;
             }
             open.push((self.eval(&arm.channel).await?.channel(), arm.acknowledge));
             numbers.push(index);

@@ -259,12 +259,13 @@ impl World {
             .receivers
             .push(Receiver { number, arms });
         self.match_up();
-        let mut state = self.state.borrow_mut();
-        if has_default && state.wakes[number].is_none() {
-            state.receivers.retain(|receiver| receiver.number != number);
-            return Ok(None);
+        {
+            let mut state = self.state.borrow_mut();
+            if has_default && state.wakes[number].is_none() {
+                state.receivers.retain(|receiver| receiver.number != number);
+                return Ok(None);
+            }
         }
-        drop(state);
         match self.wait(number).await {
             Wake::Received(arm, value, held) => Ok(Some((arm, value, held))),
             Wake::Stopped => Err(Escape::Stop),

@@ -215,10 +215,10 @@ impl<'p> Printer<'p> {
             if matches!(**element, Type::In(_) | Type::Out(_) | Type::Procedure(_)));
         let aliases = &self.program.aliases[..self.aliases];
         let alias = aliases.iter().find(|(_, target)| target == ty);
-        if let Some((name, _)) = alias {
-            if self.random.chance(60) {
-                return self.push(name);
-            }
+        if let Some((name, _)) = alias
+            && self.random.chance(60)
+        {
+            return self.push(name);
         }
         match ty {
             Type::Void => unreachable!("void is not writable"),

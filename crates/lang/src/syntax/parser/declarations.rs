@@ -240,12 +240,17 @@ impl Parser<'_> {
 
     /// A procedure where none may stand: read and dropped. Returns what stands for it.
     pub(super) fn misplaced_declaration(&mut self, first: Token) -> Expr {
-        let read = if first.kind == Kind::Proc {
-            self.proc_declaration().map(|_| ())
-        } else {
-            self.component().map(|_| ())
-        };
+        let read = self.nested(|this| {
+            if first.kind == Kind::Proc {
+                this.proc_declaration().map(|_| ())
+            } else {
+                this.component().map(|_| ())
+            }
+        });
         if read.is_err() {
+            if self.token() == first {
+                self.bump();
+            }
             self.recover_head(0);
             self.recover(0);
         }

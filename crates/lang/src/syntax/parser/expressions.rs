@@ -57,38 +57,64 @@ impl Parser<'_> {
         result
     }
 
+    // The stack frames of this recursion are kept small: rare or bulky parts are functions of
+    // their own.
     fn operands(&mut self, base: usize) -> Parse<Expr> {
         let mut left = self.unary()?;
         let mut height = self.deepest - self.depth;
         loop {
             let operator = binary_operator(self.kind()).filter(|_| self.continues());
             let power = operator.map_or(0, |(power, _)| power);
-            while let Some(waiting) = self.pop_binding(base, power) {
-                height = height.max(waiting.height) + 1;
-                if self.depth + height > DEPTH_LIMIT {
-                    return Err(self.too_deep());
-                }
-                left = combine(waiting.left, waiting.op, left);
+            if self.pending.len() > base {
+                left = self.combine(left, &mut height, base, power)?;
             }
             let Some((power, op)) = operator else {
                 self.deepest = self.depth + height;
                 return Ok(left);
             };
-            self.bump();
-            let op = self.foreign_operator(op)?;
-            if !self.continues() && self.declares_or_assigns() {
-                self.no_operand()?;
-            }
-            self.pending.push(Pending {
-                left,
-                height,
-                op,
-                power,
-            });
+            self.wait(left, height, op, power)?;
             self.deepest = self.depth;
             left = self.unary()?;
             height = self.deepest - self.depth;
         }
+    }
+
+    /// Gives the operators on the stack above `base` that bind at least as tightly as `power`
+    /// their right operand.
+    fn combine(
+        &mut self,
+        mut right: Expr,
+        height: &mut u32,
+        base: usize,
+        power: u8,
+    ) -> Parse<Expr> {
+        while let Some(waiting) = self.pop_binding(base, power) {
+            *height = waiting.height.max(*height) + 1;
+            if self.depth + *height > DEPTH_LIMIT {
+                return Err(self.too_deep());
+            }
+            right = Expr {
+                span: waiting.left.span.to(right.span),
+                kind: ExprKind::Binary(waiting.op, Box::new(waiting.left), Box::new(right)),
+            };
+        }
+        Ok(right)
+    }
+
+    /// Passes an operator and puts it on the stack with its left operand.
+    fn wait(&mut self, left: Expr, height: u32, op: BinaryOp, power: u8) -> Parse<()> {
+        self.bump();
+        let op = self.foreign_operator(op)?;
+        if !self.continues() && self.declares_or_assigns() {
+            self.no_operand()?;
+        }
+        self.pending.push(Pending {
+            left,
+            height,
+            op,
+            power,
+        });
+        Ok(())
     }
 
     /// Whether the next line begins a statement of its own, so that an operator before it lacks
@@ -313,12 +339,5 @@ pub(super) fn closing_of(open: Kind) -> Kind {
         Kind::OpenBracket => Kind::CloseBracket,
         Kind::OpenBrace => Kind::CloseBrace,
         _ => Kind::CloseParen,
-    }
-}
-
-fn combine(left: Expr, op: BinaryOp, right: Expr) -> Expr {
-    Expr {
-        span: left.span.to(right.span),
-        kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
     }
 }

@@ -19,8 +19,11 @@ mod operators;
 mod separators;
 
 impl Parser<'_> {
-    /// What stands at the cursor, for a title.
+    /// What stands at the cursor instead of what is wanted in the gap, for a title.
     fn found(&self) -> String {
+        if self.token().after_break && self.kind() != Kind::End && self.at > 0 {
+            return "the end of the line".to_owned();
+        }
         self.describe(self.token())
     }
 

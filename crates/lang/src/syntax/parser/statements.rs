@@ -13,7 +13,8 @@ impl Parser<'_> {
         // Collected in a buffer that is used again, so that the block's own list fits exactly.
         let mut buffer = self.buffers.pop().unwrap_or_default();
         self.statements(open, &mut buffer);
-        let statements = buffer.drain(..).collect();
+        let mut statements = Vec::with_capacity(buffer.len());
+        statements.append(&mut buffer);
         self.buffers.push(buffer);
         self.parens = parens;
         Ok(Block {
@@ -170,16 +171,22 @@ impl Parser<'_> {
     fn expression_clause(&mut self) -> Parse<Expr> {
         let target = self.expression()?;
         match self.kind() {
-            // Then a closing bracket is missing rather than a target.
-            Kind::Assign | Kind::Equals if self.parens > 0 && !is_place(&target.kind) => {
-                return Ok(target);
-            }
-            Kind::Assign => {}
-            Kind::Equals => self.equals_for_assign(&target)?,
-            _ => return Ok(target),
+            Kind::Assign | Kind::Equals => self.assignment(target),
+            _ => Ok(target),
+        }
+    }
+
+    fn assignment(&mut self, target: Expr) -> Parse<Expr> {
+        let is_place = is_place(&target.kind);
+        if self.parens > 0 && !is_place {
+            // A closing bracket is missing rather than a target.
+            return Ok(target);
+        }
+        if self.kind() == Kind::Equals {
+            self.equals_for_assign(&target)?;
         }
         let sign = self.bump();
-        if !is_place(&target.kind) && sign.kind == Kind::Assign {
+        if !is_place && sign.kind == Kind::Assign {
             self.no_target(sign, target.span);
         }
         let value = self.clause()?;

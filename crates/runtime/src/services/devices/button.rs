@@ -12,7 +12,7 @@ use hearth_sys::signal;
 use crate::abi::{Component, Site, Step, Value};
 use crate::exits;
 use crate::services::mailbox::Mailbox;
-use crate::services::settings::{self, after};
+use crate::settings::{self, after};
 
 const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
 /// Presses that wait for somebody to notice them. A finger is slower than this.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock};
 use hearth_sys::descriptor;
 
 use crate::output;
-use crate::services::settings;
+use crate::settings;
 use crate::sync::lock_std as lock;
 
 /// One light, by its bit in the state.

@@ -12,8 +12,8 @@ use std::sync::{Once, OnceLock};
 
 use crate::abi::{Component, Site, Step, Value};
 use crate::services::mailbox::Mailbox;
-use crate::services::settings::{self, after};
-use crate::{exits, external, output};
+use crate::settings::{self, after};
+use crate::{exits, external, options, output};
 
 /// Bytes a line may have, by the language reference.
 const LONGEST: usize = 255;
@@ -25,7 +25,15 @@ fn text(component: *mut Component, line: Line) -> Value {
     external::text_in(component, &line)
 }
 
-static CONSOLE: Mailbox<Line> = Mailbox::new("input", usize::MAX, text);
+/// A line for `getString`, which kept the line break in the original.
+fn input_text(component: *mut Component, mut line: Line) -> Value {
+    if options::get().compat_original {
+        line.push(b'\n');
+    }
+    text(component, line)
+}
+
+static CONSOLE: Mailbox<Line> = Mailbox::new("input", usize::MAX, input_text);
 static SERIAL_LINE: Mailbox<Line> = Mailbox::new("the serial line", usize::MAX, text);
 
 /// The next line of standard input.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::options;
-use crate::services::settings::{self, after};
+use crate::settings::{self, after};
 use crate::sync::lock_std as lock;
 
 /// One of a node's sensors, numbered as the prelude's text numbers them.

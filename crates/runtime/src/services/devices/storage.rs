@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::exits;
-use crate::services::settings::{self, after};
+use crate::settings::{self, after};
 use crate::sync::lock_std as lock;
 
 const VARIABLE: &str = "HEARTH_DEVICE_STORAGE";

@@ -77,7 +77,14 @@ impl Parser<'_> {
             self.here(),
             "the next arm or `default` belongs here",
         );
-        self.complain(diagnostic.with_help("put several statements between braces: `1: { … }`"));
+        let arm = match of {
+            Kind::Select => "receive x from c",
+            Kind::Project => "integer",
+            _ => "1",
+        };
+        self.complain(diagnostic.with_help(format!(
+            "put several statements between braces: `{arm}: {{ … }}`"
+        )));
     }
 
     /// What stands between the arms of a `select` and begins none.

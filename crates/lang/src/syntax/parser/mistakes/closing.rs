@@ -22,7 +22,10 @@ impl Parser<'_> {
         );
         if matches!(self.kind(), Kind::Equals) {
             diagnostic = diagnostic.with_help("comparison for equality is written `==`");
-        } else if self.gap() == self.here() && self.kind().begins_expression() {
+        } else if self.gap() == self.here()
+            && self.kind().begins_expression()
+            && self.kind() != Kind::OpenBrace
+        {
             diagnostic = diagnostic.with_help("if this is a further item, put a comma before it");
         }
         self.fails(diagnostic)

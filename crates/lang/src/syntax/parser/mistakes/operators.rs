@@ -114,13 +114,15 @@ impl Parser<'_> {
                     return Ok(op);
                 }
                 let sign = if op == Add { '+' } else { '-' };
-                let help = format!("write `x := x {sign} 1`");
+                let name = self.operand_name();
+                let help = format!("write `{name} := {name} {sign} 1`");
                 return Err(self.foreign(&help));
             }
             (Add | Subtract | Multiply | Divide | Remainder, Kind::Equals)
             | (BitAnd | BitOr | BitXor, Kind::Equals) => {
                 let sign = self.previous().map_or("", |previous| previous.kind.text());
-                let help = format!("write `x := x {sign} …`");
+                let name = self.operand_name();
+                let help = format!("write `{name} := {name} {sign} …`");
                 return Err(self.foreign(&help));
             }
             (Subtract, Kind::Greater) => ("a field is written `p.x`", None),
@@ -138,6 +140,14 @@ impl Parser<'_> {
                 Ok(meant)
             }
             None => Err(failed),
+        }
+    }
+
+    /// The name before the operator just read, for showing what to write.
+    fn operand_name(&self) -> &str {
+        match self.at.checked_sub(2).map(|at| self.tokens[at]) {
+            Some(token) if token.kind == Kind::Name => self.spelling(token),
+            _ => "x",
         }
     }
 

@@ -274,7 +274,7 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn begins_nothing(&mut self, what: &str) -> Failed {
         let diagnostic = Diagnostic::error(
             codes::STATEMENT_EXPECTED,
-            format!("expected {what}, found {}", self.found()),
+            format!("expected {what}, found {}", self.describe(self.token())),
             self.here(),
             format!("{what} cannot begin with this"),
         );

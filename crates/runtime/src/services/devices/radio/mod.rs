@@ -22,7 +22,8 @@ use crate::portable::{self, Portable, type_of_code};
 use crate::remote::claims::{self, Claim};
 use crate::remote::node;
 use crate::services::mailbox::Mailbox;
-use crate::services::{settings, values};
+use crate::services::values;
+use crate::settings;
 use crate::sync::lock_std as lock;
 use crate::{exits, external, options, output};
 

@@ -1,17 +1,14 @@
 //! Typed tree to core IR: statements, and the clauses that are values through their branches.
 
-use super::effects::{Effects, walk};
-use super::ir::*;
-use super::lower::{FunctionLowering, Operand, Own};
+use super::{FunctionLowering, Operand, Own};
+use crate::core::effects::{Effects, walk};
+use crate::core::ir::*;
 use crate::symbol::Symbol;
-use crate::tree::{self, BinaryOp, Expr, ExprKind, UnaryOp};
+use crate::tree::{self, BinaryOp, Expr, ExprKind};
 use crate::types::{Type, TypeId};
 
 /// Larger objects come from the heap, so that C stacks stay small.
 const STACK_OBJECT_BYTES_MAX: u64 = 256;
-
-/// The label of OperationFailedException, which is the first.
-const OPERATION_FAILED: i64 = 0;
 
 impl<'p> FunctionLowering<'_, 'p> {
     /// Runs a clause for its effect.
@@ -108,7 +105,7 @@ impl<'p> FunctionLowering<'_, 'p> {
 
     // ---- blocks and declarations --------------------------------------------------------
 
-    fn block(&mut self, items: &'p [Expr]) -> Operand {
+    pub(super) fn block(&mut self, items: &'p [Expr]) -> Operand {
         self.open_scope(true);
         let mut last = Operand::nothing();
         for (i, item) in items.iter().enumerate() {
@@ -126,7 +123,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.close_scope_with(last)
     }
 
-    fn declaration(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) {
+    pub(super) fn declaration(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) {
         if self.stack_object(local, init, rest) {
             return;
         }
@@ -152,7 +149,12 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     /// Makes a small flat object that nobody else gets hold of as a C local. True if it did.
-    fn stack_object(&mut self, local: tree::LocalId, init: &'p Expr, rest: &'p [Expr]) -> bool {
+    pub(super) fn stack_object(
+        &mut self,
+        local: tree::LocalId,
+        init: &'p Expr,
+        rest: &'p [Expr],
+    ) -> bool {
         let candidate = !self.shared.options.compat_original
             && !self.is_assigned(local)
             && self
@@ -204,7 +206,7 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     /// The size of a new flat object, if that is what the expression makes.
-    fn stack_bytes(&self, init: &Expr) -> Option<u64> {
+    pub(super) fn stack_bytes(&self, init: &Expr) -> Option<u64> {
         match &init.kind {
             ExprKind::NewStruct(args) => {
                 let flat = args.iter().all(|arg| !self.is_reference(arg.ty));
@@ -219,14 +221,14 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
     }
 
-    fn may_end_objects(&self, rest: &[Expr], local: tree::LocalId) -> bool {
+    pub(super) fn may_end_objects(&self, rest: &[Expr], local: tree::LocalId) -> bool {
         let effects = self.effects_while_used(rest, local);
         effects.writes_refs || effects.blocks
     }
 
     /// What the statements do as far as the variable is used. The effect of a last `send` comes
     /// after its operands have been evaluated, and does not count.
-    fn effects_while_used(&self, rest: &[Expr], local: tree::LocalId) -> Effects {
+    pub(super) fn effects_while_used(&self, rest: &[Expr], local: tree::LocalId) -> Effects {
         let Some(last) = rest.iter().rposition(|item| mentions(item, local)) else {
             return Effects::default();
         };
@@ -243,12 +245,12 @@ impl<'p> FunctionLowering<'_, 'p> {
         effects
     }
 
-    fn effects_of(&self, expr: &Expr) -> Effects {
+    pub(super) fn effects_of(&self, expr: &Expr) -> Effects {
         self.shared.effects.of(expr, &self.shared.program.types)
     }
 
     /// Declares the variable of a receive and stores what came.
-    fn receive_into(&mut self, local: tree::LocalId) {
+    pub(super) fn receive_into(&mut self, local: tree::LocalId) {
         let (name, ty) = (self.name_of(local), self.type_of(local));
         let slot = self.declare(local, name, ty);
         let mode = if self.is_reference(ty) {
@@ -264,11 +266,11 @@ impl<'p> FunctionLowering<'_, 'p> {
 
     /// The slot that branches store their value in, if they have one. Its default is stored first
     /// where a branch may be missing.
-    fn result_slot(&mut self, ty: TypeId) -> Option<SlotId> {
+    pub(super) fn result_slot(&mut self, ty: TypeId) -> Option<SlotId> {
         (ty != TypeId::VOID && ty != TypeId::NEVER).then(|| self.temp(ty))
     }
 
-    fn result_operand(&self, result: Option<SlotId>, ty: TypeId) -> Operand {
+    pub(super) fn result_operand(&self, result: Option<SlotId>, ty: TypeId) -> Operand {
         match result {
             None => Operand::nothing(),
             Some(slot) => {
@@ -287,11 +289,11 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     /// One branch as a block of its own, its value stored in `result`.
-    fn branch(&mut self, expr: &'p Expr, result: Option<SlotId>) -> Block {
+    pub(super) fn branch(&mut self, expr: &'p Expr, result: Option<SlotId>) -> Block {
         self.nested(|f| f.branch_here(expr, result))
     }
 
-    fn branch_here(&mut self, expr: &'p Expr, result: Option<SlotId>) {
+    pub(super) fn branch_here(&mut self, expr: &'p Expr, result: Option<SlotId>) {
         let span = std::mem::replace(&mut self.span, expr.span);
         if let ExprKind::Let(local, init) = &expr.kind {
             self.declaration(*local, init, &[]);
@@ -305,7 +307,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.span = span;
     }
 
-    fn default_of(&mut self, ty: TypeId) -> Value {
+    pub(super) fn default_of(&mut self, ty: TypeId) -> Value {
         match self.ty(ty) {
             Type::Real => Value::Real(0.0),
             Type::Bool => Value::Bool(false),
@@ -315,7 +317,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
     }
 
-    fn conditional(
+    pub(super) fn conditional(
         &mut self,
         expr: &'p Expr,
         condition: &'p Expr,
@@ -342,7 +344,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.result_operand(result, expr.ty)
     }
 
-    fn case(
+    pub(super) fn case(
         &mut self,
         expr: &'p Expr,
         scrutinee: &'p Expr,
@@ -359,7 +361,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.result_operand(result, expr.ty)
     }
 
-    fn case_arms(
+    pub(super) fn case_arms(
         &mut self,
         subject: &Operand,
         arms: &'p [(Vec<Expr>, Expr)],
@@ -393,7 +395,7 @@ impl<'p> FunctionLowering<'_, 'p> {
     }
 
     /// `==` of two operands whose numeric types may differ.
-    fn equal(&self, a: &Operand, b: &Operand) -> Value {
+    pub(super) fn equal(&self, a: &Operand, b: &Operand) -> Value {
         let rank = |ty| {
             [
                 TypeId::BYTE,
@@ -423,7 +425,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         )
     }
 
-    fn project(
+    pub(super) fn project(
         &mut self,
         expr: &'p Expr,
         scrutinee: &'p Expr,
@@ -440,7 +442,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.result_operand(result, expr.ty)
     }
 
-    fn project_arms(
+    pub(super) fn project_arms(
         &mut self,
         subject: &Value,
         arms: &'p [tree::ProjectArm],
@@ -483,7 +485,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         });
     }
 
-    fn protected(
+    pub(super) fn protected(
         &mut self,
         expr: &'p Expr,
         body: &'p Expr,
@@ -513,7 +515,7 @@ impl<'p> FunctionLowering<'_, 'p> {
 
     // ---- loops --------------------------------------------------------------------------
 
-    fn counting(
+    pub(super) fn counting(
         &mut self,
         variable: tree::LocalId,
         from: &'p Expr,
@@ -551,7 +553,7 @@ impl<'p> FunctionLowering<'_, 'p> {
 
     // ---- assignment -----------------------------------------------------------------------
 
-    fn assign(&mut self, place: &'p Expr, value: &'p Expr) {
+    pub(super) fn assign(&mut self, place: &'p Expr, value: &'p Expr) {
         match &place.kind {
             ExprKind::Local(local) => {
                 let operand = self.operand(value);
@@ -599,7 +601,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.effects_seen += 1;
     }
 
-    fn assign_port(&mut self, component: Option<Value>, name: Symbol, operand: Operand) {
+    pub(super) fn assign_port(&mut self, component: Option<Value>, name: Symbol, operand: Operand) {
         let owned = match operand.own {
             Own::Temp(_) => operand,
             _ => self.owned_temp(operand),
@@ -614,195 +616,9 @@ impl<'p> FunctionLowering<'_, 'p> {
         });
     }
 
-    // ---- communication ------------------------------------------------------------------------
-
-    fn send(&mut self, value: &'p Expr, channel: &'p Expr) {
-        let operands = self.sequence(&[value, channel], |_, _, _| {});
-        let [value, target] = <[Operand; 2]>::try_from(operands).expect("two operands");
-        let moved = match value.own {
-            Own::Temp(temp) => {
-                self.consume(temp);
-                Some(temp)
-            }
-            _ => None,
-        };
-        self.blocks = true;
-        self.emit_effect(StmtKind::Send {
-            channel: target.value,
-            value: value.value,
-            ty: value.ty,
-            moved,
-            text: channel.span,
-        });
-    }
-
-    fn held_slot(&mut self) -> SlotId {
-        let slot = self.new_slot(None, SlotType::Held, true);
-        self.declare_counted(slot);
-        slot
-    }
-
-    fn acknowledge(&mut self, local: tree::LocalId, channel: &'p Expr, body: &'p Expr) {
-        let text = channel.span;
-        let channel = self.operand(channel).value;
-        self.blocks = true;
-        let held = self.new_slot(None, SlotType::Held, true);
-        self.emit_effect(StmtKind::Receive {
-            channel,
-            held: Some(held),
-            text,
-        });
-        self.receive_into(local);
-        let block = self.nested(|f| {
-            f.declare_counted(held);
-            f.branch_here(body, None);
-        });
-        self.append(block);
-    }
-
-    fn select(
-        &mut self,
-        expr: &'p Expr,
-        arms: &'p [tree::SelectArm],
-        default: Option<&'p Expr>,
-    ) -> Operand {
-        self.blocks = true;
-        let mut lowered = Vec::new();
-        for arm in arms {
-            let open = arm.guard.as_ref().map(|guard| {
-                let operand = self.operand(guard);
-                match operand.value {
-                    Value::Bool(_) => operand.value,
-                    _ => self.spill(operand).value,
-                }
-            });
-            let channel = self.arm_channel(&arm.channel, open.as_ref());
-            lowered.push((open, channel));
-        }
-        let guarded: Option<Vec<Value>> = lowered.iter().map(|(open, _)| open.clone()).collect();
-        if let (Some(guards), None) = (guarded, default) {
-            self.raise_if_closed(guards);
-        }
-        self.effects_seen += 1;
-        let result = self.result_slot(expr.ty);
-        let arms = arms
-            .iter()
-            .zip(lowered)
-            .map(|(arm, (open, channel))| Arm {
-                open,
-                channel,
-                acknowledge: arm.acknowledge,
-                text: arm.channel.span,
-                body: self.arm_body(arm, result),
-            })
-            .collect();
-        let default = default.map(|e| self.branch(e, result));
-        self.emit_effect(StmtKind::Select { arms, default });
-        self.result_operand(result, expr.ty)
-    }
-
-    /// The channel of an arm; a place that takes work is only evaluated if the arm is open.
-    fn arm_channel(&mut self, channel: &'p Expr, open: Option<&Value>) -> Value {
-        self.effects_seen += 1;
-        let (block, operand) = self.buffered(|f| {
-            f.open_scope(true);
-            let operand = f.operand(channel);
-            f.close_scope_with(operand)
-        });
-        if block.is_empty() && matches!(operand.value, Value::Port(_) | Value::Global(_)) {
-            return operand.value;
-        }
-        let slot = self.temp(channel.ty);
-        let (mut work, ()) = self.buffered(|f| f.store(Place::Slot(slot), operand, false));
-        let mut then = block;
-        then.append(&mut work);
-        match open {
-            Some(open) => self.emit(StmtKind::If {
-                condition: open.clone(),
-                then,
-                otherwise: Vec::new(),
-            }),
-            None => self.append(then),
-        }
-        Value::Slot(slot)
-    }
-
-    fn raise_if_closed(&mut self, guards: Vec<Value>) {
-        let any = guards
-            .into_iter()
-            .reduce(|a, b| Value::Binary(BinaryOp::Or, TypeId::BOOL, Box::new(a), Box::new(b)));
-        let Some(any) = any else { return };
-        self.raises = true;
-        let label = Value::Int(OPERATION_FAILED, self.shared.program.exception_type);
-        let (then, ()) = self.buffered(|f| f.emit(StmtKind::Raise { label }));
-        let condition = Value::Unary(UnaryOp::Not, TypeId::BOOL, Box::new(any));
-        self.emit(StmtKind::If {
-            condition,
-            then,
-            otherwise: Vec::new(),
-        });
-    }
-
-    fn arm_body(&mut self, arm: &'p tree::SelectArm, result: Option<SlotId>) -> Block {
-        self.nested(|f| {
-            f.span = arm.span;
-            if arm.acknowledge {
-                let held = f.held_slot();
-                f.emit(StmtKind::TakeHeld(held));
-            }
-            f.receive_into(arm.local);
-            f.branch_here(&arm.body, result);
-        })
-    }
-
-    fn connect(&mut self, a: &'p tree::End, b: &'p tree::End) {
-        if let (tree::End::Local(a), tree::End::Local(b)) = (a, b) {
-            let operands = self.sequence(&[a, b], |_, _, _| {});
-            let (a, b) = (operands[0].value.clone(), operands[1].value.clone());
-            self.emit_effect(StmtKind::Connect(End::Local(a), End::Local(b)));
-            return;
-        }
-        self.blocks = true;
-        let a = self.end(a);
-        let b = self.end(b);
-        self.emit_effect(StmtKind::Connect(a, b));
-    }
-
-    fn end(&mut self, end: &'p tree::End) -> End {
-        match end {
-            tree::End::Local(channel) => End::Local(self.operand(channel).value),
-            tree::End::Remote { name, address } => {
-                let operands = self.sequence(&[name, address], |_, _, _| {});
-                let name = operands[0].value.clone();
-                if address.ty == TypeId::UNSIGNED {
-                    return End::Remote(name, operands[1].value.clone());
-                }
-                let target = self.new_slot(None, SlotType::Of(TypeId::UNSIGNED), false);
-                self.emit(StmtKind::AddressOf {
-                    target,
-                    bytes: operands[1].value.clone(),
-                });
-                End::Remote(name, Value::Slot(target))
-            }
-        }
-    }
-
-    fn stop(&mut self, target: Option<&'p Expr>) {
-        match target {
-            Some(component) => {
-                let component = self.operand(component).value;
-                self.emit_effect(StmtKind::StopOther(component));
-            }
-            None => {
-                self.raises = true;
-                self.emit_effect(StmtKind::StopSelf);
-            }
-        }
-    }
-
     // ---- names --------------------------------------------------------------------------------
 
-    fn port_name(&self, port: tree::PortId) -> Symbol {
+    pub(super) fn port_name(&self, port: tree::PortId) -> Symbol {
         let component = self.component.expect("ports are named inside components");
         self.shared.program.components[component.index()].channels[port.index()].name
     }
@@ -811,7 +627,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.locals[local.index()].name
     }
 
-    fn type_of(&self, local: tree::LocalId) -> TypeId {
+    pub(super) fn type_of(&self, local: tree::LocalId) -> TypeId {
         self.locals[local.index()].ty
     }
 }
@@ -836,7 +652,7 @@ fn operand_type(init: &Expr, operand: &Operand) -> TypeId {
 /// The variables a value is read through.
 fn slots_in(value: &Value) -> Vec<SlotId> {
     let mut found = Vec::new();
-    super::passes::visit_value(value, &mut |v| {
+    crate::core::passes::visit_value(value, &mut |v| {
         if let Value::Slot(slot) = v {
             found.push(*slot);
         }

@@ -1,0 +1,458 @@
+//! Function bodies: statements of the core IR as C.
+
+mod calls;
+mod loops;
+mod making;
+mod references;
+mod statements;
+mod waiting;
+
+use super::layout::FrameLayout;
+use super::{Context, function_name};
+use crate::core::ir::*;
+use crate::core::passes::{each_statement, statement_target};
+use crate::source::Span;
+use crate::tree::{MemberId, PortId};
+use crate::types::{Type, TypeId};
+use std::fmt::Write;
+
+/// Emits one function.
+pub(super) struct Emitter<'c, 'a> {
+    pub(super) context: &'c Context<'a>,
+    pub(super) function: &'c Function,
+    pub(super) layout: &'c FrameLayout,
+    /// In a loop whose index checks were hoisted: subscripts may be computed in 64 bits.
+    pub(super) in_fast_loop: bool,
+    body: String,
+    depth: usize,
+    labels: u32,
+    /// Where an exception goes: labels of the `try`s and promoted loops around, innermost last.
+    handlers: Vec<Target>,
+    /// Resumption points made so far.
+    states: u32,
+    leaves: bool,
+    last_line: Option<(bool, u32)>,
+}
+
+struct Target {
+    label: String,
+    used: bool,
+    /// Members to write back when a `return` passes.
+    promoted: Vec<(MemberId, SlotId, bool)>,
+}
+
+/// The definition of one function.
+pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
+    let layout = context.layouts.of(&context.names, function.role);
+    let mut emitter = Emitter {
+        context,
+        function,
+        layout,
+        in_fast_loop: false,
+        body: String::new(),
+        depth: 1,
+        labels: 0,
+        handlers: Vec::new(),
+        states: 0,
+        leaves: false,
+        last_line: None,
+    };
+    emitter.block(&function.body);
+    emitter.finish()
+}
+
+impl Context<'_> {
+    /// The head of a function's definition.
+    pub(super) fn signature(&self, function: &Function) -> String {
+        let name = function_name(&self.names, function.role);
+        let layout = self.layouts.of(&self.names, function.role);
+        let owner = self.owner(function.role);
+        let this = match owner {
+            Some(component) => format!("{}_component *self", self.names.component(component)),
+            None if function.is_main() => "main_component *self".to_owned(),
+            None => "hearth_component *base".to_owned(),
+        };
+        if layout.exists {
+            let result = if function.blocks {
+                "hearth_step "
+            } else {
+                "void "
+            };
+            return format!("static {result}{name}({this}, {name}_frame *frame)");
+        }
+        let mut text = format!("static {}({this}", self.declare(function.result, &name));
+        for &param in &function.params {
+            let SlotType::Of(ty) = function.slots[param.index()].ty else {
+                unreachable!("a parameter")
+            };
+            let _ = write!(
+                text,
+                ", {}",
+                self.declare(ty, &layout.slot_names[param.index()])
+            );
+        }
+        text + ")"
+    }
+
+    pub(super) fn owner(&self, role: Role) -> Option<crate::tree::ComponentId> {
+        match role {
+            Role::Proc(proc) => self.input.program.procs[proc.index()].owner,
+            Role::Constructor(c, _) | Role::Members(c) | Role::Behaviour(c) => Some(c),
+            Role::Main => None,
+        }
+    }
+}
+
+impl Emitter<'_, '_> {
+    // ---- the function around its body ---------------------------------------------------
+
+    fn finish(mut self) -> String {
+        let counted = self.counted_slots();
+        let function = self.function;
+        let has_result = function.result != TypeId::VOID;
+        let plain_end = match (function.blocks, has_result) {
+            (true, _) => "    return HEARTH_DONE;\n",
+            (false, true) => "    return result;\n",
+            (false, false) => "",
+        };
+        let mut tail = String::new();
+        if self.leaves {
+            if plain_end.is_empty() {
+                if !counted.is_empty() {
+                    tail.push_str("    return;\n");
+                }
+            } else {
+                tail.push_str(plain_end);
+            }
+            tail.push_str("leave:\n");
+            let body = std::mem::take(&mut self.body);
+            for &slot in &counted {
+                self.release_at_exit(slot);
+            }
+            tail.push_str(&std::mem::replace(&mut self.body, body));
+            if self.is_reference(function.result) {
+                let result = if function.blocks {
+                    "frame->result"
+                } else {
+                    "result"
+                };
+                let descriptor = self.release_call(function.result, result);
+                let _ = write!(
+                    tail,
+                    "    if (base->raised) {{\n        {descriptor};\n        {result} = NULL;\n    }}\n"
+                );
+            }
+            match (function.blocks, has_result) {
+                (true, _) if function.raises => {
+                    tail.push_str("    return base->raised ? HEARTH_RAISED : HEARTH_DONE;\n");
+                }
+                (true, _) => tail.push_str("    return HEARTH_DONE;\n"),
+                (false, true) => tail.push_str("    return result;\n"),
+                (false, false) => tail.push_str("    return;\n"),
+            }
+        } else {
+            tail.push_str(plain_end);
+        }
+        let text = format!("{}{}", self.body, tail);
+        // File names are no mentions.
+        let code: String = text
+            .split_inclusive('\n')
+            .filter(|l| !l.starts_with('#'))
+            .collect();
+        let (signature, head) = (self.context.signature(function), self.head(&code));
+        format!("{signature}\n{{\n{head}{text}}}\n\n")
+    }
+
+    /// Declarations and the jump to where the function was left.
+    fn head(&self, text: &str) -> String {
+        let mut head = String::new();
+        let function = self.function;
+        let owned = self.context.owner(function.role).is_some() || function.is_main();
+        if owned {
+            if mentions(text, "base") {
+                head.push_str("    hearth_component *const base = &self->base;\n");
+            } else if !mentions(text, "self") {
+                head.push_str("    (void)self;\n");
+            }
+        } else if !mentions(text, "base") {
+            head.push_str("    (void)base;\n");
+        }
+        if self.layout.exists && !mentions(text, "frame") && !function.blocks {
+            head.push_str("    (void)frame;\n");
+        }
+        if mentions(text, "step") {
+            head.push_str("    hearth_step step;\n");
+        }
+        if function.result != TypeId::VOID && !function.blocks {
+            let _ = writeln!(
+                head,
+                "    {} = {};",
+                self.context.declare(function.result, "result"),
+                self.zero(function.result)
+            );
+        }
+        for (i, slot) in function.slots.iter().enumerate() {
+            let id = SlotId(i as u32);
+            let name = &self.layout.slot_names[i];
+            let param = function.params.contains(&id);
+            if param && !self.layout.exists && !mentions(text, name) {
+                let _ = writeln!(head, "    (void){name};");
+            }
+            if param || slot.storage != Storage::Register || !mentions(text, name) {
+                continue;
+            }
+            let initial = if slot.counted || function.blocks {
+                Some(self.slot_zero(slot.ty))
+            } else {
+                None
+            };
+            let declaration = self.slot_declaration(slot.ty, name);
+            match initial {
+                Some(zero) => {
+                    let _ = writeln!(head, "    {declaration} = {zero};");
+                }
+                None => {
+                    let _ = writeln!(head, "    {declaration};");
+                }
+            }
+            if is_only_stored(text, name) {
+                let _ = writeln!(head, "    (void){name};");
+            }
+        }
+        self.stack_objects(text, &mut head);
+        if function.blocks {
+            head.push_str(&self.dispatch());
+        }
+        head
+    }
+
+    /// Storage of the objects that live in C locals.
+    fn stack_objects(&self, text: &str, head: &mut String) {
+        let mut body = self.function.body.clone();
+        let mut seen = Vec::new();
+        each_statement(&mut body, &mut |stmt| {
+            // A loop that exists twice makes the same object twice.
+            if let Some(target) = statement_target(stmt)
+                && (!mentions(text, &format!("{}_object", self.slot_name(target)))
+                    || seen.contains(&target)
+                    || !self.layout.used[target.index()])
+            {
+                return;
+            }
+            seen.extend(statement_target(stmt));
+            let _ = match stmt {
+                StmtKind::NewStruct {
+                    target,
+                    ty,
+                    on_stack: true,
+                    ..
+                } => {
+                    writeln!(
+                        head,
+                        "    {} {}_object;",
+                        self.context.names.structure(*ty),
+                        self.slot_name(*target)
+                    )
+                }
+                StmtKind::NewArray {
+                    target,
+                    ty,
+                    lengths,
+                    on_stack: true,
+                    ..
+                } => {
+                    let Type::Array(element) = self.context.ty(*ty) else {
+                        unreachable!("an array's type")
+                    };
+                    writeln!(
+                        head,
+                        "    _Alignas(16) char {}_object[sizeof({}) + {} * sizeof({})];",
+                        self.slot_name(*target),
+                        self.context.array_type(*element),
+                        lengths[0],
+                        self.context.c_type(*element)
+                    )
+                }
+                _ => Ok(()),
+            };
+        });
+    }
+
+    fn dispatch(&self) -> String {
+        let mut text = String::from("    switch (frame->state) {\n    case 0:\n");
+        for &slot in &self.layout.fields {
+            let data = &self.function.slots[slot.index()];
+            if data.counted && !self.function.params.contains(&slot) {
+                let name = &self.layout.slot_names[slot.index()];
+                let _ = match data.ty {
+                    SlotType::Held => writeln!(text, "        frame->{name}.sender = NULL;"),
+                    _ => writeln!(text, "        frame->{name} = NULL;"),
+                };
+            }
+        }
+        if self.function.result != TypeId::VOID {
+            let _ = writeln!(
+                text,
+                "        frame->result = {};",
+                self.zero(self.function.result)
+            );
+        }
+        text.push_str("        break;\n");
+        for state in 1..=self.states {
+            let _ = writeln!(text, "    case {state}:\n        goto resume_{state};");
+        }
+        text.push_str("    }\n");
+        text
+    }
+
+    fn counted_slots(&self) -> Vec<SlotId> {
+        (0..self.function.slots.len())
+            .map(|i| SlotId(i as u32))
+            .filter(|s| self.function.slots[s.index()].counted && self.layout.used[s.index()])
+            .collect()
+    }
+
+    // ---- text -------------------------------------------------------------------------------
+
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        for _ in 0..self.depth {
+            self.body.push_str("    ");
+        }
+        self.body.push_str(text.as_ref());
+        self.body.push('\n');
+    }
+
+    fn place_mark(&mut self, span: Span) {
+        if span.source != crate::source::SourceId::USER {
+            return;
+        }
+        let (line, _) = self.context.line_column(span);
+        if self.last_line != Some((true, line)) {
+            self.last_line = Some((true, line));
+            let _ = writeln!(
+                self.body,
+                "#line {line} \"{}\"",
+                super::escape(self.context.input.sources.name)
+            );
+        }
+    }
+
+    fn new_label(&mut self, kind: &str) -> String {
+        self.labels += 1;
+        format!("{kind}_{}", self.labels)
+    }
+
+    /// Where an exception raised here goes.
+    fn raise_target(&mut self) -> String {
+        match self.handlers.last_mut() {
+            Some(target) => {
+                target.used = true;
+                target.label.clone()
+            }
+            None => {
+                self.leaves = true;
+                "leave".into()
+            }
+        }
+    }
+
+    fn goto_raise(&mut self) {
+        let target = self.raise_target();
+        self.line(format!("goto {target};"));
+    }
+
+    /// Leaves if the last call raised.
+    fn check_raised(&mut self) {
+        let target = self.raise_target();
+        self.line("if (HEARTH_UNLIKELY(base->raised))");
+        self.line(format!("    goto {target};"));
+    }
+
+    pub(super) fn slot_name(&self, slot: SlotId) -> String {
+        let name = &self.layout.slot_names[slot.index()];
+        match self.function.slots[slot.index()].storage {
+            Storage::Frame => format!("frame->{name}"),
+            _ => name.clone(),
+        }
+    }
+
+    pub(super) fn read_slot(&self, slot: SlotId) -> String {
+        match self.function.slots[slot.index()].storage {
+            Storage::Counter => format!("(int32_t){}", self.slot_name(slot)),
+            _ => self.slot_name(slot),
+        }
+    }
+
+    pub(super) fn member_name(&self, member: MemberId) -> String {
+        let component = self
+            .context
+            .owner(self.function.role)
+            .expect("members belong to components");
+        self.context.member_name(component, member)
+    }
+
+    pub(super) fn port_name(&self, port: PortId) -> String {
+        let component = self
+            .context
+            .owner(self.function.role)
+            .expect("ports belong to components");
+        self.context.port_name(component, port)
+    }
+
+    fn is_reference(&self, ty: TypeId) -> bool {
+        self.context.is_reference(ty)
+    }
+
+    fn slot_type(&self, slot: SlotId) -> TypeId {
+        match self.function.slots[slot.index()].ty {
+            SlotType::Of(ty) => ty,
+            SlotType::Double => TypeId::REAL,
+            SlotType::Held => unreachable!("a held sender has no type"),
+        }
+    }
+
+    fn zero(&self, ty: TypeId) -> String {
+        match self.context.ty(ty) {
+            Type::Bool => "false".into(),
+            _ if self.is_reference(ty) => "NULL".into(),
+            _ => "0".into(),
+        }
+    }
+
+    fn slot_zero(&self, ty: SlotType) -> String {
+        match ty {
+            SlotType::Of(ty) if self.is_reference(ty) => "NULL".into(),
+            SlotType::Of(ty) => self.zero(ty),
+            SlotType::Double => "0".into(),
+            SlotType::Held => "{ NULL, 0 }".into(),
+        }
+    }
+
+    pub(super) fn slot_declaration(&self, ty: SlotType, name: &str) -> String {
+        self.context.slot_declaration(ty, name)
+    }
+}
+
+/// Is every mention of the variable a store into it?
+fn is_only_stored(text: &str, name: &str) -> bool {
+    let store = format!("{name} = ");
+    text.lines()
+        .filter(|line| mentions(line, name))
+        .all(|line| {
+            line.trim_start()
+                .strip_prefix(&store)
+                .is_some_and(|rest| !mentions(rest, name))
+        })
+}
+
+/// Does the text name this identifier?
+fn mentions(text: &str, name: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let bytes = text.as_bytes();
+    text.match_indices(name).any(|(i, _)| {
+        let field = i >= 2 && &bytes[i - 2..i] == b"->" || i >= 1 && bytes[i - 1] == b'.';
+        let before = i > 0 && word(bytes[i - 1]);
+        let after = bytes.get(i + name.len()).is_some_and(|&b| word(b));
+        !before && !after && !field
+    })
+}
