@@ -19,16 +19,21 @@ struct Request {
     names: Vec<String>,
     repeats: usize,
     record: bool,
+    /// Only whether the answers are right.
+    small: bool,
 }
 
 fn main() -> ExitCode {
     let Some(request) = request(std::env::args().skip(1)) else {
         eprintln!(
-            "usage: benches/run [NAME…] [--repeats N] [--record]\nnames: {}",
+            "usage: benches/run [NAME…] [--small | --repeats N] [--record]\nnames: {}",
             names()
         );
         return ExitCode::from(2);
     };
+    if request.small {
+        return small(&request.names);
+    }
     if cfg!(debug_assertions) {
         eprintln!("a debug build measures nothing worth knowing; use benches/run");
         return ExitCode::from(2);
@@ -65,6 +70,25 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
+/// Each benchmark once at its smallest, for its answer.
+fn small(names: &[String]) -> ExitCode {
+    let mut failed = false;
+    for benchmark in &BENCHMARKS {
+        if !names.is_empty() && !names.iter().any(|name| name == benchmark.name) {
+            continue;
+        }
+        let outcome = peers::build(benchmark).and_then(|peers| peers.check(benchmark));
+        match outcome {
+            Ok(()) => println!("{}: the answers are right", benchmark.name),
+            Err(error) => {
+                eprintln!("{}: {error}", benchmark.name);
+                failed = true;
+            }
+        }
+    }
+    ExitCode::from(u8::from(failed))
+}
+
 fn names() -> String {
     let programs = BENCHMARKS.iter().map(|benchmark| benchmark.name);
     let commands = command::BENCHMARKS.iter().map(|(name, _)| *name);
@@ -76,11 +100,13 @@ fn request(args: impl Iterator<Item = String>) -> Option<Request> {
         names: Vec::new(),
         repeats: 11,
         record: false,
+        small: false,
     };
     let known = names();
     let mut args = args;
     while let Some(arg) = args.next() {
         match arg.as_str() {
+            "--small" => request.small = true,
             "--record" => request.record = true,
             "--repeats" => request.repeats = args.next()?.parse().ok().filter(|&n| n > 0)?,
             "compute" => request.names.extend(of_clock(Clock::Cpu)),
@@ -102,11 +128,7 @@ fn compare(benchmark: &Benchmark, repeats: usize) -> Result<String, String> {
     println!("{}: {}", benchmark.name, benchmark.question);
     println!("  {} {}", benchmark.fairness, common_notes(benchmark));
     let peers = peers::build(benchmark)?;
-    let (input, expected) = benchmark.small;
-    let told = peers.run_insense(input)?.stdout;
-    if told != expected {
-        return Err(format!("the answer is {told:?} instead of {expected:?}"));
-    }
+    peers.check(benchmark)?;
     let cores = measure::pin(benchmark.cores)?;
     let series = peers.alternate(benchmark.full, benchmark.clock, repeats);
     let series = series?;

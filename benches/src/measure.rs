@@ -2,11 +2,13 @@
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 
 /// Seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,9 +39,11 @@ pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
         // A program that does not read its input has closed it; that is its right.
         let _ = stdin.write_all(input.as_bytes());
     }
+    let watch = Watch::over(child.id());
     let output = child
         .wait_with_output()
         .map_err(|error| error.to_string())?;
+    drop(watch);
     let wall = start.elapsed().as_secs_f64();
     let cpu = children_cpu()? - cpu;
     if !output.status.success() {
@@ -53,6 +57,28 @@ pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
         times: Times { wall, cpu },
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
     })
+}
+
+/// Programs of ours take seconds.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Kills a program that does not end, unless dropped before.
+struct Watch {
+    // Its end tells the watching thread that all is well.
+    _ended: Sender<()>,
+}
+
+impl Watch {
+    fn over(child: u32) -> Self {
+        let (ended, told) = channel();
+        std::thread::spawn(move || {
+            if told.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+                // It may have ended this moment; then there is nothing to kill.
+                let _ = kill(Pid::from_raw(child as i32), Signal::SIGKILL);
+            }
+        });
+        Watch { _ended: ended }
+    }
 }
 
 fn children_cpu() -> Result<f64, String> {

@@ -68,6 +68,24 @@ impl Peers {
         run(&mut Command::new(&self.c), &format!("{input}\n"))
     }
 
+    /// Runs both at the smallest size; an error if an answer is wrong.
+    pub fn check(&self, benchmark: &Benchmark) -> Result<(), String> {
+        let (input, expected) = benchmark.small;
+        let runs = [
+            ("Insense", self.run_insense(input)?),
+            ("C", self.run_c(input)?),
+        ];
+        for (side, run) in runs {
+            if run.stdout != expected {
+                return Err(format!(
+                    "{side} says {:?} instead of {expected:?}",
+                    run.stdout
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// One uncounted run of each, then `repeats` of each in turn. Both must say the same.
     pub fn alternate(&self, input: u32, clock: Clock, repeats: usize) -> Result<Series, String> {
         let mut series = Series::default();
