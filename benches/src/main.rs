@@ -1,1 +1,184 @@
-fn main() {}
+//! `benches/run [NAME…] [--repeats N] [--record]`: see `benches/README.md`.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command speaks to its user"
+)]
+
+mod command;
+
+use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
+use hearth_benches::stats::{Ratio, ratio, summary};
+use hearth_benches::{measure, peers};
+use std::fmt::Write as _;
+use std::fs;
+use std::process::ExitCode;
+
+/// What was asked for.
+struct Request {
+    names: Vec<String>,
+    repeats: usize,
+    record: bool,
+    /// Only whether the answers are right.
+    small: bool,
+}
+
+fn main() -> ExitCode {
+    let Some(request) = request(std::env::args().skip(1)) else {
+        eprintln!(
+            "usage: benches/run [NAME…] [--small | --repeats N] [--record]\nnames: {}",
+            names()
+        );
+        return ExitCode::from(2);
+    };
+    if request.small {
+        return small(&request.names);
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("a debug build measures nothing worth knowing; use benches/run");
+        return ExitCode::from(2);
+    }
+    let wanted = |name: &str| request.names.is_empty() || request.names.iter().any(|n| n == name);
+    let mut rows = Vec::new();
+    let mut failed = false;
+    for benchmark in BENCHMARKS.iter().filter(|benchmark| wanted(benchmark.name)) {
+        match compare(benchmark, request.repeats) {
+            Ok(row) => rows.push(row),
+            Err(error) => {
+                eprintln!("{}: {error}", benchmark.name);
+                failed = true;
+            }
+        }
+    }
+    for (name, measure) in command::BENCHMARKS {
+        if wanted(name) {
+            match measure(request.repeats) {
+                Ok(row) => rows.push(row),
+                Err(error) => {
+                    eprintln!("{name}: {error}");
+                    failed = true;
+                }
+            }
+        }
+    }
+    if request.record {
+        failed |= record(&rows).is_err_and(|error| {
+            eprintln!("cannot record: {error}");
+            true
+        });
+    }
+    ExitCode::from(u8::from(failed))
+}
+
+/// Each benchmark once at its smallest, for its answer.
+fn small(names: &[String]) -> ExitCode {
+    let mut failed = false;
+    for benchmark in &BENCHMARKS {
+        if !names.is_empty() && !names.iter().any(|name| name == benchmark.name) {
+            continue;
+        }
+        let outcome = peers::build(benchmark).and_then(|peers| peers.check(benchmark));
+        match outcome {
+            Ok(()) => println!("{}: the answers are right", benchmark.name),
+            Err(error) => {
+                eprintln!("{}: {error}", benchmark.name);
+                failed = true;
+            }
+        }
+    }
+    ExitCode::from(u8::from(failed))
+}
+
+fn names() -> String {
+    let programs = BENCHMARKS.iter().map(|benchmark| benchmark.name);
+    let commands = command::BENCHMARKS.iter().map(|(name, _)| *name);
+    programs.chain(commands).collect::<Vec<_>>().join(" ")
+}
+
+fn request(args: impl Iterator<Item = String>) -> Option<Request> {
+    let mut request = Request {
+        names: Vec::new(),
+        repeats: 11,
+        record: false,
+        small: false,
+    };
+    let known = names();
+    let mut args = args;
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--small" => request.small = true,
+            "--record" => request.record = true,
+            "--repeats" => request.repeats = args.next()?.parse().ok().filter(|&n| n > 0)?,
+            "compute" => request.names.extend(of_clock(Clock::Cpu)),
+            "channels" => request.names.extend(of_clock(Clock::Wall)),
+            name if known.split(' ').any(|one| one == name) => request.names.push(arg),
+            _ => return None,
+        }
+    }
+    Some(request)
+}
+
+fn of_clock(clock: Clock) -> impl Iterator<Item = String> {
+    let of = BENCHMARKS.iter().filter(move |one| one.clock == clock);
+    of.map(|one| one.name.to_string())
+}
+
+/// Runs both sides, prints what came out, and returns it as a row of the record.
+fn compare(benchmark: &Benchmark, repeats: usize) -> Result<String, String> {
+    println!("{}: {}", benchmark.name, benchmark.question);
+    println!("  {} {}", benchmark.fairness, common_notes(benchmark));
+    let peers = peers::build(benchmark)?;
+    peers.check(benchmark)?;
+    let cores = measure::pin(benchmark.cores)?;
+    let series = peers.alternate(benchmark.full, benchmark.clock, repeats);
+    let series = series?;
+    // Insense's speed is C's time over Insense's.
+    let speed = ratio(&series.c, &series.insense).ok_or("no measurements")?;
+    let (insense, c) = (summary(&series.insense), summary(&series.c));
+    let (Some(insense), Some(c)) = (insense, c) else {
+        return Err("no measurements".into());
+    };
+    for (side, times) in [("Insense", insense), ("C", c)] {
+        println!(
+            "  {side:8} median {:.3} s, quartiles {:.3} to {:.3} ({repeats} runs, cores {cores:?})",
+            times.median, times.low, times.high
+        );
+    }
+    println!(
+        "  speed of Insense over C: {}\n",
+        verdict(speed, benchmark.goal)
+    );
+    let mut row = String::new();
+    let _ = write!(
+        row,
+        "{},{repeats},{},{},{},{},{}",
+        benchmark.name, insense.median, c.median, speed.value, speed.low, speed.high
+    );
+    Ok(row)
+}
+
+fn verdict(speed: Ratio, goal: Option<f64>) -> String {
+    let interval = format!("{:.3} [{:.3}, {:.3}]", speed.value, speed.low, speed.high);
+    match goal {
+        None => format!("{interval}, for information"),
+        Some(goal) if speed.value >= goal => format!("{interval}, goal {goal} reached"),
+        Some(goal) => format!("{interval}, goal {goal} MISSED"),
+    }
+}
+
+/// Appends the rows to `benches/runs/DATE.csv`.
+fn record(rows: &[String]) -> std::io::Result<()> {
+    let folder = peers::folder().join("runs");
+    fs::create_dir_all(&folder)?;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let seconds = now.map_or(0, |since| since.as_secs());
+    let path = folder.join(format!("{seconds}.csv"));
+    let mut text = String::from("name,repeats,hearth,peer,ratio,low,high\n");
+    for row in rows {
+        text.push_str(row);
+        text.push('\n');
+    }
+    fs::write(&path, text)?;
+    println!("recorded in {}", path.display());
+    Ok(())
+}

@@ -169,7 +169,7 @@ fn child(args: &Arguments) -> ExitCode {
 }
 
 fn try_programs(args: &Arguments, flags: &[&str]) -> ExitCode {
-    let toolchain = match Toolchain::beside_this_executable(flags) {
+    let toolchain = match Toolchain::of_this_profile(flags) {
         Ok(toolchain) => toolchain,
         Err(error) => {
             eprintln!("{error}");

@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// What every generated program is compiled with; integers wrap.
@@ -48,27 +49,13 @@ pub enum End {
 }
 
 impl Toolchain {
-    /// The library of the cargo profile that built the calling executable, which must depend on
-    /// `hearth-runtime`.
-    pub fn beside_this_executable(flags: &[&str]) -> Result<Self, String> {
-        let this = std::env::current_exe().map_err(|error| error.to_string())?;
-        let home = this.parent().unwrap_or(Path::new("."));
-        // An executable of the profile's folder, or a test in `deps`.
-        let candidates = [home.to_owned(), home.join(".."), home.join("deps")];
-        let library = candidates
-            .iter()
-            .map(|folder| folder.join("libhearth_runtime.a"))
-            .find(|library| library.is_file())
-            .ok_or_else(|| {
-                format!(
-                    "no libhearth_runtime.a at {}; build it with cargo build -p hearth-runtime",
-                    home.display()
-                )
-            })?;
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    /// With the library of the cargo profile that built the calling executable. Cargo builds a
+    /// static library only if it is asked to, so it is asked.
+    pub fn of_this_profile(flags: &[&str]) -> Result<Self, String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         Ok(Toolchain {
-            include: root.join("../runtime/include"),
-            library,
+            include: root.join("crates/runtime/include"),
+            library: built_library(&root)?,
             flags: flags.iter().map(ToString::to_string).collect(),
         })
     }
@@ -101,6 +88,39 @@ impl Toolchain {
         }
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
+}
+
+/// Where the runtime's static library is, once cargo has built it.
+fn built_library(root: &Path) -> Result<PathBuf, String> {
+    static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let build = || {
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        // An executable lies in the profile's folder, a test in `deps` below it.
+        let home = this.parent().unwrap_or(Path::new("."));
+        let home = match home.file_name() {
+            Some(name) if name == "deps" => home.parent().unwrap_or(home),
+            _ => home,
+        };
+        let profile = match home.file_name().and_then(|name| name.to_str()) {
+            Some("debug") | None => "dev",
+            Some(other) => other,
+        };
+        let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+            .args(["build", "--quiet", "--package", "hearth-runtime", "--lib"])
+            .args(["--profile", profile, "--target-dir"])
+            .arg(home.parent().unwrap_or(home))
+            .current_dir(root)
+            .output()
+            .map_err(|error| format!("cannot start cargo: {error}"))?;
+        if !output.status.success() {
+            return Err(format!(
+                "the runtime does not build:\n{}",
+                String::from_utf8_lossy(&output.stderr)
+            ));
+        }
+        Ok(home.join("libhearth_runtime.a"))
+    };
+    LIBRARY.get_or_init(build).clone()
 }
 
 /// Runs a program without input until it ends or `limit` is over.

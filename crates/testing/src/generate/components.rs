@@ -30,7 +30,8 @@ impl Generator {
                 assignable: false,
                 lengths: Vec::new(),
                 below: None,
-                level: 0,
+                // As if two scopes in: the pattern that uses it must not find it hidden.
+                level: 2,
             });
         }
         Draft {

@@ -153,6 +153,7 @@ impl<'p> Machine<'p> {
         activation.statements(&body.statements).await?;
         let body = &component.behaviour;
         loop {
+            self.tick()?;
             if self.world.is_stopped(instance.number) {
                 return Err(Escape::Stop);
             }

@@ -162,7 +162,7 @@ impl<'p> Printer<'p> {
         self.push(")");
     }
 
-    fn primary(&mut self, expr: &'p Expr) {
+    pub(super) fn primary(&mut self, expr: &'p Expr) {
         match &expr.kind {
             // The least integer has no literal: its magnitude is too large.
             ExprKind::Integer(i32::MIN) => self.push("(-2147483647 - 1)"),

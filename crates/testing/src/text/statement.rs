@@ -83,7 +83,8 @@ impl<'p> Printer<'p> {
                 self.push(" := ");
                 self.clause(value);
             }
-            Stmt::Do(call) => self.expr(call, 0),
+            // Without brackets: behind a handler's label they would read as a call.
+            Stmt::Do(call) => self.primary(call),
             Stmt::Block(statements) => self.braces(statements),
             Stmt::If(condition, then, otherwise) => {
                 self.push("if ");

@@ -1,0 +1,111 @@
+//! Building both sides of a benchmark and running them in turn.
+
+use crate::catalogue::{Benchmark, Clock};
+use crate::measure::{Run, run};
+use hearth_lang::compile::{Options, compile};
+use hearth_testing::toolchain::{Toolchain, Workshop};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Both programs, ready to run.
+#[derive(Debug)]
+pub struct Peers {
+    insense: PathBuf,
+    c: PathBuf,
+    _workshop: Workshop,
+}
+
+/// Seconds of each run, in order.
+#[derive(Clone, Default, Debug)]
+pub struct Series {
+    pub insense: Vec<f64>,
+    pub c: Vec<f64>,
+}
+
+/// The folder of the benchmarks' programs.
+pub fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compiles both sides as a user would: -O3.
+pub fn build(benchmark: &Benchmark) -> Result<Peers, String> {
+    let workshop = Workshop::new(benchmark.name)?;
+    let source = folder().join(format!("{}.isf", benchmark.insense));
+    let text = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
+    let name = format!("{}.isf", benchmark.name);
+    let compiled = compile(&text, &name, &Options::default());
+    let c = compiled.c.ok_or_else(|| {
+        let first = compiled.diagnostics.iter().find(|d| d.is_error());
+        format!("{name}: {}", first.map_or("no C", |d| &d.title))
+    })?;
+    let toolchain = Toolchain::of_this_profile(&["-O3"])?;
+    let insense = toolchain.build(&c, workshop.path())?;
+    let source = folder().join(format!("{}.c", benchmark.c));
+    let peer = workshop.path().join("peer");
+    let output = Command::new("cc")
+        .args(["-O3", "-std=c11", "-Wall", "-Wextra", "-Werror", "-o"])
+        .args([&peer, &source])
+        .arg("-lpthread")
+        .output()
+        .map_err(|error| format!("cannot start cc: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    Ok(Peers {
+        insense,
+        c: peer,
+        _workshop: workshop,
+    })
+}
+
+impl Peers {
+    pub fn run_insense(&self, input: u32) -> Result<Run, String> {
+        run(&mut Command::new(&self.insense), &format!("{input}\n"))
+    }
+
+    pub fn run_c(&self, input: u32) -> Result<Run, String> {
+        run(&mut Command::new(&self.c), &format!("{input}\n"))
+    }
+
+    /// Runs both at the smallest size; an error if an answer is wrong.
+    pub fn check(&self, benchmark: &Benchmark) -> Result<(), String> {
+        let (input, expected) = benchmark.small;
+        let runs = [
+            ("Insense", self.run_insense(input)?),
+            ("C", self.run_c(input)?),
+        ];
+        for (side, run) in runs {
+            if run.stdout != expected {
+                return Err(format!(
+                    "{side} says {:?} instead of {expected:?}",
+                    run.stdout
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// One uncounted run of each, then `repeats` of each in turn. Both must say the same.
+    pub fn alternate(&self, input: u32, clock: Clock, repeats: usize) -> Result<Series, String> {
+        let mut series = Series::default();
+        for repeat in 0..=repeats {
+            let (insense, c) = (self.run_insense(input)?, self.run_c(input)?);
+            if insense.stdout != c.stdout {
+                return Err(format!(
+                    "the answers differ: Insense {:?}, C {:?}",
+                    insense.stdout, c.stdout
+                ));
+            }
+            let seconds = |run: &Run| match clock {
+                Clock::Cpu => run.times.cpu,
+                Clock::Wall => run.times.wall,
+            };
+            if repeat > 0 {
+                series.insense.push(seconds(&insense));
+                series.c.push(seconds(&c));
+            }
+        }
+        Ok(series)
+    }
+}
