@@ -22,7 +22,10 @@ impl Emitter<'_, '_> {
             Value::Convert(from, to, e) => self.convert(*from, *to, e),
             Value::Unary(op, ty, e) => self.unary(*op, *ty, e),
             Value::Binary(op, ty, a, b) => self.binary(*op, *ty, a, b),
-            Value::Length(e) => format!("(int32_t){}->length", self.object(e)),
+            Value::Length(e) => match self.known_length(e) {
+                Some(length) => length.to_string(),
+                None => format!("(int32_t){}->length", self.object(e)),
+            },
             Value::Element(array, index, ty) => {
                 let element = format!("{}->data[{}]", self.object(array), self.index(index));
                 if self.context.is_reference(*ty) {
@@ -62,6 +65,21 @@ impl Emitter<'_, '_> {
                 let slot = format!("base->received.{}", self.context.slot_member(*ty));
                 self.typed_slot(*ty, slot)
             }
+        }
+    }
+
+    fn known_length(&self, array: &Value) -> Option<u32> {
+        let component = self.context.owner(self.function.role)?;
+        self.context
+            .shapes
+            .length(&self.context.input, component, array)
+    }
+
+    /// The length of an array as a `size_t`.
+    pub(super) fn length(&self, array: &Value) -> String {
+        match self.known_length(array) {
+            Some(length) => length.to_string(),
+            None => format!("{}->length", self.object(array)),
         }
     }
 

@@ -76,11 +76,9 @@ impl Emitter<'_, '_> {
 
     pub(super) fn guard(&self, guard: &Guard) -> String {
         match guard {
-            Guard::Index { array, index } => format!(
-                "(size_t){} < {}->length",
-                self.value(index),
-                self.object(array)
-            ),
+            Guard::Index { array, index } => {
+                format!("(size_t){} < {}", self.value(index), self.length(array))
+            }
             Guard::Induction {
                 array,
                 start,
@@ -97,8 +95,8 @@ impl Emitter<'_, '_> {
                     rounds
                 };
                 format!(
-                    "{start} >= 0 && {step} >= 0 && {start} + ({rounds}) * {step} < (int64_t){}->length",
-                    self.object(array)
+                    "{start} >= 0 && {step} >= 0 && {start} + ({rounds}) * {step} < (int64_t){}",
+                    self.length(array)
                 )
             }
             Guard::Range {
@@ -113,9 +111,9 @@ impl Emitter<'_, '_> {
                     n => format!("(int64_t){} - {}", self.value(v), -n),
                 };
                 let above = format!(
-                    "(int64_t)({}) < (int64_t){}->length",
+                    "(int64_t)({}) < (int64_t){}",
                     shifted(high),
-                    self.object(array)
+                    self.length(array)
                 );
                 match low {
                     Value::Int(n, _) if n + offset >= 0 => above,
