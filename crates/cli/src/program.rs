@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
-use hearth_lang::compile::{self, Checked, Compiled, Options, Sources};
+use hearth_lang::compile::{self, Compiled, Options, Sources};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::emit::layout::ComponentSize;
 
@@ -15,41 +14,23 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::toolchain::{Debugging, Refusal, Toolchain};
 
-/// Nesting in a program is recursion in the compiler. Only what is used is really taken.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
-
-fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    let work = Mutex::new(Some(work));
-    let do_it = || {
-        let work = work.lock().expect("nobody panicked").take();
-        work.expect("it is done once")()
-    };
-    std::thread::scope(|scope| {
-        let worker = std::thread::Builder::new()
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, do_it);
-        match worker.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(result)) => result,
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            // No memory for another stack: the one at hand must do.
-            Err(_) => do_it(),
-        }
-    })
-}
-
-/// The diagnostics of a program, and its typed tree if there are no errors among them.
-pub(crate) fn check(source: &Source, options: &Options) -> Checked {
-    on_a_large_stack(|| compile::check(&source.text, options))
+/// The diagnostics of a program.
+pub(crate) fn check(source: &Source, options: &Options) -> Vec<Diagnostic> {
+    let checked = compile::check(&source.text, options);
+    // The tree has served. To free it node by node would take another fifth of the time of a large
+    // program; the end of the process frees it at once.
+    std::mem::forget(checked.program);
+    checked.diagnostics
 }
 
 /// The diagnostics of a program, and its C if there are no errors among them.
 pub(crate) fn compile(source: &Source, options: &Options) -> Compiled {
-    on_a_large_stack(|| compile::compile(&source.text, &source.name, options))
+    compile::compile(&source.text, &source.name, options)
 }
 
 /// What each component of a program costs; nothing if it has errors.
 pub(crate) fn sizes(source: &Source, options: &Options) -> Vec<ComponentSize> {
-    on_a_large_stack(|| compile::sizes(&source.text, &source.name, options))
+    compile::sizes(&source.text, &source.name, options)
 }
 
 /// Shows what was found in a program on standard error. Fails if there were errors.
@@ -87,7 +68,7 @@ pub(crate) fn executable(source: &Source, options: &Options) -> Result<Executabl
         && let Some(entry) = cache.find(record)
     {
         if entry.has_warnings {
-            show(source, &check(source, options).diagnostics)?;
+            show(source, &check(source, options))?;
         }
         return Ok(entry.into());
     }

@@ -30,13 +30,13 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
             }
         };
         if arguments.json {
-            let diagnostics = program::check(&source, &options).diagnostics;
+            let diagnostics = program::check(&source, &options);
             output::write(lines_of_json(&source, &diagnostics))?;
             report.count(&diagnostics);
         } else if arguments.sizes {
             check_and_show_sizes(&source, &options, &mut report)?;
         } else {
-            let diagnostics = program::check(&source, &options).diagnostics;
+            let diagnostics = program::check(&source, &options);
             report.add(Sources::new(&source.name, &source.text), &diagnostics);
         }
     }
@@ -53,7 +53,7 @@ fn check_and_show_sizes(
     options: &Options,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let diagnostics = program::check(source, options).diagnostics;
+    let diagnostics = program::check(source, options);
     report.add(Sources::new(&source.name, &source.text), &diagnostics);
     let lines = LineIndex::new(&source.text);
     let mut text = String::new();
