@@ -117,15 +117,32 @@ impl Emitter<'_, '_> {
             Value::Slot(slot) => self.function.slots[slot.index()].storage == Storage::Counter,
             _ => false,
         };
+        let fast = |v: &Value| matches!(v, Value::Slot(slot) if Some(*slot) == self.fast_variable);
         match value {
             Value::Slot(slot) if counter(value) => self.slot_name(*slot),
             Value::Binary(op @ (BinaryOp::Add | BinaryOp::Subtract), TypeId::INTEGER, a, b)
-                if self.in_fast_loop && (counter(a) || counter(b)) =>
+                if fast(a) || fast(b) =>
             {
                 let sign = if *op == BinaryOp::Add { '+' } else { '-' };
                 format!("{} {sign} {}", self.index(a), self.index(b))
             }
+            // Guarded for its whole range, so the product is the same in 64 bits.
+            Value::Binary(BinaryOp::Multiply, TypeId::INTEGER, a, b) if fast(a) != fast(b) => {
+                format!(
+                    "(int64_t){} * {}",
+                    self.index_factor(a),
+                    self.index_factor(b)
+                )
+            }
             _ => self.bare(value),
+        }
+    }
+
+    /// A factor of a subscript: a slot or a literal needs no parentheses.
+    fn index_factor(&self, value: &Value) -> String {
+        match value {
+            Value::Slot(slot) => self.slot_name(*slot),
+            _ => self.value(value),
         }
     }
 
