@@ -39,7 +39,8 @@ pub fn build(benchmark: &Benchmark) -> Result<Peers, String> {
         let first = compiled.diagnostics.iter().find(|d| d.is_error());
         format!("{name}: {}", first.map_or("no C", |d| &d.title))
     })?;
-    let toolchain = Toolchain::of_this_profile(&["-O3"])?;
+    // As `hearth build` compiles.
+    let toolchain = Toolchain::of_this_profile(&["-O3", "-falign-loops=32"])?;
     let insense = toolchain.build(&c, workshop.path())?;
     let source = folder().join(format!("{}.c", benchmark.c));
     let peer = workshop.path().join("peer");

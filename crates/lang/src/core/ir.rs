@@ -160,6 +160,13 @@ pub enum Guard {
         high: Value,
         offset: i64,
     },
+    /// `factor` times the variable of a loop from `low` to `high` stays inside `array`.
+    Scaled {
+        array: Value,
+        factor: Value,
+        low: Value,
+        high: Value,
+    },
     /// `start`, which grows by `step` each round of a loop from `low` to `high` by 1, stays inside
     /// `array`. `after`: it is used after it has grown.
     Induction {

@@ -9,6 +9,7 @@ mod component;
 mod function;
 pub mod layout;
 mod names;
+mod shapes;
 mod types;
 mod values;
 
@@ -48,6 +49,7 @@ struct Context<'a> {
     /// By source.
     lines: Vec<LineIndex>,
     layouts: layout::Layouts,
+    shapes: shapes::Shapes,
     /// Descriptors asked for so far.
     used_types: RefCell<BTreeSet<TypeId>>,
     /// Sites, by what they say.
@@ -71,6 +73,7 @@ pub fn emit(input: Input<'_>) -> String {
             .map(|i| input.sources.lines(SourceId(i)))
             .collect(),
         layouts,
+        shapes: shapes::Shapes::new(&input),
         used_types: RefCell::default(),
         sites: RefCell::default(),
         site_list: RefCell::default(),

@@ -22,7 +22,10 @@ impl Emitter<'_, '_> {
             Value::Convert(from, to, e) => self.convert(*from, *to, e),
             Value::Unary(op, ty, e) => self.unary(*op, *ty, e),
             Value::Binary(op, ty, a, b) => self.binary(*op, *ty, a, b),
-            Value::Length(e) => format!("(int32_t){}->length", self.object(e)),
+            Value::Length(e) => match self.known_length(e) {
+                Some(length) => length.to_string(),
+                None => format!("(int32_t){}->length", self.object(e)),
+            },
             Value::Element(array, index, ty) => {
                 let element = format!("{}->data[{}]", self.object(array), self.index(index));
                 if self.context.is_reference(*ty) {
@@ -65,6 +68,21 @@ impl Emitter<'_, '_> {
         }
     }
 
+    fn known_length(&self, array: &Value) -> Option<u32> {
+        let component = self.context.owner(self.function.role)?;
+        self.context
+            .shapes
+            .length(&self.context.input, component, array)
+    }
+
+    /// The length of an array as a `size_t`.
+    pub(super) fn length(&self, array: &Value) -> String {
+        match self.known_length(array) {
+            Some(length) => length.to_string(),
+            None => format!("{}->length", self.object(array)),
+        }
+    }
+
     /// Like [`Self::value`], without the outer parentheses.
     pub(super) fn bare(&self, value: &Value) -> String {
         let text = self.value(value);
@@ -99,15 +117,32 @@ impl Emitter<'_, '_> {
             Value::Slot(slot) => self.function.slots[slot.index()].storage == Storage::Counter,
             _ => false,
         };
+        let fast = |v: &Value| matches!(v, Value::Slot(slot) if Some(*slot) == self.fast_variable);
         match value {
             Value::Slot(slot) if counter(value) => self.slot_name(*slot),
             Value::Binary(op @ (BinaryOp::Add | BinaryOp::Subtract), TypeId::INTEGER, a, b)
-                if self.in_fast_loop && (counter(a) || counter(b)) =>
+                if fast(a) || fast(b) =>
             {
                 let sign = if *op == BinaryOp::Add { '+' } else { '-' };
                 format!("{} {sign} {}", self.index(a), self.index(b))
             }
+            // Guarded for its whole range, so the product is the same in 64 bits.
+            Value::Binary(BinaryOp::Multiply, TypeId::INTEGER, a, b) if fast(a) != fast(b) => {
+                format!(
+                    "(int64_t){} * {}",
+                    self.index_factor(a),
+                    self.index_factor(b)
+                )
+            }
             _ => self.bare(value),
+        }
+    }
+
+    /// A factor of a subscript: a slot or a literal needs no parentheses.
+    fn index_factor(&self, value: &Value) -> String {
+        match value {
+            Value::Slot(slot) => self.slot_name(*slot),
+            _ => self.value(value),
         }
     }
 

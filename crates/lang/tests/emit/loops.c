@@ -46,14 +46,14 @@ static void Work_bump(Work_component *self)
     int32_t by;
     by = self->by;
 #line 10 "loops.isf"
-    for (int64_t i = 0, i_end = (int64_t)((int32_t)self->grid->length - 1) + 1; i < i_end; i++) {
-        if ((size_t)(int32_t)i < self->grid->length) {
-            for (int64_t j = 0, j_end = (int64_t)((int32_t)((hearth_integer_array *)self->grid->data[i])->length - 1) + 1; j < j_end; j++) {
+    for (int64_t i = 0, i_end = (int64_t)(8 - 1) + 1; i < i_end; i++) {
+        if ((size_t)(int32_t)i < 8) {
+            for (int64_t j = 0, j_end = (int64_t)(16 - 1) + 1; j < j_end; j++) {
 #line 11 "loops.isf"
                 ((hearth_integer_array *)self->grid->data[i])->data[j] = ((hearth_integer_array *)self->grid->data[i])->data[j] + by;
             }
         } else {
-            for (int64_t j = 0, j_end = (int64_t)((int32_t)((hearth_integer_array *)self->grid->data[i])->length - 1) + 1; j < j_end; j++) {
+            for (int64_t j = 0, j_end = (int64_t)(16 - 1) + 1; j < j_end; j++) {
                 ((hearth_integer_array *)self->grid->data[i])->data[j] = ((hearth_integer_array *)self->grid->data[i])->data[j] + by;
             }
         }
@@ -119,20 +119,20 @@ static void Work_behaviour(Work_component *self)
     if (HEARTH_UNLIKELY(base->raised))
         goto leave;
     total = self->total;
-    if ((int64_t)(4) < (int64_t)self->grid->length &&
-        (int64_t)((int64_t)4 + 1) < (int64_t)((hearth_integer_array *)self->grid->data[0])->length) {
+    if ((int64_t)(4) < (int64_t)8 &&
+        (int64_t)((int64_t)4 + 1) < (int64_t)16) {
         for (int64_t i = 1, i_end = (int64_t)4 + 1; i < i_end; i++) {
 #line 24 "loops.isf"
             total = total + ((hearth_integer_array *)self->grid->data[i])->data[i + 1];
         }
     } else {
         for (int64_t i = 1, i_end = (int64_t)4 + 1; i < i_end; i++) {
-            if (HEARTH_UNLIKELY((size_t)(int32_t)i >= self->grid->length)) {
-                hearth_raise_index(base, (int32_t)i, self->grid->length, &site_1);
+            if (HEARTH_UNLIKELY((size_t)(int32_t)i >= 8)) {
+                hearth_raise_index(base, (int32_t)i, 8, &site_1);
                 goto raised_1;
             }
-            if (HEARTH_UNLIKELY((size_t)((int32_t)i + 1) >= ((hearth_integer_array *)self->grid->data[i])->length)) {
-                hearth_raise_index(base, ((int32_t)i + 1), ((hearth_integer_array *)self->grid->data[i])->length, &site_1);
+            if (HEARTH_UNLIKELY((size_t)((int32_t)i + 1) >= 16)) {
+                hearth_raise_index(base, ((int32_t)i + 1), 16, &site_1);
                 goto raised_1;
             }
             total = total + ((hearth_integer_array *)self->grid->data[i])->data[(int32_t)i + 1];
@@ -146,8 +146,8 @@ raised_1:
 done_2:;
 #line 25 "loops.isf"
     t_2 = self->total;
-    if (HEARTH_UNLIKELY((size_t)2 >= self->grid->length)) {
-        hearth_raise_index(base, 2, self->grid->length, &site_2);
+    if (HEARTH_UNLIKELY((size_t)2 >= 8)) {
+        hearth_raise_index(base, 2, 8, &site_2);
         goto leave;
     }
     t_1 = Work_sum(self, (hearth_integer_array *)self->grid->data[2], 16);

@@ -121,8 +121,8 @@ static hearth_step Maker_behaviour(Maker_component *self, Maker_behaviour_frame 
     t_1 = proc_norm(base, p);
     fresh = hearth_array_new(base, &type_Ai, (const uint32_t[]){ 300 }, 1, (hearth_value){ .integer = t_1 });
 #line 14 "references.isf"
-    if (HEARTH_UNLIKELY((size_t)1 >= self->kept->length)) {
-        hearth_raise_index(base, 1, self->kept->length, &site_0);
+    if (HEARTH_UNLIKELY((size_t)1 >= 2)) {
+        hearth_raise_index(base, 1, 2, &site_0);
         goto leave;
     }
     row = (hearth_integer_array *)self->kept->data[1];
@@ -152,8 +152,8 @@ resume_1:
     if (HEARTH_UNLIKELY(step == HEARTH_RAISED))
         goto leave;
 #line 17 "references.isf"
-    if (HEARTH_UNLIKELY((size_t)0 >= self->kept->length)) {
-        hearth_raise_index(base, 0, self->kept->length, &site_3);
+    if (HEARTH_UNLIKELY((size_t)0 >= 2)) {
+        hearth_raise_index(base, 0, 2, &site_3);
         goto leave;
     }
     step = hearth_send(base, self->rows, (hearth_value){ .pointer = (hearth_integer_array *)self->kept->data[0] }, false, &site_4);

@@ -247,10 +247,11 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
                 START => {
                     (*this).stage = RECEIVING;
                     let step = hearth_acknowledge(this, (*proxy).channel, ptr::null());
-                    (*this).outcome = step as u32;
                     if step == Step::Blocked {
+                        // The outcome is now for whoever completes or stops the wait to write.
                         return step;
                     }
+                    (*this).outcome = step as u32;
                 }
                 RECEIVING => {
                     if (*this).outcome == Step::Raised as u32 {

@@ -370,6 +370,13 @@ impl Loops<'_> {
                 }
             } else if let Some(guard) = self.induction_guard(l, &array, index, changes) {
                 guard
+            } else if let Some(factor) = self.factor_of(index, l.variable, changes) {
+                Guard::Scaled {
+                    array,
+                    factor,
+                    low: low.clone(),
+                    high: high.clone(),
+                }
             } else if let Some(offset) = offset_from(index, l.variable) {
                 Guard::Range {
                     array,
@@ -386,6 +393,21 @@ impl Loops<'_> {
             false
         });
         (!guards.is_empty() && guards.len() <= GUARDS_MAX).then_some((guards, fast))
+    }
+
+    /// `f` if the value is `f` times the variable and `f` does not change with the loop.
+    fn factor_of(&self, value: &Value, variable: SlotId, changes: &Changes) -> Option<Value> {
+        let Value::Binary(BinaryOp::Multiply, TypeId::INTEGER, a, b) = value else {
+            return None;
+        };
+        let factor = match (&**a, &**b) {
+            (Value::Slot(slot), factor) | (factor, Value::Slot(slot)) if *slot == variable => {
+                factor
+            }
+            _ => return None,
+        };
+        let fixed = self.is_invariant(factor, changes) && !reads(factor, variable);
+        fixed.then(|| factor.clone())
     }
 
     /// For `a[j]` where each round ends with, or begins with, `j := j + step`.

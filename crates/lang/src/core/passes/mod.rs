@@ -83,6 +83,9 @@ pub fn statement_values<'a>(stmt: &'a mut StmtKind, visit: &mut dyn FnMut(&'a mu
                     Guard::Range {
                         array, low, high, ..
                     }
+                    | Guard::Scaled {
+                        array, low, high, ..
+                    }
                     | Guard::Induction {
                         array, low, high, ..
                     } => {

@@ -3,6 +3,7 @@
 use super::Emitter;
 use super::Target;
 use crate::core::ir::*;
+use crate::core::passes::each_statement;
 use crate::tree::MemberId;
 
 impl Emitter<'_, '_> {
@@ -62,11 +63,14 @@ impl Emitter<'_, '_> {
             separator.clear();
         }
         self.line(format!("if ({}) {{", conditions.join(&separator)));
-        let outer = std::mem::replace(&mut self.in_fast_loop, true);
+        let outer = std::mem::replace(
+            &mut self.fast_variable,
+            checks_nothing(fast).then_some(fast.variable),
+        );
         self.depth += 1;
         self.repeat(fast);
         self.depth -= 1;
-        self.in_fast_loop = outer;
+        self.fast_variable = outer;
         self.line("} else {");
         self.depth += 1;
         self.repeat(slow);
@@ -76,11 +80,23 @@ impl Emitter<'_, '_> {
 
     pub(super) fn guard(&self, guard: &Guard) -> String {
         match guard {
-            Guard::Index { array, index } => format!(
-                "(size_t){} < {}->length",
-                self.value(index),
-                self.object(array)
-            ),
+            Guard::Index { array, index } => {
+                format!("(size_t){} < {}", self.value(index), self.length(array))
+            }
+            Guard::Scaled {
+                array,
+                factor,
+                low,
+                high,
+            } => {
+                let factor = self.value(factor);
+                format!(
+                    "{factor} >= 0 && {} >= 0 && (int64_t){} * {factor} < (int64_t){}",
+                    self.value(low),
+                    self.value(high),
+                    self.length(array)
+                )
+            }
             Guard::Induction {
                 array,
                 start,
@@ -97,8 +113,8 @@ impl Emitter<'_, '_> {
                     rounds
                 };
                 format!(
-                    "{start} >= 0 && {step} >= 0 && {start} + ({rounds}) * {step} < (int64_t){}->length",
-                    self.object(array)
+                    "{start} >= 0 && {step} >= 0 && {start} + ({rounds}) * {step} < (int64_t){}",
+                    self.length(array)
                 )
             }
             Guard::Range {
@@ -113,9 +129,9 @@ impl Emitter<'_, '_> {
                     n => format!("(int64_t){} - {}", self.value(v), -n),
                 };
                 let above = format!(
-                    "(int64_t)({}) < (int64_t){}->length",
+                    "(int64_t)({}) < (int64_t){}",
                     shifted(high),
-                    self.object(array)
+                    self.length(array)
                 );
                 match low {
                     Value::Int(n, _) if n + offset >= 0 => above,
@@ -167,4 +183,13 @@ impl Emitter<'_, '_> {
             }
         }
     }
+}
+
+/// Was every index check of the loop hoisted?
+fn checks_nothing(l: &Loop) -> bool {
+    let mut none = true;
+    each_statement(&mut l.body.clone(), &mut |stmt| {
+        none &= !matches!(stmt, StmtKind::CheckIndex { .. })
+    });
+    none
 }

@@ -21,8 +21,9 @@ pub(super) struct Emitter<'c, 'a> {
     pub(super) context: &'c Context<'a>,
     pub(super) function: &'c Function,
     pub(super) layout: &'c FrameLayout,
-    /// In a loop whose index checks were hoisted: subscripts may be computed in 64 bits.
-    pub(super) in_fast_loop: bool,
+    /// The variable of a loop all of whose index checks were hoisted: subscripts that were guarded
+    /// for its whole range may be computed in 64 bits.
+    pub(super) fast_variable: Option<SlotId>,
     body: String,
     depth: usize,
     labels: u32,
@@ -48,7 +49,7 @@ pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
         context,
         function,
         layout,
-        in_fast_loop: false,
+        fast_variable: None,
         body: String::new(),
         depth: 1,
         labels: 0,

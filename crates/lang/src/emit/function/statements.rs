@@ -52,11 +52,7 @@ impl Emitter<'_, '_> {
                 replace,
             } => self.set(place, value, *mode, *replace),
             StmtKind::Release(slot) => self.release_slot(*slot, "true"),
-            StmtKind::CheckIndex {
-                array,
-                index,
-                index_type,
-            } => self.check_index(array, index, *index_type, span),
+            StmtKind::CheckIndex { array, index, .. } => self.check_index(array, index, span),
             StmtKind::CheckZero { value, ty } => self.check_zero(value, *ty, span),
             StmtKind::If {
                 condition,
@@ -234,22 +230,15 @@ impl Emitter<'_, '_> {
         }
     }
 
-    pub(super) fn check_index(
-        &mut self,
-        array: &Value,
-        index: &Value,
-        index_type: TypeId,
-        span: Span,
-    ) {
+    pub(super) fn check_index(&mut self, array: &Value, index: &Value, span: Span) {
         let site = self.context.site(span, "index");
         let target = self.raise_target();
-        let (array, index) = (self.object(array), self.value(index));
-        let _ = index_type;
+        let (length, index) = (self.length(array), self.value(index));
         self.line(format!(
-            "if (HEARTH_UNLIKELY((size_t){index} >= {array}->length)) {{"
+            "if (HEARTH_UNLIKELY((size_t){index} >= {length})) {{"
         ));
         self.line(format!(
-            "    hearth_raise_index(base, {index}, {array}->length, {site});"
+            "    hearth_raise_index(base, {index}, {length}, {site});"
         ));
         self.line(format!("    goto {target};"));
         self.line("}");
