@@ -169,7 +169,15 @@ fn child(args: &Arguments) -> ExitCode {
 }
 
 fn try_programs(args: &Arguments, flags: &[&str]) -> ExitCode {
-    let toolchain = match Toolchain::of_this_profile(flags) {
+    // To look past a known warning: --cflags -Wno-…
+    let extra = args.text("--cflags").unwrap_or_default().split(' ');
+    let flags: Vec<&str> = flags
+        .iter()
+        .copied()
+        .chain(extra)
+        .filter(|f| !f.is_empty())
+        .collect();
+    let toolchain = match Toolchain::of_this_profile(&flags) {
         Ok(toolchain) => toolchain,
         Err(error) => {
             eprintln!("{error}");

@@ -67,12 +67,6 @@ impl Toolchain {
         fs::write(&source, c).map_err(|error| error.to_string())?;
         let output = Command::new("cc")
             .args(FLAGS)
-            .args([
-                "-Wno-unused",
-                "-Wno-overflow",
-                "-Wno-sign-compare",
-                "-Wno-logical-not-parentheses",
-            ])
             .arg("-Werror")
             .args(&self.flags)
             .arg("-I")

@@ -120,6 +120,8 @@ struct Generator {
     signatures: Vec<Type>,
     scope: Scope,
     helpers: Helpers,
+    /// A component that servers may create, which sends one value and stops.
+    task: Option<usize>,
 }
 
 /// Procedures every program has.
@@ -145,6 +147,7 @@ impl Generator {
             signatures: Vec::new(),
             scope: Scope::default(),
             helpers: Helpers::default(),
+            task: None,
         }
     }
 

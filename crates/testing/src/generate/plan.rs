@@ -58,7 +58,11 @@ impl Generator {
             _ => unreachable!("a port is a channel"),
         };
         let channel = self.bind("ch", Expr::new(ExprKind::NewChannel, ty), statements);
-        statements.push(self.connect(channel.clone(), end));
+        statements.push(self.connect(channel.clone(), end.clone()));
+        if self.random.chance(15) {
+            // A connection that exists already: no effect.
+            statements.push(self.connect(channel.clone(), end));
+        }
         channel
     }
 

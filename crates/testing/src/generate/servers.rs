@@ -35,6 +35,11 @@ enum Style {
 impl Generator {
     pub(super) fn servers(&mut self, size: usize) -> Servers {
         let mut list: Vec<Server> = Vec::new();
+        // Something for servers to make when they need it.
+        self.task = self.random.chance(50).then(|| {
+            let payload = self.payload();
+            self.source(payload, 1, 2)
+        });
         for _ in 0..1 + self.random.below(3) {
             let server = self.server(&list, size);
             list.push(server);
@@ -118,14 +123,50 @@ impl Generator {
             name: name.into(),
             ty: ty.clone(),
         };
+        let mut statements = vec![Stmt::Send(local(0, &request), to)];
+        let keep = || vec![Stmt::Return(Some(local(1, &answer)))];
+        match self.random.below(4) {
+            0 => statements.push(Stmt::Acknowledge(1, from, Vec::new())),
+            1 => {
+                let arm = SelectArm {
+                    acknowledge: self.random.chance(50),
+                    variable: 1,
+                    channel: from,
+                    guard: None,
+                    body: keep(),
+                };
+                statements.push(Stmt::Select(vec![arm], None));
+                // Not reached, but a variable of its own: the arm's is out of scope here.
+                let default = self.literal(&answer);
+                statements.push(Stmt::Return(Some(default)));
+            }
+            2 => {
+                // As a loop that is left from within.
+                let taking = Stmt::Receive(1, from);
+                let body = [vec![taking], keep()].concat();
+                statements.push(Stmt::For {
+                    variable: 2,
+                    from: Expr::integer(1),
+                    to: Expr::integer(3),
+                    step: 1,
+                    body,
+                });
+                let default = self.literal(&answer);
+                statements.push(Stmt::Return(Some(default)));
+            }
+            _ => statements.push(Stmt::Receive(1, from)),
+        }
+        if !matches!(statements.last(), Some(Stmt::Return(_))) {
+            statements.extend(keep());
+        }
         let body = Body {
-            locals: vec![variable("x", &request), variable("r", &answer)],
-            params: 1,
-            statements: vec![
-                Stmt::Send(local(0, &request), to),
-                Stmt::Receive(1, from),
-                Stmt::Return(Some(local(1, &answer))),
+            locals: vec![
+                variable("x", &request),
+                variable("r", &answer),
+                variable("turn", &Type::Integer),
             ],
+            params: 1,
+            statements,
         };
         let manner = Manner {
             cost: cost + 10,
@@ -190,6 +231,9 @@ impl Generator {
         let count = 1 + self.random.below(size + 2);
         let mut statements = self.some_statements(count);
         self.scope.may_raise = false;
+        if let Some(task) = self.task.filter(|_| self.random.chance(50)) {
+            statements.extend(self.employ(task));
+        }
         let answer = |draft: &Draft| Expr::new(ExprKind::Port(1), draft.ports[1].ty());
         match style {
             Style::Hold => {}
@@ -214,6 +258,20 @@ impl Generator {
                 statements.push(Stmt::Send(value, answer(draft)));
                 statements.push(Stmt::Disconnect(answer(draft)));
             }
+        }
+        statements
+    }
+
+    /// Makes a component that sends one value and stops, and takes the value.
+    fn employ(&mut self, task: usize) -> Vec<Stmt> {
+        let mut statements = Vec::new();
+        let creation = self.creation(task);
+        let instance = self.bind("helper", creation, &mut statements);
+        let channel = self.join(&instance, 0, &mut statements);
+        statements.extend(self.take_and_show(&channel));
+        if self.random.chance(30) {
+            // It has stopped or is about to.
+            statements.push(Stmt::Stop(Some(instance)));
         }
         statements
     }
@@ -300,6 +358,11 @@ impl Generator {
         for _ in 0..1 + self.random.below(4) {
             let number = self.random.below(servers.list.len());
             let (ask, answer) = &channels[number];
+            if self.random.chance(20) {
+                statements.push(Stmt::Disconnect(ask.clone()));
+                let port = self.port_of(&instances[number], 0);
+                statements.push(self.connect(ask.clone(), port));
+            }
             statements.extend(self.exchange(&servers.list[number], ask, answer.as_ref()));
         }
         for instance in instances {

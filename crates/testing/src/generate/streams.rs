@@ -1,8 +1,8 @@
 //! Components that run side by side and print nothing: what the main sequence receives from
 //! them does not depend on who is faster.
 
-use super::Generator;
 use super::components::Draft;
+use super::{Generator, Manner};
 use crate::tree::*;
 
 pub(super) enum Streams {
@@ -54,6 +54,39 @@ impl Generator {
         Streams::Line { stages, count }
     }
 
+    /// What ends a pass: `n := n + 1` and `if n >= count then stop`, sometimes in a procedure.
+    fn end_of_pass(&mut self, draft: &mut Draft, counter: &Expr, count: i32) -> Vec<Stmt> {
+        let statements = self.count_pass(counter, count);
+        if self.random.chance(60) {
+            return statements;
+        }
+        let body = Body {
+            statements,
+            ..Body::default()
+        };
+        let manner = Manner {
+            cost: 5,
+            owner: Some(draft.index),
+            reserved: true,
+            ..Manner::default()
+        };
+        let name = self.unique("tick");
+        let proc = self.add_proc(name, Type::Void, body, manner);
+        self.add_member_proc(draft, proc);
+        let call = Expr::new(ExprKind::Call(proc, Vec::new()), Type::Void);
+        vec![Stmt::Do(call)]
+    }
+
+    /// Ends the component: by `stop`, or by an exception nobody handles.
+    fn ending(&mut self) -> Stmt {
+        if self.random.chance(92) {
+            return Stmt::Stop(None);
+        }
+        let nothing = Expr::integer(0);
+        let crash = Expr::binary(Binary::Remainder, Expr::integer(1), nothing, Type::Integer);
+        Stmt::Do(Expr::standard(Standard::PrintInt, vec![crash], Type::Void))
+    }
+
     /// `n := n + 1` and `if n >= count then stop`.
     fn count_pass(&mut self, counter: &Expr, count: i32) -> Vec<Stmt> {
         let ty = Type::Integer;
@@ -66,7 +99,7 @@ impl Generator {
         );
         vec![
             Stmt::Assign(counter.clone(), more),
-            Stmt::If(done, vec![Stmt::Stop(None)], None),
+            Stmt::If(done, vec![self.ending()], None),
         ]
     }
 
@@ -75,18 +108,19 @@ impl Generator {
     }
 
     /// Sends `count` values and stops.
-    fn source(&mut self, payload: Type, count: i32, size: usize) -> usize {
+    pub(super) fn source(&mut self, payload: Type, count: i32, size: usize) -> usize {
         let ports = vec![self.port("next", true, payload.clone())];
         let mut draft = self.draft("Source", ports, false);
         let counter = self.hidden_member(&mut draft, Type::Integer, Expr::integer(0));
         self.random_members(&mut draft);
         self.random_constructors(&mut draft);
+        let ending = self.end_of_pass(&mut draft, &counter, count);
         self.open_body(&draft, false);
         let number = self.random.below(size + 2);
         let mut statements = self.some_statements(number);
         let value = self.fitting(&payload, 3);
         statements.push(Stmt::Send(value, Self::port_expr(&draft, 0)));
-        statements.extend(self.count_pass(&counter, count));
+        statements.extend(ending);
         let (behaviour, _) = self.close_body(statements);
         self.finish(draft, behaviour)
     }
@@ -101,6 +135,7 @@ impl Generator {
         let counter = self.hidden_member(&mut draft, Type::Integer, Expr::integer(0));
         self.random_members(&mut draft);
         self.random_constructors(&mut draft);
+        let ending = self.end_of_pass(&mut draft, &counter, count);
         self.open_body(&draft, false);
         let name = self.unique("taken");
         let variable = self.scope.declare(name, takes);
@@ -109,7 +144,7 @@ impl Generator {
         statements.extend(self.some_statements(number));
         let value = self.fitting(&gives, 3);
         statements.push(Stmt::Send(value, Self::port_expr(&draft, 0)));
-        statements.extend(self.count_pass(&counter, count));
+        statements.extend(ending);
         let (behaviour, _) = self.close_body(statements);
         self.finish(draft, behaviour)
     }

@@ -224,10 +224,10 @@ impl World {
         half: Rc<Half>,
         value: Value,
     ) -> Result<(), Escape> {
+        self.breathe(number).await;
         if self.is_stopped(number) {
             return Err(Escape::Stop);
         }
-        self.breathe(number).await;
         let value = value.deep_copy();
         self.state.borrow_mut().senders.push(Sender {
             number,
@@ -250,10 +250,10 @@ impl World {
         arms: Vec<(Rc<Half>, bool)>,
         has_default: bool,
     ) -> Result<Option<(usize, Value, Option<Held>)>, Escape> {
+        self.breathe(number).await;
         if self.is_stopped(number) {
             return Err(Escape::Stop);
         }
-        self.breathe(number).await;
         self.state
             .borrow_mut()
             .receivers

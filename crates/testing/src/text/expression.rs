@@ -74,11 +74,7 @@ impl<'p> Printer<'p> {
 
     /// A value of an arm or branch: in braces if it would swallow a following `else` or arm.
     fn value_branch(&mut self, expr: &'p Expr) {
-        let open = matches!(
-            expr.kind,
-            ExprKind::If(..) | ExprKind::Case(..) | ExprKind::Project(..)
-        );
-        if open || self.random.chance(30) {
+        if expr.is_choice() || self.random.chance(30) {
             self.value_block(&[], expr);
         } else {
             self.clause(expr);
@@ -355,6 +351,14 @@ impl<'p> Printer<'p> {
 }
 
 impl Expr {
+    /// Whether it is a clause whose end only what follows shows.
+    pub fn is_choice(&self) -> bool {
+        matches!(
+            self.kind,
+            ExprKind::If(..) | ExprKind::Case(..) | ExprKind::Project(..)
+        )
+    }
+
     /// Whether `.`, `[` or `:=` may follow it.
     pub fn is_place(&self) -> bool {
         matches!(

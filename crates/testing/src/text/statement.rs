@@ -56,10 +56,12 @@ impl<'p> Printer<'p> {
     /// The statements of a branch: in braces, or one bare statement that cannot swallow what
     /// follows it.
     fn branch(&mut self, statements: &'p [Stmt]) {
-        let bare = matches!(
-            statements,
-            [Stmt::Do(_) | Stmt::Assign(..) | Stmt::Send(..) | Stmt::Throw(_)]
-        );
+        let bare = match statements {
+            [Stmt::Do(_) | Stmt::Send(..) | Stmt::Throw(_)] => true,
+            // A choice as the value would swallow an `else` or an arm.
+            [Stmt::Assign(_, value)] => !value.is_choice(),
+            _ => false,
+        };
         if bare && self.random.chance(50) {
             self.statement(&statements[0]);
         } else {
