@@ -482,9 +482,15 @@ impl Context<'_> {
             let data = &self.input.program.procs[proc.index()];
             let name = self.names.proc(proc);
             if self.needs_thunk(proc) {
-                let _ = writeln!(out, "{};", self.thunk_signature(proc));
+                let _ = writeln!(
+                    out,
+                    "{}{};",
+                    self.unused_mark(&format!("{name}_thunk")),
+                    self.thunk_signature(proc)
+                );
             }
             if data.owner.is_none() {
+                let mark = self.unused_mark(&format!("{name}_value"));
                 let code = if self.needs_thunk(proc) {
                     format!("{name}_thunk")
                 } else {
@@ -492,7 +498,7 @@ impl Context<'_> {
                 };
                 let _ = writeln!(
                     out,
-                    "static hearth_procedure {name}_value = {{ {{ HEARTH_IMMORTAL, 0 }}, (void (*)(void)){code}, NULL }};"
+                    "{mark}static hearth_procedure {name}_value = {{ {{ HEARTH_IMMORTAL, 0 }}, (void (*)(void)){code}, NULL }};"
                 );
             }
         }

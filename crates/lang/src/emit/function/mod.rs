@@ -196,7 +196,7 @@ impl Emitter<'_, '_> {
             let id = SlotId(i as u32);
             let name = &self.layout.slot_names[i];
             let param = function.params.contains(&id);
-            if param && !self.layout.exists && !mentions(text, name) {
+            if param && !self.layout.exists && is_only_stored(text, name) {
                 let _ = writeln!(head, "    (void){name};");
             }
             if param || slot.storage != Storage::Register || !mentions(text, name) {
