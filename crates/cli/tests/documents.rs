@@ -3,6 +3,7 @@
 //! ```text
 //! insense            is free of errors
 //! insense,run        runs and ends well; a `text,output` fence right behind it is what it prints
+//! insense,fails,FILE runs as FILE and ends badly; a `text,complaint` fence behind it is what it says
 //! insense,error      has errors; in the story of a code, that code is among them
 //! insense,warning    has warnings and no errors; in a story, its own
 //! insense,fragment   is not a whole program
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
-use support::{files, hearth, outcome, root, same};
+use support::{Outcome, files, hearth, outcome, root, same};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -48,7 +49,8 @@ struct Fence {
     line: usize,
     kind: String,
     text: String,
-    output: Option<String>,
+    /// What the fence right behind it holds: the program's output, or its complaint.
+    said: Option<String>,
 }
 
 fn fences(document: &str) -> Vec<Fence> {
@@ -70,16 +72,16 @@ fn fences(document: &str) -> Vec<Fence> {
             text.push_str(line);
             text.push('\n');
         }
-        if kind == "text,output" && i == end_of_last.saturating_add(1) {
+        if ["text,output", "text,complaint"].contains(&kind) && i == end_of_last.saturating_add(1) {
             if let Some(program) = found.last_mut() {
-                program.output = Some(text);
+                program.said = Some(text);
             }
         } else if kind == "insense" || kind.starts_with("insense,") {
             found.push(Fence {
                 line: i + 1,
                 kind: kind.to_owned(),
                 text,
-                output: None,
+                said: None,
             });
             end_of_last = end;
         }
@@ -112,22 +114,38 @@ fn try_fence(document: &Path, fence: &Fence) -> Result<(), String> {
             }
         }
         "insense,fragment" => Ok(()),
+        other if let Some(file) = other.strip_prefix("insense,fails,") => {
+            fail_fence(document, fence, file)
+        }
         other => Err(format!("there is no such kind of program: {other}")),
     }
 }
 
-fn run_fence(document: &Path, fence: &Fence) -> Result<(), String> {
+/// Writes a fence's program to a folder of its own, and runs it there.
+fn outcome_of(document: &Path, fence: &Fence, file: &str) -> Result<Outcome, String> {
     let name = document.display().to_string();
     let place = format!("{}-{}", name.replace('/', "-"), fence.line);
-    let folder = support::scratch().join("documents");
+    let folder = support::scratch().join("documents").join(place);
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let program = folder.join(place + ".isf");
-    fs::write(&program, &fence.text).map_err(|error| error.to_string())?;
-    let found = outcome(hearth().arg("run").arg(&program), None)?;
-    if found.code() != Some(0) && fence.output.is_none() {
+    fs::write(folder.join(file), &fence.text).map_err(|error| error.to_string())?;
+    outcome(hearth().args(["run", file]).current_dir(&folder), None)
+}
+
+fn fail_fence(document: &Path, fence: &Fence, file: &str) -> Result<(), String> {
+    let found = outcome_of(document, fence, file)?;
+    if found.code() == Some(0) {
+        return Err("it is shown to fail, yet ends well".into());
+    }
+    let expected = fence.said.as_deref().unwrap_or(&found.stderr);
+    same(expected, &found.stderr)
+}
+
+fn run_fence(document: &Path, fence: &Fence) -> Result<(), String> {
+    let found = outcome_of(document, fence, "program.isf")?;
+    if found.code() != Some(0) && fence.said.is_none() {
         return Err(format!("it ends with {}\n{}", found.status, found.stderr));
     }
-    if let Some(expected) = &fence.output {
+    if let Some(expected) = &fence.said {
         // A document cannot show whether the last line has an end.
         same(
             expected.trim_end_matches('\n'),

@@ -38,6 +38,7 @@ pub unsafe extern "C" fn hearth_main(
     }
     std::panic::set_hook(Box::new(|panic| tell_bug(&panic.to_string())));
     signals::watch();
+    signals::watch_stacks();
     // SAFETY: a valid program has a main sequence.
     unsafe {
         let main = component::make(std::ptr::null_mut(), program.main, -1);

@@ -1,10 +1,14 @@
-//! Ctrl-C and the request to terminate.
+//! Ctrl-C, the request to terminate, and a component whose stack is full.
 
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
 
+use hearth_sys::descriptor::{self, STDERR};
 use hearth_sys::signal::{self, Signals};
+use hearth_sys::stack;
 
 use crate::idle::Visit;
+use crate::seat::Seat;
 use crate::{component, exits, output, registry};
 
 /// How long components that compute may go on after everything was told to stop.
@@ -15,13 +19,11 @@ const GRACE: Duration = Duration::from_millis(200);
 pub(crate) fn watch() {
     // A reader that goes away is an error of the write, which `output` understands.
     signal::ignore(signal::PIPE);
-    let heeded: Vec<i32> = [signal::INTERRUPT, signal::TERMINATE]
+    let mut heeded: Vec<i32> = [signal::INTERRUPT, signal::TERMINATE]
         .into_iter()
         .filter(|&signal| !signal::is_ignored(signal))
         .collect();
-    if heeded.is_empty() {
-        return;
-    }
+    heeded.push(signal::own());
     let signals = Signals::of(&heeded);
     signals.block();
     let thread = std::thread::Builder::new()
@@ -34,9 +36,49 @@ pub(crate) fn watch() {
     }
 }
 
-fn wait_for(signals: &Signals) {
-    let Ok(signal) = signals.wait() else {
+/// How long a thread whose stack is full waits for the one that tells of it, in milliseconds. It
+/// may hold a lock that the telling needs.
+const OVERFLOW_GRACE: i32 = 1000;
+
+/// Whose stack is full.
+static OVERFLOWED: AtomicPtr<Seat> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Has a full stack of a component's thread told, with the seat as its owner.
+pub(crate) fn watch_stacks() {
+    stack::on_overflow(|owner| {
+        let seat = std::ptr::with_exposed_provenance_mut(owner);
+        // Release: the thread that tells reads the seat.
+        OVERFLOWED.store(seat, Ordering::Release);
+        signal::send_self(signal::own());
+        stack::pause_handler(OVERFLOW_GRACE);
+        // Nobody is left to tell if this fails.
+        let _ = descriptor::write_all(STDERR, b"hearth: a component ran out of stack\n");
+        stack::leave_handler(exits::FAILED)
+    });
+}
+
+fn tell_overflow() {
+    let seat = OVERFLOWED.load(Ordering::Acquire);
+    if seat.is_null() {
+        // Somebody else sent the signal.
         return;
+    }
+    // SAFETY: its thread waits in the signal handler, so the component is alive.
+    let described = registry::described(unsafe { &*seat });
+    output::complain(&format!(
+        "{described} ran out of stack: its procedures call one another too deeply; give the \
+         recursion an end, or write it as a loop"
+    ));
+    exits::end(exits::FAILED)
+}
+
+fn wait_for(signals: &Signals) {
+    let signal = loop {
+        match signals.wait() {
+            Ok(signal) if signal == signal::own() => tell_overflow(),
+            Ok(signal) => break signal,
+            Err(_) => return,
+        }
     };
     // From here on a second one kills at once: this thread lets it through, and nobody handles it.
     signals.unblock();

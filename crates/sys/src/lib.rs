@@ -9,3 +9,4 @@ pub mod descriptor;
 pub mod futex;
 pub mod memory;
 pub mod signal;
+pub mod stack;

@@ -10,6 +10,17 @@ pub const TERMINATE: i32 = libc::SIGTERM;
 pub const PIPE: i32 = libc::SIGPIPE;
 pub const USER_1: i32 = libc::SIGUSR1;
 
+/// A signal nobody else uses, for a process to send itself.
+pub fn own() -> i32 {
+    libc::SIGRTMAX() - 1
+}
+
+/// Sends a signal to this process, as a signal handler may.
+pub fn send_self(signal: i32) {
+    // SAFETY: neither call touches memory.
+    unsafe { libc::kill(libc::getpid(), signal) };
+}
+
 /// A set of signals.
 pub struct Signals(libc::sigset_t);
 

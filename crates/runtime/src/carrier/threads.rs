@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hearth_sys::{affinity, futex};
+use hearth_sys::{affinity, futex, stack};
 
 use crate::abi::{Component, Step};
 use crate::seat::{Seat, seat_of};
@@ -101,19 +101,24 @@ fn carry(component: *mut Component) {
     if let Some(core) = placement::core_for(seat) {
         pin_current(core);
     }
-    let step = loop {
+    let owner = std::ptr::from_ref(seat).expose_provenance();
+    let step = stack::watch(STACK_BYTES, owner, || resume_to_the_end(component, seat));
+    // SAFETY: it has ended, and nothing refers to it but counted references.
+    unsafe { component::end(component, step) };
+    idle::leave();
+}
+
+fn resume_to_the_end(component: *mut Component, seat: &Seat) -> Step {
+    loop {
         // SAFETY: the type's own function, on the only thread that carries the component.
         let step = unsafe { ((*(*component).r#type).resume)(component) };
         if step != Step::Blocked {
-            break step;
+            return step;
         }
         seat.parker.wait();
         // SAFETY: woken, so the component is ours again.
         unsafe { channel::settle(seat) };
-    };
-    // SAFETY: it has ended, and nothing refers to it but counted references.
-    unsafe { component::end(component, step) };
-    idle::leave();
+    }
 }
 
 /// Keeps the calling component's thread on a core. Cores the process may not use are ignored.

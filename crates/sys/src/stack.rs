@@ -1,0 +1,169 @@
+//! Noticing that a thread has used up its stack.
+//!
+//! The page below a stack refuses access. The signal that follows is handled on a stack of its
+//! own, where the thread's owner is told; without that the process would end without a word.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Room for the handler. The system's minimum is near 12 KiB where vector registers are largest.
+const HANDLER_BYTES: usize = 32 << 10;
+
+/// How far from where the end of the stack is reckoned an access may lie: the reckoning leaves out
+/// what the thread has used before it was watched, and frames reach beyond the end.
+const BELOW: usize = 64 << 10;
+const ABOVE: usize = 192 << 10;
+
+/// What a watched thread's handler needs to know. `end` is 0 in other threads.
+#[derive(Clone, Copy)]
+struct Watched {
+    end: usize,
+    owner: usize,
+}
+
+thread_local! {
+    static WATCHED: Cell<Watched> = const { Cell::new(Watched { end: 0, owner: 0 }) };
+}
+
+/// The function to call, as a number; 0 before there is one.
+static TELL: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on `tell` is called with the owner of a watched thread whose stack is full, on that
+/// thread. It may do only what a signal handler may, and must not return. Other bad accesses end
+/// the process as before.
+pub fn on_overflow(tell: fn(usize) -> !) {
+    // Release pairs with the handler's load, though a number of its own needs no order.
+    TELL.store(tell as usize, Ordering::Release);
+    let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = handle;
+    for signal in [libc::SIGSEGV, libc::SIGBUS] {
+        // SAFETY: the handler keeps to what a signal handler may do.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Runs `action` on the calling thread, whose stack has `bytes`, and watches over it. Call near
+/// the bottom of the stack.
+pub fn watch<R>(bytes: usize, owner: usize, action: impl FnOnce() -> R) -> R {
+    let here = std::ptr::from_ref(&owner).addr();
+    // From the heap: untouched, it costs no memory, and no mapping of its own.
+    let mut room = Vec::<u8>::with_capacity(HANDLER_BYTES);
+    let stack = libc::stack_t {
+        ss_sp: room.as_mut_ptr().cast(),
+        ss_flags: 0,
+        ss_size: HANDLER_BYTES,
+    };
+    // SAFETY: `room` outlives its use: the stack from before is put back below. If either call is
+    // refused, an overflow is not told.
+    let before = unsafe {
+        let mut before: libc::stack_t = std::mem::zeroed();
+        libc::sigaltstack(&stack, &mut before);
+        before
+    };
+    WATCHED.set(Watched {
+        end: here.saturating_sub(bytes),
+        owner,
+    });
+    let result = action();
+    WATCHED.set(Watched { end: 0, owner: 0 });
+    // SAFETY: `before` was the thread's, as the system gave it.
+    unsafe { libc::sigaltstack(&before, std::ptr::null_mut()) };
+    drop(room);
+    result
+}
+
+extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the system gives a handler of this kind its information.
+    let address = unsafe { (*info).si_addr().addr() };
+    let watched = WATCHED.get();
+    let tell = TELL.load(Ordering::Acquire);
+    let near = watched.end.saturating_sub(BELOW)..watched.end.saturating_add(ABOVE);
+    if watched.end != 0 && tell != 0 && near.contains(&address) {
+        // SAFETY: only `on_overflow` stores here, and what it stores is such a function.
+        let tell = unsafe { std::mem::transmute::<usize, fn(usize) -> !>(tell) };
+        tell(watched.owner);
+    }
+    // Not ours: the access is made again, and ends the process.
+    // SAFETY: SIG_DFL is a valid disposition.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Sleeps, as a signal handler may.
+pub fn pause_handler(milliseconds: i32) {
+    // SAFETY: no descriptors are given.
+    unsafe { libc::poll(std::ptr::null_mut(), 0, milliseconds) };
+}
+
+/// Ends the process at once, as a signal handler may.
+pub fn leave_handler(code: i32) -> ! {
+    // SAFETY: it does not return.
+    unsafe { libc::_exit(code) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    const STACK: usize = 1 << 20;
+
+    fn tell(owner: usize) -> ! {
+        leave_handler(if owner == 7 { 42 } else { 1 })
+    }
+
+    #[expect(unconditional_recursion, reason = "that is what is tested")]
+    fn recurse(depth: &Cell<u64>) -> u64 {
+        depth.set(std::hint::black_box(depth.get() + 1));
+        let below = recurse(depth);
+        below ^ depth.get()
+    }
+
+    fn run(name: &str) -> Option<i32> {
+        let this = std::env::current_exe().unwrap();
+        let path = format!("stack::tests::{name}");
+        let child = Command::new(this)
+            .args([path.as_str(), "--exact", "--ignored", "--nocapture"])
+            .output();
+        child.unwrap().status.code()
+    }
+
+    fn on_a_watched_thread(action: fn()) {
+        on_overflow(tell);
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let thread = thread.spawn(move || watch(STACK, 7, action)).unwrap();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    #[ignore = "ends the process: for `an_overflow_is_told`"]
+    fn overflow() {
+        on_a_watched_thread(|| {
+            recurse(&Cell::new(0));
+        });
+    }
+
+    #[test]
+    fn an_overflow_is_told() {
+        assert_eq!(run("overflow"), Some(42));
+    }
+
+    #[test]
+    #[ignore = "ends the process: for `another_bad_access_ends_the_process`"]
+    fn bad_access() {
+        on_a_watched_thread(|| {
+            let nowhere = std::hint::black_box(64 as *const u8);
+            // SAFETY: none; the signal is what is wanted.
+            unsafe { nowhere.read_volatile() };
+        });
+    }
+
+    #[test]
+    fn another_bad_access_ends_the_process() {
+        assert_eq!(run("bad_access"), None);
+    }
+}
