@@ -1,0 +1,2 @@
+//! What inter-thread communication costs: taxonomy, equations, fit, prediction.
+#![forbid(unsafe_code)]
