@@ -23,3 +23,5 @@ pub mod topology;
 pub mod relation;
 
 pub mod synthetic;
+
+pub mod infer;
