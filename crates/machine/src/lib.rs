@@ -25,3 +25,7 @@ pub mod relation;
 pub mod synthetic;
 
 pub mod infer;
+
+pub mod capture;
+
+pub mod hwloc;

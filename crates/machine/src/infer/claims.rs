@@ -14,7 +14,11 @@ use super::tree::Tree;
 use crate::topology::{OsThread, Thread, Topology, format_list};
 
 /// If the whole interval of a claimed group's effect is below this ratio, the group is not there.
+/// 1.15 is what separates levels of a tree.
 const RATIO_NONE: f64 = 1.15;
+/// The same for threads of one core, which share the first cache: about 8 ns against 16 ns and more
+/// to the nearest other core (core-to-core-latency's published medians; anchors-rest, section A).
+const RATIO_NONE_CORE: f64 = 1.4;
 
 /// What makes threads belong together, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -112,7 +116,10 @@ impl fmt::Display for Ratio {
 /// the claims, threads that the topology does not know out of the comparison.
 pub fn check(claimed: &Topology, latencies: &Latencies, tree: &Tree) -> Report {
     let claims = claims(claimed, latencies);
-    let known: BTreeSet<Group> = claims.iter().flat_map(|(_, groups)| groups.clone()).collect();
+    let known: BTreeSet<Group> = claims
+        .iter()
+        .flat_map(|(_, groups)| groups.clone())
+        .collect();
     let whole: Group = latencies.threads().to_vec();
     let unclaimed: Vec<Group> = tree
         .groups()
@@ -216,7 +223,11 @@ impl Court<'_> {
             self.effect(&parts, |part, i, j| self.is_beside(&groups, part, i, j))
         };
         let is_absent = |finding: &Finding| matches!(finding, Finding::Absent);
-        let is_none = effect.is_some_and(|effect| effect.high < RATIO_NONE);
+        let ratio_none = match kind {
+            GroupingKind::Core => RATIO_NONE_CORE,
+            _ => RATIO_NONE,
+        };
+        let is_none = effect.is_some_and(|effect| effect.high < ratio_none);
         let contradicted: Vec<Group> = findings
             .iter()
             .zip(&groups)
@@ -239,13 +250,16 @@ impl Court<'_> {
             let reason = format!("threads of one {kind} are nearer, by a factor of {effect}");
             (Verdict::Confirmed, reason)
         } else if findings.iter().any(is_absent) {
-            let reason = "the measured groups do not show it, and the interval is too wide to deny it";
+            let reason =
+                "the measured groups do not show it, and the interval is too wide to deny it";
             (Verdict::Undecided, reason.to_owned())
         } else if findings.iter().all(|f| matches!(f, Finding::Everything)) {
-            let reason = "every measured thread is inside, so that there is nothing to compare with";
+            let reason =
+                "every measured thread is inside, so that there is nothing to compare with";
             (Verdict::Undecided, reason.to_owned())
         } else {
-            let reason = "the groups are as claimed, but too few pairs were measured for an interval";
+            let reason =
+                "the groups are as claimed, but too few pairs were measured for an interval";
             (Verdict::Undecided, reason.to_owned())
         };
         Evidence {
@@ -262,7 +276,9 @@ impl Court<'_> {
         let crossing: Vec<Group> = self
             .measured
             .iter()
-            .filter(|other| overlaps(group, other) && !within(group, other) && !within(other, group))
+            .filter(|other| {
+                overlaps(group, other) && !within(group, other) && !within(other, group)
+            })
             .cloned()
             .collect();
         if !crossing.is_empty() {
@@ -297,10 +313,13 @@ impl Court<'_> {
     /// Of pair (i, j) with i in the group: whether j is outside, and no farther than the smallest
     /// claimed group around this one reaches.
     fn is_outside(&self, group: &Group, _: OsThread, j: OsThread) -> bool {
-        let around = self.known.iter().filter(|other| {
-            other.len() > group.len() && within(group, other)
-        });
-        let around = around.min_by_key(|other| other.len()).unwrap_or(&self.whole);
+        let around = self
+            .known
+            .iter()
+            .filter(|other| other.len() > group.len() && within(group, other));
+        let around = around
+            .min_by_key(|other| other.len())
+            .unwrap_or(&self.whole);
         !holds(group, j) && holds(around, j)
     }
 
@@ -326,7 +345,11 @@ impl Court<'_> {
                 .chain(self.unclaimed)
                 .filter(|other| other.len() < group.len() && within(other, group))
                 .collect();
-            let is_deeper = |i, j| smaller.iter().any(|other| holds(other, i) && holds(other, j));
+            let is_deeper = |i, j| {
+                smaller
+                    .iter()
+                    .any(|other| holds(other, i) && holds(other, j))
+            };
             for (at, i) in group.iter().enumerate() {
                 let others = group[..at].iter().filter(|j| !is_deeper(*i, **j));
                 near.extend(others.map(|j| (*i, *j)));
@@ -400,12 +423,18 @@ fn outermost(groups: Vec<Group>) -> Vec<Group> {
         let mut others = groups.iter();
         others.any(|other| other.len() > group.len() && within(group, other))
     };
-    groups.iter().filter(|group| !inner(group)).cloned().collect()
+    groups
+        .iter()
+        .filter(|group| !inner(group))
+        .cloned()
+        .collect()
 }
 
 /// Geometric mean of the far pairs over that of the near ones. Pairs with a thread in common are
-/// not independent, so that the interval comes from leaving out one thread at a time (the
-/// jackknife) and is never narrower than the errors of the latencies make it.
+/// not independent, so that the variance comes from leaving out one thread at a time (the
+/// jackknife). That counts what is particular to a pair twice, once for each of its threads, and
+/// is corrected once. It is never below what independent pairs, or the errors of the latencies
+/// themselves, would give.
 fn ratio(
     latencies: &Latencies,
     near: &[(OsThread, OsThread)],
@@ -425,8 +454,10 @@ fn ratio(
             let count = values.len() as f64;
             let mean = values.iter().sum::<f64>() / count;
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-            let variance = squares * (count - 1.0) / count;
-            (variance.max(measured), values.len() - 1)
+            let by_thread = squares * (count - 1.0) / count;
+            let by_pair = near.variance_of_mean() + far.variance_of_mean();
+            let variance = (by_thread - by_pair).max(by_pair).max(measured);
+            (variance, values.len() - 1)
         }
         // One thread carries a whole side: only the errors of the figures themselves are left.
         _ => (measured, usize::MAX),
@@ -445,6 +476,7 @@ fn ratio(
 /// The log latencies of some pairs, and what each thread adds to their sum.
 struct Sample {
     sum: f64,
+    squares: f64,
     count: f64,
     /// The standard error of the mean that the figures' own errors make.
     error: f64,
@@ -455,6 +487,7 @@ impl Sample {
     fn new(latencies: &Latencies, pairs: &[(OsThread, OsThread)]) -> Sample {
         let mut sample = Sample {
             sum: 0.0,
+            squares: 0.0,
             count: 0.0,
             error: 0.0,
             touched: BTreeMap::new(),
@@ -466,6 +499,7 @@ impl Sample {
             };
             let log = latency.ns.ln();
             sample.sum += log;
+            sample.squares += log * log;
             sample.count += 1.0;
             variance += (latency.error_ns / latency.ns).powi(2);
             for os in [a, b] {
@@ -476,6 +510,15 @@ impl Sample {
         }
         sample.error = variance.sqrt() / sample.count.max(1.0);
         sample
+    }
+
+    /// If the pairs were independent.
+    fn variance_of_mean(&self) -> f64 {
+        if self.count < 2.0 {
+            return 0.0;
+        }
+        let residue = (self.squares - self.sum * self.sum / self.count).max(0.0);
+        residue / (self.count - 1.0) / self.count
     }
 
     fn mean(&self, without: Option<OsThread>) -> Option<f64> {

@@ -43,7 +43,10 @@ impl fmt::Display for LatencyError {
                 write!(f, "{os} is not in the table; make the table with it")
             }
             LatencyError::Same(os) => {
-                write!(f, "{os} is there twice; give two different hardware threads")
+                write!(
+                    f,
+                    "{os} is there twice; give two different hardware threads"
+                )
             }
             LatencyError::NotATime(latency) => write!(
                 f,
@@ -93,12 +96,7 @@ impl Latencies {
     /// # Errors
     /// A thread that is not in the table, a pair of one thread, a figure that is not above zero
     /// and finite.
-    pub fn set(
-        &mut self,
-        a: OsThread,
-        b: OsThread,
-        latency: Latency,
-    ) -> Result<(), LatencyError> {
+    pub fn set(&mut self, a: OsThread, b: OsThread, latency: Latency) -> Result<(), LatencyError> {
         let place = |os| self.position.get(&os).ok_or(LatencyError::Unknown(os));
         let (i, j) = (*place(a)?, *place(b)?);
         if i == j {

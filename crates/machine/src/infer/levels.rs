@@ -152,8 +152,7 @@ impl<'a> Problem<'a> {
             return false;
         }
         let believed = NOISE_WEIGHT * self.noise_floor.powi(2).max(NOISE_EXPECTED.powi(2) / 4.0);
-        let variance =
-            (a.residue() + b.residue() + believed) / (a.count + b.count + NOISE_WEIGHT);
+        let variance = (a.residue() + b.residue() + believed) / (a.count + b.count + NOISE_WEIGHT);
         let error = (variance * (1.0 / a.count + 1.0 / b.count)).sqrt();
         let difference = b.mean() - a.mean();
         difference >= RATIO_MIN.ln()

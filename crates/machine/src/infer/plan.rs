@@ -132,7 +132,9 @@ impl Plan {
     fn neighbours(&self) -> Vec<(usize, usize)> {
         let count = self.threads.len();
         if pairs_max(count) == count * count.saturating_sub(1) / 2 {
-            return (0..count).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
+            return (0..count)
+                .flat_map(|j| (0..j).map(move |i| (i, j)))
+                .collect();
         }
         let mut pairs = Vec::new();
         for group in &self.claimed {
@@ -180,7 +182,6 @@ impl Plan {
         let at: BTreeMap<OsThread, usize> = self.threads.iter().copied().zip(0..).collect();
         let tree = Tree::infer(latencies);
         let mut groups: Vec<Vec<OsThread>> = tree.groups().into_iter().collect();
-        groups.pop_if(|_| tree.levels.len() < 2);
         groups.retain(|group| group.len() < self.threads.len());
         groups.sort_by_key(|group| (group.len(), group[0]));
         let mut pairs = Vec::new();

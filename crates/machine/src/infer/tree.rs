@@ -205,7 +205,10 @@ fn collect(latencies: &Latencies, names: &[usize]) -> Vec<Vec<OsThread>> {
     for (os, name) in latencies.threads().iter().zip(names) {
         groups.entry(*name).or_default().push(*os);
     }
-    groups.into_values().filter(|group| group.len() > 1).collect()
+    groups
+        .into_values()
+        .filter(|group| group.len() > 1)
+        .collect()
 }
 
 fn typical(logs: &[f64]) -> Latency {
