@@ -1,5 +1,6 @@
 //! The published figures agree with each other where the sources do, and differ where we say so.
 
+use hearth_machine::profile::distance::{Rounding, fallback_order, scaled, whole};
 use hearth_model::published::cache_impact::{
     CLIFF_BYTES, CURVE_XEON_5130, CURVE_XEON_E5, EXAMPLE, EXCHANGES, HEADLINES, LATENCIES_NS,
     ZERO_DATA, schedule_bytes,
@@ -7,7 +8,7 @@ use hearth_model::published::cache_impact::{
 use hearth_model::published::node_distance::{
     EIGHT_NODES_DIFFERS, EIGHT_NODES_FIRMWARE, EIGHT_NODES_PRINTED, EIGHT_NODES_SECONDS,
     FOUR_NODES_FIRMWARE, FOUR_NODES_ORDERS, FOUR_NODES_PRINTED, FOUR_NODES_ROUNDED,
-    FOUR_NODES_SECONDS, Rounding, distances, fallback_order, scaled,
+    FOUR_NODES_SECONDS,
 };
 use hearth_model::source::{Parameters, Type};
 
@@ -115,10 +116,10 @@ fn the_schedule_has_235_sizes() {
 fn four_nodes_truncate_and_would_tie_if_rounded() {
     for (row, means) in FOUR_NODES_SECONDS.iter().enumerate() {
         assert_eq!(
-            distances(means, Rounding::Truncate),
+            whole(means, Rounding::Truncate),
             FOUR_NODES_PRINTED[row]
         );
-        assert_eq!(distances(means, Rounding::Nearest), FOUR_NODES_ROUNDED[row]);
+        assert_eq!(whole(means, Rounding::Nearest), FOUR_NODES_ROUNDED[row]);
     }
 }
 
@@ -126,7 +127,7 @@ fn four_nodes_truncate_and_would_tie_if_rounded() {
 fn eight_nodes_round_and_one_cell_differs() {
     let mut differing = Vec::new();
     for (row, means) in EIGHT_NODES_SECONDS.iter().enumerate() {
-        for (column, ours) in distances(means, Rounding::Nearest).into_iter().enumerate() {
+        for (column, ours) in whole(means, Rounding::Nearest).into_iter().enumerate() {
             if ours != EIGHT_NODES_PRINTED[row][column] {
                 differing.push((row, column, ours));
             }

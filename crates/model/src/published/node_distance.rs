@@ -4,6 +4,9 @@
 //! A row is a memory node, a column the node whose cores touch and copy that memory:
 //! `distance(i, j) = 10 · mean(i, j) / min_j mean(i, j)`. The firmware's scale starts at 10 for a
 //! node's own memory.
+//!
+//! The formula itself, with its two roundings, and the fallback orders are
+//! [`hearth_machine::profile::distance`].
 
 /// Four nodes: mean seconds for 256 MB touched and copied.
 pub const FOUR_NODES_SECONDS: [[f64; 4]; 4] = [
@@ -81,46 +84,3 @@ pub const EIGHT_NODES_FIRMWARE: [[u32; 8]; 8] = [
     [16, 22, 16, 22, 16, 22, 10, 16],
     [22, 16, 22, 16, 22, 16, 16, 10],
 ];
-
-/// What becomes of a quotient's fraction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounding {
-    /// Cut off, as in the four-node table.
-    Truncate,
-    /// To the nearest whole number, halves up, as in the eight-node table and the generator.
-    Nearest,
-}
-
-/// One row's distances on a scale where the row's smallest mean is `local` (10 in the firmware's
-/// scale; a larger one keeps the order that whole numbers lose). Empty for an empty row.
-#[must_use]
-pub fn scaled(means: &[f64], local: f64) -> Vec<f64> {
-    let smallest = means.iter().copied().fold(f64::INFINITY, f64::min);
-    means.iter().map(|mean| local * mean / smallest).collect()
-}
-
-/// One row's distances in the firmware's scale.
-#[must_use]
-pub fn distances(means: &[f64], rounding: Rounding) -> Vec<u32> {
-    scaled(means, 10.0)
-        .into_iter()
-        .map(|quotient| match rounding {
-            Rounding::Truncate => quotient.floor() as u32,
-            Rounding::Nearest => quotient.round() as u32,
-        })
-        .collect()
-}
-
-/// The nodes in the order in which memory is asked for when the one before is full: `node` first,
-/// then by distance. Equal distances keep the order of their numbers.
-#[must_use]
-pub fn fallback_order(node: usize, row: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..row.len()).collect();
-    order.sort_by(|&a, &b| {
-        (a != node)
-            .cmp(&(b != node))
-            .then(row[a].total_cmp(&row[b]))
-            .then(a.cmp(&b))
-    });
-    order
-}
