@@ -22,4 +22,6 @@ pub mod topology;
 
 pub mod relation;
 
+pub mod profile;
+
 pub mod synthetic;

@@ -2,6 +2,8 @@
 //!
 //! - [`source`]: the cache-impact source's equations, as intended and as printed, with both of its
 //!   machines.
+//! - [`hearth`]: our own model, fitted to a machine's profile: prediction, fit, advice.
+//! - [`stats`]: how well predictions agree with measurements.
 //! - [`timeline`]: when each read of a sequential pass completes, with and without prefetch.
 //! - [`published`]: the sources' figures, for studies to put beside their own.
 //!
@@ -19,6 +21,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod hearth;
 pub mod published;
 pub mod source;
+pub mod stats;
 pub mod timeline;

@@ -115,10 +115,7 @@ fn the_schedule_has_235_sizes() {
 #[test]
 fn four_nodes_truncate_and_would_tie_if_rounded() {
     for (row, means) in FOUR_NODES_SECONDS.iter().enumerate() {
-        assert_eq!(
-            whole(means, Rounding::Truncate),
-            FOUR_NODES_PRINTED[row]
-        );
+        assert_eq!(whole(means, Rounding::Truncate), FOUR_NODES_PRINTED[row]);
         assert_eq!(whole(means, Rounding::Nearest), FOUR_NODES_ROUNDED[row]);
     }
 }

@@ -1,5 +1,7 @@
 //! The source's equations against the golden values worked out from its text.
 
+use hearth_machine::profile::{Carrier, Profile};
+use hearth_machine::synthetic;
 use hearth_model::source::printed::{
     communication_3_7_ns, communication_7_13_7_14_ns, communication_7_15_7_16_ns,
     control_7_7_to_7_10_ns, control_7_11_7_12_ns, read_3_5_ns, write_3_2_ns,
@@ -234,4 +236,28 @@ fn the_cheapest_type_wins_and_draws_go_to_the_first() {
     let best = machine.cheapest(4096, &[Type::Three, Type::Two], Slope::Derived);
     assert_eq!(best.map(|(kind, _)| kind), Some(Type::Two));
     assert_eq!(machine.cheapest(4096, &[], Slope::Derived), None);
+}
+
+#[test]
+fn a_profile_in_the_sources_terms() {
+    let text = "2 packages, 2 cores, l1d 32K per core, l2 4M per package";
+    let profile = Profile::assumed(synthetic::parse(text).expect("a description"));
+    let machine = Parameters::from_profile(&profile, Carrier::Threads);
+    let capacities: Vec<u64> = machine.levels.iter().map(|l| l.capacity_bytes).collect();
+    assert_eq!(capacities, [32_768, 4_194_304]);
+    let published = Parameters::xeon_5130();
+    for n in [64, 65_536, 8_388_608] {
+        let ours = machine.side_ns(Access::Read, n);
+        let theirs = published.side_ns(Access::Read, n);
+        assert!(
+            (0.5..2.0).contains(&(ours / theirs)),
+            "{ours} and {theirs} at {n}"
+        );
+    }
+    let control = machine.zero_data.control_ns;
+    assert!(control[0] < control[1] && control.iter().all(|ns| *ns > 0.0));
+    assert_eq!(
+        machine.control_ns(Type::One, 1 << 30, Slope::Derived),
+        control[0]
+    );
 }

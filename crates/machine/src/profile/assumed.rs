@@ -155,11 +155,7 @@ impl Profile {
 
     fn add_relation(&mut self, relation: Relation) {
         let way = one_way_ns(relation);
-        for state in [
-            LineState::Modified,
-            LineState::Exclusive,
-            LineState::Shared,
-        ] {
+        for state in [LineState::Modified, LineState::Exclusive, LineState::Shared] {
             if self.transfer(relation, state).is_none() {
                 self.transfers.push(StateTransfer {
                     relation,

@@ -106,6 +106,7 @@ impl Profile {
             match error.classify() {
                 serde_json::error::Category::Eof => ProfileError::Truncated { line },
                 serde_json::error::Category::Data => ProfileError::NotAProfile,
+                _ if ends_at(text, line, column) => ProfileError::Truncated { line },
                 _ => ProfileError::NotJson { line, column },
             }
         })?;
@@ -252,6 +253,12 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+/// Whether the text ends where the reader gave up: a number cut after its point is no number.
+fn ends_at(text: &str, line: usize, column: usize) -> bool {
+    let last = text.split('\n').nth(line.saturating_sub(1));
+    line == text.split('\n').count() && last.is_some_and(|last| column + 1 >= last.len())
 }
 
 fn sound<'a>(

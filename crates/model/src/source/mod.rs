@@ -12,6 +12,8 @@ mod errata;
 mod parameters;
 pub mod printed;
 
+use hearth_machine::relation::SourceType;
+
 pub use errata::{ERRATA, Erratum};
 pub use parameters::{BeyondLastLevel, Latency, Level, Parameters, Printed, ZeroData};
 
@@ -47,6 +49,16 @@ impl Type {
             Self::One => 0,
             Self::Two => 1,
             Self::Three => 2,
+        }
+    }
+}
+
+impl From<SourceType> for Type {
+    fn from(kind: SourceType) -> Self {
+        match kind {
+            SourceType::SameCore => Self::One,
+            SourceType::SameChip => Self::Two,
+            SourceType::OtherChip => Self::Three,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What the equations are evaluated with, and the source's two machines.
 
-use super::Access;
+use hearth_machine::profile::{Carrier, Level as Place, Profile};
+
+use super::{Access, Type};
 
 /// Cost of one access, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,7 +95,7 @@ pub struct Printed {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     /// For people.
-    pub name: &'static str,
+    pub name: String,
     /// `ns`: the size of one access, bytes. Must be positive.
     pub word_bytes: f64,
     /// `cls`: the size of a line, bytes. Must be positive.
@@ -115,7 +117,7 @@ impl Parameters {
     #[must_use]
     pub fn xeon_5130() -> Self {
         Self {
-            name: "Xeon 5130",
+            name: "Xeon 5130".into(),
             word_bytes: 8.0,
             line_bytes: 64.0,
             levels: vec![level(32_768, 1.5), level(4_194_304, 7.0)],
@@ -148,7 +150,7 @@ impl Parameters {
     #[must_use]
     pub fn xeon_e5_2695() -> Self {
         Self {
-            name: "Xeon E5-2695 v2",
+            name: "Xeon E5-2695 v2".into(),
             word_bytes: 8.0,
             line_bytes: 64.0,
             levels: vec![
@@ -176,6 +178,60 @@ impl Parameters {
                 slope_simplified_ns_per_byte: [0.2309; 3],
                 slope_final_ns_per_byte: [0.2309, 0.2108, 0.2108],
             }),
+        }
+    }
+
+    /// A profiled machine in the source's terms, with accesses of 8 bytes, reads and writes apart,
+    /// and no term beyond the last level.
+    ///
+    /// `Control` is the hand-over by `carrier` between the first pair of each type. A type that the
+    /// machine lacks takes the nearest one's that it has: the model is then not to be asked for it.
+    /// What the profile lacks is [assumed](Profile::with_defaults). Deviations are half the width
+    /// of the figure's interval over 1.96.
+    #[must_use]
+    pub fn from_profile(profile: &Profile, carrier: Carrier) -> Self {
+        let profile = profile.clone().with_defaults();
+        let topology = &profile.topology;
+        let mut zero_data = ZeroData {
+            control_ns: [0.0; 3],
+            deviation_ns: [0.0; 3],
+        };
+        let mut last = (0.0, 0.0);
+        for kind in Type::ALL {
+            let mut relations = topology.representatives().into_iter();
+            let figure = relations.find_map(|(relation, _)| {
+                let cost = profile.hand_over(carrier, relation)?;
+                (Type::from(relation.source_type()) == kind).then_some(cost.one_way_ns)
+            });
+            if let Some(figure) = figure {
+                last = (figure.value, (figure.high - figure.low) / 2.0 / 1.96);
+            }
+            let at = kind.index();
+            (zero_data.control_ns[at], zero_data.deviation_ns[at]) = last;
+        }
+        let latency = |place| {
+            profile.level(place).map(|cost| Latency {
+                read_ns: cost.read_ns.value,
+                write_ns: cost.write_ns.unwrap_or(cost.read_ns).value,
+            })
+        };
+        let levels = profile.caches.iter().filter_map(|cache| {
+            Some(Level {
+                capacity_bytes: cache.capacity_bytes()? as u64,
+                latency: latency(Place::Cache(cache.level))?,
+            })
+        });
+        let line = topology.caches().iter().find_map(|cache| cache.line);
+        let name = &profile.host.cpu_model;
+        Self {
+            name: name.clone().unwrap_or_else(|| "this machine".into()),
+            word_bytes: 8.0,
+            line_bytes: f64::from(line.unwrap_or(64).max(1)),
+            levels: levels.collect(),
+            memory: latency(Place::Memory).unwrap_or(Latency::equal(0.0)),
+            zero_data,
+            beyond: None,
+            printed: None,
         }
     }
 
