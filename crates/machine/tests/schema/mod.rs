@@ -8,14 +8,14 @@ use serde_json::Value;
 const ANNOTATIONS: &[&str] = &["$schema", "$id", "$defs", "title", "description"];
 
 /// Everything wrong with `value`, one line each.
-pub fn faults(root: &Value, value: &Value) -> Vec<String> {
+pub(crate) fn faults(root: &Value, value: &Value) -> Vec<String> {
     let mut check = Check::new(root);
     check.value(root, value, "");
     check.faults
 }
 
 /// Fields that the schema describes and `value` does not have anywhere.
-pub fn unused(root: &Value, value: &Value) -> Vec<String> {
+pub(crate) fn unused(root: &Value, value: &Value) -> Vec<String> {
     let mut check = Check::new(root);
     check.value(root, value, "");
     let described = described(root, root, "", 0);

@@ -10,7 +10,7 @@ use hearth_machine::synthetic;
 use hearth_machine::topology::{Thread, Topology};
 use hearth_model::hearth::{Between, Buffer, Flow, Question, Sample};
 
-pub struct Truth {
+pub(crate) struct Truth {
     topology: Topology,
     random: fastrand::Rng,
     /// Capacity, read and write latency, read and write bytes a ns; memory last.
@@ -27,7 +27,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut about = |value: f64, factor: f64| value * factor.powf(2.0 * random.f64() - 1.0);
         let levels = [
@@ -147,7 +147,7 @@ impl Truth {
     }
 
     /// Without noise, ns.
-    pub fn exact_ns(&self, question: &Question) -> f64 {
+    pub(crate) fn exact_ns(&self, question: &Question) -> f64 {
         let Between::Pair(a, b) = question.between else {
             panic!("the truth is about pairs");
         };
@@ -169,7 +169,7 @@ impl Truth {
     }
 
     /// With 4 % noise, and one in thirty disturbed.
-    pub fn measured_ns(&mut self, question: &Question) -> f64 {
+    pub(crate) fn measured_ns(&mut self, question: &Question) -> f64 {
         let exact = self.exact_ns(question);
         let normal: f64 = (0..12).map(|_| self.random.f64()).sum::<f64>() - 6.0;
         let outlier = if self.random.u32(..30) == 0 { 1.6 } else { 1.0 };
@@ -177,7 +177,7 @@ impl Truth {
     }
 
     /// What a probe would find: every figure within 8 %, some things not measured.
-    pub fn profile(&mut self) -> Profile {
+    pub(crate) fn profile(&mut self) -> Profile {
         let mut profile = Profile::assumed(self.topology.clone());
         let mut seen = self.random.fork();
         let mut figure = |value: f64| {
@@ -248,7 +248,7 @@ impl Truth {
     }
 
     /// Exchanges of 64 B to 64 MiB by every relation, carrier and flow.
-    pub fn samples(&mut self) -> Vec<Sample> {
+    pub(crate) fn samples(&mut self) -> Vec<Sample> {
         let pairs = [(0, 0), (0, 1), (0, 2), (1, 6), (0, 8), (3, 14)];
         let mut samples = Vec::new();
         for exponent in 0..=20 {
