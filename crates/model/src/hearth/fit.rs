@@ -245,7 +245,7 @@ impl Model {
                 let new = self.residuals(points, &start.moved(&tried));
                 let new_loss = total_loss(&new, &tried, &priors);
                 if new_loss < loss {
-                    improved = loss - new_loss > 1e-6 * loss;
+                    improved = loss - new_loss > 1e-4 * loss;
                     (logs, residuals, loss) = (tried, new, new_loss);
                     damping = (damping / 3.0).max(1e-9);
                     break;
