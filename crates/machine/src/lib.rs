@@ -25,3 +25,9 @@ pub mod relation;
 pub mod profile;
 
 pub mod synthetic;
+
+pub mod infer;
+
+pub mod capture;
+
+pub mod hwloc;
