@@ -22,6 +22,8 @@ pub mod topology;
 
 pub mod relation;
 
+pub mod profile;
+
 pub mod synthetic;
 
 pub mod infer;
