@@ -14,9 +14,8 @@ FOLDER = Path(__file__).resolve().parent / "machines"
 # whose remote distances are not above 10.
 LOCAL = 10
 UNREACHABLE = 255
-# The size of Linux's node masks in Debian's kernel (CONFIG_NODES_SHIFT=6 or more); only the weight
-# of a distance against a tie depends on it.
-NODES_MAX = 64
+# Of Linux in Debian's build (CONFIG_NODES_SHIFT=10): what a distance weighs against a tie.
+NODES_MAX = 1024
 # qemu and its legacy APIC ids end here; nobody wants to wait for as many in software either.
 CPUS_MAX = 64
 CACHES = ("L1d", "L1i", "L2", "L3")
