@@ -18,7 +18,10 @@ UNREACHABLE = 255
 NODES_MAX = 1024
 # qemu and its legacy APIC ids end here; nobody wants to wait for as many in software either.
 CPUS_MAX = 64
-CACHES = ("L1d", "L1i", "L2", "L3")
+# How many parts of `Machine.place` CPUs agree in that share a socket, a die, a core.
+SOCKET, DIE, CORE = 1, 2, 3
+# Who shares a level: qemu gives an L3 to each die, everything else to each core.
+CACHES = {"L1d": CORE, "L1i": CORE, "L2": CORE, "L3": DIE}
 
 
 class Mistake(Exception):
@@ -267,17 +270,16 @@ def facts(machine: Machine) -> str:
     for node, order in enumerate(fallback_orders(machine)):
         if machine.memory_mib[node]:
             lines.append(f"node {node} falls back: {' '.join(map(str, order))}")
-    # Depth of the place at which CPUs share a level: a core's threads, a die's cores.
-    shared = {"L1d": 3, "L1i": 3, "L2": 3, "L3": 2}
     for cpu in range(machine.cpus):
-        socket, die, _, _ = machine.place(cpu)
+        threads = listed(machine.together(cpu, CORE))
         levels = "".join(
-            f"; {name} {machine.caches[name]} {listed(machine.together(cpu, shared[name]))}"
-            for name in CACHES
+            f"; {name} {machine.caches[name]} {listed(machine.together(cpu, shared_by))}"
+            for name, shared_by in CACHES.items()
             if name in machine.caches
         )
         lines.append(
-            f"cpu {cpu}: package {socket} die {die} node {machine.node_of(cpu)} "
-            f"threads {listed(machine.together(cpu, 3))}{levels}"
+            f"cpu {cpu}: package {listed(machine.together(cpu, SOCKET))} "
+            f"die {listed(machine.together(cpu, DIE))} thread {threads} "
+            f"node {machine.node_of(cpu)}{levels}"
         )
     return "\n".join(lines) + "\n"
