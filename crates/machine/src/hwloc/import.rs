@@ -244,7 +244,7 @@ impl Document {
                 // What is no number leaves the matrix short, which is noticed at its end.
                 let values = text
                     .split_whitespace()
-                    .filter_map(|value| value.parse().ok());
+                    .filter_map(|value| value.parse::<u64>().ok());
                 matrix.values.extend(values);
             }
             _ => {}
