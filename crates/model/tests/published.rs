@@ -66,14 +66,15 @@ fn throughput_peaks_and_the_cliff() {
     ] {
         assert!((peak(machine, kind) - published).abs() < 0.01);
     }
-    let side = |below: bool| {
+    let side = |below: bool| -> Vec<f64> {
         EXCHANGES
             .iter()
-            .filter(move |row| (row.bytes < CLIFF_BYTES) == below)
+            .filter(|row| (row.bytes < CLIFF_BYTES) == below)
             .filter_map(|row| row.throughput_bytes_per_ns(0, Type::Two))
+            .collect()
     };
-    let before = side(true).last().expect("sizes below");
-    let after = side(false).next().expect("sizes above");
+    let before = *side(true).last().expect("sizes below");
+    let after = *side(false).first().expect("sizes above");
     assert!(after < 0.5 * before);
     let (n, predicted, measured) = EXAMPLE;
     assert!((n as f64 / predicted as f64 - 0.87).abs() < 0.005);
