@@ -30,6 +30,7 @@
 
 pub mod bandwidth;
 pub mod context;
+pub mod convert;
 pub mod costs;
 pub mod curve;
 pub mod distances;

@@ -33,7 +33,11 @@ fn large_machines_measure_few_pairs() {
     distinct.sort_unstable();
     distinct.dedup();
     assert_eq!(distinct.len(), chosen.len());
-    assert!(cores.iter().all(|core| chosen.iter().flatten().any(|c| c == core)));
+    assert!(
+        cores
+            .iter()
+            .all(|core| chosen.iter().flatten().any(|c| c == core))
+    );
     assert!(chosen.iter().all(|[a, b]| a < b));
     assert!(!chosen.is_sorted());
     let all = pairs::choose(&[3, 5, 9, 11], &mut random);
@@ -74,9 +78,19 @@ fn the_published_distances_follow_from_the_published_means() {
             .map(|row| row.iter().map(|&d| to_whole(d) as u16).collect())
             .collect()
     };
-    let printed = [[10, 13, 12, 14], [13, 10, 14, 12], [12, 14, 10, 13], [14, 12, 13, 10]];
+    let printed = [
+        [10, 13, 12, 14],
+        [13, 10, 14, 12],
+        [12, 14, 10, 13],
+        [14, 12, 13, 10],
+    ];
     assert_eq!(whole(f64::floor), printed);
-    let rounded = [[10, 13, 13, 14], [13, 10, 14, 13], [13, 14, 10, 14], [14, 13, 14, 10]];
+    let rounded = [
+        [10, 13, 13, 14],
+        [13, 10, 14, 13],
+        [13, 14, 10, 14],
+        [14, 13, 14, 10],
+    ];
     assert_eq!(whole(f64::round), rounded);
     assert!(distances::fine(&[vec![0.0, f64::NAN]])[0][1].is_nan());
 }

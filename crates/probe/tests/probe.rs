@@ -41,25 +41,46 @@ fn machine(cores: &[usize]) -> Fake {
 #[test]
 fn two_cores_give_every_kind_of_figure() {
     let system = machine(&[0, 1]);
-    let parts = [Part::Pairs, Part::States, Part::Bandwidth, Part::Costs, Part::Noise];
+    let parts = [
+        Part::Pairs,
+        Part::States,
+        Part::Bandwidth,
+        Part::Costs,
+        Part::Noise,
+    ];
     let found = probe(&system, &[0, 1], &parts);
     assert_eq!((found.pairs.len(), found.pairs_all), (1, 1));
     let pair = &found.pairs[0];
     assert_eq!(pair.cores, [0, 1]);
     assert!(pair.one_way_ns.value > 0.0 && pair.one_way_ns.covers(pair.one_way_ns.value));
     assert_eq!(found.bandwidths.len(), 6);
-    assert!(found.bandwidths.iter().all(|flow| flow.bytes_per_ns.value > 0.0));
+    assert!(
+        found
+            .bandwidths
+            .iter()
+            .all(|flow| flow.bytes_per_ns.value > 0.0)
+    );
     assert_eq!(found.noise.len(), 2);
-    assert_eq!(found.noise[0].interrupts_per_s, None, "the fake has no such file");
+    assert_eq!(
+        found.noise[0].interrupts_per_s, None,
+        "the fake has no such file"
+    );
     assert!(found.states.len() >= 4, "{:?}", found.states);
     assert!(found.costs.len() >= 14, "{:?}", found.missing);
-    let shared = found.missing.iter().find(|missing| missing.part == Part::States);
+    let shared = found
+        .missing
+        .iter()
+        .find(|missing| missing.part == Part::States);
     assert!(shared.is_some_and(|missing| missing.why.contains("three cores")));
 }
 
 #[test]
 fn three_cores_read_shared_lines() {
-    let found = probe(&machine(&[0, 1, 2]), &[0, 1, 2], &[Part::States, Part::Pairs]);
+    let found = probe(
+        &machine(&[0, 1, 2]),
+        &[0, 1, 2],
+        &[Part::States, Part::Pairs],
+    );
     assert_eq!(found.pairs.len(), 3);
     assert!(found.missing.is_empty(), "{:?}", found.missing);
 }
@@ -91,9 +112,12 @@ fn a_core_that_leaves_costs_its_own_figures_only() {
     let pairs: Vec<_> = found.pairs.iter().map(|pair| pair.cores).collect();
     assert_eq!(pairs, [[0, 1]]);
     assert_eq!(found.noise.len(), 3, "the first round heard all three");
-    assert!(found.missing.iter().any(|missing| {
-        missing.part == Part::Pairs && missing.why.contains("core 2")
-    }));
+    assert!(
+        found
+            .missing
+            .iter()
+            .any(|missing| { missing.part == Part::Pairs && missing.why.contains("core 2") })
+    );
 }
 
 #[test]
@@ -114,14 +138,21 @@ fn nothing_is_measured_without_a_core() {
 #[test]
 fn refused_pins_leave_reasons_not_zeroes() {
     let system = machine(&[0, 1]).without_pinning();
-    let parts = [Part::Curve, Part::Pairs, Part::Bandwidth, Part::Costs, Part::Noise];
+    let parts = [
+        Part::Curve,
+        Part::Pairs,
+        Part::Bandwidth,
+        Part::Costs,
+        Part::Noise,
+    ];
     let found = probe(&system, &[0, 1], &parts);
     assert!(found.curves.is_empty() && found.pairs.is_empty() && found.bandwidths.is_empty());
     assert!(found.costs.is_empty() && found.noise.is_empty());
     for part in parts {
-        let said = found.missing.iter().any(|missing| {
-            missing.part == part && missing.why.contains("permission denied")
-        });
+        let said = found
+            .missing
+            .iter()
+            .any(|missing| missing.part == part && missing.why.contains("permission denied"));
         assert!(said, "{part:?}: {:?}", found.missing);
     }
 }
@@ -143,7 +174,11 @@ fn nodes_are_bound_and_surveyed() {
     assert_eq!(system.placements().len(), 8, "two rounds of four cells");
     let flat = probe(&machine(&[0]), &[0], &[Part::Distances]);
     assert_eq!(flat.distances, None);
-    assert!(flat.missing.iter().any(|missing| missing.part == Part::Distances));
+    assert!(
+        flat.missing
+            .iter()
+            .any(|missing| missing.part == Part::Distances)
+    );
 }
 
 #[test]
@@ -152,12 +187,19 @@ fn cancelling_ends_between_visits() {
     let mut told = Vec::new();
     let plan = least(&[Part::Noise, Part::Pairs, Part::Costs]);
     let system = machine(&[0, 1]);
-    let result = run_plan(&system, &options(), &plan, &[0, 1], &cancel, &mut |progress| {
-        told.push(progress);
-        if progress.part == Part::Pairs {
-            cancel.store(true, Ordering::Relaxed);
-        }
-    });
+    let result = run_plan(
+        &system,
+        &options(),
+        &plan,
+        &[0, 1],
+        &cancel,
+        &mut |progress| {
+            told.push(progress);
+            if progress.part == Part::Pairs {
+                cancel.store(true, Ordering::Relaxed);
+            }
+        },
+    );
     assert_eq!(result.unwrap_err(), ProbeError::Cancelled);
     assert_eq!(told.len(), 2);
     assert!(told.iter().all(|p| (0.0..=1.0).contains(&p.fraction)));

@@ -39,7 +39,10 @@ fn ranks_are_those_of_the_sign_test() {
 fn few_values_give_wide_intervals() {
     assert_eq!(median_with_interval(&[], 3), None);
     let one = median_with_interval(&[7.0], 3).unwrap();
-    assert_eq!((one.low, one.value, one.high, one.discarded), (7.0, 7.0, 7.0, 3));
+    assert_eq!(
+        (one.low, one.value, one.high, one.discarded),
+        (7.0, 7.0, 7.0, 3)
+    );
     let two = median_with_interval(&[7.0, 9.0], 0).unwrap();
     assert!(two.low < -1.0 && two.high > 17.0, "{two:?}");
     let scaled = two.scaled(-1.0);
@@ -126,12 +129,18 @@ fn disturbed_windows_serve_only_when_nothing_else_is_there() {
     batch.add_window(window(70.0), Disturbed::Interrupts);
     let outcome = batch.finish().unwrap();
     assert_eq!(outcome.round.inner.value, 10.0);
-    assert_eq!((outcome.discards.steal, outcome.discards.interrupted), (20, 20));
+    assert_eq!(
+        (outcome.discards.steal, outcome.discards.interrupted),
+        (20, 20)
+    );
     let mut batch = Batch::default();
     batch.add_window(window(50.0), Disturbed::Steal);
     let outcome = batch.finish().unwrap();
     assert!(outcome.is_disturbed);
-    assert_eq!((outcome.round.inner.value, outcome.discards.total()), (50.0, 0));
+    assert_eq!(
+        (outcome.round.inner.value, outcome.discards.total()),
+        (50.0, 0)
+    );
     assert!(Batch::default().finish().is_none());
 }
 

@@ -1,0 +1,536 @@
+//! From findings to the profile that all else reads. Nothing is measured here, and what was not
+//! measured stays absent.
+
+use hearth_machine::profile::{
+    Access as Pass, Bandwidth as Band, CacheFinding, Carrier, Claim, CurvePoint, Figure, Gap,
+    HandOver, Host, Level as Place, LevelCost, LineState, Mode as StoredMode, NodeDistances, Noise,
+    Origin, Pages, PairTransfer, Profile, StateTransfer, Verdict as Stored,
+};
+use hearth_machine::relation::Relation;
+use hearth_machine::topology::{OsNode, OsThread, Thread, Topology};
+use hearth_sys::System;
+use hearth_sys::clock::Source;
+
+use crate::bandwidth::Stream;
+use crate::costs::Service;
+use crate::curve::{Curve, Order, Point};
+use crate::noise::BUCKETS;
+use crate::options::Mode;
+use crate::session::Findings;
+use crate::staircase::{self, Level, Verdict, check_claim};
+use crate::states::{Access, State};
+use crate::statistics::{Measured, median};
+
+/// What the findings do not know of themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The version of the Hearth that measures.
+    pub hearth_version: String,
+    /// When the probe began, in seconds since 1970, UTC.
+    pub started_unix_s: Option<u64>,
+}
+
+/// What the machine runs, from the system's files. What may not be read is absent.
+pub fn host(system: &dyn System, findings: &Findings) -> Host {
+    let file = |path: &str| {
+        let text = system.read(path).ok()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let cpuinfo = system.read("/proc/cpuinfo").unwrap_or_default();
+    let line = |name: &str| {
+        let lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        let mut found = lines.filter(|(key, _)| key.trim() == name);
+        found.next().map(|(_, value)| value.trim().to_owned())
+    };
+    let is_virtual =
+        line("flags").is_some_and(|flags| flags.split_whitespace().any(|f| f == "hypervisor"));
+    let clock = &findings.clock;
+    Host {
+        name: file("/proc/sys/kernel/hostname"),
+        kernel: file("/proc/sys/kernel/osrelease"),
+        architecture: Some(std::env::consts::ARCH.to_owned()),
+        cpu_model: line("model name"),
+        microcode: line("microcode"),
+        hypervisor: file("/sys/hypervisor/type")
+            .or_else(|| file("/sys/class/dmi/id/sys_vendor").filter(|_| is_virtual))
+            .or_else(|| is_virtual.then(|| "unknown".to_owned())),
+        clock_source: file("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        tsc_ghz: (clock.source() == Source::Tsc).then(|| 1.0 / clock.ns_per_tick()),
+        governor: file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        quota_cpus: findings.quota,
+        allowed: findings.cores.iter().map(|&core| os_thread(core)).collect(),
+    }
+}
+
+/// The profile. Cores that the topology does not know, as they came online since, are left out.
+pub fn profile(findings: &Findings, topology: Topology, host: Host, about: &About) -> Profile {
+    let origin = Origin {
+        hearth_version: about.hearth_version.clone(),
+        started_unix_s: about.started_unix_s,
+        duration_s: findings.seconds,
+        mode: match findings.options.mode {
+            Mode::Quick => StoredMode::Quick,
+            Mode::Normal => StoredMode::Normal,
+            Mode::Deep => StoredMode::Deep,
+        },
+        seed: findings.options.seed,
+        notes: notes(findings),
+    };
+    let parts = Parts {
+        findings,
+        topology: &topology,
+    };
+    let found = Profile {
+        host,
+        caches: parts.caches(),
+        curve: parts.curve(),
+        levels: parts.levels(),
+        transfers: parts.transfers(),
+        pairs: parts.pairs(),
+        bandwidths: parts.bandwidths(),
+        node_distances: parts.node_distances(),
+        noise: parts.noise(),
+        hand_overs: parts.hand_overs(),
+        claims: parts.claims(),
+        system: system_costs(findings),
+        ..Profile::empty(origin, topology.clone())
+    };
+    found
+}
+
+fn notes(findings: &Findings) -> Vec<String> {
+    let said = |missing: &crate::Missing| format!("{}: {}", missing.part.title(), missing.why);
+    let mut notes: Vec<String> = findings.missing.iter().map(said).collect();
+    if findings.disturbed > 0 {
+        notes.push(format!(
+            "{} of the rounds were disturbed throughout, and their samples were used all the same",
+            findings.disturbed
+        ));
+    }
+    let apart = findings.offsets.iter().filter(|(_, o)| !o.is_synchronous());
+    let apart: Vec<String> = apart
+        .map(|(core, o)| format!("core {core} by {:.0} ns", o.ns))
+        .collect();
+    if !apart.is_empty() {
+        let first = findings.cores[0];
+        notes.push(format!(
+            "clocks differ from core {first}'s: {}",
+            apart.join(", ")
+        ));
+    }
+    notes
+}
+
+fn os_thread(core: usize) -> OsThread {
+    OsThread(u32::try_from(core).unwrap_or(u32::MAX))
+}
+
+fn figure(measured: Measured) -> Figure {
+    let (samples, discarded) = (measured.samples.into(), measured.discarded.into());
+    Figure::measured(
+        measured.value,
+        measured.low,
+        measured.high,
+        samples,
+        discarded,
+    )
+}
+
+fn system_costs(findings: &Findings) -> hearth_machine::profile::SystemCosts {
+    let cost = |service: Service| {
+        let found = findings.costs.iter().find(|cost| cost.service == service);
+        found.map(|cost| figure(cost.each_ns))
+    };
+    hearth_machine::profile::SystemCosts {
+        thread_create_join_ns: cost(Service::ThreadCreateJoin),
+        context_switch_ns: cost(Service::SwitchByYield),
+        futex_wake_same_core_ns: cost(Service::FutexWakeSameCore),
+        futex_wake_other_core_ns: cost(Service::FutexWakeAcross),
+        page_fault_ns: cost(Service::FaultSmall),
+        huge_page_fault_ns: cost(Service::FaultHuge),
+        mutex_ns: cost(Service::Mutex),
+        semaphore_ns: cost(Service::Semaphore),
+        sched_yield_ns: cost(Service::Yield),
+        syscall_ns: cost(Service::Syscall),
+        clock_read_ns: cost(Service::ClockMonotonicRaw),
+    }
+}
+
+struct Parts<'a> {
+    findings: &'a Findings,
+    topology: &'a Topology,
+}
+
+impl Parts<'_> {
+    fn thread(&self, core: usize) -> Option<Thread> {
+        self.topology.thread_of(os_thread(core))
+    }
+
+    fn relation(&self, a: usize, b: usize) -> Option<Relation> {
+        Some(self.topology.relation(self.thread(a)?, self.thread(b)?))
+    }
+
+    /// The curve that levels are inferred from.
+    fn main_curve(&self) -> Option<&Curve> {
+        let random = |curve: &&Curve| curve.order == Order::Random;
+        self.findings.curves.iter().find(random)
+    }
+
+    /// Claimed data caches of the core with the curve, by level.
+    fn claimed(&self) -> Vec<(u8, u64)> {
+        let core = self.main_curve().map(|curve| curve.core);
+        let Some(thread) = core.and_then(|core| self.thread(core)) else {
+            return Vec::new();
+        };
+        let caches = self.topology.data_caches(thread);
+        caches.map(|cache| (cache.level, cache.size.0)).collect()
+    }
+
+    fn plain(curve: &Curve) -> Vec<staircase::CurvePoint> {
+        curve.points.iter().map(Point::plain).collect()
+    }
+
+    fn caches(&self) -> Vec<CacheFinding> {
+        let claimed = self.claimed();
+        let found: Vec<Figure> = self.main_curve().map_or_else(Vec::new, |curve| {
+            let capacity = |level: &Level| {
+                let capacity = level.capacity?;
+                let points = samples_of(curve);
+                let (value, low, high) = (capacity.bytes, capacity.low, capacity.high);
+                Some(Figure::measured(value, low, high, points.0, points.1).inferred())
+            };
+            curve.levels.iter().filter_map(capacity).collect()
+        });
+        let count = claimed.len().max(found.len());
+        (0..count)
+            .map(|index| CacheFinding {
+                level: claimed
+                    .get(index)
+                    .map_or(u8::try_from(index + 1).unwrap_or(u8::MAX), |(l, _)| *l),
+                claimed_bytes: claimed.get(index).map(|(_, bytes)| *bytes),
+                inferred_bytes: found.get(index).copied(),
+            })
+            .collect()
+    }
+
+    fn curve(&self) -> Vec<CurvePoint> {
+        let random = self
+            .findings
+            .curves
+            .iter()
+            .filter(|c| c.order == Order::Random);
+        let mut points: Vec<CurvePoint> = random
+            .flat_map(|curve| {
+                curve.points.iter().map(|point| CurvePoint {
+                    size_bytes: point.bytes,
+                    stride_bytes: curve.stride as u64,
+                    pages: match curve.huge_refused {
+                        Some(_) => Pages::Small,
+                        None => Pages::Unknown,
+                    },
+                    load_ns: figure(point.load_ns),
+                })
+            })
+            .collect();
+        points.sort_by_key(|point| (point.size_bytes, point.stride_bytes));
+        points
+    }
+
+    /// Which level of the profile the curve's level of this index is. The last one is memory if as
+    /// many caches were found as are claimed, or if the claim of the next one is contradicted;
+    /// else the curve may not have left that cache.
+    fn place(&self, curve: &Curve, index: usize) -> Place {
+        let cache = |index: usize| {
+            let level = self.claimed().get(index).map(|(level, _)| *level);
+            Place::Cache(level.unwrap_or(u8::try_from(index + 1).unwrap_or(u8::MAX)))
+        };
+        if curve.levels[index].capacity.is_some() {
+            return cache(index);
+        }
+        match self.claimed().get(index) {
+            None => Place::Memory,
+            Some(&(_, bytes)) => match check_claim(bytes, &curve.levels, &Self::plain(curve)) {
+                Verdict::Contradicted { .. } => Place::Memory,
+                Verdict::Confirmed { .. } | Verdict::Undecided => cache(index),
+            },
+        }
+    }
+
+    fn levels(&self) -> Vec<LevelCost> {
+        let Some(curve) = self.main_curve() else {
+            return Vec::new();
+        };
+        let own_write = self
+            .findings
+            .states
+            .iter()
+            .find(|cost| (cost.state, cost.access) == (State::Own, Access::Write));
+        let mut from = 0.0;
+        let mut costs = Vec::new();
+        for (index, level) in curve.levels.iter().enumerate() {
+            let to = level.capacity.map_or(f64::INFINITY, |c| c.low);
+            let read_ns = plateau(curve, level, from, to);
+            from = level.capacity.map_or(from, |c| c.high);
+            costs.push(LevelCost {
+                level: self.place(curve, index),
+                read_ns,
+                write_ns: own_write
+                    .filter(|_| index == 0)
+                    .map(|cost| figure(cost.line_ns)),
+            });
+        }
+        costs
+    }
+
+    fn transfers(&self) -> Vec<StateTransfer> {
+        let states = [
+            (State::Modified, LineState::Modified),
+            (State::Exclusive, LineState::Exclusive),
+            (State::Shared, LineState::Shared),
+        ];
+        let found = &self.findings.states;
+        let of = |state, access| {
+            let matches =
+                move |c: &&crate::states::StateCost| (c.state, c.access) == (state, access);
+            found.iter().find(matches)
+        };
+        states
+            .iter()
+            .filter_map(|&(state, stored)| {
+                let read = of(state, Access::Read)?;
+                Some(StateTransfer {
+                    relation: self.relation(read.reader, read.owner)?,
+                    state: stored,
+                    read_ns: figure(read.line_ns),
+                    write_ns: of(state, Access::Write).map(|cost| figure(cost.line_ns)),
+                })
+            })
+            .collect()
+    }
+
+    fn pairs(&self) -> Vec<PairTransfer> {
+        let stored = |pair: &crate::pairs::PairLatency| {
+            let (a, b) = (self.thread(pair.cores[0])?, self.thread(pair.cores[1])?);
+            let round_trip = figure(pair.one_way_ns).times(2.0);
+            Some(PairTransfer::from_round_trip(a, b, round_trip))
+        };
+        self.findings.pairs.iter().filter_map(stored).collect()
+    }
+
+    fn bandwidths(&self) -> Vec<Band> {
+        let level = |bytes: usize| {
+            let curve = self.main_curve();
+            let place = curve.and_then(|curve| {
+                let fits = |level: &Level| level.capacity.is_none_or(|c| c.high >= bytes as f64);
+                let index = curve.levels.iter().position(fits)?;
+                Some(self.place(curve, index))
+            });
+            place.unwrap_or(Place::Memory)
+        };
+        let stored = |band: &crate::bandwidth::Bandwidth| Band {
+            level: level(band.bytes),
+            access: match band.stream {
+                Stream::Read => Pass::Read,
+                Stream::Write => Pass::Write,
+                Stream::Copy => Pass::Copy,
+            },
+            threads: u32::try_from(band.cores.len()).unwrap_or(u32::MAX),
+            bytes_per_ns: figure(band.bytes_per_ns),
+        };
+        self.findings.bandwidths.iter().map(stored).collect()
+    }
+
+    fn node_distances(&self) -> Option<NodeDistances> {
+        let found = self.findings.distances.as_ref()?;
+        let index = |os: usize| {
+            let os = OsNode(u32::try_from(os).ok()?);
+            Some(self.topology.node_of(os)?.index())
+        };
+        let count = self.topology.nodes().len();
+        let mut times = vec![vec![None; count]; count];
+        for (row, &memory) in found.seconds.iter().zip(&found.memory_nodes) {
+            for (&cell, &user) in row.iter().zip(&found.cpu_nodes) {
+                if let (Some(row), Some(column)) = (index(memory), index(user)) {
+                    times[row][column] = Some(figure(cell));
+                }
+            }
+        }
+        let firmware = self.topology.distances().map(<[Vec<u32>]>::to_vec);
+        Some(NodeDistances::from_measured(times, firmware))
+    }
+
+    fn noise(&self) -> Vec<Noise> {
+        let stored = |noise: &crate::noise::CoreNoise| {
+            let counted = |value: f64| Figure::measured(value, value, value, 1, 0);
+            let edge = |bucket: usize| 1000u64 << bucket;
+            let bin = |(bucket, &count): (usize, &u64)| Gap {
+                from_ns: edge(bucket),
+                below_ns: (bucket + 1 < BUCKETS).then(|| edge(bucket + 1)),
+                count,
+            };
+            Some(Noise {
+                thread: self.thread(noise.core)?,
+                observed_s: noise.seconds,
+                gaps: noise.gaps.iter().enumerate().map(bin).collect(),
+                interrupts_per_s: noise.interrupts_per_s.map(counted),
+                steal_share: noise.steal_share.map(counted),
+            })
+        };
+        self.findings.noise.iter().filter_map(stored).collect()
+    }
+
+    /// A spinning receiver sees a message when it has its line: a transfer. A sleeping one is
+    /// woken.
+    fn hand_overs(&self) -> Vec<HandOver> {
+        let mut found: Vec<HandOver> = Vec::new();
+        let cost = |service: Service| {
+            let costs = &self.findings.costs;
+            let cost = costs.iter().find(|cost| cost.service == service)?;
+            Some(figure(cost.each_ns))
+        };
+        let first = self.findings.cores[0];
+        let wakes = [
+            (Service::FutexWakeSameCore, Some(first)),
+            (
+                Service::FutexWakeAcross,
+                self.findings.cores.get(1).copied(),
+            ),
+        ];
+        for (service, other) in wakes {
+            let relation = other.and_then(|other| self.relation(first, other));
+            if let (Some(relation), Some(one_way_ns)) = (relation, cost(service)) {
+                found.push(HandOver {
+                    carrier: Carrier::Threads,
+                    relation,
+                    one_way_ns,
+                });
+            }
+        }
+        for (relation, one_way_ns) in self.transfers_by_relation() {
+            // The inbox of another worker is watched by spinning, so both carriers wait for the
+            // same line.
+            for carrier in [Carrier::Spin, Carrier::Worker] {
+                found.push(HandOver {
+                    carrier,
+                    relation,
+                    one_way_ns,
+                });
+            }
+        }
+        found
+    }
+
+    /// For each relation the pair in the middle.
+    fn transfers_by_relation(&self) -> Vec<(Relation, Figure)> {
+        let mut by_relation: Vec<(Relation, Vec<Measured>)> = Vec::new();
+        for pair in &self.findings.pairs {
+            let Some(relation) = self.relation(pair.cores[0], pair.cores[1]) else {
+                continue;
+            };
+            match by_relation.iter_mut().find(|(of, _)| *of == relation) {
+                Some((_, pairs)) => pairs.push(pair.one_way_ns),
+                None => by_relation.push((relation, vec![pair.one_way_ns])),
+            }
+        }
+        by_relation.sort_by_key(|(relation, _)| *relation);
+        let middle = |(relation, mut pairs): (Relation, Vec<Measured>)| {
+            pairs.sort_by(|a, b| a.value.total_cmp(&b.value));
+            (relation, figure(pairs[pairs.len() / 2]))
+        };
+        by_relation.into_iter().map(middle).collect()
+    }
+
+    fn claims(&self) -> Vec<Claim> {
+        let Some(curve) = self.main_curve() else {
+            return Vec::new();
+        };
+        let plain = Self::plain(curve);
+        let claim = |(level, bytes): (u8, u64)| {
+            let verdict = check_claim(bytes, &curve.levels, &plain);
+            let (stored, ratio, found) = match verdict {
+                Verdict::Confirmed { size_ratio } => (
+                    Stored::Confirmed,
+                    Some(size_ratio),
+                    format!("the curve leaves a level at {:.2} of that size", size_ratio),
+                ),
+                Verdict::Contradicted {
+                    size_ratio,
+                    slowdown,
+                } => (
+                    Stored::Contradicted,
+                    Some(size_ratio),
+                    format!(
+                        "the nearest level ends at {size_ratio:.3} of that size; loads within \
+                         half of it are {slowdown:.1} times slower than in that level"
+                    ),
+                ),
+                Verdict::Undecided => (
+                    Stored::Undecided,
+                    None,
+                    format!(
+                        "the curve ends at {} bytes, too early to tell",
+                        plain.last().map_or(0, |point| point.bytes)
+                    ),
+                ),
+            };
+            let samples = samples_of(curve);
+            Claim {
+                subject: format!("size of L{level} data cache of core {}", curve.core),
+                source: Some("the topology's description".to_owned()),
+                claimed: format!("{bytes} bytes"),
+                found,
+                verdict: stored,
+                effect_ratio: ratio.map(|ratio| {
+                    let (low, high) = bounds(curve, bytes as f64, ratio);
+                    Figure::measured(ratio, low, high, samples.0, samples.1).inferred()
+                }),
+            }
+        };
+        self.claimed().into_iter().map(claim).collect()
+    }
+}
+
+/// The interval of the ratio whose capacity it came from.
+fn bounds(curve: &Curve, claimed: f64, ratio: f64) -> (f64, f64) {
+    let capacities = curve.levels.iter().filter_map(|level| level.capacity);
+    let same = |c: &staircase::Capacity| (c.bytes / claimed - ratio).abs() < 1e-9 * ratio.abs();
+    let mut found = capacities.filter(same);
+    found
+        .next()
+        .map_or((ratio, ratio), |c| (c.low / claimed, c.high / claimed))
+}
+
+fn samples_of(curve: &Curve) -> (u64, u64) {
+    curve.points.iter().fold((0, 0), |(kept, gone), point| {
+        (
+            kept + u64::from(point.load_ns.samples),
+            gone + u64::from(point.load_ns.discarded),
+        )
+    })
+}
+
+/// A level's latency with the interval that its points have in the middle.
+fn plateau(curve: &Curve, level: &Level, from: f64, to: f64) -> Figure {
+    let points = curve
+        .points
+        .iter()
+        .map(|point| (point.bytes as f64, point.load_ns));
+    let inside: Vec<Measured> = points
+        .filter(|(bytes, _)| *bytes > from && *bytes < to)
+        .map(|(_, measured)| measured)
+        .collect();
+    let of = |end: fn(&Measured) -> f64| {
+        let ends: Vec<f64> = inside.iter().map(end).collect();
+        median(&ends).unwrap_or(level.latency_ns)
+    };
+    let samples = inside.iter().map(|m| u64::from(m.samples)).sum();
+    let discarded = inside.iter().map(|m| u64::from(m.discarded)).sum();
+    Figure::measured(
+        level.latency_ns,
+        of(|m| m.low).min(level.latency_ns),
+        of(|m| m.high).max(level.latency_ns),
+        samples,
+        discarded,
+    )
+}
