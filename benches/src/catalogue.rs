@@ -14,7 +14,8 @@ pub struct Benchmark {
     pub clock: Clock,
     /// How many cores the programs may use.
     pub cores: usize,
-    /// Input of a full run, at least a second of work.
+    /// Input of a full run: a quarter of a second of work or so. Long enough to time, short enough
+    /// to fit between the disturbances of a shared host.
     pub full: u32,
     /// Input of a small run and the answer it must give.
     pub small: (u32, &'static str),
@@ -45,7 +46,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
             has an object a row.",
         clock: Clock::Cpu,
         cores: 1,
-        full: 120,
+        full: 30,
         small: (1, "1381752272\n"),
         goal: Some(0.9),
     },
@@ -59,7 +60,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
             every element of a column.",
         clock: Clock::Cpu,
         cores: 1,
-        full: 20,
+        full: 5,
         small: (1, "1381752272\n"),
         goal: Some(0.9),
     },
@@ -72,7 +73,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
             multiplies where C adds the prime. Both use a byte a number.",
         clock: Clock::Cpu,
         cores: 1,
-        full: 400,
+        full: 100,
         small: (1, "78498\n"),
         goal: Some(0.9),
     },
@@ -86,7 +87,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
             without that C would add all passes at once.",
         clock: Clock::Cpu,
         cores: 1,
-        full: 2000,
+        full: 500,
         small: (1, "-384224256\n"),
         goal: Some(0.9),
     },
@@ -99,7 +100,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
             flat array see cache-flat.",
         clock: Clock::Cpu,
         cores: 1,
-        full: 600,
+        full: 150,
         small: (1, "18356480\n"),
         goal: Some(0.9),
     },
@@ -112,7 +113,7 @@ pub const BENCHMARKS: [Benchmark; 9] = [
             different data structures, so this is for information.",
         clock: Clock::Cpu,
         cores: 1,
-        full: 600,
+        full: 150,
         small: (1, "18356480\n"),
         goal: None,
     },

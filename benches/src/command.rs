@@ -1,6 +1,6 @@
 //! Benchmarks of the command itself: how fast it checks, how soon a program runs.
 
-use hearth_benches::measure::{pin, run};
+use hearth_benches::measure::{pin, run, undisturbed};
 use hearth_benches::stats::{ratio, summary};
 use hearth_testing::large;
 use hearth_testing::toolchain::Workshop;
@@ -59,22 +59,20 @@ fn check_speed(repeats: usize) -> Result<String, String> {
     let lines = text.lines().count() as f64;
     let path = write(&workshop, "large.isf", &text)?;
     let cores = pin(1)?;
-    let mut speeds = Vec::new();
-    for repeat in 0..=repeats {
+    let kept = undisturbed(repeats, || {
         let ran = run(command(&workshop)?.arg("check").arg(&path), "")?;
-        if repeat > 0 {
-            speeds.push(lines / ran.times.wall);
-        }
-    }
-    let speed = summary(&speeds).ok_or("no measurements")?;
+        Ok((lines / ran.times.wall, ran.disturbed))
+    })?;
+    let discarded = kept.discarded;
+    let speed = summary(&kept.values).ok_or("no measurements")?;
     let reached = if speed.median >= CHECK_GOAL {
         "reached"
     } else {
         "MISSED"
     };
     println!(
-        "  median {:.0} lines/s, quartiles {:.0} to {:.0} ({repeats} runs, cores {cores:?}); goal \
-         {CHECK_GOAL:.0} {reached}\n",
+        "  median {:.0} lines/s, quartiles {:.0} to {:.0} ({repeats} runs, cores {cores:?}, \
+         {discarded} disturbed ones discarded); goal {CHECK_GOAL:.0} {reached}\n",
         speed.median, speed.low, speed.high
     );
     Ok(format!("check-speed,{repeats},{},,,,", speed.median))
@@ -95,10 +93,9 @@ fn run_latency(repeats: usize) -> Result<String, String> {
             .arg(&built),
         "",
     )?;
-    let (mut through, mut direct) = (Vec::new(), Vec::new());
     // Short runs: many of them.
     let rounds = repeats * 5;
-    for round in 0..=rounds {
+    let kept = undisturbed(rounds, || {
         let ran = run(command(&workshop)?.arg("run").arg(&path), "")?;
         let plain = run(&mut Command::new(&built), "")?;
         if ran.stdout != "hello\n" || plain.stdout != "hello\n" {
@@ -107,11 +104,10 @@ fn run_latency(repeats: usize) -> Result<String, String> {
                 ran.stdout, plain.stdout
             ));
         }
-        if round > 0 {
-            through.push(ran.times.wall);
-            direct.push(plain.times.wall);
-        }
-    }
+        let disturbed = ran.disturbed || plain.disturbed;
+        Ok(((ran.times.wall, plain.times.wall), disturbed))
+    })?;
+    let (through, direct): (Vec<_>, Vec<_>) = kept.values.into_iter().unzip();
     let both = summary(&through).zip(summary(&direct));
     let ((with, without), ratio) = both
         .zip(ratio(&through, &direct))
@@ -140,16 +136,14 @@ fn first_run(repeats: usize) -> Result<String, String> {
     println!("  elapsed time, the cache is emptied before each run; the C compiler counts");
     let workshop = Workshop::new("first-run")?;
     let path = write(&workshop, "hello.isf", HELLO)?;
-    let mut times = Vec::new();
-    for repeat in 0..=repeats {
+    let kept = undisturbed(repeats, || {
         // It is not there before the first run.
         let _ = fs::remove_dir_all(workshop.path().join("cache"));
         let ran = run(command(&workshop)?.arg("run").arg(&path), "")?;
-        if repeat > 0 {
-            times.push(ran.times.wall);
-        }
-    }
-    let time = summary(&times).ok_or("no measurements")?;
+        Ok((ran.times.wall, ran.disturbed))
+    })?;
+    let discarded = kept.discarded;
+    let time = summary(&kept.values).ok_or("no measurements")?;
     let median = time.median * 1e3;
     let reached = if median < FIRST_RUN_GOAL_MS {
         "reached"
@@ -157,8 +151,8 @@ fn first_run(repeats: usize) -> Result<String, String> {
         "MISSED"
     };
     println!(
-        "  median {median:.0} ms, quartiles {:.0} to {:.0} ({repeats} runs); goal \
-         {FIRST_RUN_GOAL_MS} ms {reached}\n",
+        "  median {median:.0} ms, quartiles {:.0} to {:.0} ({repeats} runs, {discarded} disturbed \
+         ones discarded); goal {FIRST_RUN_GOAL_MS} ms {reached}\n",
         time.low * 1e3,
         time.high * 1e3
     );

@@ -140,10 +140,17 @@ fn compare(benchmark: &Benchmark, repeats: usize) -> Result<String, String> {
     };
     for (side, times) in [("Insense", insense), ("C", c)] {
         println!(
-            "  {side:8} median {:.3} s, quartiles {:.3} to {:.3} ({repeats} runs, cores {cores:?})",
-            times.median, times.low, times.high
+            "  {side:8} median {:.3} s, quartiles {:.3} to {:.3} ({} runs, cores {cores:?})",
+            times.median,
+            times.low,
+            times.high,
+            series.c.len()
         );
     }
+    println!(
+        "  {} pairs of runs did not count: other guests of the host had the cores meanwhile",
+        series.discarded
+    );
     println!(
         "  speed of Insense over C: {}\n",
         verdict(speed, benchmark.goal)

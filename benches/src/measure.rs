@@ -23,11 +23,79 @@ pub struct Times {
 pub struct Run {
     pub times: Times,
     pub stdout: String,
+    /// Other guests of the same host had our cores for a noticeable part of it.
+    pub disturbed: bool,
+}
+
+/// What part of a run may be stolen before it counts as disturbed.
+const STOLEN_MAX: f64 = 0.02;
+
+/// How many runs are tried for each that is wanted.
+const TRIES: usize = 12;
+
+/// Measurements of undisturbed runs, and how many runs were disturbed and did not count.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Kept<T> {
+    pub values: Vec<T>,
+    pub discarded: usize,
+}
+
+/// Measures until there are `wanted` undisturbed values, after one that does not count. `measure`
+/// says whether its value was disturbed. An error if a busy host leaves fewer than half of them.
+pub fn undisturbed<T>(
+    wanted: usize,
+    mut measure: impl FnMut() -> Result<(T, bool), String>,
+) -> Result<Kept<T>, String> {
+    measure()?;
+    let mut kept = Kept {
+        values: Vec::with_capacity(wanted),
+        discarded: 0,
+    };
+    for _ in 0..wanted * TRIES {
+        match measure()? {
+            (value, false) => kept.values.push(value),
+            (_, true) => kept.discarded += 1,
+        }
+        if kept.values.len() == wanted {
+            return Ok(kept);
+        }
+    }
+    if kept.values.len() * 2 < wanted {
+        return Err(format!(
+            "the host is too busy: its other guests took our cores during {} of {} runs; try again \
+             later",
+            kept.discarded,
+            wanted * TRIES
+        ));
+    }
+    Ok(kept)
+}
+
+/// Seconds that other guests have taken from the cores we may use, since the start of the machine.
+/// 0 where the system does not tell.
+fn stolen() -> f64 {
+    /// The kernel counts in hundredths of a second whatever its own clock.
+    const TICK: f64 = 0.01;
+    let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else {
+        return 0.0;
+    };
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let ticks = text.lines().filter_map(|line| {
+        let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
+        let core = words.next()?.parse().ok()?;
+        // After user, nice, system, idle, iowait, irq and softirq.
+        allowed.is_set(core).ok()?.then(|| words.nth(7))?
+    });
+    ticks
+        .filter_map(|ticks| ticks.parse::<f64>().ok())
+        .sum::<f64>()
+        * TICK
 }
 
 /// Runs a program to its end with this input. An unhappy end is an error.
 pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
     let cpu = children_cpu()?;
+    let stolen_before = stolen();
     let start = Instant::now();
     let mut child = command
         .stdin(Stdio::piped())
@@ -46,6 +114,7 @@ pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
     drop(watch);
     let wall = start.elapsed().as_secs_f64();
     let cpu = children_cpu()? - cpu;
+    let disturbed = stolen() - stolen_before > STOLEN_MAX * wall;
     if !output.status.success() {
         return Err(format!(
             "{command:?} ended with {}: {}",
@@ -56,6 +125,7 @@ pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
     Ok(Run {
         times: Times { wall, cpu },
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        disturbed,
     })
 }
 
@@ -107,4 +177,26 @@ pub fn pin(count: usize) -> Result<Vec<usize>, String> {
     }
     sched_setaffinity(this, &set).map_err(|error| error.to_string())?;
     Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disturbed_values_do_not_count() {
+        let mut n = 0;
+        let kept = undisturbed(3, || {
+            n += 1;
+            Ok((n, n % 2 == 0))
+        });
+        let kept = kept.expect("enough");
+        assert_eq!((kept.values, kept.discarded), (vec![3, 5, 7], 3));
+    }
+
+    #[test]
+    fn a_busy_host_is_an_error() {
+        let refused = undisturbed(4, || Ok(((), true))).expect_err("nothing was undisturbed");
+        assert!(refused.contains("48 of 48"), "{refused}");
+    }
 }

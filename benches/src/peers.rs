@@ -1,7 +1,7 @@
 //! Building both sides of a benchmark and running them in turn.
 
 use crate::catalogue::{Benchmark, Clock};
-use crate::measure::{Run, run};
+use crate::measure::{Run, run, undisturbed};
 use hearth_lang::compile::{Options, compile};
 use hearth_testing::toolchain::{Toolchain, Workshop};
 use std::fs;
@@ -21,6 +21,8 @@ pub struct Peers {
 pub struct Series {
     pub insense: Vec<f64>,
     pub c: Vec<f64>,
+    /// Pairs of runs that did not count, because other guests of the host disturbed them.
+    pub discarded: usize,
 }
 
 /// The folder of the benchmarks' programs.
@@ -89,8 +91,11 @@ impl Peers {
 
     /// One uncounted run of each, then `repeats` of each in turn. Both must say the same.
     pub fn alternate(&self, input: u32, clock: Clock, repeats: usize) -> Result<Series, String> {
-        let mut series = Series::default();
-        for repeat in 0..=repeats {
+        let seconds = |run: &Run| match clock {
+            Clock::Cpu => run.times.cpu,
+            Clock::Wall => run.times.wall,
+        };
+        let kept = undisturbed(repeats, || {
             let (insense, c) = (self.run_insense(input)?, self.run_c(input)?);
             if insense.stdout != c.stdout {
                 return Err(format!(
@@ -98,15 +103,14 @@ impl Peers {
                     insense.stdout, c.stdout
                 ));
             }
-            let seconds = |run: &Run| match clock {
-                Clock::Cpu => run.times.cpu,
-                Clock::Wall => run.times.wall,
-            };
-            if repeat > 0 {
-                series.insense.push(seconds(&insense));
-                series.c.push(seconds(&c));
-            }
-        }
-        Ok(series)
+            let disturbed = insense.disturbed || c.disturbed;
+            Ok(((seconds(&insense), seconds(&c)), disturbed))
+        })?;
+        let (insense, c) = kept.values.into_iter().unzip();
+        Ok(Series {
+            insense,
+            c,
+            discarded: kept.discarded,
+        })
     }
 }

@@ -1,2 +1,48 @@
 //! Fills a profile on a live machine: latencies, transfers, distances, noise.
+//!
+//! [`run`] measures everything in rounds within the time of a [`Mode`] and gives [`Findings`]:
+//! plain figures, each a [`Measured`] with an interval. Nothing needs root or counters; on virtual
+//! machines steal and gaps are noticed, and what they disturbed is discarded and counted. What
+//! cannot be measured is named with its reason; no figure is made up.
+//!
+//! How it gets its figures: [`statistics`] (rounds and intervals), [`disturbance`] (what is thrown
+//! away), [`pairs`] (many lines, as one misleads), [`staircase`] (caches from a curve).
+//!
+//! This crate must never know what the figures are used for: no components, no placement, and it
+//! prints nothing.
+//!
+//! ```no_run
+//! use std::sync::atomic::AtomicBool;
+//! use hearth_probe::{Mode, Options};
+//!
+//! let options = Options { mode: Mode::Quick, ..Options::default() };
+//! let cancel = AtomicBool::new(false);
+//! let mut fraction = 0.0;
+//! let findings = hearth_probe::run(&hearth_sys::Linux, &options, &cancel, &mut |progress| {
+//!     fraction = progress.fraction;
+//! })?;
+//! for pair in &findings.pairs {
+//!     assert!(pair.one_way_ns.low <= pair.one_way_ns.value);
+//! }
+//! # Ok::<(), hearth_probe::ProbeError>(())
+//! ```
 #![forbid(unsafe_code)]
+
+pub mod bandwidth;
+pub mod context;
+pub mod costs;
+pub mod curve;
+pub mod distances;
+pub mod disturbance;
+pub mod noise;
+pub mod options;
+pub mod pairs;
+pub mod session;
+pub mod staircase;
+pub mod states;
+pub mod statistics;
+
+pub use disturbance::Discards;
+pub use options::{Mode, Options, Part, Plan, Step};
+pub use session::{Findings, Missing, ProbeError, Progress, run, run_plan};
+pub use statistics::Measured;

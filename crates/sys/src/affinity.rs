@@ -1,42 +1,166 @@
 //! Which cores a thread may run on.
+//!
+//! A core's number is the system's. Masks grow with the machine: beyond 1024 cores the fixed set
+//! of the C library is too small and the call says so, which is how many systems' tools fail there.
 
 use std::io;
 
-/// The cores this process may use, ascending. Never empty: core 0 stands in where the system
-/// will not say.
-pub fn allowed() -> Vec<usize> {
-    // SAFETY: a zeroed cpu_set_t is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is as large as the call is told.
-    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) };
-    if result != 0 {
-        return vec![0];
+use crate::refused::{Reason, Refused};
+
+const WORD_BITS: usize = usize::BITS as usize;
+/// The largest mask tried: 2^18 cores, above what any Linux is built for.
+const MASK_WORDS_MAX: usize = (1 << 18) / WORD_BITS;
+const NEXT: &str = "choose a core that is online and in this process's set (see `taskset -p`)";
+
+/// The calling thread's mask, a bit a core.
+fn mask() -> io::Result<Vec<usize>> {
+    let mut words = vec![0usize; 1024 / WORD_BITS];
+    loop {
+        // SAFETY: the buffer has the size that the call is told. The raw call tells how many
+        // bytes it wrote; those beyond stay zero.
+        let written = unsafe {
+            libc::syscall(
+                libc::SYS_sched_getaffinity,
+                0,
+                words.len() * size_of::<usize>(),
+                words.as_mut_ptr(),
+            )
+        };
+        if written >= 0 {
+            return Ok(words);
+        }
+        let error = io::Error::last_os_error();
+        if error.raw_os_error() != Some(libc::EINVAL) || words.len() >= MASK_WORDS_MAX {
+            return Err(error);
+        }
+        words.resize(words.len() * 4, 0);
     }
-    let capacity = libc::CPU_SETSIZE as usize;
-    // SAFETY: every index is below CPU_SETSIZE.
-    let cores: Vec<usize> = (0..capacity)
-        .filter(|&core| unsafe { libc::CPU_ISSET(core, &set) })
-        .collect();
-    if cores.is_empty() { vec![0] } else { cores }
 }
 
-/// Keeps the calling thread on one core from now on.
-pub fn pin_current(core: usize) -> io::Result<()> {
-    if core >= libc::CPU_SETSIZE as usize {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput));
-    }
-    // SAFETY: a zeroed cpu_set_t is an empty set, and `core` is below CPU_SETSIZE.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
-        set
+fn set_mask(words: &[usize]) -> io::Result<()> {
+    // SAFETY: the buffer has the size that the call is told, and is only read.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            size_of_val(words),
+            words.as_ptr(),
+        )
     };
-    // SAFETY: `set` is as large as the call is told.
-    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) };
     if result == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+fn members(words: &[usize]) -> Vec<usize> {
+    (0..words.len() * WORD_BITS)
+        .filter(|core| words[core / WORD_BITS] >> (core % WORD_BITS) & 1 == 1)
+        .collect()
+}
+
+fn mask_of(cores: &[usize]) -> io::Result<Vec<usize>> {
+    let top = cores.iter().copied().max().unwrap_or(0);
+    if cores.is_empty() || top >= MASK_WORDS_MAX * WORD_BITS {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let mut words = vec![0usize; (top / WORD_BITS + 1).max(1024 / WORD_BITS)];
+    for core in cores {
+        words[core / WORD_BITS] |= 1 << (core % WORD_BITS);
+    }
+    Ok(words)
+}
+
+/// The cores the calling thread may use, ascending. Never empty: core 0 stands in where the system
+/// will not say.
+pub fn allowed() -> Vec<usize> {
+    match try_allowed() {
+        Ok(cores) if !cores.is_empty() => cores,
+        _ => vec![0],
+    }
+}
+
+/// The cores the calling thread may use, ascending; an error where the system will not say.
+pub fn try_allowed() -> io::Result<Vec<usize>> {
+    mask().map(|words| members(&words))
+}
+
+/// Keeps the calling thread on one core from now on. A core that does not exist, is offline, or
+/// is outside the process's set is an error.
+pub fn pin_current(core: usize) -> io::Result<()> {
+    set_mask(&mask_of(&[core])?)
+}
+
+/// Lets the calling thread run on all of these cores from now on.
+pub fn allow_current(cores: &[usize]) -> io::Result<()> {
+    set_mask(&mask_of(cores)?)
+}
+
+/// The core that the calling thread runs on now. None where the system will not say. It may be
+/// another one by the time the answer is read, unless the thread is pinned.
+#[inline]
+pub fn current() -> Option<usize> {
+    // SAFETY: the call takes nothing and only reads.
+    let core = unsafe { libc::sched_getcpu() };
+    usize::try_from(core).ok()
+}
+
+/// A thread on one core; where it could run before comes back when this is dropped. It stays with
+/// the thread that made it.
+#[derive(Debug)]
+pub struct Pinned {
+    before: Vec<usize>,
+    core: usize,
+    /// A mask belongs to a thread, so the guard must not leave it.
+    _here: std::marker::PhantomData<*const ()>,
+}
+
+impl Pinned {
+    /// Keeps the calling thread on `core` for as long as the guard lives.
+    ///
+    /// # Errors
+    /// The core is offline, outside the process's set, or the system forbids it.
+    pub fn to(core: usize) -> Result<Pinned, Refused> {
+        let object = || format!("core {core}");
+        let refuse = |error: io::Error| Refused::new("pin a thread to", object(), &error, NEXT);
+        let before = mask().map_err(refuse)?;
+        pin_current(core).map_err(refuse)?;
+        // A kernel may move the thread only later; a pinned thread that runs elsewhere would
+        // measure the wrong core.
+        if current().is_some_and(|now| now != core) {
+            let _ = set_mask(&before);
+            let (action, reason) = ("pin a thread to", Reason::Invalid);
+            return Err(Refused::because(action, object(), reason, NEXT));
+        }
+        Ok(Pinned {
+            before,
+            core,
+            _here: std::marker::PhantomData,
+        })
+    }
+
+    /// A guard that changes nothing, for systems that are only imagined.
+    pub(crate) fn nowhere(core: usize) -> Pinned {
+        Pinned {
+            before: Vec::new(),
+            core,
+            _here: std::marker::PhantomData,
+        }
+    }
+
+    /// The core asked for.
+    pub fn core(&self) -> usize {
+        self.core
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if !self.before.is_empty() {
+            // Where the old set cannot come back (its cores went offline) the thread stays here.
+            let _ = set_mask(&self.before);
+        }
     }
 }
 

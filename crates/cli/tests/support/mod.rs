@@ -84,8 +84,25 @@ fn library_folder() -> &'static Path {
             "the runtime does not build:\n{}",
             String::from_utf8_lossy(&output.stderr)
         );
-        folder.to_owned()
+        without_debugging(folder).unwrap_or_else(|| folder.to_owned())
     })
+}
+
+/// A folder with a copy of the library in `folder` that has nothing for debuggers: most of what a
+/// linker reads of it, hundreds of times. None if it cannot be made.
+fn without_debugging(folder: &Path) -> Option<PathBuf> {
+    let name = "libhearth_runtime.a";
+    let lean = scratch().join("library");
+    std::fs::create_dir_all(&lean).ok()?;
+    // Test programs may run side by side: each makes its own, and the last one stays.
+    let copy = lean.join(format!("{}.a", std::process::id()));
+    let stripped = Command::new("strip")
+        .args(["--strip-debug", "-o"])
+        .args([&copy, &folder.join(name)])
+        .status();
+    stripped.ok().filter(ExitStatus::success)?;
+    std::fs::rename(&copy, lean.join(name)).ok()?;
+    Some(lean)
 }
 
 /// What came of a command.

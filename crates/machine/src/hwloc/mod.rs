@@ -1,0 +1,177 @@
+//! The XML of hwloc 2, which `lstopo`, `hwloc-bind`, Open MPI and others exchange.
+//!
+//! [`export`] writes what hwloc 2.0 and later read: packages, caches, cores, hardware threads and
+//! nodes; groups where a node is no other object; matrices as user distances; what memory does as
+//! memory attributes. [`import`] reads that and what hwloc writes itself. What hwloc cannot say is
+//! left out of an export: caches above level 5, instruction caches above level 3, whether a
+//! node's memory is not known.
+//!
+//! ```
+//! use hearth_machine::hwloc::{Extras, export, import};
+//!
+//! let machine = hearth_machine::synthetic::parse("2 packages, 2 cores, memory 4G")?;
+//! let text = export(&machine, &Extras::default())?;
+//! assert_eq!(import(&text)?.topology, machine);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod bitmap;
+mod export;
+mod import;
+
+use std::fmt;
+
+use crate::topology::{OsNode, OsThread, TopologyError};
+
+pub use export::export;
+pub use import::import;
+
+/// What goes with a topology.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Figures for each pair of threads or nodes.
+    pub matrices: Vec<Matrix>,
+    /// Figures for memory.
+    pub memory: Vec<MemoryFigure>,
+    /// Names and values about the whole machine, such as the kernel's release.
+    pub about: Vec<(String, String)>,
+}
+
+/// A figure for each pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// Its name; unique among the matrices of a topology. hwloc has whole numbers and no units,
+    /// so that Hearth's names end in the unit.
+    pub name: String,
+    /// Rows and columns.
+    pub of: MatrixOf,
+    /// What the figures mean.
+    pub meaning: Meaning,
+    /// `rows[i][j]` is from the i-th to the j-th.
+    pub rows: Vec<Vec<u64>>,
+}
+
+/// What the rows and columns of a matrix are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MatrixOf {
+    /// Hardware threads.
+    Threads(Vec<OsThread>),
+    /// Nodes.
+    Nodes(Vec<OsNode>),
+}
+
+/// What figures mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Lower is nearer.
+    Latency,
+    /// Higher is nearer.
+    Bandwidth,
+}
+
+/// What some threads get from a node's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryFigure {
+    /// The node with the memory.
+    pub node: OsNode,
+    /// The threads that use it.
+    pub from: Vec<OsThread>,
+    /// Latency in nanoseconds or bandwidth in MiB/s, hwloc's units.
+    pub meaning: Meaning,
+    /// The figure.
+    pub value: u64,
+}
+
+/// A topology from hwloc.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// The machine. Threads that hwloc's file knows but that have no object are offline.
+    pub topology: crate::topology::Topology,
+    /// Matrices, memory figures and information. The firmware's distances are in the topology and
+    /// not here.
+    pub extras: Extras,
+    /// What was in the file and could not be used.
+    pub notes: Vec<String>,
+}
+
+impl Matrix {
+    /// Measured latencies in nanoseconds, kept to the picosecond; the name ends in `_ps`.
+    ///
+    /// # Errors
+    /// A figure that is negative or no number.
+    pub fn latencies_ns(name: &str, of: MatrixOf, rows: &[Vec<f64>]) -> Result<Matrix, HwlocError> {
+        let name = format!("{name}_ps");
+        let cell = |ns: &f64| {
+            let is_time = ns.is_finite() && *ns >= 0.0;
+            is_time.then(|| (ns * 1000.0).round() as u64)
+        };
+        let rows = rows.iter().map(|row| row.iter().map(cell).collect());
+        let rows: Option<Vec<Vec<u64>>> = rows.collect();
+        match rows {
+            Some(rows) => Ok(Matrix {
+                name,
+                of,
+                meaning: Meaning::Latency,
+                rows,
+            }),
+            None => Err(HwlocError::BadMatrix(name)),
+        }
+    }
+}
+
+/// Why XML cannot be written or read.
+#[derive(Debug)]
+pub enum HwlocError {
+    /// A matrix is not square, holds what is no number, or names parts that do not exist.
+    BadMatrix(String),
+    /// A memory figure names parts that do not exist.
+    BadMemoryFigure(OsNode),
+    /// The text is no XML.
+    Xml(String),
+    /// The text is XML of another kind or version.
+    NotHwloc(String),
+    /// An attribute is missing or cannot be read.
+    Attribute {
+        /// The object or element.
+        element: String,
+        /// The attribute.
+        attribute: &'static str,
+    },
+    /// What it describes contradicts itself.
+    Topology(TopologyError),
+}
+
+impl fmt::Display for HwlocError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HwlocError::BadMatrix(name) => write!(
+                f,
+                "the matrix `{name}` must be square, of numbers from 0, for parts that exist"
+            ),
+            HwlocError::BadMemoryFigure(node) => write!(
+                f,
+                "a memory figure of {node} names a node or thread that does not exist"
+            ),
+            HwlocError::Xml(error) => write!(f, "no XML: {error}; write it again with lstopo"),
+            HwlocError::NotHwloc(found) => write!(
+                f,
+                "{found} is not what hwloc 2 writes; use `lstopo --of xml`, with hwloc 3 \
+                 `lstopo --of xml --export-xml-flags v2`"
+            ),
+            HwlocError::Attribute { element, attribute } => write!(
+                f,
+                "{element} has no readable `{attribute}`; write the file again with lstopo"
+            ),
+            HwlocError::Topology(error) => write!(f, "the described machine cannot be: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for HwlocError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            HwlocError::Topology(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! A profile to JSON and back, and what can be wrong with one.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::{FORMAT, Figure, Profile};
+
+/// Why a text is not a profile this Hearth can use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProfileError {
+    /// The text ends in the middle, at this line.
+    Truncated {
+        /// The last line, from 1.
+        line: usize,
+    },
+    /// The text is not JSON.
+    NotJson {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+    },
+    /// JSON, but without a profile's `format`.
+    NotAProfile,
+    /// Written by a newer Hearth in a format that this one does not know.
+    Newer {
+        /// The file's format.
+        format: u64,
+        /// The version that wrote it, if it says.
+        written_by: Option<String>,
+    },
+    /// A field is missing or is not what it must be.
+    Field {
+        /// The reader's account of it.
+        reason: String,
+    },
+    /// A figure that is not finite, or outside its own interval.
+    Figure {
+        /// The field.
+        field: String,
+    },
+    /// A field names a part that the topology lacks.
+    Part {
+        /// The field and the part.
+        reason: String,
+    },
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const AGAIN: &str = "write it again with `hearth probe`";
+        match self {
+            Self::Truncated { line } => write!(
+                f,
+                "the profile ends in the middle, at line {line}: copy it again, or {AGAIN}"
+            ),
+            Self::NotJson { line, column } => write!(
+                f,
+                "the profile is not JSON at line {line}, column {column}: undo the change there, \
+                 or {AGAIN}"
+            ),
+            Self::NotAProfile => write!(
+                f,
+                "this JSON is no profile, it has no number `format`: name the file that `hearth \
+                 probe` wrote"
+            ),
+            Self::Newer { format, written_by } => {
+                write!(
+                    f,
+                    "the profile has format {format} and this Hearth reads up to {FORMAT}: "
+                )?;
+                match written_by {
+                    Some(version) => write!(f, "use Hearth {version}, which wrote it, or newer; ")?,
+                    None => write!(f, "use a newer Hearth; ")?,
+                }
+                write!(f, "or {AGAIN}")
+            }
+            Self::Field { reason } => write!(f, "the profile cannot be used, {reason}: {AGAIN}"),
+            Self::Figure { field } => write!(
+                f,
+                "the profile's `{field}` is not a finite number inside its interval: {AGAIN}"
+            ),
+            Self::Part { reason } => write!(f, "the profile contradicts itself, {reason}: {AGAIN}"),
+        }
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+/// What every format has.
+#[derive(Deserialize)]
+struct Header {
+    format: Option<serde_json::Value>,
+    origin: Option<serde_json::Value>,
+}
+
+impl Profile {
+    /// Reads a profile. Fields it does not know are ignored.
+    ///
+    /// # Errors
+    /// [`ProfileError`], whose text says what to do.
+    pub fn from_json(text: &str) -> Result<Self, ProfileError> {
+        let header: Header = serde_json::from_str(text).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            match error.classify() {
+                serde_json::error::Category::Eof => ProfileError::Truncated { line },
+                serde_json::error::Category::Data => ProfileError::NotAProfile,
+                _ if ends_at(text, line, column) => ProfileError::Truncated { line },
+                _ => ProfileError::NotJson { line, column },
+            }
+        })?;
+        let format = header.format.as_ref().and_then(serde_json::Value::as_u64);
+        match format {
+            None | Some(0) => return Err(ProfileError::NotAProfile),
+            Some(format) if format > u64::from(FORMAT) => {
+                let version = header.origin.as_ref().map(|o| &o["hearth_version"]);
+                let written_by = version.and_then(|v| v.as_str()).map(str::to_owned);
+                return Err(ProfileError::Newer { format, written_by });
+            }
+            Some(_) => {}
+        }
+        let profile: Self = serde_json::from_str(text).map_err(|error| ProfileError::Field {
+            reason: error.to_string(),
+        })?;
+        profile.check()?;
+        Ok(profile)
+    }
+
+    /// The profile as JSON, with line breaks, ready for a file.
+    ///
+    /// # Errors
+    /// What [`Profile::check`] finds: such a profile would not be read back.
+    pub fn to_json(&self) -> Result<String, ProfileError> {
+        self.check()?;
+        let text = serde_json::to_string_pretty(self).map_err(|error| ProfileError::Field {
+            reason: error.to_string(),
+        })?;
+        Ok(text + "\n")
+    }
+
+    /// Whether every figure is finite and inside its interval, and every part named exists.
+    ///
+    /// # Errors
+    /// The first fault found.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        if !self.origin.duration_s.is_finite() {
+            return Err(unsound("origin.duration_s"));
+        }
+        self.check_figures()?;
+        self.check_system()?;
+        self.check_parts()
+    }
+
+    fn check_figures(&self) -> Result<(), ProfileError> {
+        for cache in &self.caches {
+            sound("caches.inferred_bytes", cache.inferred_bytes.iter())?;
+        }
+        sound("curve.load_ns", self.curve.iter().map(|p| &p.load_ns))?;
+        for cost in &self.levels {
+            sound("levels.read_ns", [&cost.read_ns])?;
+            sound("levels.write_ns", cost.write_ns.iter())?;
+        }
+        for cost in &self.transfers {
+            sound("transfers.read_ns", [&cost.read_ns])?;
+            sound("transfers.write_ns", cost.write_ns.iter())?;
+        }
+        for pair in &self.pairs {
+            sound("pairs.round_trip_ns", [&pair.round_trip_ns])?;
+            sound("pairs.one_way_ns", [&pair.one_way_ns])?;
+        }
+        let bandwidths = self.bandwidths.iter().map(|b| &b.bytes_per_ns);
+        sound("bandwidths.bytes_per_ns", bandwidths)?;
+        let hand_overs = self.hand_overs.iter().map(|cost| &cost.one_way_ns);
+        sound("hand_overs.one_way_ns", hand_overs)?;
+        for noise in &self.noise {
+            sound("noise.interrupts_per_s", noise.interrupts_per_s.iter())?;
+            sound("noise.steal_share", noise.steal_share.iter())?;
+            if !noise.observed_s.is_finite() {
+                return Err(unsound("noise.observed_s"));
+            }
+        }
+        for claim in &self.claims {
+            sound("claims.effect_ratio", claim.effect_ratio.iter())?;
+        }
+        if let Some(distances) = &self.node_distances {
+            let cells = distances.measured_s.iter().flatten().flatten();
+            sound("node_distances.measured_s", cells)?;
+            let mut cells = distances.scaled.iter().flatten().flatten();
+            if !cells.all(|distance| distance.is_finite()) {
+                return Err(unsound("node_distances.scaled"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_system(&self) -> Result<(), ProfileError> {
+        let system = &self.system;
+        let named = [
+            ("thread_create_join_ns", &system.thread_create_join_ns),
+            ("context_switch_ns", &system.context_switch_ns),
+            ("futex_wake_same_core_ns", &system.futex_wake_same_core_ns),
+            ("futex_wake_other_core_ns", &system.futex_wake_other_core_ns),
+            ("page_fault_ns", &system.page_fault_ns),
+            ("huge_page_fault_ns", &system.huge_page_fault_ns),
+            ("mutex_ns", &system.mutex_ns),
+            ("semaphore_ns", &system.semaphore_ns),
+            ("sched_yield_ns", &system.sched_yield_ns),
+            ("syscall_ns", &system.syscall_ns),
+            ("clock_read_ns", &system.clock_read_ns),
+        ];
+        for (name, figure) in named {
+            sound(&format!("system.{name}"), figure.iter())?;
+        }
+        let host = [
+            ("host.tsc_ghz", self.host.tsc_ghz),
+            ("host.quota_cpus", self.host.quota_cpus),
+        ];
+        for (name, number) in host {
+            if number.is_some_and(|number| !number.is_finite()) {
+                return Err(unsound(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_parts(&self) -> Result<(), ProfileError> {
+        let threads = self.topology.threads().len();
+        let nodes = self.topology.nodes().len();
+        let pairs = self.pairs.iter().flat_map(|pair| [pair.a, pair.b]);
+        for thread in pairs.chain(self.noise.iter().map(|noise| noise.thread)) {
+            if thread.index() >= threads {
+                let reason = format!("a figure names {thread} and there are {threads} threads");
+                return Err(ProfileError::Part { reason });
+            }
+        }
+        if let Some(distances) = &self.node_distances {
+            let square = |rows: usize, mut lengths: &mut dyn Iterator<Item = usize>| {
+                rows == nodes && (&mut lengths).all(|length| length == nodes)
+            };
+            let measured = &distances.measured_s;
+            let scaled = &distances.scaled;
+            let whole = square(measured.len(), &mut measured.iter().map(Vec::len))
+                && square(scaled.len(), &mut scaled.iter().map(Vec::len))
+                && distances
+                    .firmware
+                    .as_ref()
+                    .is_none_or(|rows| square(rows.len(), &mut rows.iter().map(Vec::len)));
+            if !whole {
+                let reason = format!("a table of distances does not have {nodes} rows and columns");
+                return Err(ProfileError::Part { reason });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the text ends where the reader gave up: a number cut after its point is no number.
+fn ends_at(text: &str, line: usize, column: usize) -> bool {
+    let last = text.split('\n').nth(line.saturating_sub(1));
+    line == text.split('\n').count() && last.is_some_and(|last| column + 1 >= last.len())
+}
+
+fn sound<'a>(
+    field: &str,
+    figures: impl IntoIterator<Item = &'a Figure>,
+) -> Result<(), ProfileError> {
+    if figures.into_iter().all(Figure::is_sound) {
+        Ok(())
+    } else {
+        Err(unsound(field))
+    }
+}
+
+fn unsound(field: &str) -> ProfileError {
+    ProfileError::Figure {
+        field: field.to_owned(),
+    }
+}

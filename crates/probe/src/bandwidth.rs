@@ -1,0 +1,201 @@
+//! How many bytes a second the memory system moves, for one thread and for all.
+//!
+//! Plain loops and copies over buffers larger than the caches: what a program gets, not what
+//! special instructions could get. Copies count the bytes copied once.
+
+use hearth_sys::mapping::{MapOptions, Mapping};
+
+use crate::context::{Context, Deadline, Gate, Rounds, Stop};
+use crate::disturbance::{Batch, Before};
+use crate::options::Mode;
+use crate::statistics::Measured;
+
+/// What is done with the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Added up.
+    Read,
+    /// Set to a value.
+    Write,
+    /// Copied from one half of the buffer to the other.
+    Copy,
+}
+
+impl Stream {
+    /// All three.
+    pub const ALL: [Stream; 3] = [Stream::Read, Stream::Write, Stream::Copy];
+}
+
+/// A bandwidth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bandwidth {
+    /// What is done.
+    pub stream: Stream,
+    /// The cores that do it at once.
+    pub cores: Vec<usize>,
+    /// The buffer of each, in bytes.
+    pub bytes: usize,
+    /// Bytes a nanosecond (10⁹ bytes a second), of all threads together.
+    pub bytes_per_ns: Measured,
+}
+
+/// One bandwidth under measurement.
+#[derive(Debug)]
+pub struct Flow {
+    stream: Stream,
+    cores: Vec<usize>,
+    bytes: usize,
+    rounds: Rounds,
+}
+
+/// Passes over the buffer in one sample: with several threads they begin together, and the first
+/// to end would leave the others more than their share.
+const PASSES: usize = 2;
+
+impl Flow {
+    /// A bandwidth of which nothing is known. The buffers of all threads together take at most a
+    /// quarter of the memory that is free.
+    pub fn new(
+        system: &dyn hearth_sys::System,
+        mode: Mode,
+        stream: Stream,
+        cores: Vec<usize>,
+    ) -> Flow {
+        let text = system.read("/proc/meminfo").unwrap_or_default();
+        let free = text
+            .lines()
+            .find_map(|line| line.strip_prefix("MemAvailable:"))
+            .and_then(|rest| rest.split_whitespace().next()?.parse::<usize>().ok())
+            .map_or(usize::MAX, |kib| kib << 10);
+        let each = free / 4 / cores.len().max(1);
+        Flow {
+            stream,
+            bytes: mode.stream_bytes().min(each).max(1 << 20) & !0xfff,
+            cores,
+            rounds: Rounds::default(),
+        }
+    }
+
+    /// Measures for about `seconds`, at least one sample.
+    ///
+    /// # Errors
+    /// Cancelled, a core cannot be pinned to, or there is no memory.
+    pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
+        let end = Deadline::after(seconds);
+        let (watched, disturbed) =
+            context.watched(&self.cores.clone(), |context| self.samples(context, &end))?;
+        let mut all = Batch::default();
+        all.add_window(watched, disturbed);
+        let round = context.finish(all);
+        self.rounds.add(round);
+        Ok(())
+    }
+
+    /// Nanoseconds a byte, as time is what has gaps. All threads make the same number of samples,
+    /// told by the first, which looks at the time.
+    fn samples(&self, context: &Context<'_>, end: &Deadline) -> Result<Batch, Stop> {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let parties = self.cores.len() as u32;
+        let gate = Gate::default();
+        let goes_on = AtomicBool::new(true);
+        let failed = AtomicBool::new(false);
+        let (clock, cancel) = (context.clock, context.cancel);
+        let work = |core: usize, is_first: bool| -> Result<Batch, Stop> {
+            let prepared = context.system.pin(core).and_then(|pinned| {
+                // First touched by the thread that uses it, so it lies on that thread's node.
+                Mapping::new(MapOptions::huge(self.bytes)).map(|memory| (pinned, memory))
+            });
+            if prepared.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            gate.pass(parties);
+            if failed.load(Ordering::Relaxed) {
+                return match prepared {
+                    Err(refused) => Err(refused.into()),
+                    Ok(_) => Ok(Batch::default()),
+                };
+            }
+            let (_pinned, mut memory) = prepared?;
+            let mut batch = Batch::of_chunks(self.moved() * PASSES * self.cores.len());
+            pass(self.stream, memory.words_mut());
+            loop {
+                gate.pass(parties);
+                let before = Before::now();
+                let begin = clock.ticks_ordered();
+                for _ in 0..PASSES {
+                    pass(self.stream, memory.words_mut());
+                }
+                // The last to end counts, so that the sum is never flattered.
+                if self.cores.len() > 1 {
+                    gate.pass(parties);
+                }
+                batch.add_chunk(clock.ns(clock.ticks_ordered() - begin), &before);
+                if is_first {
+                    let ends = end.is_over() || cancel.load(Ordering::Relaxed);
+                    goes_on.store(!ends, Ordering::Relaxed);
+                }
+                gate.pass(parties);
+                if !goes_on.load(Ordering::Relaxed) {
+                    return Ok(batch);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = self.cores[1..]
+                .iter()
+                .map(|&core| {
+                    let work = &work;
+                    scope.spawn(move || work(core, false).map(drop))
+                })
+                .collect();
+            let result = work(self.cores[0], true);
+            for other in others {
+                other.join().expect("a stream does not panic")?;
+            }
+            result
+        })
+    }
+
+    /// Bytes a pass.
+    fn moved(&self) -> usize {
+        match self.stream {
+            Stream::Read | Stream::Write => self.bytes,
+            Stream::Copy => self.bytes / 2,
+        }
+    }
+
+    /// The figure; None if every visit came to nothing.
+    pub fn sum_up(&self) -> Option<Bandwidth> {
+        let ns_per_byte = self.rounds.sum_up()?;
+        Some(Bandwidth {
+            stream: self.stream,
+            cores: self.cores.clone(),
+            bytes: self.bytes,
+            bytes_per_ns: Measured {
+                value: 1.0 / ns_per_byte.value,
+                low: 1.0 / ns_per_byte.high,
+                high: 1.0 / ns_per_byte.low,
+                ..ns_per_byte
+            },
+        })
+    }
+}
+
+fn pass(stream: Stream, words: &mut [u64]) {
+    match stream {
+        Stream::Read => {
+            let sum = words.iter().fold(0u64, |sum, &word| sum.wrapping_add(word));
+            std::hint::black_box(sum);
+        }
+        Stream::Write => {
+            words.fill(std::hint::black_box(0x5a5a_5a5a_5a5a_5a5a));
+            std::hint::black_box(&words);
+        }
+        Stream::Copy => {
+            let (from, to) = words.split_at_mut(words.len() / 2);
+            let count = from.len().min(to.len());
+            to[..count].copy_from_slice(&std::hint::black_box(&from)[..count]);
+            std::hint::black_box(&to);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What every measurement is given: the system, a clock, chance, memory, and the wish to stop.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use hearth_sys::clock::Clock;
+use hearth_sys::mapping::{LINE_WORDS, MapOptions, Mapping};
+use hearth_sys::{Refused, System};
+
+use crate::disturbance::{Batch, Discards, Disturbed, Outcome, Watch, reading_ns};
+use crate::statistics::{Measured, Round, across_rounds};
+
+/// Why a part of a probe ended without a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// The caller raised the flag.
+    Cancelled,
+    /// The system would not.
+    Refused(Refused),
+}
+
+impl From<Refused> for Stop {
+    fn from(refused: Refused) -> Stop {
+        Stop::Refused(refused)
+    }
+}
+
+/// What every measurement is given.
+pub struct Context<'a> {
+    /// The machine.
+    pub system: &'a dyn System,
+    /// Its clock.
+    pub clock: Clock,
+    /// What two ordered readings of the clock cost, in nanoseconds.
+    pub reading_ns: f64,
+    /// Raised by somebody who wants it to end.
+    pub cancel: &'a AtomicBool,
+    /// All chance comes from here.
+    pub random: fastrand::Rng,
+    /// What has been discarded so far, by everything.
+    pub discards: Discards,
+    /// Measurements for which disturbed samples had to serve.
+    pub disturbed: u32,
+}
+
+impl<'a> Context<'a> {
+    /// Calibrates the clock, which takes some milliseconds.
+    pub fn new(system: &'a dyn System, seed: u64, cancel: &'a AtomicBool) -> Context<'a> {
+        let clock = Clock::calibrate(system, 40);
+        Context {
+            system,
+            clock,
+            reading_ns: reading_ns(&clock),
+            cancel,
+            random: fastrand::Rng::with_seed(seed),
+            discards: Discards::default(),
+            disturbed: 0,
+        }
+    }
+
+    /// Stops if that is wished.
+    pub fn check(&self) -> Result<(), Stop> {
+        // Relaxed: the flag says nothing about other memory.
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(Stop::Cancelled);
+        }
+        Ok(())
+    }
+
+    /// Takes windows of samples for about `seconds`, at least one, and folds them into the round.
+    /// Windows last as long as the closure makes them, some tens of milliseconds.
+    pub fn windows(
+        &mut self,
+        cores: &[usize],
+        seconds: f64,
+        mut window: impl FnMut(&mut Context<'a>) -> Result<Batch, Stop>,
+    ) -> Result<Option<Round>, Stop> {
+        let end = Deadline::after(seconds);
+        let mut all = Batch::default();
+        loop {
+            self.check()?;
+            let watch = Watch::begin(self.system, cores);
+            let batch = window(self)?;
+            let disturbed = watch.end();
+            all.add_window(batch, disturbed);
+            if end.is_over() {
+                break;
+            }
+        }
+        Ok(self.finish(all))
+    }
+
+    /// Folds a batch into a round, and accounts for what was discarded.
+    pub fn finish(&mut self, batch: Batch) -> Option<Round> {
+        let Outcome {
+            round,
+            discards,
+            is_disturbed,
+        } = batch.finish()?;
+        self.discards.add(&discards);
+        self.disturbed += u32::from(is_disturbed);
+        Some(round)
+    }
+
+    /// As [`Watch`], for those who take their windows themselves.
+    pub fn watched<T>(
+        &mut self,
+        cores: &[usize],
+        action: impl FnOnce(&mut Context<'a>) -> Result<T, Stop>,
+    ) -> Result<(T, Disturbed), Stop> {
+        self.check()?;
+        let watch = Watch::begin(self.system, cores);
+        let result = action(self)?;
+        Ok((result, watch.end()))
+    }
+}
+
+/// A moment to be done by.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    end_ns: u64,
+}
+
+impl Deadline {
+    /// So many seconds from now.
+    pub fn after(seconds: f64) -> Deadline {
+        let ns = (seconds.max(0.0) * 1e9) as u64;
+        Deadline {
+            end_ns: hearth_sys::clock::monotonic_ns().saturating_add(ns),
+        }
+    }
+
+    /// Has it passed?
+    pub fn is_over(&self) -> bool {
+        hearth_sys::clock::monotonic_ns() >= self.end_ns
+    }
+
+    /// Seconds left, 0 when it has passed.
+    pub fn left(&self) -> f64 {
+        let now = hearth_sys::clock::monotonic_ns();
+        self.end_ns.saturating_sub(now) as f64 / 1e9
+    }
+}
+
+/// Rounds of one figure, to be summed up at the end.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds(Vec<Round>);
+
+impl Rounds {
+    /// Adds a round, if it found anything.
+    pub fn add(&mut self, round: Option<Round>) {
+        self.0.extend(round);
+    }
+
+    /// The rounds so far.
+    pub fn get(&self) -> &[Round] {
+        &self.0
+    }
+
+    /// The figure; None if no round found anything.
+    pub fn sum_up(&self) -> Option<Measured> {
+        across_rounds(&self.0)
+    }
+}
+
+/// Where several threads wait for each other by spinning.
+#[derive(Debug, Default)]
+pub struct Gate {
+    arrived: AtomicU32,
+}
+
+impl Gate {
+    /// Waits until `parties` threads have come here as often as this one.
+    #[inline]
+    pub fn pass(&self, parties: u32) {
+        // Release hands over what was written before the gate; acquire below takes it.
+        let ticket = self.arrived.fetch_add(1, Ordering::AcqRel);
+        let target = (ticket / parties + 1) * parties;
+        spin_until(|| self.arrived.load(Ordering::Acquire).wrapping_sub(target) as i32 >= 0);
+    }
+}
+
+/// Spins, and lets others run after some ten microseconds: the one waited for may have lost its
+/// core, or share this one. By then the sample is lost anyway.
+#[inline]
+pub fn spin_until(condition: impl Fn() -> bool) {
+    loop {
+        for _ in 0..1 << 14 {
+            if condition() {
+                return;
+            }
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Runs two halves at once, each pinned to its core, and returns the first one's result.
+///
+/// # Errors
+/// One of the cores cannot be pinned to; then neither half runs.
+pub fn together<R>(
+    system: &dyn System,
+    cores: [usize; 2],
+    first: impl FnOnce() -> R,
+    second: impl FnOnce() + Send,
+) -> Result<R, Stop> {
+    const WAITING: u32 = 0;
+    const READY: u32 = 1;
+    const REFUSED: u32 = 2;
+    let _pinned = system.pin(cores[0])?;
+    let state = AtomicU32::new(WAITING);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| match system.pin(cores[1]) {
+            Ok(_pinned) => {
+                state.store(READY, Ordering::Release);
+                second();
+                Ok(())
+            }
+            Err(refused) => {
+                state.store(REFUSED, Ordering::Release);
+                Err(refused)
+            }
+        });
+        spin_until(|| state.load(Ordering::Acquire) != WAITING);
+        let result = (state.load(Ordering::Acquire) == READY).then(first);
+        match (other.join(), result) {
+            (Ok(Ok(())), Some(result)) => Ok(result),
+            (Ok(Err(refused)), _) => Err(Stop::Refused(refused)),
+            (Err(panic), _) => std::panic::resume_unwind(panic),
+            (Ok(Ok(())), None) => unreachable!("a half that was ready has run"),
+        }
+    })
+}
+
+/// Lines of memory to be drawn from at random: enough of them, on enough pages, that every slice
+/// of a shared cache holds some. A line keeps its latency as long as it lives.
+pub struct Lines {
+    memory: Mapping,
+}
+
+/// The memory that lines are drawn from, in bytes.
+pub const LINES_BYTES: usize = 32 << 20;
+
+impl Lines {
+    /// Maps the memory. Large pages where there are any, so that chains of lines measure caches
+    /// rather than address translation.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub fn new() -> Result<Lines, Refused> {
+        Ok(Lines {
+            memory: Mapping::new(MapOptions::huge(LINES_BYTES))?,
+        })
+    }
+
+    /// The memory as words.
+    pub fn words(&mut self) -> &[std::sync::atomic::AtomicU64] {
+        self.memory.atomics()
+    }
+
+    /// The first words of `count` different lines, in random order.
+    pub fn draw(count: usize, random: &mut fastrand::Rng) -> Vec<usize> {
+        let lines = LINES_BYTES / 8 / LINE_WORDS;
+        let mut seen = std::collections::HashSet::new();
+        let mut drawn = Vec::with_capacity(count.min(lines));
+        while drawn.len() < count.min(lines) {
+            let line = random.usize(..lines);
+            if seen.insert(line) {
+                drawn.push(line * LINE_WORDS);
+            }
+        }
+        drawn
+    }
+}

@@ -1,0 +1,243 @@
+//! The latency of loads that depend on each other, over sizes.
+//!
+//! A ring of lines is walked, each naming the next. In random order nothing can be fetched ahead,
+//! so that a load takes what the level that holds the ring takes; in sequential order the
+//! difference is what fetching ahead is worth. The ring grows in place: a new line goes in after
+//! one chosen at random, which keeps every cyclic order equally likely.
+
+use hearth_sys::mapping::{MapOptions, Mapping};
+use hearth_sys::{Refused, System};
+
+use crate::context::{Context, Deadline, Rounds, Stop};
+use crate::disturbance::{Batch, Before};
+use crate::options::Mode;
+use crate::staircase::{CurvePoint, Level, levels};
+use crate::statistics::Measured;
+
+/// In which order a ring is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// No load can be guessed.
+    Random,
+    /// Ascending addresses.
+    Sequential,
+}
+
+/// A measured point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The ring's size in bytes: its lines times the stride.
+    pub bytes: u64,
+    /// Nanoseconds a load.
+    pub load_ns: Measured,
+}
+
+/// A measured curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The core it was measured on.
+    pub core: usize,
+    /// Bytes between neighbouring elements in memory.
+    pub stride: usize,
+    /// The walk's order.
+    pub order: Order,
+    /// By ascending size.
+    pub points: Vec<Point>,
+    /// What the points show; for random order only, as others are fetched ahead.
+    pub levels: Vec<Level>,
+    /// Why large pages were refused, if they were: then the far end holds address translation.
+    pub huge_refused: Option<Refused>,
+}
+
+const SMALLEST: u64 = 1 << 10;
+/// A chunk takes about this long.
+const CHUNK_NS: f64 = 30_000.0;
+const CHUNKS: usize = 15;
+/// Sizes above this come half as densely: a walk through each takes long.
+const COARSE_ABOVE: u64 = 32 << 20;
+
+/// The sizes of a curve: four an octave, from 1 KiB; two an octave above 32 MiB.
+pub fn sizes(largest: u64, stride: usize) -> Vec<u64> {
+    let mut sizes = Vec::new();
+    let mut quarter = 0u32;
+    loop {
+        let exact = SMALLEST as f64 * (f64::from(quarter) / 4.0).exp2();
+        let size = (exact as u64 / stride as u64).max(2) * stride as u64;
+        if exact as u64 > largest {
+            return sizes;
+        }
+        let is_coarse = size > COARSE_ABOVE && quarter % 2 == 1;
+        if !is_coarse && sizes.last() != Some(&size) {
+            sizes.push(size);
+        }
+        quarter += 1;
+    }
+}
+
+/// The largest ring: the mode's, at most an eighth of the memory that is free.
+fn largest(mode: Mode, system: &dyn System) -> u64 {
+    let text = system.read("/proc/meminfo").unwrap_or_default();
+    let free_kib: Option<u64> = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))
+        .and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    let most = free_kib.map_or(u64::MAX, |kib| (kib << 10) / 8);
+    (mode.curve_bytes() as u64).min(most).max(1 << 20)
+}
+
+/// A curve under measurement.
+pub struct Walk {
+    core: usize,
+    stride: usize,
+    order: Order,
+    sizes: Vec<u64>,
+    rounds: Vec<Rounds>,
+    huge_refused: Option<Refused>,
+}
+
+impl Walk {
+    /// A curve of which nothing is known.
+    pub fn new(system: &dyn System, mode: Mode, core: usize, stride: usize, order: Order) -> Walk {
+        let sizes = sizes(largest(mode, system), stride);
+        Walk {
+            core,
+            stride,
+            order,
+            rounds: vec![Rounds::default(); sizes.len()],
+            sizes,
+            huge_refused: None,
+        }
+    }
+
+    /// Walks through all sizes once, ascending, as far as `seconds` reach.
+    ///
+    /// # Errors
+    /// Cancelled, the core cannot be pinned to, or there is no memory.
+    pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
+        let end = Deadline::after(seconds);
+        let _pinned = context.system.pin(self.core)?;
+        let Some(&largest) = self.sizes.last() else {
+            return Ok(());
+        };
+        let mut memory = Mapping::new(MapOptions::huge(largest as usize))?;
+        self.huge_refused = memory.huge_refused().cloned();
+        let ring = memory.words_mut();
+        let step = self.stride / 8;
+        let mut lines = 0usize;
+        let mut load_ns = 5.0;
+        for index in 0..self.sizes.len() {
+            context.check()?;
+            let wanted = (self.sizes[index] / self.stride as u64) as usize;
+            // Once through to fill the caches, and the larger ring's own part beyond them.
+            let walk_seconds = wanted as f64 * load_ns * 2.0 / 1e9;
+            if walk_seconds > end.left() && wanted * self.stride > COARSE_ABOVE as usize / 2 {
+                break;
+            }
+            self.grow(ring, &mut lines, wanted, step, &mut context.random);
+            let core = [self.core];
+            let (batch, disturbed) =
+                context.watched(&core, |context| Ok(measure(context, ring, lines, load_ns)))?;
+            let mut all = Batch::default();
+            all.add_window(batch, disturbed);
+            let round = context.finish(all);
+            if let Some(round) = round {
+                load_ns = round.inner.value.max(0.1);
+            }
+            self.rounds[index].add(round);
+        }
+        Ok(())
+    }
+
+    fn grow(
+        &self,
+        ring: &mut [u64],
+        lines: &mut usize,
+        wanted: usize,
+        step: usize,
+        random: &mut fastrand::Rng,
+    ) {
+        match self.order {
+            Order::Random => {
+                for line in *lines..wanted {
+                    let before = if line == 0 { 0 } else { random.usize(..line) };
+                    ring[line * step] = if line == 0 { 0 } else { ring[before * step] };
+                    ring[before * step] = (line * step) as u64;
+                }
+            }
+            Order::Sequential => {
+                for line in (*lines).saturating_sub(1)..wanted {
+                    ring[line * step] = ((line + 1) % wanted * step) as u64;
+                }
+            }
+        }
+        *lines = wanted;
+    }
+
+    /// The curve; points that no round reached are left out.
+    pub fn sum_up(&self) -> Curve {
+        let points: Vec<Point> = self
+            .sizes
+            .iter()
+            .zip(&self.rounds)
+            .filter_map(|(&bytes, rounds)| {
+                let load_ns = rounds.sum_up()?;
+                Some(Point { bytes, load_ns })
+            })
+            .collect();
+        let plain: Vec<CurvePoint> = points.iter().map(Point::plain).collect();
+        Curve {
+            core: self.core,
+            stride: self.stride,
+            order: self.order,
+            levels: match self.order {
+                Order::Random => levels(&plain),
+                Order::Sequential => Vec::new(),
+            },
+            points,
+            huge_refused: self.huge_refused.clone(),
+        }
+    }
+}
+
+impl Point {
+    /// The point without its interval.
+    pub fn plain(&self) -> CurvePoint {
+        CurvePoint {
+            bytes: self.bytes,
+            ns: self.load_ns.value,
+        }
+    }
+}
+
+fn measure(context: &Context<'_>, ring: &[u64], lines: usize, load_ns: f64) -> Batch {
+    let clock = context.clock;
+    let mut at = walk(ring, 0, lines);
+    // A first chunk finds the size of the others.
+    let trial = 256;
+    let begin = clock.ticks_ordered();
+    at = walk(ring, at, trial);
+    let ns = clock.ns(clock.ticks_ordered().saturating_sub(begin)) / trial as f64;
+    let guess = if ns > 0.0 { ns } else { load_ns };
+    let loads = ((CHUNK_NS / guess) as usize).clamp(256, 1 << 16);
+    let mut batch = Batch::of_chunks(loads);
+    for _ in 0..CHUNKS {
+        let before = Before::now();
+        let begin = clock.ticks_ordered();
+        at = walk(ring, at, loads);
+        let ns = clock.ns(clock.ticks_ordered() - begin) - context.reading_ns;
+        batch.add_chunk(ns, &before);
+    }
+    std::hint::black_box(at);
+    batch
+}
+
+/// Each load's address is the value of the one before, so none can begin earlier, and none can be
+/// left out, as the last one's value is used. The check of the index is off that path.
+#[inline(never)]
+fn walk(ring: &[u64], from: u64, loads: usize) -> u64 {
+    let mut at = from;
+    for _ in 0..loads {
+        at = ring[at as usize];
+    }
+    std::hint::black_box(at)
+}

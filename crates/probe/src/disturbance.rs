@@ -1,0 +1,269 @@
+//! Noticing that something else happened while a sample was taken.
+//!
+//! Two scales. A chunk of operations (tens of microseconds) is discarded when its thread was
+//! switched or moved, or when it took longer than its fellows by a gap. A window of chunks (tens
+//! of milliseconds) is discarded when the hypervisor stole time from a core taking part, or
+//! devices interrupted it often: those counts are in files too slow to read around every chunk.
+
+use hearth_sys::clock::Clock;
+use hearth_sys::procfs::{self, Interrupts};
+use hearth_sys::usage::{self, Usage, Whose};
+use hearth_sys::{System, affinity};
+
+use crate::statistics::{Measured, Round, median, median_with_interval};
+
+/// Longer than its fellows by this, and by [`GAP_SHARE`] of their median, a chunk has a gap in it.
+/// Five microseconds is above what a timer interrupt costs and below any switch.
+pub const GAP_NS: f64 = 5_000.0;
+/// See [`GAP_NS`].
+pub const GAP_SHARE: f64 = 0.2;
+/// Interrupts by devices above this many a second disturb: one in each window of a millisecond.
+const DEVICE_INTERRUPTS_PER_SECOND: f64 = 1000.0;
+
+/// Discarded samples, by what disturbed them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Discards {
+    /// The thread was found on another core afterwards.
+    pub migrated: u64,
+    /// The thread had left its core in between.
+    pub switched: u64,
+    /// Something took [`GAP_NS`] or more.
+    pub gap: u64,
+    /// The hypervisor ran somebody else.
+    pub steal: u64,
+    /// Devices interrupted.
+    pub interrupted: u64,
+}
+
+impl Discards {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.migrated + self.switched + self.gap + self.steal + self.interrupted
+    }
+
+    /// Adds another count.
+    pub fn add(&mut self, other: &Discards) {
+        self.migrated += other.migrated;
+        self.switched += other.switched;
+        self.gap += other.gap;
+        self.steal += other.steal;
+        self.interrupted += other.interrupted;
+    }
+}
+
+/// What a window of samples was disturbed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturbed {
+    /// Not at all.
+    No,
+    /// The hypervisor ran somebody else.
+    Steal,
+    /// Devices interrupted.
+    Interrupts,
+}
+
+/// Watches over a window, by the system's files.
+pub struct Watch<'a> {
+    system: &'a dyn System,
+    cores: &'a [usize],
+    stat: String,
+    interrupts: Interrupts,
+    begin: u64,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch over these cores. Files that may not be read disturb nothing.
+    pub fn begin(system: &'a dyn System, cores: &'a [usize]) -> Watch<'a> {
+        Watch {
+            system,
+            cores,
+            stat: system.read("/proc/stat").unwrap_or_default(),
+            interrupts: Interrupts::snapshot(system),
+            begin: hearth_sys::clock::monotonic_ns(),
+        }
+    }
+
+    /// What happened since.
+    pub fn end(self) -> Disturbed {
+        let ns = hearth_sys::clock::monotonic_ns() - self.begin;
+        // Both texts are taken before either is parsed.
+        let stat = self.system.read("/proc/stat").unwrap_or_default();
+        let interrupts = Interrupts::snapshot(self.system);
+        if self.steal_of(&stat) > self.steal_of(&self.stat) {
+            return Disturbed::Steal;
+        }
+        let from_devices = self
+            .device_interrupts(&interrupts)
+            .saturating_sub(self.device_interrupts(&self.interrupts));
+        let a_second = from_devices as f64 * 1e9 / ns.max(1) as f64;
+        if from_devices > 1 && a_second > DEVICE_INTERRUPTS_PER_SECOND {
+            return Disturbed::Interrupts;
+        }
+        Disturbed::No
+    }
+
+    fn steal_of(&self, stat: &str) -> u64 {
+        procfs::parse_stat(stat)
+            .iter()
+            .filter(|times| self.cores.contains(&times.core))
+            .map(|times| times.steal)
+            .sum()
+    }
+
+    /// Lines named by a number are devices; the rest are timers and calls between cores, which the
+    /// probe itself causes.
+    fn device_interrupts(&self, interrupts: &Interrupts) -> u64 {
+        let columns: Vec<usize> = interrupts
+            .by_core()
+            .iter()
+            .enumerate()
+            .filter(|(_, (core, _))| self.cores.contains(core))
+            .map(|(column, _)| column)
+            .collect();
+        interrupts
+            .by_kind()
+            .iter()
+            .filter(|(name, _)| name.bytes().all(|b| b.is_ascii_digit()))
+            .map(|(_, counts)| columns.iter().map(|&column| counts[column]).sum::<u64>())
+            .sum()
+    }
+}
+
+/// The thread's account before a chunk.
+#[derive(Clone, Copy)]
+pub struct Before {
+    usage: Usage,
+    core: Option<usize>,
+}
+
+impl Before {
+    /// Reads the account.
+    pub fn now() -> Before {
+        Before {
+            usage: usage::read(Whose::Thread),
+            core: affinity::current(),
+        }
+    }
+}
+
+/// Samples of one measurement in one round: each is nanoseconds for an operation, from a chunk of
+/// `operations`.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    clean: Vec<f64>,
+    /// Taken in windows that were disturbed; used only when hardly anything else is there.
+    suspect: Vec<f64>,
+    operations: f64,
+    discards: Discards,
+}
+
+/// A round's result and what was discarded on the way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// The estimate.
+    pub round: Round,
+    /// What was discarded.
+    pub discards: Discards,
+    /// True if disturbed samples had to be used, as there was hardly anything else.
+    pub is_disturbed: bool,
+}
+
+impl Batch {
+    /// A batch whose chunks hold so many operations each.
+    pub fn of_chunks(operations: usize) -> Batch {
+        Batch {
+            operations: operations.max(1) as f64,
+            ..Batch::default()
+        }
+    }
+
+    /// Adds a chunk that took `ns` in all, unless the thread was switched or moved since `before`.
+    pub fn add_chunk(&mut self, ns: f64, before: &Before) {
+        let after = Before::now();
+        let used = after.usage.since(&before.usage);
+        if after.core != before.core {
+            self.discards.migrated += 1;
+        } else if used.switches_forced + used.switches_voluntary > 0 {
+            self.discards.switched += 1;
+        } else {
+            self.add_plain(ns);
+        }
+    }
+
+    /// Adds a chunk that is switched by its nature, or too short for an account.
+    pub fn add_plain(&mut self, ns: f64) {
+        self.clean.push(ns / self.operations);
+    }
+
+    /// How many samples are kept so far.
+    pub fn len(&self) -> usize {
+        self.clean.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.clean.is_empty() && self.suspect.is_empty()
+    }
+
+    /// Takes in the samples of a window, or sets them aside if it was disturbed.
+    pub fn add_window(&mut self, window: Batch, disturbed: Disturbed) {
+        if self.operations == 0.0 {
+            self.operations = window.operations;
+        }
+        self.discards.add(&window.discards);
+        self.suspect.extend(window.suspect);
+        match disturbed {
+            Disturbed::No => self.clean.extend(window.clean),
+            Disturbed::Steal => {
+                self.discards.steal += window.clean.len() as u64;
+                self.suspect.extend(window.clean);
+            }
+            Disturbed::Interrupts => {
+                self.discards.interrupted += window.clean.len() as u64;
+                self.suspect.extend(window.clean);
+            }
+        }
+    }
+
+    /// Folds several chunks at each of several places into one value a place, the median.
+    /// `per_place` chunks follow each other for each place.
+    pub fn fold_places(values: &[f64], per_place: usize) -> Vec<f64> {
+        values.chunks(per_place.max(1)).filter_map(median).collect()
+    }
+
+    /// The round's estimate: gaps out, then the median. None if nothing is left.
+    pub fn finish(mut self) -> Option<Outcome> {
+        let taken = self.clean.len() + self.suspect.len();
+        // A tenth is enough for a median; below it the rest is better than nothing.
+        let is_disturbed = self.clean.len() < (taken / 10).max(1);
+        if is_disturbed {
+            self.clean.append(&mut self.suspect);
+            self.discards.steal = 0;
+            self.discards.interrupted = 0;
+        }
+        let middle = median(&self.clean)?;
+        let longest = middle + (GAP_NS / self.operations).max(GAP_SHARE * middle);
+        let before = self.clean.len();
+        self.clean.retain(|&ns| ns <= longest);
+        self.discards.gap += (before - self.clean.len()) as u64;
+        let discarded = u32::try_from(self.discards.total()).unwrap_or(u32::MAX);
+        let inner: Measured = median_with_interval(&self.clean, discarded)?;
+        Some(Outcome {
+            round: Round { inner },
+            discards: self.discards,
+            is_disturbed,
+        })
+    }
+}
+
+/// The least time between two ordered readings of the clock, in nanoseconds: what measuring a
+/// chunk adds to it.
+pub fn reading_ns(clock: &Clock) -> f64 {
+    let least = (0..1000)
+        .map(|_| {
+            let begin = clock.ticks_ordered();
+            clock.ticks_ordered().saturating_sub(begin)
+        })
+        .min();
+    clock.ns(least.unwrap_or(0))
+}

@@ -1,0 +1,155 @@
+//! From samples to a figure with an interval that covers.
+//!
+//! Three layers, each with its own variation: chunks of operations at one place, places within one
+//! round (a cache line keeps its own latency for as long as it lives), rounds over the time of the
+//! probe. The first two are folded into one value a round. The interval comes from the rounds, as
+//! only they show what changes from time to time: with r rounds of continuous, independent values,
+//! the k-th smallest and k-th largest enclose the median with probability 1 − 2·P(Bin(r, ½) < k),
+//! whatever the distribution. No normality is assumed, and few rounds give wide intervals.
+
+/// The coverage that intervals are made for.
+pub const COVERAGE: f64 = 0.95;
+
+/// A figure that was measured. Units are those of the field that holds it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The estimate: a median.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+    /// How many samples the estimate rests on.
+    pub samples: u32,
+    /// How many more were taken and thrown away because something disturbed them.
+    pub discarded: u32,
+}
+
+impl Measured {
+    /// Half of the interval's width over the value; 0 for a value of 0.
+    pub fn relative_error(&self) -> f64 {
+        if self.value == 0.0 {
+            return 0.0;
+        }
+        (self.high - self.low) / 2.0 / self.value.abs()
+    }
+
+    /// Does the interval contain a value?
+    pub fn covers(&self, value: f64) -> bool {
+        self.low <= value && value <= self.high
+    }
+
+    /// The same in another unit.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Measured {
+        let (a, b) = (self.low * factor, self.high * factor);
+        Measured {
+            value: self.value * factor,
+            low: a.min(b),
+            high: a.max(b),
+            ..self
+        }
+    }
+}
+
+/// What one round found: the median over its places.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// The round's estimate, with an interval that knows nothing of other rounds.
+    pub inner: Measured,
+}
+
+/// The value below which a share of sorted values lies, interpolated; None of none.
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = share.clamp(0.0, 1.0) * last as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    Some(below + (above - below) * at.fract())
+}
+
+/// The median of values in any order; None of none. Values that are not numbers are left out.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(&sorted(values), 0.5)
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut values: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// The largest k, counted from 1, whose k-th smallest and k-th largest of `count` values enclose
+/// the median with at least [`COVERAGE`]; None if even the extremes do not (fewer than 6 values).
+pub fn interval_rank(count: usize) -> Option<usize> {
+    // Beyond this the binomial is a normal distribution to three digits.
+    const EXACT: usize = 200;
+    let tail = (1.0 - COVERAGE) / 2.0;
+    if count > EXACT {
+        let half_width = 1.96 * (count as f64).sqrt() / 2.0;
+        return Some(((count as f64 / 2.0 - half_width).floor() as usize).max(1));
+    }
+    // P(Bin(count, ½) ≤ k − 1) must not exceed the tail.
+    let mut term = 0.5f64.powi(count as i32);
+    let mut sum = term;
+    let mut rank = None;
+    for k in 1..=count / 2 {
+        if sum > tail {
+            break;
+        }
+        rank = Some(k);
+        term *= (count - k + 1) as f64 / k as f64;
+        sum += term;
+    }
+    rank
+}
+
+/// The median with a rank interval, for independent values; with fewer than 6 of them the interval
+/// is Student's, at least from the least to the greatest. None of none.
+pub fn median_with_interval(values: &[f64], discarded: u32) -> Option<Measured> {
+    let sorted = sorted(values);
+    let value = quantile(&sorted, 0.5)?;
+    let (least, greatest) = (sorted[0], sorted[sorted.len() - 1]);
+    let (low, high) = match interval_rank(sorted.len()) {
+        Some(rank) => (sorted[rank - 1], sorted[sorted.len() - rank]),
+        None => {
+            let reach = student_reach(&sorted);
+            ((value - reach).min(least), (value + reach).max(greatest))
+        }
+    };
+    Some(Measured {
+        value,
+        low,
+        high,
+        samples: sorted.len() as u32,
+        discarded,
+    })
+}
+
+/// Student's 97.5 % quantiles for 1 to 4 degrees of freedom times the standard error of the mean.
+fn student_reach(values: &[f64]) -> f64 {
+    const T: [f64; 4] = [12.706, 4.303, 2.776, 2.571];
+    let count = values.len();
+    let Some(t) = count.checked_sub(2).and_then(|index| T.get(index)) else {
+        return 0.0;
+    };
+    let mean = values.iter().sum::<f64>() / count as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    t * (squares / ((count - 1) * count) as f64).sqrt()
+}
+
+/// The figure that several rounds give together: the median of their estimates. With one round
+/// its own interval is all there is. None of none.
+pub fn across_rounds(rounds: &[Round]) -> Option<Measured> {
+    let values: Vec<f64> = rounds.iter().map(|round| round.inner.value).collect();
+    let total = |count: fn(&Measured) -> u32| {
+        rounds
+            .iter()
+            .fold(0u32, |sum, round| sum.saturating_add(count(&round.inner)))
+    };
+    let mut all = median_with_interval(&values, total(|inner| inner.discarded))?;
+    if let [only] = rounds {
+        (all.low, all.high) = (only.inner.low, only.inner.high);
+    }
+    all.samples = total(|inner| inner.samples);
+    Some(all)
+}

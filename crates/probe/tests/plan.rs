@@ -1,0 +1,82 @@
+//! What is planned: times, pairs, sizes, distances.
+
+use hearth_probe::curve::sizes;
+use hearth_probe::distances;
+use hearth_probe::noise;
+use hearth_probe::pairs;
+use hearth_probe::{Mode, Part, Plan};
+
+#[test]
+fn plans_keep_within_their_mode() {
+    for mode in [Mode::Quick, Mode::Normal, Mode::Deep] {
+        for cpus in [1, 2, 3, 16, 64, 256, 1024] {
+            for nodes in [1, 2, 8] {
+                let plan = Plan::new(mode, cpus, nodes);
+                assert!(plan.seconds() <= mode.seconds());
+                assert!(plan.seconds() > mode.seconds() * 0.85);
+                assert_eq!(plan.seconds_of(Part::Pairs) > 0.0, cpus > 1);
+                assert_eq!(plan.seconds_of(Part::Distances) > 0.0, nodes > 1);
+                assert!(plan.rounds >= 6, "an interval by ranks needs six rounds");
+            }
+        }
+    }
+}
+
+/// Pairs of 256 cores, with the fewest lines a visit may have, in the time for pairs of a minute.
+#[test]
+fn large_machines_measure_few_pairs() {
+    let cores: Vec<usize> = (0..256).collect();
+    let mut random = fastrand::Rng::with_seed(9);
+    let chosen = pairs::choose(&cores, &mut random);
+    assert_eq!(chosen.len(), 4 * 256 * 8);
+    let mut distinct = chosen.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), chosen.len());
+    assert!(cores.iter().all(|core| chosen.iter().flatten().any(|c| c == core)));
+    assert!(chosen.iter().all(|[a, b]| a < b));
+    assert!(!chosen.is_sorted());
+    let all = pairs::choose(&[3, 5, 9, 11], &mut random);
+    assert_eq!(all.len(), 6);
+    assert!(pairs::choose(&[3], &mut random).is_empty());
+}
+
+#[test]
+fn sizes_rise_and_end() {
+    let sizes = sizes(256 << 20, 64);
+    assert_eq!((sizes[0], *sizes.last().unwrap()), (1 << 10, 256 << 20));
+    assert!(sizes.is_sorted() && sizes.iter().all(|size| size % 64 == 0));
+    assert!(sizes.contains(&(32 << 10)) && sizes.len() < 80);
+    let wide = hearth_probe::curve::sizes(1 << 20, 4096);
+    assert!(wide.iter().all(|size| size % 4096 == 0 && *size >= 8192));
+}
+
+#[test]
+fn gaps_fall_into_octaves() {
+    assert_eq!(noise::bucket(999.0), None);
+    assert_eq!(noise::bucket(1000.0), Some(0));
+    assert_eq!(noise::bucket(4100.0), Some(2));
+    assert_eq!(noise::bucket(1e15), Some(noise::BUCKETS - 1));
+}
+
+/// nMART evaluation, section 6.2: the four-node table is cut off, not rounded.
+#[test]
+fn the_published_distances_follow_from_the_published_means() {
+    let means = vec![
+        vec![2.321, 3.065, 2.915, 3.330],
+        vec![3.044, 2.268, 3.280, 2.847],
+        vec![2.877, 3.275, 2.266, 3.070],
+        vec![3.287, 2.845, 3.083, 2.271],
+    ];
+    let fine = distances::fine(&means);
+    let whole = |to_whole: fn(f64) -> f64| -> Vec<Vec<u16>> {
+        fine.iter()
+            .map(|row| row.iter().map(|&d| to_whole(d) as u16).collect())
+            .collect()
+    };
+    let printed = [[10, 13, 12, 14], [13, 10, 14, 12], [12, 14, 10, 13], [14, 12, 13, 10]];
+    assert_eq!(whole(f64::floor), printed);
+    let rounded = [[10, 13, 13, 14], [13, 10, 14, 13], [13, 14, 10, 14], [14, 13, 14, 10]];
+    assert_eq!(whole(f64::round), rounded);
+    assert!(distances::fine(&[vec![0.0, f64::NAN]])[0][1].is_nan());
+}

@@ -1,0 +1,296 @@
+//! Time, as finely as the machine counts it.
+//!
+//! On x86-64 the time stamp counter, once it is shown to be constant: the kernel's flags say that
+//! it neither stops nor changes its rate, and a check against the system's clock agrees. Anywhere
+//! else the system's monotonic clock, whose ticks are nanoseconds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::refused::Refused;
+use crate::system::System;
+
+/// What a clock's ticks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The time stamp counter of x86-64, at a constant rate.
+    Tsc,
+    /// `CLOCK_MONOTONIC_RAW` by way of the system.
+    Monotonic,
+}
+
+/// A clock that has been calibrated. Copy it freely; it holds no state.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    source: Source,
+    ns_per_tick: f64,
+    /// The relative standard error of `ns_per_tick`.
+    error: f64,
+}
+
+/// How far the clocks of two cores are apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offset {
+    /// What the second core's clock shows more than the first's, in nanoseconds: the midpoint of
+    /// what the exchange allows.
+    pub ns: f64,
+    /// The true offset is within `ns ± uncertainty_ns`: half of the fastest round trip.
+    pub uncertainty_ns: f64,
+}
+
+impl Offset {
+    /// Could the two clocks show the same, as far as the exchange can tell?
+    pub fn is_synchronous(&self) -> bool {
+        self.ns.abs() <= self.uncertainty_ns
+    }
+}
+
+/// The system's raw monotonic clock in nanoseconds. No steering by time servers.
+pub fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes the structure given.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+mod counter {
+    use std::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
+
+    /// The counter as the processor happens to read it, possibly before earlier instructions end.
+    #[inline(always)]
+    pub(super) fn read() -> u64 {
+        // SAFETY: every x86-64 has the instruction, and Linux lets user code run it.
+        unsafe { _rdtsc() }
+    }
+
+    /// Everything before has ended, nothing after has begun.
+    #[inline(always)]
+    pub(super) fn read_ordered() -> u64 {
+        // SAFETY: as above; fences take nothing.
+        unsafe {
+            _mm_lfence();
+            let ticks = _rdtsc();
+            _mm_lfence();
+            ticks
+        }
+    }
+
+    /// The counter after everything before has ended, and the core that read it, in one step.
+    #[inline(always)]
+    pub(super) fn read_with_core() -> (u64, u32) {
+        let mut auxiliary = 0u32;
+        // SAFETY: only called where the kernel lists `rdtscp`; the word is written.
+        let ticks = unsafe { __rdtscp(&mut auxiliary) };
+        // Linux keeps the core in the low 12 bits, the node above them.
+        (ticks, auxiliary & 0xfff)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod counter {
+    pub(super) fn read() -> u64 {
+        super::monotonic_ns()
+    }
+    pub(super) fn read_ordered() -> u64 {
+        super::monotonic_ns()
+    }
+    pub(super) fn read_with_core() -> (u64, u32) {
+        let core = crate::affinity::current().unwrap_or(0);
+        (super::monotonic_ns(), core as u32)
+    }
+}
+
+/// Says whether the kernel's flags promise a counter at a constant rate that never stops.
+pub fn promises_constant_tsc(system: &dyn System) -> bool {
+    if !cfg!(target_arch = "x86_64") {
+        return false;
+    }
+    let Ok(text) = system.read("/proc/cpuinfo") else {
+        return false;
+    };
+    let flags = text.lines().find(|line| line.starts_with("flags"));
+    let has = |flag: &str| flags.is_some_and(|f| f.split_whitespace().any(|word| word == flag));
+    has("constant_tsc") && has("nonstop_tsc") && has("rdtscp")
+}
+
+impl Clock {
+    /// The clock of the system itself: slower to read, right everywhere.
+    pub fn monotonic() -> Clock {
+        Clock {
+            source: Source::Monotonic,
+            ns_per_tick: 1.0,
+            error: 0.0,
+        }
+    }
+
+    /// The best clock here: the counter if it is promised to be constant and proves to be, the
+    /// system's otherwise. Takes about `ms` milliseconds; 20 give an error of some parts in a
+    /// million.
+    pub fn calibrate(system: &dyn System, ms: u64) -> Clock {
+        if promises_constant_tsc(system) {
+            Clock::calibrate_tsc(ms).unwrap_or_else(Clock::monotonic)
+        } else {
+            Clock::monotonic()
+        }
+    }
+
+    /// Four stretches; a counter whose rates differ by more than 0.1 % is not constant.
+    fn calibrate_tsc(ms: u64) -> Option<Clock> {
+        const STRETCHES: usize = 4;
+        let stretch_ns = (ms.max(4) * 1_000_000) / STRETCHES as u64;
+        let mut rates = Vec::new();
+        let mut begin = both();
+        for _ in 0..STRETCHES {
+            std::thread::sleep(std::time::Duration::from_nanos(stretch_ns));
+            let end = both();
+            let ticks = end.1.checked_sub(begin.1).filter(|&ticks| ticks > 0)?;
+            rates.push((end.0 - begin.0) as f64 / ticks as f64);
+            begin = end;
+        }
+        let mean = rates.iter().sum::<f64>() / STRETCHES as f64;
+        let spread = rates.iter().map(|r| (r / mean - 1.0).powi(2)).sum::<f64>();
+        let deviation = (spread / (STRETCHES - 1) as f64).sqrt();
+        (deviation < 1e-3).then_some(Clock {
+            source: Source::Tsc,
+            ns_per_tick: mean,
+            error: deviation / (STRETCHES as f64).sqrt(),
+        })
+    }
+
+    /// What the ticks are.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Nanoseconds a tick.
+    pub fn ns_per_tick(&self) -> f64 {
+        self.ns_per_tick
+    }
+
+    /// The relative standard error of the rate: 1e-6 is a part in a million.
+    pub fn relative_error(&self) -> f64 {
+        self.error
+    }
+
+    /// Now, in ticks; the processor may move the reading within its window of instructions.
+    #[inline(always)]
+    pub fn ticks(&self) -> u64 {
+        match self.source {
+            Source::Tsc => counter::read(),
+            Source::Monotonic => monotonic_ns(),
+        }
+    }
+
+    /// Now, in ticks, after all that comes before and before all that comes after.
+    #[inline(always)]
+    pub fn ticks_ordered(&self) -> u64 {
+        match self.source {
+            Source::Tsc => counter::read_ordered(),
+            Source::Monotonic => monotonic_ns(),
+        }
+    }
+
+    /// Now, after all that comes before, and the core that read it.
+    #[inline(always)]
+    pub fn ticks_with_core(&self) -> (u64, u32) {
+        match self.source {
+            Source::Tsc => counter::read_with_core(),
+            Source::Monotonic => {
+                let core = crate::affinity::current().unwrap_or(0);
+                (monotonic_ns(), core as u32)
+            }
+        }
+    }
+
+    /// The nanoseconds of a number of ticks.
+    #[inline]
+    pub fn ns(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.ns_per_tick
+    }
+
+    /// The ticks of a number of nanoseconds, rounded up.
+    pub fn ticks_of(&self, ns: f64) -> u64 {
+        (ns / self.ns_per_tick).ceil() as u64
+    }
+
+    /// How far the clock of core `second` is ahead of that of `first`, by `rounds` exchanges of a
+    /// stamp over a line of memory; the fastest one bounds the offset best.
+    ///
+    /// # Errors
+    /// One of the cores cannot be pinned to.
+    pub fn offset(
+        &self,
+        system: &dyn System,
+        first: usize,
+        second: usize,
+        rounds: u32,
+    ) -> Result<Offset, Refused> {
+        let asked = AtomicU64::new(0);
+        let answer = AtomicU64::new(0);
+        let _pinned = system.pin(first)?;
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| -> Result<(), Refused> {
+                let pinned = system.pin(second);
+                for round in 1..=u64::from(rounds) {
+                    // Acquire pairs with the asker's release: the stamp is read after the request.
+                    wait_until(|| asked.load(Ordering::Acquire) == round);
+                    // Release pairs with the asker's acquire. Zero means no answer yet.
+                    answer.store(self.ticks_ordered().max(1), Ordering::Release);
+                }
+                pinned.map(drop)
+            });
+            let mut best: Option<(u64, i128)> = None;
+            for round in 1..=u64::from(rounds) {
+                let begin = self.ticks_ordered();
+                asked.store(round, Ordering::Release);
+                wait_until(|| answer.load(Ordering::Acquire) != 0);
+                let end = self.ticks_ordered();
+                let stamp = answer.swap(0, Ordering::Relaxed);
+                let width = end.saturating_sub(begin);
+                // Twice the offset, so that the midpoint stays whole.
+                let twice = 2 * i128::from(stamp) - i128::from(begin) - i128::from(end);
+                if best.is_none_or(|(least, _)| width < least) {
+                    best = Some((width, twice));
+                }
+            }
+            other.join().expect("the other side does not panic")?;
+            let (width, twice) = best.unwrap_or((0, 0));
+            Ok(Offset {
+                ns: twice as f64 / 2.0 * self.ns_per_tick,
+                uncertainty_ns: self.ns(width) / 2.0,
+            })
+        })
+    }
+}
+
+/// Spins, and lets others run after a while: the other side may be on this very core.
+fn wait_until(condition: impl Fn() -> bool) {
+    let mut spins = 0u32;
+    while !condition() {
+        spins += 1;
+        if spins.is_multiple_of(1 << 12) {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// The system's clock and the counter at one moment: of several readings the closest pair.
+fn both() -> (u64, u64) {
+    (0..8)
+        .map(|_| {
+            let before = counter::read_ordered();
+            let ns = monotonic_ns();
+            let after = counter::read_ordered();
+            (
+                after.wrapping_sub(before),
+                (ns, before / 2 + after / 2 + (before & after & 1)),
+            )
+        })
+        .min_by_key(|(width, _)| *width)
+        .map_or((0, 0), |(_, pair)| pair)
+}

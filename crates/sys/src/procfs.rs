@@ -1,0 +1,171 @@
+//! What Linux's text files say, as numbers. Pure: text in, data out, so that recorded files serve.
+
+use crate::system::System;
+
+/// A list such as `0-3,8,10-11` as numbers, ascending. Parts that make no sense are left out, and
+/// so is all above 2^18: such a list is no list of cores or nodes.
+pub fn parse_list(text: &str) -> Vec<usize> {
+    const LARGEST: usize = 1 << 18;
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<usize>();
+        let (Ok(first), Ok(last)) = (number(first), number(last)) else {
+            continue;
+        };
+        if last <= LARGEST {
+            numbers.extend(first..=last);
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// How a core's time went, from `/proc/stat`, in the kernel's ticks (usually 10 ms) since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// The core.
+    pub core: usize,
+    /// Programs, nice ones included.
+    pub user: u64,
+    /// The kernel, interrupts included.
+    pub system: u64,
+    /// Nothing to do, waiting for devices included.
+    pub idle: u64,
+    /// Ready to run, but the hypervisor ran somebody else.
+    pub steal: u64,
+}
+
+impl CpuTimes {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.user + self.system + self.idle + self.steal
+    }
+}
+
+/// The lines of single cores in `/proc/stat`.
+pub fn parse_stat(text: &str) -> Vec<CpuTimes> {
+    text.lines()
+        .filter_map(|line| {
+            let mut words = line.strip_prefix("cpu")?.split(' ');
+            let core = words.next()?.parse().ok()?;
+            let times: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+            // user nice system idle iowait irq softirq steal; old kernels stop earlier.
+            let at = |index: usize| times.get(index).copied().unwrap_or(0);
+            Some(CpuTimes {
+                core,
+                user: at(0) + at(1),
+                system: at(2) + at(5) + at(6),
+                idle: at(3) + at(4),
+                steal: at(7),
+            })
+        })
+        .collect()
+}
+
+/// `/proc/interrupts` as it was, to be parsed when there is time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interrupts(pub String);
+
+impl Interrupts {
+    /// The file now; empty where it may not be read.
+    pub fn snapshot(system: &dyn System) -> Interrupts {
+        Interrupts(system.read("/proc/interrupts").unwrap_or_default())
+    }
+
+    /// Interrupts of all kinds for each core, as (core, count). Empty when there is no header.
+    pub fn by_core(&self) -> Vec<(usize, u64)> {
+        let mut totals = self.cores();
+        for (_, counts) in self.by_kind() {
+            for (total, count) in totals.iter_mut().zip(counts) {
+                total.1 += count;
+            }
+        }
+        totals
+    }
+
+    /// The count of each line, as (name, count for each core of the header). Lines that are not
+    /// counted by core, such as `ERR`, are left out.
+    pub fn by_kind(&self) -> Vec<(&str, Vec<u64>)> {
+        let cores = self.cores().len();
+        self.0
+            .lines()
+            .skip(1)
+            .filter_map(|line| {
+                let (name, rest) = line.trim_start().split_once(':')?;
+                let counts: Vec<u64> = rest
+                    .split_whitespace()
+                    .take(cores)
+                    .map_while(|word| word.parse().ok())
+                    .collect();
+                (counts.len() == cores && cores > 0).then_some((name, counts))
+            })
+            .collect()
+    }
+
+    fn cores(&self) -> Vec<(usize, u64)> {
+        let header = self.0.lines().next().unwrap_or_default();
+        header
+            .split_whitespace()
+            .filter_map(|word| Some((word.strip_prefix("CPU")?.parse().ok()?, 0)))
+            .collect()
+    }
+}
+
+/// How many cores' worth of time the process's control group may use, the least of its ancestors;
+/// None for no limit. Knows both versions of control groups.
+pub fn quota(system: &dyn System) -> Option<f64> {
+    let groups = system.read("/proc/self/cgroup").unwrap_or_default();
+    let mut least: Option<f64> = None;
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        let limits: Vec<&str> = if controllers.is_empty() {
+            vec!["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+        } else if controllers.split(',').any(|name| name == "cpu") {
+            vec!["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
+        } else {
+            continue;
+        };
+        for root in limits {
+            for folder in ancestors(root, path) {
+                if let Some(limit) = limit_of(system, &folder) {
+                    least = Some(least.map_or(limit, |old| old.min(limit)));
+                }
+            }
+        }
+    }
+    least
+}
+
+/// The folder of a group and those above it, down to the root. A container sees paths that are
+/// not below its own root; the root itself then serves.
+fn ancestors(root: &str, path: &str) -> Vec<String> {
+    let mut folders = vec![root.to_owned()];
+    let mut folder = root.to_owned();
+    for part in path.split('/').filter(|p| !p.is_empty() && *p != "..") {
+        folder = format!("{folder}/{part}");
+        folders.push(folder.clone());
+    }
+    folders
+}
+
+fn limit_of(system: &dyn System, folder: &str) -> Option<f64> {
+    if let Ok(text) = system.read(&format!("{folder}/cpu.max")) {
+        let (quota, period) = text.trim().split_once(' ')?;
+        return ratio(quota, period);
+    }
+    let quota = system.read(&format!("{folder}/cpu.cfs_quota_us")).ok()?;
+    let period = system.read(&format!("{folder}/cpu.cfs_period_us")).ok()?;
+    ratio(quota.trim(), period.trim())
+}
+
+/// Both in microseconds. `max` and -1 mean no limit.
+fn ratio(quota: &str, period: &str) -> Option<f64> {
+    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+    (quota > 0.0 && period > 0.0).then_some(quota / period)
+}
