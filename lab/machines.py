@@ -18,10 +18,14 @@ UNREACHABLE = 255
 NODES_MAX = 1024
 # qemu and its legacy APIC ids end here; nobody wants to wait for as many in software either.
 CPUS_MAX = 64
-# How many parts of `Machine.place` CPUs agree in that share a socket, a die, a core.
-SOCKET, DIE, CORE = 1, 2, 3
-# Who shares a level: qemu gives an L3 to each die, everything else to each core.
-CACHES = {"L1d": CORE, "L1i": CORE, "L2": CORE, "L3": DIE}
+# Debian's kernel takes 60 of these as it starts.
+NODE_0_MIB_MIN = 96
+# How many parts of `Machine.place` CPUs agree in that share a socket, a die, a core; all of them
+# are the thread itself.
+SOCKET, DIE, CORE, THREAD = 1, 2, 3, 4
+# Who shares a level, as qemu tells it: each die has an L3, each core an L2, and, unlike any real
+# processor, each thread an L1.
+CACHES = {"L1d": THREAD, "L1i": THREAD, "L2": CORE, "L3": DIE}
 
 
 class Mistake(Exception):
@@ -122,8 +126,8 @@ def parse(name: str, text: str, where: str) -> Machine:
         type(size) is int and size >= 0 for size in memory
     ):
         raise wrong(f"`memory_mib` must be one number, or {len(nodes)}, one a node")
-    if memory[0] < 64:
-        raise wrong("node 0 needs 64 MiB or more: the kernel lies there")
+    if memory[0] < NODE_0_MIB_MIN:
+        raise wrong(f"node 0 needs {NODE_0_MIB_MIN} MiB or more: the kernel lies there")
 
     distances = table.pop("distances", None)
     if distances is None and len(nodes) == 1:
