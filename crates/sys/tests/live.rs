@@ -75,7 +75,7 @@ fn counters_count_or_say_why_not() {
                 assert_eq!(counter.event(), event);
                 let begin = counter.read().unwrap();
                 // Larger than any allocator keeps for later: pages that were never touched.
-    let touched = vec![1u8; 64 << 20];
+                let touched = vec![1u8; 64 << 20];
                 std::hint::black_box(&touched);
                 let end = counter.read().unwrap();
                 assert!(end.enabled_ns >= begin.enabled_ns && end.value >= begin.value);
