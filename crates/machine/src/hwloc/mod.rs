@@ -18,6 +18,7 @@
 mod bitmap;
 mod export;
 mod import;
+mod measured;
 
 use std::fmt;
 
@@ -26,7 +27,7 @@ use crate::topology::{OsNode, OsThread, TopologyError};
 pub use export::export;
 pub use import::import;
 
-/// What goes with a topology.
+/// What goes with a topology; [`Extras::of`] a profile, or put together by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// Figures for each pair of threads or nodes.
