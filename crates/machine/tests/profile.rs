@@ -379,6 +379,7 @@ fn defaults_fill_gaps_and_leave_measurements_alone() {
     let topology = machine(MACHINE);
     let mut profile = Profile::empty(full().origin, topology);
     profile.system.syscall_ns = Some(figure(77.0));
+    profile.system.futex_wake_other_core_ns = Some(figure(4321.0));
     profile.levels.push(LevelCost {
         level: Level::Memory,
         read_ns: figure(101.0),
@@ -401,7 +402,13 @@ fn defaults_fill_gaps_and_leave_measurements_alone() {
     );
     for (relation, _) in filled.topology.representatives() {
         assert!(filled.transfer(relation, LineState::Modified).is_some());
-        assert!(filled.hand_over(Carrier::Threads, relation).is_some());
+        // A measured wake-up speaks for every pair of cores; that of one core was not measured.
+        let wake = filled.hand_over(Carrier::Threads, relation).expect("there");
+        if relation.closeness == Closeness::Same {
+            assert_eq!(wake.one_way_ns.provenance, Provenance::Assumed);
+        } else {
+            assert_eq!(wake.one_way_ns, figure(4321.0).inferred());
+        }
     }
     let reads: Vec<f64> = filled.levels.iter().map(|c| c.read_ns.value).collect();
     assert!(reads.windows(2).all(|pair| pair[0] < pair[1]), "{reads:?}");
