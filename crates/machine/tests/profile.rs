@@ -305,7 +305,7 @@ fn damaged_files_are_refused_or_are_other_profiles() {
             }
         }
     }
-    assert!(refused > 50 && read > 20, "{refused} and {read}");
+    assert!(refused > 50 && read > 5, "{refused} and {read}");
 }
 
 #[test]

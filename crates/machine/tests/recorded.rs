@@ -113,7 +113,12 @@ fn topologies_go_through_every_format() {
         assert!(read == topology, "{name}");
         let text = export(&topology, &Extras::default()).expect("no extras");
         let read = import(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert!(read.topology == topology, "{name}");
+        // hwloc has no matrix of one object: the only node's distance to itself is lost.
+        if topology.nodes().len() > 1 {
+            assert!(read.topology == topology, "{name}");
+        }
+        let again = export(&read.topology, &Extras::default()).expect("no extras");
+        assert_eq!(again, text, "{name}");
         assert_eq!(read.notes, Vec::<String>::new(), "{name}");
         let assumed = Profile::assumed(topology).to_json().expect("sound");
         assert!(Profile::from_json(&assumed).is_ok(), "{name}");

@@ -4,7 +4,7 @@
 //! nodes; groups where a node is no other object; matrices as user distances; what memory does as
 //! memory attributes. [`import`] reads that and what hwloc writes itself. What hwloc cannot say is
 //! left out of an export: caches above level 5, instruction caches above level 3, whether a
-//! node's memory is not known.
+//! node's memory is not known, matrices of one object.
 //!
 //! ```
 //! use hearth_machine::hwloc::{Extras, export, import};

@@ -102,6 +102,7 @@ fn is(value: &Value, kind: &str) -> bool {
         "number" => value.is_number(),
         "integer" => value.is_i64() || value.is_u64(),
         "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
         other => panic!("the schema has type {other}"),
     }
 }
