@@ -220,7 +220,7 @@ fn parts_of(samples: &[Sample], parts: usize, seed: u64) -> Vec<usize> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut order: Vec<usize> = (0..parts).collect();
     for (at, part) in kinds.values_mut().enumerate() {
-        if at % parts == 0 {
+        if at.is_multiple_of(parts) {
             random.shuffle(&mut order);
         }
         *part = order[at % parts];
