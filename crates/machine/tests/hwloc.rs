@@ -26,9 +26,11 @@ fn extras(machine: &Topology) -> Extras {
     let rows: Vec<Vec<f64>> = (0..threads.len()).map(|i| row(i).collect()).collect();
     let latencies = Matrix::latencies_ns("HearthPair", MatrixOf::Threads(threads.clone()), &rows);
     let nodes: Vec<OsNode> = machine.nodes().iter().map(|node| node.os).collect();
+    let mut all = threads.clone();
+    all.sort_unstable();
     let figures = nodes.iter().map(|node| MemoryFigure {
         node: *node,
-        from: threads.clone(),
+        from: all.clone(),
         meaning: Meaning::Latency,
         value: 90 + u64::from(node.0),
     });

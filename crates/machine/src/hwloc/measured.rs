@@ -104,10 +104,12 @@ fn memory(profile: &Profile) -> Vec<MemoryFigure> {
             if initiator.threads.is_empty() {
                 continue;
             }
+            let mut from: Vec<OsThread> = initiator.threads.iter().map(os).collect();
+            from.sort_unstable();
             let mut add = |meaning, value: f64| {
                 figures.push(MemoryFigure {
                     node: target.os,
-                    from: initiator.threads.iter().map(os).collect(),
+                    from: from.clone(),
                     meaning,
                     value: value.round() as u64,
                 });

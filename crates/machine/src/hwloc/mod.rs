@@ -75,7 +75,7 @@ pub enum Meaning {
 pub struct MemoryFigure {
     /// The node with the memory.
     pub node: OsNode,
-    /// The threads that use it.
+    /// The threads that use it, ascending: for hwloc they are a set.
     pub from: Vec<OsThread>,
     /// Latency in nanoseconds or bandwidth in MiB/s, hwloc's units.
     pub meaning: Meaning,
