@@ -151,7 +151,7 @@ impl Before {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     clean: Vec<f64>,
-    /// Taken in windows that were disturbed; used only when hardly anything else is there.
+    /// Disturbed, or taken in windows that were; used only when hardly anything else is there.
     suspect: Vec<f64>,
     operations: f64,
     discards: Discards,
@@ -177,14 +177,17 @@ impl Batch {
         }
     }
 
-    /// Adds a chunk that took `ns` in all, unless the thread was switched or moved since `before`.
+    /// Adds a chunk that took `ns` in all; sets it aside if the thread was switched or moved since
+    /// `before`.
     pub fn add_chunk(&mut self, ns: f64, before: &Before) {
         let after = Before::now();
         let used = after.usage.since(&before.usage);
         if after.core != before.core {
             self.discards.migrated += 1;
+            self.suspect.push(ns / self.operations);
         } else if used.switches_forced + used.switches_voluntary > 0 {
             self.discards.switched += 1;
+            self.suspect.push(ns / self.operations);
         } else {
             self.add_plain(ns);
         }
@@ -225,12 +228,6 @@ impl Batch {
         }
     }
 
-    /// Folds several chunks at each of several places into one value a place, the median.
-    /// `per_place` chunks follow each other for each place.
-    pub fn fold_places(values: &[f64], per_place: usize) -> Vec<f64> {
-        values.chunks(per_place.max(1)).filter_map(median).collect()
-    }
-
     /// The round's estimate: gaps out, then the median. None if nothing is left.
     pub fn finish(mut self) -> Option<Outcome> {
         let taken = self.clean.len() + self.suspect.len();
@@ -238,8 +235,7 @@ impl Batch {
         let is_disturbed = self.clean.len() < (taken / 10).max(1);
         if is_disturbed {
             self.clean.append(&mut self.suspect);
-            self.discards.steal = 0;
-            self.discards.interrupted = 0;
+            self.discards = Discards::default();
         }
         let middle = median(&self.clean)?;
         let longest = middle + (GAP_NS / self.operations).max(GAP_SHARE * middle);
