@@ -5,7 +5,7 @@
 
 use hearth_sys::mapping::{MapOptions, Mapping};
 
-use crate::context::{Context, Deadline, Gate, Rounds, Stop};
+use crate::context::{Context, Deadline, Gate, Rounds, Stop, start};
 use crate::disturbance::{Batch, Before};
 use crate::options::Mode;
 use crate::statistics::Measured;
@@ -81,7 +81,7 @@ impl Flow {
     /// # Errors
     /// Cancelled, a core cannot be pinned to, or there is no memory.
     pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
-        let end = Deadline::after(seconds);
+        let end = Deadline::after(context.system, seconds);
         let (watched, disturbed) =
             context.watched(&self.cores.clone(), |context| self.samples(context, &end))?;
         let mut all = Batch::default();
@@ -93,7 +93,7 @@ impl Flow {
 
     /// Nanoseconds a byte, as time is what has gaps. All threads make the same number of samples,
     /// told by the first, which looks at the time.
-    fn samples(&self, context: &Context<'_>, end: &Deadline) -> Result<Batch, Stop> {
+    fn samples(&self, context: &Context<'_>, end: &Deadline<'_>) -> Result<Batch, Stop> {
         use std::sync::atomic::{AtomicBool, Ordering};
         let parties = self.cores.len() as u32;
         let gate = Gate::default();
@@ -141,13 +141,19 @@ impl Flow {
             }
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = self.cores[1..]
-                .iter()
-                .map(|&core| {
-                    let work = &work;
-                    scope.spawn(move || work(core, false).map(drop))
-                })
-                .collect();
+            let mut others = Vec::new();
+            for &core in &self.cores[1..] {
+                let work = &work;
+                match start(scope, move || work(core, false).map(drop)) {
+                    Ok(other) => others.push(other),
+                    Err(refused) => {
+                        // Those who came wait for one who never will.
+                        failed.store(true, Ordering::Relaxed);
+                        gate.abandon();
+                        return Err(refused.into());
+                    }
+                }
+            }
             let result = work(self.cores[0], true);
             for other in others {
                 other.join().expect("a stream does not panic")?;
