@@ -52,6 +52,9 @@ pub struct Flow {
 /// to end would leave the others more than their share.
 const PASSES: usize = 2;
 
+/// No interval of a bandwidth reaches beyond so many times its value.
+const FEW_ROUNDS_FACTOR: f64 = 10.0;
+
 impl Flow {
     /// A bandwidth of which nothing is known. The buffers of all threads together take at most a
     /// quarter of the memory that is free.
@@ -173,6 +176,8 @@ impl Flow {
     /// The figure; None if every visit came to nothing.
     pub fn sum_up(&self) -> Option<Bandwidth> {
         let ns_per_byte = self.rounds.sum_up()?;
+        // Two or three rounds may give an interval of time that begins below zero.
+        let least = ns_per_byte.low.max(ns_per_byte.value / FEW_ROUNDS_FACTOR);
         Some(Bandwidth {
             stream: self.stream,
             cores: self.cores.clone(),
@@ -180,7 +185,7 @@ impl Flow {
             bytes_per_ns: Measured {
                 value: 1.0 / ns_per_byte.value,
                 low: 1.0 / ns_per_byte.high,
-                high: 1.0 / ns_per_byte.low,
+                high: 1.0 / least,
                 ..ns_per_byte
             },
         })

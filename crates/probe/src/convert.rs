@@ -115,6 +115,13 @@ fn notes(findings: &Findings) -> Vec<String> {
             findings.disturbed
         ));
     }
+    let cores = findings.cores.len();
+    if let Some(quota) = findings.quota.filter(|&quota| quota < cores as f64) {
+        notes.push(format!(
+            "a quota of {quota} cores for the {cores} that were measured: whatever used them all at \
+             once was stopped in between, and so will programs be"
+        ));
+    }
     let apart = findings.offsets.iter().filter(|(_, o)| !o.is_synchronous());
     let apart: Vec<String> = apart
         .map(|(core, o)| format!("core {core} by {:.0} ns", o.ns))
@@ -183,8 +190,10 @@ impl Structure {
         let cores: BTreeSet<usize> = findings.pairs.iter().flat_map(|pair| pair.cores).collect();
         let threads: Vec<OsThread> = cores.into_iter().map(os_thread).collect();
         let latencies = latencies(&threads, findings.pairs.iter().cloned())?;
-        let tree = Tree::infer(&latencies);
-        (latencies.measured() > 0).then_some(Structure { latencies, tree })
+        (latencies.measured() > 0).then(|| Structure {
+            tree: Tree::infer(&latencies),
+            latencies,
+        })
     }
 
     /// How many times slower pairs are at the level above a group's than at its own, with an

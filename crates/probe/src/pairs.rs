@@ -39,8 +39,8 @@ const LINES_MIN_OF_MANY: usize = 16;
 /// So many pairs are many.
 const MANY_PAIRS: usize = 500;
 const LINES_MAX: usize = 2048;
-/// Lines a window.
-const WINDOW_LINES: usize = 512;
+/// Lines a window: five milliseconds or so, after which the time is looked at.
+const WINDOW_LINES: usize = 128;
 /// What a line takes, roughly, before anything is known, in seconds.
 const LINE_SECONDS: f64 = 40e-6;
 
@@ -85,8 +85,9 @@ impl Pair {
         let wanted = (seconds / LINE_SECONDS) as usize;
         let mut left = wanted.clamp(self.lines_min, LINES_MAX);
         let cores = self.cores;
+        let end = Deadline::after(context.system, seconds);
         let mut all = Batch::default();
-        while left > 0 {
+        while left > 0 && (all.is_empty() || !end.is_over()) {
             let count = left.min(WINDOW_LINES);
             left -= count;
             let (batch, disturbed) =
@@ -194,12 +195,12 @@ impl Matrix {
     fn refill(&mut self, random: &mut fastrand::Rng) {
         let latencies = self.latencies();
         let from = self.pairs.len();
+        let lines_min = if self.is_large() {
+            LINES_MIN_OF_MANY
+        } else {
+            LINES_MIN
+        };
         if let Some(plan) = &mut self.plan {
-            let lines_min = if pairs_max(self.threads.len()) > MANY_PAIRS {
-                LINES_MIN_OF_MANY
-            } else {
-                LINES_MIN
-            };
             let next = latencies.map_or_else(Vec::new, |latencies| plan.next_round(&latencies));
             self.pairs.extend(next.into_iter().map(|(a, b)| Pair {
                 lines_min,

@@ -258,5 +258,10 @@ fn caches_that_are_not_there_are_contradicted() {
     let lie = profile.contradicted().next().unwrap();
     assert!(lie.effect_ratio.unwrap().value < 0.01);
     assert!(lie.found.contains("times slower"), "{}", lie.found);
-    assert_eq!(profile.origin.notes, ["lines in other caches: a reason"]);
+    let notes = &profile.origin.notes;
+    assert_eq!(notes[0], "lines in other caches: a reason");
+    assert!(
+        notes[1].starts_with("a quota of 1.5 cores for the 2"),
+        "{notes:?}"
+    );
 }

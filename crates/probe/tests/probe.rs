@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hearth_probe::{Findings, Mode, Options, Part, Plan, ProbeError, Step, run_plan};
-use hearth_sys::{Fake, System};
+use hearth_sys::{Fake, Linux, System, affinity};
 
 /// Each part with hardly any time, so that it takes its least.
 fn least(parts: &[Part]) -> Plan {
@@ -28,9 +28,13 @@ fn options() -> Options {
 }
 
 fn probe(system: &dyn System, cores: &[usize], parts: &[Part]) -> Findings {
+    probe_as(&options(), system, cores, parts)
+}
+
+fn probe_as(options: &Options, system: &dyn System, cores: &[usize], parts: &[Part]) -> Findings {
     let cancel = AtomicBool::new(false);
     let plan = least(parts);
-    run_plan(system, &options(), &plan, cores, &cancel, &mut |_| {}).unwrap()
+    run_plan(system, options, &plan, cores, &cancel, &mut |_| {}).unwrap()
 }
 
 /// Little memory, so that buffers stay small, and a clock that moves a millisecond a look, so that
@@ -252,7 +256,7 @@ fn large_machines_measure_what_time_allows() {
         rounds: 2,
         steps: vec![Step {
             part: Part::Pairs,
-            seconds: 0.02,
+            seconds: 0.1,
         }],
     };
     let found = run_plan(&system, &options(), &plan, &cores, &cancel, &mut |_| {}).unwrap();
@@ -270,7 +274,7 @@ fn large_machines_measure_what_time_allows() {
 #[test]
 fn nobody_waits_for_a_core_that_left() {
     for core in [0, 1, 2] {
-        for pins in [0, 1, 2] {
+        for pins in [0, 1] {
             let system = machine(&[0, 1, 2]).offline_after(core, pins);
             let found = probe(&system, &[0, 1, 2], &[Part::States, Part::Bandwidth]);
             let name = format!("core {core}");
@@ -306,4 +310,34 @@ fn a_quota_is_told() {
         .file("/sys/fs/cgroup/box/cpu.max", "50000 100000\n");
     let found = probe(&system, &[0], &[Part::Noise]);
     assert_eq!(found.quota, Some(0.5));
+}
+
+/// The real system, as under `taskset -c`: the mask of the thread that asks counts.
+#[test]
+fn affinity_of_one_core_is_kept_and_told() {
+    let core = Linux.allowed().unwrap()[0];
+    std::thread::spawn(move || {
+        affinity::pin_current(core).unwrap();
+        let parts = [Part::Pairs, Part::States, Part::Costs, Part::Noise];
+        // The time of a long mode, so that a busy machine reaches every part once.
+        let patient = Options {
+            mode: Mode::Deep,
+            ..options()
+        };
+        let found = probe_as(&patient, &Linux, &Linux.allowed().unwrap(), &parts);
+        assert_eq!(found.cores, [core]);
+        assert!(found.pairs.is_empty() && found.offsets.is_empty());
+        assert!(found.costs.iter().all(|cost| !cost.service.needs_two()));
+        assert!(found.costs.len() >= 12, "{:?}", found.missing);
+        assert_eq!(found.noise.len(), 1);
+        let why = format!("this process may use core {core} only");
+        let told = found
+            .missing
+            .iter()
+            .filter(|missing| missing.why.contains(&why));
+        assert_eq!(told.count(), 2, "{:?}", found.missing);
+        assert_eq!(Linux.allowed().unwrap(), [core], "the mask is as it was");
+    })
+    .join()
+    .unwrap();
 }
