@@ -6,6 +6,7 @@
 )]
 
 mod command;
+mod pair_latency;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::stats::{Ratio, ratio, summary};

@@ -5,7 +5,7 @@
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
 //! [`claim`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`], [`schedule`],
-//! [`counters`], [`sync`], [`procfs`]. What the system will not do comes back as a [`Refused`],
+//! [`counters`], [`relay`], [`sync`], [`procfs`]. What the system will not do comes back as a [`Refused`],
 //! with the reason and the next step. [`System`] is the part that can be imagined for a test.
 //!
 //! ```
@@ -32,6 +32,7 @@ pub mod memory;
 pub mod policy;
 pub mod procfs;
 pub mod refused;
+pub mod relay;
 pub mod schedule;
 pub mod signal;
 pub mod stack;
