@@ -4,6 +4,7 @@ use hearth_benches::catalogue::{BENCHMARKS, Clock};
 use hearth_benches::peers::build;
 
 #[test]
+#[ignore = "deep: `./x test --deep` does the same with release builds"]
 fn small_runs_give_the_expected_answers() {
     for benchmark in &BENCHMARKS {
         let peers = build(benchmark).expect(benchmark.name);

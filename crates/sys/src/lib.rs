@@ -4,9 +4,10 @@
 //! a channel is, prints, or ends the process.
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
-//! [`claim`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`], [`schedule`],
-//! [`counters`], [`relay`], [`sync`], [`procfs`]. What the system will not do comes back as a [`Refused`],
-//! with the reason and the next step. [`System`] is the part that can be imagined for a test.
+//! [`claim`], [`paths`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
+//! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. What the system will not do comes
+//! back as a [`Refused`], with the reason and the next step. [`System`] is the part that can be
+//! imagined for a test.
 //!
 //! ```
 //! use hearth_sys::clock::Clock;
@@ -29,6 +30,7 @@ pub mod descriptor;
 pub mod futex;
 pub mod mapping;
 pub mod memory;
+pub mod paths;
 pub mod policy;
 pub mod procfs;
 pub mod refused;

@@ -118,10 +118,7 @@ impl fmt::Display for Ratio {
 /// the claims, threads that the topology does not know out of the comparison.
 pub fn check(claimed: &Topology, latencies: &Latencies, tree: &Tree) -> Report {
     let claims = claims(claimed, latencies);
-    let known: BTreeSet<Group> = claims
-        .values()
-        .flat_map(|groups| groups.clone())
-        .collect();
+    let known: BTreeSet<Group> = claims.values().flat_map(|groups| groups.clone()).collect();
     let whole: Group = latencies.threads().to_vec();
     let unclaimed: Vec<Group> = tree
         .groups()
