@@ -250,7 +250,7 @@ fn columns(parts: &[Part], width: f64) -> (usize, f64) {
         let (w, h) = grid(parts, columns);
         let shape = (w / h / 1.9).ln().abs();
         let over = (w / width).ln().max(0.0) * 10.0;
-        let ragged = if parts.len() % columns == 0 {
+        let ragged = if parts.len().is_multiple_of(columns) {
             0.0
         } else {
             0.35
