@@ -100,7 +100,8 @@ impl<'a> Problem<'a> {
             let mut least = (f64::INFINITY, 0);
             for (a, from) in best.iter().enumerate() {
                 let residue = self.level(a, b).residue() / variance;
-                let cost = from.0 + residue + STRUCTURE_WEIGHT * self.structure[a][b - a] + level_cost;
+                let cost =
+                    from.0 + residue + STRUCTURE_WEIGHT * self.structure[a][b - a] + level_cost;
                 if cost < least.0 {
                     least = (cost, a);
                 }

@@ -198,13 +198,18 @@ pub(crate) fn cost_ns(relation: Relation) -> f64 {
 
 /// The groups that latencies without noise make, the whole machine among them.
 pub(crate) fn groups(machine: &Topology) -> BTreeSet<Vec<OsThread>> {
+    let cost = |a: Thread| -> Vec<f64> {
+        let others = machine.all_threads();
+        others.map(|b| cost_ns(machine.relation(a, b))).collect()
+    };
     let mut groups = BTreeSet::new();
-    for a in machine.all_threads() {
-        for b in machine.all_threads() {
-            let reach = cost_ns(machine.relation(a, b));
-            let is_near = |c: &Thread| cost_ns(machine.relation(a, *c)) <= reach;
-            let near = machine.all_threads().filter(is_near);
-            let mut group: Vec<OsThread> = near.map(|c| machine.os_thread(c)).collect();
+    for costs in machine.all_threads().map(cost) {
+        let mut reaches = costs.clone();
+        reaches.sort_by(f64::total_cmp);
+        reaches.dedup();
+        for reach in reaches {
+            let near = machine.all_threads().filter(|b| costs[b.index()] <= reach);
+            let mut group: Vec<OsThread> = near.map(|b| machine.os_thread(b)).collect();
             group.sort_unstable();
             if group.len() > 1 {
                 groups.insert(group);
