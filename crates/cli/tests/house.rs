@@ -26,6 +26,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("language", &["hearth-lang"]),
+    ("show", &["hearth-draw"]),
     ("rim", &["hearth"]),
 ];
 /// For tests, fuzzers and benchmarks; nobody depends on them but to develop.
@@ -36,6 +37,7 @@ const PURE: &[&str] = &[
     "hearth-model",
     "hearth-place",
     "hearth-lang",
+    "hearth-draw",
 ];
 /// May contain unsafe code.
 const UNSAFE: &[&str] = &["hearth-sys", "hearth-heap", "hearth-runtime"];

@@ -1,0 +1,51 @@
+//! Pictures and pages as text: data in, SVG or HTML out.
+//!
+//! - [`line`]: lines and points over linear or logarithmic axes, with intervals and marks.
+//! - [`rows`]: one figure a row, with its interval.
+//! - [`bars`]: counts by class.
+//! - [`heat`]: a table as colours.
+//! - [`topology`]: the parts of a machine, boxes in boxes.
+//! - [`page`]: headings, tables and pictures as one HTML file that needs no network.
+//!
+//! A [`Picture`] goes into a page or is a file of its own. Either way one style sheet gives its
+//! colours, for light and dark by what the reader prefers. That is why pictures are drawn here and
+//! not by a crate for plots: those write fixed colours into every shape.
+//!
+//! This crate must never know where data comes from or what it decides. Text that it is given is
+//! text: markup in it is escaped.
+//!
+//! ```
+//! use hearth_draw::line::{Axis, LineChart, Point, Series};
+//! use hearth_draw::page::{Page, Section};
+//! use hearth_draw::scale::{Scale, Unit};
+//!
+//! let chart = LineChart {
+//!     x: Axis::new("size", Scale::Log2, Unit::Bytes),
+//!     y: Axis::new("time", Scale::Log10, Unit::Nanoseconds),
+//!     series: vec![Series::line("measured", vec![Point::new(64.0, 10.0), Point::new(4096.0, 95.0)])],
+//!     ..LineChart::new("Time by size")
+//! };
+//! let mut page = Page::new("An example");
+//! page.add(Section::new("Times").picture(&chart.draw(), "One exchange, by size."));
+//! assert!(page.html().starts_with("<!doctype html>"));
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod line;
+
+pub mod rows;
+
+pub mod bars;
+
+pub mod heat;
+
+pub mod topology;
+
+pub mod page;
+
+pub mod scale;
+
+mod style;
+mod svg;
+
+pub use svg::Picture;

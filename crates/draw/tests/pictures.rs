@@ -1,0 +1,190 @@
+//! Pictures of odd data: nothing breaks, and what comes out is well-formed.
+
+use hearth_draw::Picture;
+use hearth_draw::bars::BarChart;
+use hearth_draw::heat::{Cell, HeatMap};
+use hearth_draw::line::{Axis, LineChart, Look, Mark, Point, Series};
+use hearth_draw::page::{Page, Section, Table, Tone};
+use hearth_draw::rows::{Row, RowChart};
+use hearth_draw::scale::{Scale, Unit};
+use hearth_draw::topology;
+use hearth_machine::synthetic;
+
+/// Every element that opens closes, in order; no number is missing.
+#[track_caller]
+fn is_whole(markup: &str) {
+    assert!(
+        !markup.contains("NaN") && !markup.contains("inf\""),
+        "{markup}"
+    );
+    let mut open: Vec<&str> = Vec::new();
+    // Style sheets and declarations have no elements in them.
+    for tag in markup.split('<').skip(1) {
+        let (tag, _) = tag.split_once('>').expect("a tag ends");
+        if tag.starts_with(['?', '!']) || tag.ends_with('/') {
+            continue;
+        }
+        let name = tag.split([' ', '\n']).next().unwrap_or_default();
+        if name == "meta" {
+            continue;
+        }
+        match name.strip_prefix('/') {
+            None => open.push(name),
+            Some(closing) => assert_eq!(open.pop(), Some(closing), "{markup}"),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[track_caller]
+fn check(picture: &Picture) -> String {
+    let file = picture.file();
+    is_whole(&file);
+    let mut page = Page::new("page");
+    page.add(Section::new("picture").picture(picture, "caption"));
+    is_whole(&page.html());
+    file
+}
+
+fn strange() -> Vec<Point> {
+    [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, 5.0, 7.0]
+        .into_iter()
+        .map(|y| Point::new(10.0, y).within(y, f64::NAN))
+        .collect()
+}
+
+#[test]
+fn charts_take_any_data() {
+    for scale in [Scale::Linear, Scale::Log2, Scale::Log10] {
+        for look in [Look::Line, Look::Dashed, Look::Dots, Look::Rings] {
+            for points in [Vec::new(), vec![Point::new(1.0, 1.0)], strange()] {
+                let chart = LineChart {
+                    x: Axis::new("x", scale, Unit::Bytes),
+                    y: Axis::new("y", scale, Unit::Nanoseconds),
+                    series: vec![Series::new("a", points, look)],
+                    marks: vec![Mark {
+                        at: -4.0,
+                        label: "nowhere".to_owned(),
+                    }],
+                    ..LineChart::new("chart")
+                };
+                check(&chart.draw());
+            }
+        }
+        let chart = RowChart {
+            rows: [f64::NAN, 0.0, -3.0, 5.0]
+                .into_iter()
+                .map(|value| Row {
+                    label: "a row".to_owned(),
+                    value,
+                    interval: Some((-1.0, 9.0)),
+                    is_measured: false,
+                })
+                .collect(),
+            ..RowChart::new("rows", scale, Unit::Number)
+        };
+        check(&chart.draw());
+        let chart = BarChart {
+            classes: vec!["one".to_owned(), "two".to_owned()],
+            series: vec![("a".to_owned(), vec![f64::NAN, 0.0, 9.0])],
+            scale,
+            ..BarChart::new("bars")
+        };
+        check(&chart.draw());
+    }
+}
+
+#[test]
+fn a_line_stops_where_a_point_cannot_be_shown() {
+    let points = [1.0, 2.0, 0.0, 4.0, 5.0];
+    let points = points
+        .into_iter()
+        .zip(1..)
+        .map(|(y, x)| Point::new(f64::from(x), y));
+    let chart = LineChart {
+        y: Axis::new("y", Scale::Log10, Unit::Number),
+        series: vec![Series::line("", points.collect())],
+        ..LineChart::new("chart")
+    };
+    let svg = check(&chart.draw());
+    let path = svg.split("curve\" d=\"").nth(1).unwrap();
+    let path = path.split('"').next().unwrap();
+    assert_eq!(path.matches('M').count(), 2, "{path}");
+}
+
+fn heat(count: usize, value: impl Fn(usize, usize) -> Option<f64>) -> HeatMap {
+    let names: Vec<String> = (0..count).map(|i| i.to_string()).collect();
+    let cell = |row, column| {
+        Some(Cell {
+            value: value(row, column)?,
+            interval: None,
+            is_inferred: row > column,
+        })
+    };
+    HeatMap {
+        title: "pairs".to_owned(),
+        row_label: "from".to_owned(),
+        column_label: "to".to_owned(),
+        rows: names.clone(),
+        columns: names,
+        cells: (0..count)
+            .map(|row| (0..count).map(|column| cell(row, column)).collect())
+            .collect(),
+        borders: vec![count / 2, 99_999],
+        unit: Unit::Nanoseconds,
+    }
+}
+
+#[test]
+fn heat_maps_of_any_size() {
+    for count in [0, 1, 2, 9, 70, 300] {
+        let svg = check(&heat(count, |a, b| (a != b).then_some((a * b) as f64 + 1.0)).draw());
+        assert!(svg.len() < 2_000_000, "{count}: {}", svg.len());
+    }
+    check(&heat(4, |_, _| None).draw());
+    check(&heat(4, |_, _| Some(7.0)).draw());
+    let marked = check(&heat(4, |a, b| Some((a + b) as f64)).draw());
+    assert!(marked.contains(">inferred<"));
+}
+
+#[test]
+fn every_example_machine_is_drawn() {
+    let across = "2 packages, 4 cores, 1 node, l3 8M per package, offline 3";
+    let odd = "3/1 cores, 2 threads, 1 memory nodes, memory 4G/2G/1G, l1d 32K per thread";
+    let examples = synthetic::EXAMPLES.iter().map(|(_, text)| *text);
+    let large = "8 packages, 64 cores, 2 threads, 16 nodes, l2 1M per core, l3 32M per 8 cores";
+    for description in examples.chain([across, odd, large]) {
+        let Ok(machine) = synthetic::parse(description) else {
+            panic!("{description}");
+        };
+        let svg = check(&topology::draw(&machine));
+        let threads = svg.matches("class=\"thread\"").count();
+        assert_eq!(threads, machine.threads().len(), "{description}");
+    }
+}
+
+#[test]
+fn what_is_given_is_text() {
+    let bad = "<script>alert(\"1\")</script>&\u{1}";
+    let mut page = Page::new(bad);
+    let mut table = Table::new(&[bad]);
+    table.row(vec![bad.to_owned()]);
+    let chart = LineChart {
+        series: vec![Series::line(bad, vec![Point::new(1.0, 2.0)])],
+        ..LineChart::new(bad)
+    };
+    let section = Section::new(bad).text(bad).list(&[bad.to_owned()]);
+    page.lead(bad)
+        .footer(bad)
+        .callout(Tone::Bad, bad, &[bad.to_owned()]);
+    page.add(section.table(&table).picture(&chart.draw(), bad));
+    let html = page.html();
+    is_whole(&html);
+    assert!(!html.contains("<script") && !html.contains('\u{1}'));
+    // Nothing is asked of the network: the one address is the name of SVG's elements.
+    let addresses = html.matches("http").count();
+    assert_eq!(
+        addresses,
+        html.matches("http://www.w3.org/2000/svg").count()
+    );
+}
