@@ -23,6 +23,17 @@ pub struct Benchmark {
     pub goal: Option<f64>,
 }
 
+impl Benchmark {
+    /// What a run reads: [`Benchmark::full`], or a tenth of it.
+    pub fn input(&self, brief: bool) -> u32 {
+        if brief {
+            self.full.div_ceil(10)
+        } else {
+            self.full
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clock {
     /// CPU time: only computing counts.

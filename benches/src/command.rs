@@ -1,4 +1,5 @@
-//! Benchmarks of the command itself: how fast it checks, how soon a program runs.
+//! Benchmarks of the command itself: how fast it checks, how soon a program runs; and those that
+//! are told in another way than as two programs beside each other.
 
 use hearth_benches::measure::{pin, run, undisturbed};
 use hearth_benches::stats::{ratio, summary};
@@ -11,10 +12,11 @@ use std::process::Command;
 /// A name and a measurement of so many repeats that prints and returns a row of the record.
 pub(crate) type Measurement = (&'static str, fn(usize) -> Result<String, String>);
 
-pub(crate) const BENCHMARKS: [Measurement; 3] = [
+pub(crate) const BENCHMARKS: [Measurement; 4] = [
     ("check-speed", check_speed),
     ("run-latency", run_latency),
     ("first-run", first_run),
+    ("pair-latency", crate::pair_latency::pair_latency),
 ];
 
 const LINES: usize = 100_000;

@@ -8,4 +8,5 @@
 pub mod catalogue;
 pub mod measure;
 pub mod peers;
+pub mod repeatability;
 pub mod stats;

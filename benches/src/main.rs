@@ -6,6 +6,7 @@
 )]
 
 mod command;
+mod pair_latency;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::stats::{Ratio, ratio, summary};
@@ -19,6 +20,8 @@ struct Request {
     names: Vec<String>,
     repeats: usize,
     record: bool,
+    /// A tenth of the work a run: on a host that is rarely quiet, short runs go undisturbed.
+    brief: bool,
     /// Only whether the answers are right.
     small: bool,
 }
@@ -26,7 +29,7 @@ struct Request {
 fn main() -> ExitCode {
     let Some(request) = request(std::env::args().skip(1)) else {
         eprintln!(
-            "usage: benches/run [NAME…] [--small | --repeats N] [--record]\nnames: {}",
+            "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}",
             names()
         );
         return ExitCode::from(2);
@@ -42,7 +45,8 @@ fn main() -> ExitCode {
     let mut rows = Vec::new();
     let mut failed = false;
     for benchmark in BENCHMARKS.iter().filter(|benchmark| wanted(benchmark.name)) {
-        match compare(benchmark, request.repeats) {
+        let input = benchmark.input(request.brief);
+        match compare(benchmark, input, request.repeats) {
             Ok(row) => rows.push(row),
             Err(error) => {
                 eprintln!("{}: {error}", benchmark.name);
@@ -100,12 +104,14 @@ fn request(args: impl Iterator<Item = String>) -> Option<Request> {
         names: Vec::new(),
         repeats: 11,
         record: false,
+        brief: false,
         small: false,
     };
     let known = names();
     let mut args = args;
     while let Some(arg) = args.next() {
         match arg.as_str() {
+            "--brief" => request.brief = true,
             "--small" => request.small = true,
             "--record" => request.record = true,
             "--repeats" => request.repeats = args.next()?.parse().ok().filter(|&n| n > 0)?,
@@ -124,13 +130,13 @@ fn of_clock(clock: Clock) -> impl Iterator<Item = String> {
 }
 
 /// Runs both sides, prints what came out, and returns it as a row of the record.
-fn compare(benchmark: &Benchmark, repeats: usize) -> Result<String, String> {
+fn compare(benchmark: &Benchmark, input: u32, repeats: usize) -> Result<String, String> {
     println!("{}: {}", benchmark.name, benchmark.question);
     println!("  {} {}", benchmark.fairness, common_notes(benchmark));
     let peers = peers::build(benchmark)?;
     peers.check(benchmark)?;
     let cores = measure::pin(benchmark.cores)?;
-    let series = peers.alternate(benchmark.full, benchmark.clock, repeats);
+    let series = peers.alternate(input, benchmark.clock, repeats);
     let series = series?;
     // Insense's speed is C's time over Insense's.
     let speed = ratio(&series.c, &series.insense).ok_or("no measurements")?;

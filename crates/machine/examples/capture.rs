@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args()
         .nth(1)
         .ok_or("say where to write the capture")?;
-    let mut capture = Capture::gather(&mut Files);
+    let mut capture = Capture::gather(&mut Files).without_identity();
     capture.tool = concat!("hearth-machine ", env!("CARGO_PKG_VERSION"), " example").into();
     fs::write(path, capture.to_json())?;
     Ok(())

@@ -2,10 +2,11 @@
 
 mod schema;
 
+use fastrand::Rng;
 use hearth_machine::profile::{
-    Access, Bandwidth, CacheFinding, Carrier, Claim, CurvePoint, FORMAT, Figure, Gap, HandOver,
-    Level, LevelCost, LineState, Mode, NodeDistances, Noise, Origin, Pages, PairTransfer, Profile,
-    ProfileError, Provenance, SCHEMA, StateTransfer, Verdict,
+    Access, Bandwidth, CacheFinding, Carrier, Claim, CurvePoint, Exchange, FORMAT, Figure, Gap,
+    HandOver, Level, LevelCost, LineState, Mode, NodeDistances, Noise, Origin, Pages, PairTransfer,
+    Profile, ProfileError, Provenance, REVISION, SCHEMA, StateTransfer, Verdict,
 };
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::synthetic;
@@ -121,6 +122,15 @@ fn full() -> Profile {
         relation,
         one_way_ns: figure(70.0),
     };
+    profile.exchanges = vec![Exchange {
+        bytes: 4096,
+        sender: Thread(0),
+        receiver: Thread(2),
+        carrier: Carrier::Spin,
+        stream_depth: Some(4),
+        fresh_buffer: true,
+        exchange_ns: figure(900.0),
+    }];
     profile.claims = vec![Claim {
         subject: "size of L3".into(),
         source: Some("/sys/devices/system/cpu".into()),
@@ -203,6 +213,52 @@ fn unknown_fields_are_ignored_and_missing_lists_are_empty() {
 }
 
 #[test]
+fn later_revisions_are_read_as_far_as_they_are_known() {
+    let text = full().to_json().expect("sound");
+    let mut value: Value = serde_json::from_str(&text).expect("JSON");
+    let mut add = |list: &str, change: fn(&mut Value)| {
+        let entries = value[list].as_array_mut().expect("a list");
+        let mut entry = entries[0].clone();
+        change(&mut entry);
+        entries.insert(0, entry);
+    };
+    add("hand_overs", |cost| cost["carrier"] = "pigeon".into());
+    add("transfers", |cost| cost["state"] = "owned".into());
+    add("transfers", |cost| {
+        cost["relation"]["closeness"] = "same_board".into()
+    });
+    add("curve", |point| {
+        point["load_ns"]["provenance"] = "simulated".into()
+    });
+    value["system"]["fsync_ns"] = 7.into();
+    value["system"]["mutex_ns"]["provenance"] = "simulated".into();
+    // Of the revision that this Hearth writes, such words are damage.
+    assert!(Profile::from_json(&value.to_string()).is_err());
+
+    value["revision"] = (REVISION + 3).into();
+    let read = Profile::from_json(&value.to_string()).expect("a later revision");
+    let mut expected = full();
+    expected.system.mutex_ns = None;
+    expected.origin.notes.extend(
+        [
+            "1 entry of `curve` left out",
+            "2 entries of `transfers` left out",
+            "1 entry of `hand_overs` left out",
+            "1 entry of `system` left out",
+        ]
+        .map(|start| format!("{start}: a newer Hearth wrote them and can read them")),
+    );
+    assert!(read == expected, "{:?}", read.origin.notes);
+    // What was left out is gone, so that the rest is of our revision.
+    assert!(Profile::from_json(&read.to_json().expect("sound")) == Ok(read));
+
+    // A part that everything needs is not left out.
+    value["topology"] = "elsewhere".into();
+    let error = Profile::from_json(&value.to_string()).expect_err("no topology");
+    assert!(matches!(error, ProfileError::Field { .. }), "{error}");
+}
+
+#[test]
 fn truncated_files_say_so_at_every_length() {
     let text = full().to_json().expect("sound");
     let text = text.trim_end();
@@ -217,6 +273,39 @@ fn truncated_files_say_so_at_every_length() {
         );
         assert!(error.to_string().contains("copy it again"));
     }
+}
+
+#[test]
+fn damaged_files_are_refused_or_are_other_profiles() {
+    let text = full().to_json().expect("sound");
+    let mut rng = Rng::with_seed(3);
+    let (mut refused, mut read) = (0, 0);
+    for _ in 0..300 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..rng.usize(1..4) {
+            let at = rng.usize(..bytes.len());
+            match rng.u32(..4) {
+                0 => bytes[at] = *rng.choice(b"0123456789").expect("digits"),
+                1 => bytes[at] = *rng.choice(b"{}[]\",:-e. nul").expect("marks"),
+                2 => _ = bytes.drain(at..(at + rng.usize(..40)).min(bytes.len())),
+                _ => bytes.insert(at, *rng.choice(b"-0,9").expect("a few")),
+            }
+        }
+        let text = String::from_utf8(bytes).expect("a profile is ASCII");
+        match Profile::from_json(&text) {
+            Err(error) => {
+                refused += 1;
+                assert!(error.to_string().contains("hearth probe"), "{error}");
+            }
+            // What is read can be written, and read again.
+            Ok(profile) => {
+                read += 1;
+                let again = profile.to_json().expect("it was read");
+                assert!(Profile::from_json(&again) == Ok(profile));
+            }
+        }
+    }
+    assert!(refused > 50 && read > 5, "{refused} and {read}");
 }
 
 #[test]
@@ -263,6 +352,16 @@ fn unsound_figures_and_unknown_parts_are_refused_both_ways() {
     assert!(error.to_string().contains("`system.mutex_ns`"), "{error}");
 
     let mut profile = full();
+    profile.exchanges[0].exchange_ns = Figure::claimed(0.0);
+    let error = profile.check().expect_err("no time at all");
+    assert!(error.to_string().contains("took no time"), "{error}");
+
+    let mut profile = full();
+    profile.exchanges[0].receiver = Thread(9);
+    let error = profile.check().expect_err("no such thread");
+    assert!(error.to_string().contains("T9"), "{error}");
+
+    let mut profile = full();
     profile.noise[0].thread = Thread(8);
     let error = profile.check().expect_err("no such thread");
     assert!(error.to_string().contains("T8"), "{error}");
@@ -280,6 +379,7 @@ fn defaults_fill_gaps_and_leave_measurements_alone() {
     let topology = machine(MACHINE);
     let mut profile = Profile::empty(full().origin, topology);
     profile.system.syscall_ns = Some(figure(77.0));
+    profile.system.futex_wake_other_core_ns = Some(figure(4321.0));
     profile.levels.push(LevelCost {
         level: Level::Memory,
         read_ns: figure(101.0),
@@ -302,7 +402,13 @@ fn defaults_fill_gaps_and_leave_measurements_alone() {
     );
     for (relation, _) in filled.topology.representatives() {
         assert!(filled.transfer(relation, LineState::Modified).is_some());
-        assert!(filled.hand_over(Carrier::Threads, relation).is_some());
+        // A measured wake-up speaks for every pair of cores; that of one core was not measured.
+        let wake = filled.hand_over(Carrier::Threads, relation).expect("there");
+        if relation.closeness == Closeness::Same {
+            assert_eq!(wake.one_way_ns.provenance, Provenance::Assumed);
+        } else {
+            assert_eq!(wake.one_way_ns, figure(4321.0).inferred());
+        }
     }
     let reads: Vec<f64> = filled.levels.iter().map(|c| c.read_ns.value).collect();
     assert!(reads.windows(2).all(|pair| pair[0] < pair[1]), "{reads:?}");

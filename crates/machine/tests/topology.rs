@@ -359,7 +359,7 @@ fn bad_descriptions_say_what_to_write() {
 
 #[test]
 fn lists_are_read_as_linux_writes_them() {
-    assert_eq!(parse_list("").unwrap(), []);
+    assert_eq!(parse_list("").unwrap(), Vec::<u32>::new());
     assert_eq!(parse_list("3,1-2,2\n").unwrap(), [1, 2, 3]);
     assert_eq!(parse_list("0-15:2/8").unwrap(), [0, 1, 8, 9]);
     for wrong in [

@@ -3,6 +3,7 @@
 //! - [`source`]: the cache-impact source's equations, as intended and as printed, with both of its
 //!   machines.
 //! - [`hearth`]: our own model, fitted to a machine's profile: prediction, fit, advice.
+//! - [`validation`]: both models beside measurements that they have not seen.
 //! - [`stats`]: how well predictions agree with measurements.
 //! - [`timeline`]: when each read of a sequential pass completes, with and without prefetch.
 //! - [`published`]: the sources' figures, for studies to put beside their own.
@@ -26,3 +27,4 @@ pub mod published;
 pub mod source;
 pub mod stats;
 pub mod timeline;
+pub mod validation;

@@ -8,6 +8,10 @@
 //! 13.0 and 16.0, where reads 1.5 ns apart give 14.5. Table 7.3 repeats table 7.2's times although
 //! both lines arrive at once; its own first row makes the pass end at 17.5 ns. All three assume
 //! four reads a line, 32 bytes; a line of 64 bytes has eight.
+//!
+//! [`Parameters::side_fetching_ns`] puts a policy into the source's equations.
+
+use crate::source::{Access, Parameters};
 
 /// What a miss brings in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,6 +108,37 @@ impl Pass {
     /// When the last read completes, ns. Zero for no lines.
     #[must_use]
     pub fn total_ns(&self) -> f64 {
-        self.reads().last().map_or(0.0, |read| read.end_ns)
+        // A miss brings at most the line after it, so that every second line begins afresh.
+        let of = |lines| {
+            let short = Self { lines, ..*self };
+            short.reads().last().map_or(0.0, |read| read.end_ns)
+        };
+        f64::from(self.lines / 2) * of(2) + of(self.lines % 2)
+    }
+}
+
+impl Parameters {
+    /// [`Parameters::side_ns`] with a fetch policy, ns: what the source's equations give if misses
+    /// bring in more than their line. Whole lines; with [`Fetch::Line`] and a size of whole lines
+    /// the equations themselves.
+    #[must_use]
+    pub fn side_fetching_ns(&self, access: Access, bytes: u64, fetch: Fetch) -> f64 {
+        let fits_first = self
+            .levels
+            .first()
+            .is_some_and(|l| bytes <= l.capacity_bytes);
+        if fits_first {
+            return self.side_ns(access, bytes);
+        }
+        let lines = (bytes as f64 / self.line_bytes).ceil();
+        let pass = Pass {
+            line_ns: self.latency_at(bytes).of(access),
+            hit_ns: self.first_level().of(access),
+            reads_per_line: (self.line_bytes / self.word_bytes) as u32,
+            lines: 2,
+            fetch,
+        };
+        let last = Pass { lines: 1, ..pass };
+        (lines / 2.0).floor() * pass.total_ns() + (lines % 2.0) * last.total_ns()
     }
 }

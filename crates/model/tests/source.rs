@@ -6,7 +6,7 @@ use hearth_model::source::printed::{
     communication_3_7_ns, communication_7_13_7_14_ns, communication_7_15_7_16_ns,
     control_7_7_to_7_10_ns, control_7_11_7_12_ns, read_3_5_ns, write_3_2_ns,
 };
-use hearth_model::source::{Access, Control, ERRATA, Latency, Parameters, Slope, Type};
+use hearth_model::source::{Access, Control, Defect, ERRATA, Latency, Parameters, Slope, Type};
 
 /// n, then types 1 to 3 of the Xeon 5130, then of the E5.
 const GOLDEN: &[(u64, [u64; 3], [u64; 3])] = &[
@@ -216,6 +216,58 @@ fn printed_equations_differ_where_the_errata_say_and_nowhere_else() {
     assert_eq!(
         ERRATA.iter().map(|e| e.number).collect::<Vec<_>>(),
         (1..=9).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn each_defect_is_a_switch_and_together_they_are_the_page() {
+    let close = |a: f64, b: f64, what: &str| {
+        assert!(
+            (a - b).abs() <= 1e-9 * a.abs().max(1.0),
+            "{what}: {a} and {b}"
+        );
+    };
+    for machine in Parameters::published() {
+        for kind in Type::ALL {
+            for n in [0, 8, 800, 16_064, 33_664, 300_000, 8_000_064, 40_000_064] {
+                let at = format!("{} type {} at {n}", machine.name, kind.number());
+                for slope in [Slope::Derived, Slope::Rounded] {
+                    let none = machine.communication_with_ns(kind, n, slope, &[]);
+                    close(none, machine.communication_ns(kind, n, slope), &at);
+                }
+                let with = |slope, defects| machine.communication_with_ns(kind, n, slope, defects);
+                let page = communication_7_15_7_16_ns(&machine, kind, n).expect("published");
+                close(with(Slope::Rounded, Defect::OF_7_15_AND_7_16), page, &at);
+                let page = communication_7_13_7_14_ns(&machine, kind, n).expect("published");
+                close(with(Slope::Rounded, Defect::OF_7_13_AND_7_14), page, &at);
+                let defects = Defect::OF_7_7_TO_7_10;
+                let control = machine.control_with_ns(kind, n, Slope::Derived, defects);
+                let page = control_7_7_to_7_10_ns(&machine, kind, n).expect("published");
+                close(control, page, &at);
+                let side = |access| machine.side_with_ns(access, n, Defect::OF_3_7);
+                let page = communication_3_7_ns(&machine, 5.0, n);
+                close(side(Access::Write) + 5.0 + side(Access::Read), page, &at);
+            }
+        }
+    }
+    // Each one alone moves some prediction for the E5, which has them all.
+    let e5 = Parameters::xeon_e5_2695();
+    for defect in Defect::ALL {
+        let moves = [800, 300_000, 40_000_064].iter().any(|n| {
+            let with = e5.communication_with_ns(Type::Three, *n, Slope::Derived, &[defect]);
+            with != e5.communication_ns(Type::Three, *n, Slope::Derived)
+        });
+        assert!(moves, "{defect:?}");
+        assert_eq!(Defect::named(defect.name()), Some(defect));
+        assert!(defect.erratum().number <= 6);
+    }
+    assert_eq!(Defect::named("no-such"), None);
+    // The published machine without its printed form has none of the later ones.
+    let mut other = e5.clone();
+    other.printed = None;
+    assert_eq!(
+        other.control_with_ns(Type::Three, 40_000_064, Slope::Derived, &Defect::ALL),
+        e5.control_ns(Type::Three, 40_000_064, Slope::Derived)
     );
 }
 

@@ -1,6 +1,7 @@
 //! The fetch timelines against the source's tables 7.1 to 7.3.
 
 use hearth_model::published::timeline::{PREFETCH_NS, SINGLE_NS, SMART_CACHE_NS};
+use hearth_model::source::{Access, Parameters};
 use hearth_model::timeline::{Fetch, Pass};
 
 fn ends(fetch: Fetch) -> Vec<f64> {
@@ -66,4 +67,41 @@ fn a_late_line_is_waited_for_and_pairs_repeat() {
         .total_ns(),
         0.0
     );
+}
+
+#[test]
+fn long_passes_are_added_up_from_short_ones() {
+    for fetch in [Fetch::Line, Pass::PREFETCH, Fetch::SmartCache] {
+        for lines in [0, 1, 2, 3, 8, 9] {
+            let pass = Pass {
+                lines,
+                ..Pass::xeon_5130(fetch)
+            };
+            let last = pass.reads().last().map_or(0.0, |read| read.end_ns);
+            assert!(
+                (pass.total_ns() - last).abs() < 1e-9,
+                "{fetch:?}, {lines} lines"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_equations_with_a_fetch_policy() {
+    for machine in Parameters::published() {
+        for bytes in [64, 32_768, 65_536, 1 << 20, 64 << 20] {
+            let with = |fetch| machine.side_fetching_ns(Access::Read, bytes, fetch);
+            let single = machine.side_ns(Access::Read, bytes);
+            assert!((with(Fetch::Line) - single).abs() < 1e-6 * single);
+            let fits_first = bytes <= 32_768;
+            assert_eq!(with(Fetch::SmartCache) < single, !fits_first);
+            assert!(with(Pass::PREFETCH) <= single);
+            assert!(with(Fetch::SmartCache) <= with(Pass::PREFETCH));
+        }
+    }
+    // Half of the lines of the older machine's second level come for nothing but their reads.
+    let n = 1 << 20;
+    let both = Parameters::xeon_5130().side_fetching_ns(Access::Read, n, Fetch::SmartCache);
+    let expected = n as f64 / 128.0 * (7.0 + 15.0 * 1.5);
+    assert!((both - expected).abs() < 1e-6);
 }

@@ -5,7 +5,7 @@
 
 use hearth_sys::mapping::{MapOptions, Mapping};
 
-use crate::context::{Context, Deadline, Gate, Rounds, Stop};
+use crate::context::{Context, Deadline, Gate, Rounds, Stop, start};
 use crate::disturbance::{Batch, Before};
 use crate::options::Mode;
 use crate::statistics::Measured;
@@ -52,6 +52,9 @@ pub struct Flow {
 /// to end would leave the others more than their share.
 const PASSES: usize = 2;
 
+/// No interval of a bandwidth reaches beyond so many times its value.
+const FEW_ROUNDS_FACTOR: f64 = 10.0;
+
 impl Flow {
     /// A bandwidth of which nothing is known. The buffers of all threads together take at most a
     /// quarter of the memory that is free.
@@ -81,7 +84,7 @@ impl Flow {
     /// # Errors
     /// Cancelled, a core cannot be pinned to, or there is no memory.
     pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
-        let end = Deadline::after(seconds);
+        let end = Deadline::after(context.system, seconds);
         let (watched, disturbed) =
             context.watched(&self.cores.clone(), |context| self.samples(context, &end))?;
         let mut all = Batch::default();
@@ -93,7 +96,7 @@ impl Flow {
 
     /// Nanoseconds a byte, as time is what has gaps. All threads make the same number of samples,
     /// told by the first, which looks at the time.
-    fn samples(&self, context: &Context<'_>, end: &Deadline) -> Result<Batch, Stop> {
+    fn samples(&self, context: &Context<'_>, end: &Deadline<'_>) -> Result<Batch, Stop> {
         use std::sync::atomic::{AtomicBool, Ordering};
         let parties = self.cores.len() as u32;
         let gate = Gate::default();
@@ -141,13 +144,19 @@ impl Flow {
             }
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = self.cores[1..]
-                .iter()
-                .map(|&core| {
-                    let work = &work;
-                    scope.spawn(move || work(core, false).map(drop))
-                })
-                .collect();
+            let mut others = Vec::new();
+            for &core in &self.cores[1..] {
+                let work = &work;
+                match start(scope, move || work(core, false).map(drop)) {
+                    Ok(other) => others.push(other),
+                    Err(refused) => {
+                        // Those who came wait for one who never will.
+                        failed.store(true, Ordering::Relaxed);
+                        gate.abandon();
+                        return Err(refused.into());
+                    }
+                }
+            }
             let result = work(self.cores[0], true);
             for other in others {
                 other.join().expect("a stream does not panic")?;
@@ -167,6 +176,8 @@ impl Flow {
     /// The figure; None if every visit came to nothing.
     pub fn sum_up(&self) -> Option<Bandwidth> {
         let ns_per_byte = self.rounds.sum_up()?;
+        // Two or three rounds may give an interval of time that begins below zero.
+        let least = ns_per_byte.low.max(ns_per_byte.value / FEW_ROUNDS_FACTOR);
         Some(Bandwidth {
             stream: self.stream,
             cores: self.cores.clone(),
@@ -174,7 +185,7 @@ impl Flow {
             bytes_per_ns: Measured {
                 value: 1.0 / ns_per_byte.value,
                 low: 1.0 / ns_per_byte.high,
-                high: 1.0 / ns_per_byte.low,
+                high: 1.0 / least,
                 ..ns_per_byte
             },
         })

@@ -40,6 +40,8 @@ pub struct Context<'a> {
     pub discards: Discards,
     /// Measurements for which disturbed samples had to serve.
     pub disturbed: u32,
+    /// When all must be over, finished or not; None if nobody minds.
+    pub end: Option<Deadline<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -54,7 +56,13 @@ impl<'a> Context<'a> {
             random: fastrand::Rng::with_seed(seed),
             discards: Discards::default(),
             disturbed: 0,
+            end: None,
         }
+    }
+
+    /// Is the time of all measurements together over?
+    pub fn is_over(&self) -> bool {
+        self.end.is_some_and(|end| end.is_over())
     }
 
     /// Stops if that is wished.
@@ -74,7 +82,7 @@ impl<'a> Context<'a> {
         seconds: f64,
         mut window: impl FnMut(&mut Context<'a>) -> Result<Batch, Stop>,
     ) -> Result<Option<Round>, Stop> {
-        let end = Deadline::after(seconds);
+        let end = Deadline::after(self.system, seconds);
         let mut all = Batch::default();
         loop {
             self.check()?;
@@ -114,30 +122,31 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A moment to be done by.
-#[derive(Clone, Copy, Debug)]
-pub struct Deadline {
+/// A moment to be done by, on the system's clock.
+#[derive(Clone, Copy)]
+pub struct Deadline<'a> {
+    system: &'a dyn System,
     end_ns: u64,
 }
 
-impl Deadline {
+impl<'a> Deadline<'a> {
     /// So many seconds from now.
-    pub fn after(seconds: f64) -> Deadline {
+    pub fn after(system: &'a dyn System, seconds: f64) -> Deadline<'a> {
         let ns = (seconds.max(0.0) * 1e9) as u64;
         Deadline {
-            end_ns: hearth_sys::clock::monotonic_ns().saturating_add(ns),
+            system,
+            end_ns: system.now_ns().saturating_add(ns),
         }
     }
 
     /// Has it passed?
     pub fn is_over(&self) -> bool {
-        hearth_sys::clock::monotonic_ns() >= self.end_ns
+        self.system.now_ns() >= self.end_ns
     }
 
     /// Seconds left, 0 when it has passed.
     pub fn left(&self) -> f64 {
-        let now = hearth_sys::clock::monotonic_ns();
-        self.end_ns.saturating_sub(now) as f64 / 1e9
+        self.end_ns.saturating_sub(self.system.now_ns()) as f64 / 1e9
     }
 }
 
@@ -166,6 +175,7 @@ impl Rounds {
 #[derive(Debug, Default)]
 pub struct Gate {
     arrived: AtomicU32,
+    is_abandoned: AtomicBool,
 }
 
 impl Gate {
@@ -175,16 +185,33 @@ impl Gate {
         // Release hands over what was written before the gate; acquire below takes it.
         let ticket = self.arrived.fetch_add(1, Ordering::AcqRel);
         let target = (ticket / parties + 1) * parties;
-        spin_until(|| self.arrived.load(Ordering::Acquire).wrapping_sub(target) as i32 >= 0);
+        spin_until(|| {
+            self.arrived.load(Ordering::Acquire).wrapping_sub(target) as i32 >= 0
+                // Acquire pairs with `abandon`: whoever passes sees why.
+                || self.is_abandoned.load(Ordering::Acquire)
+        });
+    }
+
+    /// Lets everybody pass from now on: somebody will never come.
+    pub fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Release);
     }
 }
+
+/// Looks before a spinning thread lets others run: some ten microseconds. A look takes a debug
+/// build much longer.
+const LOOKS: u32 = if cfg!(debug_assertions) {
+    1 << 10
+} else {
+    1 << 14
+};
 
 /// Spins, and lets others run after some ten microseconds: the one waited for may have lost its
 /// core, or share this one. By then the sample is lost anyway.
 #[inline]
 pub fn spin_until(condition: impl Fn() -> bool) {
     loop {
-        for _ in 0..1 << 14 {
+        for _ in 0..LOOKS {
             if condition() {
                 return;
             }
@@ -196,7 +223,7 @@ pub fn spin_until(condition: impl Fn() -> bool) {
 /// Runs two halves at once, each pinned to its core, and returns the first one's result.
 ///
 /// # Errors
-/// One of the cores cannot be pinned to; then neither half runs.
+/// One of the cores cannot be pinned to, or no thread started; then neither half runs.
 pub fn together<R>(
     system: &dyn System,
     cores: [usize; 2],
@@ -209,7 +236,7 @@ pub fn together<R>(
     let _pinned = system.pin(cores[0])?;
     let state = AtomicU32::new(WAITING);
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| match system.pin(cores[1]) {
+        let work = || match system.pin(cores[1]) {
             Ok(_pinned) => {
                 state.store(READY, Ordering::Release);
                 second();
@@ -219,7 +246,8 @@ pub fn together<R>(
                 state.store(REFUSED, Ordering::Release);
                 Err(refused)
             }
-        });
+        };
+        let other = start(scope, work)?;
         spin_until(|| state.load(Ordering::Acquire) != WAITING);
         let result = (state.load(Ordering::Acquire) == READY).then(first);
         match (other.join(), result) {
@@ -228,6 +256,21 @@ pub fn together<R>(
             (Err(panic), _) => std::panic::resume_unwind(panic),
             (Ok(Ok(())), None) => unreachable!("a half that was ready has run"),
         }
+    })
+}
+
+/// Starts a thread, or says that the system has no room for one.
+///
+/// # Errors
+/// The limit of threads is reached.
+pub fn start<'scope, R: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    work: impl FnOnce() -> R + Send + 'scope,
+) -> Result<std::thread::ScopedJoinHandle<'scope, R>, Refused> {
+    let thread = std::thread::Builder::new();
+    thread.spawn_scoped(scope, work).map_err(|error| {
+        let next = "raise the limit `ulimit -u`, or that of the container's processes";
+        Refused::new("start", "a thread", &error, next)
     })
 }
 

@@ -1,10 +1,15 @@
 //! From findings to the profile that all else reads. Nothing is measured here, and what was not
 //! measured stays absent.
 
+mod claims;
+
+use std::collections::BTreeSet;
+
+use hearth_machine::infer::{self, Latencies, Tree};
 use hearth_machine::profile::{
-    Access as Pass, Bandwidth as Band, CacheFinding, Carrier, Claim, CurvePoint, Figure, Gap,
-    HandOver, Host, Level as Place, LevelCost, LineState, Mode as StoredMode, NodeDistances, Noise,
-    Origin, Pages, PairTransfer, Profile, StateTransfer, Verdict as Stored,
+    Access as Pass, Bandwidth as Band, CacheFinding, Carrier, CurvePoint, Figure, Gap, HandOver,
+    Host, Level as Place, LevelCost, LineState, Mode as StoredMode, NodeDistances, Noise, Origin,
+    Pages, PairTransfer, Profile, StateTransfer,
 };
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{OsNode, OsThread, Thread, Topology};
@@ -16,6 +21,7 @@ use crate::costs::Service;
 use crate::curve::{Curve, Order, Point};
 use crate::noise::BUCKETS;
 use crate::options::Mode;
+use crate::pairs::latencies;
 use crate::session::Findings;
 use crate::staircase::{self, Level, Verdict, check_claim};
 use crate::states::{Access, State};
@@ -80,8 +86,10 @@ pub fn profile(findings: &Findings, topology: Topology, host: Host, about: &Abou
     let parts = Parts {
         findings,
         topology: &topology,
+        structure: Structure::of(findings),
     };
-    let found = Profile {
+    let node_distances = parts.node_distances();
+    Profile {
         host,
         caches: parts.caches(),
         curve: parts.curve(),
@@ -89,14 +97,13 @@ pub fn profile(findings: &Findings, topology: Topology, host: Host, about: &Abou
         transfers: parts.transfers(),
         pairs: parts.pairs(),
         bandwidths: parts.bandwidths(),
-        node_distances: parts.node_distances(),
+        claims: parts.claims(node_distances.as_ref()),
+        node_distances,
         noise: parts.noise(),
         hand_overs: parts.hand_overs(),
-        claims: parts.claims(),
         system: system_costs(findings),
         ..Profile::empty(origin, topology.clone())
-    };
-    found
+    }
 }
 
 fn notes(findings: &Findings) -> Vec<String> {
@@ -106,6 +113,13 @@ fn notes(findings: &Findings) -> Vec<String> {
         notes.push(format!(
             "{} of the rounds were disturbed throughout, and their samples were used all the same",
             findings.disturbed
+        ));
+    }
+    let cores = findings.cores.len();
+    if let Some(quota) = findings.quota.filter(|&quota| quota < cores as f64) {
+        notes.push(format!(
+            "a quota of {quota} cores for the {cores} that were measured: whatever used them all at \
+             once was stopped in between, and so will programs be"
         ));
     }
     let apart = findings.offsets.iter().filter(|(_, o)| !o.is_synchronous());
@@ -160,6 +174,41 @@ fn system_costs(findings: &Findings) -> hearth_machine::profile::SystemCosts {
 struct Parts<'a> {
     findings: &'a Findings,
     topology: &'a Topology,
+    structure: Option<Structure>,
+}
+
+/// What the measured pairs say of who is near whom.
+struct Structure {
+    latencies: Latencies,
+    tree: Tree,
+}
+
+impl Structure {
+    /// None if no pair was measured. Threads of which no pair was measured are left out: nothing is
+    /// concluded of a core that went away.
+    fn of(findings: &Findings) -> Option<Structure> {
+        let cores: BTreeSet<usize> = findings.pairs.iter().flat_map(|pair| pair.cores).collect();
+        let threads: Vec<OsThread> = cores.into_iter().map(os_thread).collect();
+        let latencies = latencies(&threads, findings.pairs.iter().cloned())?;
+        (latencies.measured() > 0).then(|| Structure {
+            tree: Tree::infer(&latencies),
+            latencies,
+        })
+    }
+
+    /// How many times slower pairs are at the level above a group's than at its own, with an
+    /// interval from the spread of both; None for a group that the tree does not have.
+    fn separation(&self, group: &[OsThread]) -> Option<Figure> {
+        let has = |level: &infer::Level| level.groups.iter().any(|g| g.as_slice() == group);
+        let at = self.tree.levels.iter().position(has)?;
+        let (inside, outside) = (&self.tree.levels[at], self.tree.levels.get(at + 1)?);
+        let ratio = outside.latency_ns? / inside.latency_ns?;
+        let error = |level: &infer::Level| level.spread / (level.pairs_measured as f64).sqrt();
+        let factor = (1.96 * error(inside).hypot(error(outside))).exp();
+        let pairs = inside.pairs_measured + outside.pairs_measured;
+        let figure = Figure::measured(ratio, ratio / factor, ratio * factor, pairs as u64, 0);
+        Some(figure.inferred())
+    }
 }
 
 impl Parts<'_> {
@@ -309,13 +358,32 @@ impl Parts<'_> {
             .collect()
     }
 
+    /// Pairs as measured, and those that were not, as far as others like them were: marked as
+    /// inferred, with the spread of those others as the interval.
     fn pairs(&self) -> Vec<PairTransfer> {
         let stored = |pair: &crate::pairs::PairLatency| {
             let (a, b) = (self.thread(pair.cores[0])?, self.thread(pair.cores[1])?);
             let round_trip = figure(pair.one_way_ns).times(2.0);
             Some(PairTransfer::from_round_trip(a, b, round_trip))
         };
-        self.findings.pairs.iter().filter_map(stored).collect()
+        let mut pairs: Vec<PairTransfer> = self.findings.pairs.iter().filter_map(stored).collect();
+        let filled = self.structure.as_ref().map_or_else(Vec::new, |structure| {
+            structure.tree.fill(&structure.latencies)
+        });
+        let inferred = filled
+            .iter()
+            .filter(|filled| filled.origin != infer::Origin::Measured)
+            .filter_map(|filled| {
+                let thread = |os| self.topology.thread_of(os);
+                let (ns, reach) = (filled.latency.ns, 1.96 * filled.latency.error_ns);
+                let one_way = Figure::measured(ns, (ns - reach).max(0.0), ns + reach, 0, 0);
+                let round_trip = one_way.inferred().times(2.0);
+                let (a, b) = (thread(filled.a)?, thread(filled.b)?);
+                Some(PairTransfer::from_round_trip(a, b, round_trip))
+            });
+        pairs.extend(inferred);
+        pairs.sort_by_key(|pair| (pair.a, pair.b));
+        pairs
     }
 
     fn bandwidths(&self) -> Vec<Band> {
@@ -381,7 +449,7 @@ impl Parts<'_> {
     }
 
     /// A spinning receiver sees a message when it has its line: a transfer. A sleeping one is
-    /// woken.
+    /// woken. On one core the receiver that spins must yield to be passed anything.
     fn hand_overs(&self) -> Vec<HandOver> {
         let mut found: Vec<HandOver> = Vec::new();
         let cost = |service: Service| {
@@ -390,18 +458,17 @@ impl Parts<'_> {
             Some(figure(cost.each_ns))
         };
         let first = self.findings.cores[0];
-        let wakes = [
-            (Service::FutexWakeSameCore, Some(first)),
-            (
-                Service::FutexWakeAcross,
-                self.findings.cores.get(1).copied(),
-            ),
+        let second = self.findings.cores.get(1).copied();
+        let by_system = [
+            (Service::FutexWakeSameCore, Carrier::Threads, Some(first)),
+            (Service::FutexWakeAcross, Carrier::Threads, second),
+            (Service::SwitchByYield, Carrier::Spin, Some(first)),
         ];
-        for (service, other) in wakes {
+        for (service, carrier, other) in by_system {
             let relation = other.and_then(|other| self.relation(first, other));
             if let (Some(relation), Some(one_way_ns)) = (relation, cost(service)) {
                 found.push(HandOver {
-                    carrier: Carrier::Threads,
+                    carrier,
                     relation,
                     one_way_ns,
                 });
@@ -440,65 +507,6 @@ impl Parts<'_> {
         };
         by_relation.into_iter().map(middle).collect()
     }
-
-    fn claims(&self) -> Vec<Claim> {
-        let Some(curve) = self.main_curve() else {
-            return Vec::new();
-        };
-        let plain = Self::plain(curve);
-        let claim = |(level, bytes): (u8, u64)| {
-            let verdict = check_claim(bytes, &curve.levels, &plain);
-            let (stored, ratio, found) = match verdict {
-                Verdict::Confirmed { size_ratio } => (
-                    Stored::Confirmed,
-                    Some(size_ratio),
-                    format!("the curve leaves a level at {:.2} of that size", size_ratio),
-                ),
-                Verdict::Contradicted {
-                    size_ratio,
-                    slowdown,
-                } => (
-                    Stored::Contradicted,
-                    Some(size_ratio),
-                    format!(
-                        "the nearest level ends at {size_ratio:.3} of that size; loads within \
-                         half of it are {slowdown:.1} times slower than in that level"
-                    ),
-                ),
-                Verdict::Undecided => (
-                    Stored::Undecided,
-                    None,
-                    format!(
-                        "the curve ends at {} bytes, too early to tell",
-                        plain.last().map_or(0, |point| point.bytes)
-                    ),
-                ),
-            };
-            let samples = samples_of(curve);
-            Claim {
-                subject: format!("size of L{level} data cache of core {}", curve.core),
-                source: Some("the topology's description".to_owned()),
-                claimed: format!("{bytes} bytes"),
-                found,
-                verdict: stored,
-                effect_ratio: ratio.map(|ratio| {
-                    let (low, high) = bounds(curve, bytes as f64, ratio);
-                    Figure::measured(ratio, low, high, samples.0, samples.1).inferred()
-                }),
-            }
-        };
-        self.claimed().into_iter().map(claim).collect()
-    }
-}
-
-/// The interval of the ratio whose capacity it came from.
-fn bounds(curve: &Curve, claimed: f64, ratio: f64) -> (f64, f64) {
-    let capacities = curve.levels.iter().filter_map(|level| level.capacity);
-    let same = |c: &staircase::Capacity| (c.bytes / claimed - ratio).abs() < 1e-9 * ratio.abs();
-    let mut found = capacities.filter(same);
-    found
-        .next()
-        .map_or((ratio, ratio), |c| (c.low / claimed, c.high / claimed))
 }
 
 fn samples_of(curve: &Curve) -> (u64, u64) {

@@ -114,7 +114,7 @@ impl Walk {
     /// # Errors
     /// Cancelled, the core cannot be pinned to, or there is no memory.
     pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
-        let end = Deadline::after(seconds);
+        let end = Deadline::after(context.system, seconds);
         let _pinned = context.system.pin(self.core)?;
         let Some(&largest) = self.sizes.last() else {
             return Ok(());
@@ -130,7 +130,9 @@ impl Walk {
             let wanted = (self.sizes[index] / self.stride as u64) as usize;
             // Once through to fill the caches, and the larger ring's own part beyond them.
             let walk_seconds = wanted as f64 * load_ns * 2.0 / 1e9;
-            if walk_seconds > end.left() && wanted * self.stride > COARSE_ABOVE as usize / 2 {
+            let left = end.left();
+            let is_large = wanted * self.stride > COARSE_ABOVE as usize / 2;
+            if context.is_over() || (is_large && walk_seconds > left) {
                 break;
             }
             self.grow(ring, &mut lines, wanted, step, &mut context.random);

@@ -7,7 +7,7 @@
 use hearth_sys::mapping::{HugePages, MapOptions, Mapping};
 use hearth_sys::policy::Policy;
 
-use crate::context::{Context, Deadline, Rounds, Stop};
+use crate::context::{Context, Deadline, Rounds, Stop, start};
 use crate::disturbance::{Batch, Before};
 use crate::statistics::Measured;
 
@@ -156,12 +156,12 @@ fn cell(
     bytes: usize,
     seconds: f64,
 ) -> Result<Batch, Stop> {
-    let end = Deadline::after(seconds);
+    let end = Deadline::after(context.system, seconds);
     let system = context.system;
     let clock = context.clock;
     // A thread of its own, so that its memory policy ends with it.
     std::thread::scope(|scope| {
-        let work = scope.spawn(|| -> Result<Batch, Stop> {
+        let work = start(scope, || -> Result<Batch, Stop> {
             let _pinned = system.pin(core)?;
             system.place_memory(&Policy::Bind(vec![memory_node]))?;
             let options = MapOptions {
@@ -184,7 +184,7 @@ fn cell(
                     return Ok(batch);
                 }
             }
-        });
+        })?;
         work.join().expect("a copy does not panic")
     })
 }

@@ -17,6 +17,9 @@ use crate::statistics::{Measured, Round, median, median_with_interval};
 pub const GAP_NS: f64 = 5_000.0;
 /// See [`GAP_NS`].
 pub const GAP_SHARE: f64 = 0.2;
+/// Above so many cores the kernel's table of interrupts is a megabyte of text, too slow to read
+/// around every window; gaps still tell of them.
+const CORES_WITH_INTERRUPTS: usize = 64;
 /// Interrupts by devices above this many a second disturb: one in each window of a millisecond.
 const DEVICE_INTERRUPTS_PER_SECOND: f64 = 1000.0;
 
@@ -67,18 +70,21 @@ pub struct Watch<'a> {
     system: &'a dyn System,
     cores: &'a [usize],
     stat: String,
-    interrupts: Interrupts,
+    /// None on machines with too many cores.
+    interrupts: Option<Interrupts>,
     begin: u64,
 }
 
 impl<'a> Watch<'a> {
     /// Begins to watch over these cores. Files that may not be read disturb nothing.
     pub fn begin(system: &'a dyn System, cores: &'a [usize]) -> Watch<'a> {
+        let stat = system.read("/proc/stat").unwrap_or_default();
+        let is_large = procfs::parse_stat(&stat).len() > CORES_WITH_INTERRUPTS;
         Watch {
             system,
             cores,
-            stat: system.read("/proc/stat").unwrap_or_default(),
-            interrupts: Interrupts::snapshot(system),
+            stat,
+            interrupts: (!is_large).then(|| Interrupts::snapshot(system)),
             begin: hearth_sys::clock::monotonic_ns(),
         }
     }
@@ -88,13 +94,15 @@ impl<'a> Watch<'a> {
         let ns = hearth_sys::clock::monotonic_ns() - self.begin;
         // Both texts are taken before either is parsed.
         let stat = self.system.read("/proc/stat").unwrap_or_default();
-        let interrupts = Interrupts::snapshot(self.system);
+        let before = self.interrupts.as_ref();
+        let interrupts = before.map(|before| (before, Interrupts::snapshot(self.system)));
         if self.steal_of(&stat) > self.steal_of(&self.stat) {
             return Disturbed::Steal;
         }
-        let from_devices = self
-            .device_interrupts(&interrupts)
-            .saturating_sub(self.device_interrupts(&self.interrupts));
+        let from_devices = interrupts.map_or(0, |(before, after)| {
+            let count = self.device_interrupts(&after);
+            count.saturating_sub(self.device_interrupts(before))
+        });
         let a_second = from_devices as f64 * 1e9 / ns.max(1) as f64;
         if from_devices > 1 && a_second > DEVICE_INTERRUPTS_PER_SECOND {
             return Disturbed::Interrupts;
@@ -151,7 +159,7 @@ impl Before {
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     clean: Vec<f64>,
-    /// Taken in windows that were disturbed; used only when hardly anything else is there.
+    /// Disturbed, or taken in windows that were; used only when hardly anything else is there.
     suspect: Vec<f64>,
     operations: f64,
     discards: Discards,
@@ -177,14 +185,17 @@ impl Batch {
         }
     }
 
-    /// Adds a chunk that took `ns` in all, unless the thread was switched or moved since `before`.
+    /// Adds a chunk that took `ns` in all; sets it aside if the thread was switched or moved since
+    /// `before`.
     pub fn add_chunk(&mut self, ns: f64, before: &Before) {
         let after = Before::now();
         let used = after.usage.since(&before.usage);
         if after.core != before.core {
             self.discards.migrated += 1;
+            self.suspect.push(ns / self.operations);
         } else if used.switches_forced + used.switches_voluntary > 0 {
             self.discards.switched += 1;
+            self.suspect.push(ns / self.operations);
         } else {
             self.add_plain(ns);
         }
@@ -225,12 +236,6 @@ impl Batch {
         }
     }
 
-    /// Folds several chunks at each of several places into one value a place, the median.
-    /// `per_place` chunks follow each other for each place.
-    pub fn fold_places(values: &[f64], per_place: usize) -> Vec<f64> {
-        values.chunks(per_place.max(1)).filter_map(median).collect()
-    }
-
     /// The round's estimate: gaps out, then the median. None if nothing is left.
     pub fn finish(mut self) -> Option<Outcome> {
         let taken = self.clean.len() + self.suspect.len();
@@ -238,8 +243,7 @@ impl Batch {
         let is_disturbed = self.clean.len() < (taken / 10).max(1);
         if is_disturbed {
             self.clean.append(&mut self.suspect);
-            self.discards.steal = 0;
-            self.discards.interrupted = 0;
+            self.discards = Discards::default();
         }
         let middle = median(&self.clean)?;
         let longest = middle + (GAP_NS / self.operations).max(GAP_SHARE * middle);

@@ -6,7 +6,9 @@
 //! cannot be measured is named with its reason; no figure is made up.
 //!
 //! How it gets its figures: [`statistics`] (rounds and intervals), [`disturbance`] (what is thrown
-//! away), [`pairs`] (many lines, as one misleads), [`staircase`] (caches from a curve).
+//! away), [`pairs`] (many lines, as one misleads), [`staircase`] (caches from a curve). [`handover`]
+//! measures whole messages, for a model to be fitted with or judged by; it is no part of a probe.
+//! [`convert`] makes a profile of the findings.
 //!
 //! This crate must never know what the figures are used for: no components, no placement, and it
 //! prints nothing.
@@ -33,8 +35,10 @@ pub mod context;
 pub mod convert;
 pub mod costs;
 pub mod curve;
+pub mod description;
 pub mod distances;
 pub mod disturbance;
+pub mod handover;
 pub mod noise;
 pub mod options;
 pub mod pairs;

@@ -6,7 +6,7 @@
 use hearth_sys::procfs::{self, Interrupts};
 use hearth_sys::{Refused, System};
 
-use crate::context::{Context, Deadline, Stop};
+use crate::context::{Context, Deadline, Stop, start};
 
 /// Buckets of a gap histogram: from 1, 2, 4, … microseconds, the last without an end.
 pub const BUCKETS: usize = 16;
@@ -84,7 +84,7 @@ impl Listener {
     /// Cancelled, or a core cannot be pinned to; what other cores heard is kept.
     pub fn visit(&mut self, context: &Context<'_>, seconds: f64) -> Result<(), Stop> {
         context.check()?;
-        let end = Deadline::after(seconds);
+        let end = Deadline::after(context.system, seconds);
         let (system, clock, cancel) = (context.system, context.clock, context.cancel);
         let before = snapshot(system);
         let heard: Vec<Result<Gaps, Refused>> = std::thread::scope(|scope| {
@@ -92,14 +92,14 @@ impl Listener {
                 .cores
                 .iter()
                 .map(|&core| {
-                    scope.spawn(move || {
+                    start(scope, move || {
                         let _pinned = system.pin(core)?;
                         Ok(listen(&clock, &end, cancel))
                     })
                 })
                 .collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                thread.join().expect("a listener does not panic")
+            let join = |thread: Result<std::thread::ScopedJoinHandle<'_, _>, Refused>| {
+                thread?.join().expect("a listener does not panic")
             };
             threads.into_iter().map(join).collect()
         });
@@ -174,7 +174,7 @@ fn of(snapshot: &Snapshot, core: usize) -> Option<(u64, u64, u64)> {
 
 fn listen(
     clock: &hearth_sys::clock::Clock,
-    end: &Deadline,
+    end: &Deadline<'_>,
     cancel: &std::sync::atomic::AtomicBool,
 ) -> Gaps {
     let mut gaps = Gaps::default();

@@ -4,10 +4,17 @@
 //! other's cache in a state that may be written. A line has a home somewhere on the chip, and its
 //! latency depends on where; so a visit samples many lines, drawn anew each time, and takes the
 //! median over lines. One line, however often, would give a precise answer to another question.
+//!
+//! Up to 32 threads every pair is measured. Beyond, at most 4·n·log₂n pairs are, chosen in rounds by
+//! [`hearth_machine::infer::Plan`] from what the earlier ones showed; the rest is concluded from
+//! the groups when the profile is made, and marked so there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::context::{Context, Lines, Rounds, Stop, spin_until, together};
+use hearth_machine::infer::{Latencies, Latency, Plan, pairs_max};
+use hearth_machine::topology::{OsThread, Topology};
+
+use crate::context::{Context, Deadline, Lines, Rounds, Stop, spin_until, together};
 use crate::disturbance::{Batch, Before};
 use crate::statistics::{Measured, Round};
 
@@ -27,51 +34,21 @@ const TRIPS: u64 = 40;
 const CHUNKS: usize = 3;
 /// Lines a visit: fewer make its median uncertain, more do not help, as rounds differ by more.
 const LINES_MIN: usize = 64;
+/// The same where pairs are many: what one of them lacks, others of its groups have.
+const LINES_MIN_OF_MANY: usize = 16;
+/// So many pairs are many.
+const MANY_PAIRS: usize = 500;
 const LINES_MAX: usize = 2048;
-/// Lines a window.
-const WINDOW_LINES: usize = 512;
+/// Lines a window: five milliseconds or so, after which the time is looked at.
+const WINDOW_LINES: usize = 128;
 /// What a line takes, roughly, before anything is known, in seconds.
 const LINE_SECONDS: f64 = 40e-6;
-
-/// All pairs of these cores, or, where they are too many, as many as 4·n·log₂n of them at random,
-/// in random order. Every core is in some pair.
-pub fn choose(cores: &[usize], random: &mut fastrand::Rng) -> Vec<[usize; 2]> {
-    let count = cores.len();
-    let mut pairs = Vec::new();
-    for (index, &first) in cores.iter().enumerate() {
-        pairs.extend(cores[index + 1..].iter().map(|&second| [first, second]));
-    }
-    random.shuffle(&mut pairs);
-    let most = pairs_max(count);
-    if pairs.len() > most {
-        // A ring through all cores first, so that none is left out.
-        let mut ring: Vec<[usize; 2]> = (0..count)
-            .map(|index| {
-                let (a, b) = (cores[index], cores[(index + 1) % count]);
-                [a.min(b), a.max(b)]
-            })
-            .collect();
-        let in_ring: std::collections::HashSet<[usize; 2]> = ring.iter().copied().collect();
-        let rest = pairs
-            .into_iter()
-            .filter(|&[a, b]| !in_ring.contains(&[a.min(b), a.max(b)]));
-        ring.extend(rest.take(most - count));
-        random.shuffle(&mut ring);
-        pairs = ring;
-    }
-    pairs
-}
-
-/// The most pairs that are measured among so many cores: 4·n·log₂n.
-pub fn pairs_max(count: usize) -> usize {
-    let n = count.max(2) as f64;
-    (4.0 * n * n.log2()).floor() as usize
-}
 
 /// One pair under measurement.
 #[derive(Debug)]
 pub struct Pair {
     cores: [usize; 2],
+    lines_min: usize,
     rounds: Rounds,
 }
 
@@ -80,6 +57,7 @@ impl Pair {
     pub fn new(cores: [usize; 2]) -> Pair {
         Pair {
             cores,
+            lines_min: LINES_MIN,
             rounds: Rounds::default(),
         }
     }
@@ -105,10 +83,11 @@ impl Pair {
         seconds: f64,
     ) -> Result<(), Stop> {
         let wanted = (seconds / LINE_SECONDS) as usize;
-        let mut left = wanted.clamp(LINES_MIN, LINES_MAX);
+        let mut left = wanted.clamp(self.lines_min, LINES_MAX);
         let cores = self.cores;
+        let end = Deadline::after(context.system, seconds);
         let mut all = Batch::default();
-        while left > 0 {
+        while left > 0 && (all.is_empty() || !end.is_over()) {
             let count = left.min(WINDOW_LINES);
             left -= count;
             let (batch, disturbed) =
@@ -127,6 +106,153 @@ impl Pair {
             one_way_ns: self.rounds.sum_up()?,
         })
     }
+}
+
+/// All pairs of some cores under measurement, or as many of them as are needed.
+pub struct Matrix {
+    threads: Vec<OsThread>,
+    pairs: Vec<Pair>,
+    /// Which pairs to visit next, the last first.
+    queue: Vec<usize>,
+    /// Names further pairs until it has all it wants.
+    plan: Option<Plan>,
+}
+
+impl Matrix {
+    /// Cores, by the system's numbers, of which nothing is known but what is claimed; claims are
+    /// hints for where to look, never believed.
+    pub fn new(cores: &[usize], claimed: Option<&Topology>) -> Matrix {
+        let threads: Vec<OsThread> = cores.iter().filter_map(|&core| os_thread(core)).collect();
+        Matrix {
+            plan: Some(Plan::new(&threads, claimed)),
+            threads,
+            pairs: Vec::new(),
+            queue: Vec::new(),
+        }
+    }
+
+    /// How many pairs were measured or tried so far.
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Is there none yet?
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Measures for about `seconds`: new pairs as long as the plan names some, else each pair once
+    /// more, in random order. Pairs that were begun with but not reached come first next time.
+    /// `refused` is told of each pair that cannot be measured.
+    ///
+    /// # Errors
+    /// Cancelled.
+    pub fn visit(
+        &mut self,
+        context: &mut Context<'_>,
+        lines: &mut Lines,
+        seconds: f64,
+        refused: &mut dyn FnMut(String),
+    ) -> Result<(), Stop> {
+        let end = Deadline::after(context.system, seconds);
+        let (mut visited, mut first_pass) = (0, self.plan.is_some());
+        loop {
+            if self.queue.is_empty() {
+                self.refill(&mut context.random);
+                first_pass = self.plan.is_some();
+            }
+            let wanted = if first_pass {
+                pairs_max(self.threads.len())
+            } else {
+                self.pairs.len()
+            };
+            let Some(index) = self.queue.pop() else {
+                return Ok(());
+            };
+            let pair = &mut self.pairs[index];
+            let each = seconds / wanted.max(1) as f64;
+            match pair.visit(context, lines, each) {
+                Err(Stop::Refused(why)) => refused(why.to_string()),
+                other => other?,
+            }
+            visited += 1;
+            // A first pass goes on until it is complete, or the whole probe's time is over.
+            let is_enough = if first_pass && !self.is_large() {
+                self.queue.is_empty()
+            } else {
+                end.is_over() || visited >= wanted
+            };
+            if is_enough || context.is_over() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_large(&self) -> bool {
+        pairs_max(self.threads.len()) > MANY_PAIRS
+    }
+
+    fn refill(&mut self, random: &mut fastrand::Rng) {
+        let latencies = self.latencies();
+        let from = self.pairs.len();
+        let lines_min = if self.is_large() {
+            LINES_MIN_OF_MANY
+        } else {
+            LINES_MIN
+        };
+        if let Some(plan) = &mut self.plan {
+            let next = latencies.map_or_else(Vec::new, |latencies| plan.next_round(&latencies));
+            self.pairs.extend(next.into_iter().map(|(a, b)| Pair {
+                lines_min,
+                ..Pair::new([a.0 as usize, b.0 as usize])
+            }));
+        }
+        self.queue = if self.pairs.len() > from {
+            (from..self.pairs.len()).collect()
+        } else {
+            self.plan = None;
+            (0..self.pairs.len()).collect()
+        };
+        random.shuffle(&mut self.queue);
+    }
+
+    /// What was measured so far; None if there are no two cores.
+    fn latencies(&self) -> Option<Latencies> {
+        latencies(&self.threads, self.pairs.iter().filter_map(Pair::sum_up))
+    }
+
+    /// The figures of all pairs, by their cores.
+    pub fn sum_up(&self) -> Vec<PairLatency> {
+        let mut found: Vec<PairLatency> = self.pairs.iter().filter_map(Pair::sum_up).collect();
+        found.sort_by_key(|pair| pair.cores);
+        found
+    }
+}
+
+fn os_thread(core: usize) -> Option<OsThread> {
+    u32::try_from(core).ok().map(OsThread)
+}
+
+/// Measured pairs as the table that groups are inferred from. An interval's half width is 1.96
+/// standard errors. None if a thread comes twice.
+pub fn latencies(
+    threads: &[OsThread],
+    pairs: impl IntoIterator<Item = PairLatency>,
+) -> Option<Latencies> {
+    let mut table = Latencies::new(threads).ok()?;
+    for pair in pairs {
+        let [a, b] = pair.cores.map(os_thread);
+        let measured = pair.one_way_ns;
+        let latency = Latency {
+            ns: measured.value,
+            error_ns: (measured.high - measured.low) / 2.0 / 1.96,
+        };
+        if let (Some(a), Some(b)) = (a, b) {
+            // A figure that is no time, or of a core that came later, is left out.
+            let _ = table.set(a, b, latency);
+        }
+    }
+    Some(table)
 }
 
 /// A sample a line: the median of its chunks.

@@ -3,6 +3,10 @@
 //! Every part is visited in every round, so that each figure has seen the machine at several
 //! moments and its interval knows how much they differ. A part that cannot be measured is left
 //! out with its reason, and the others go on.
+//!
+//! On a machine slower than planned for, later rounds shrink first: each figure is visited once
+//! before any is visited again, and when the mode's time is over nothing more begins. What was not
+//! reached by then is named.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,16 +14,19 @@ use hearth_sys::clock::{Clock, Offset};
 use hearth_sys::procfs;
 use hearth_sys::{Refused, System};
 
-use crate::bandwidth::{Bandwidth, Flow, Stream};
-use crate::context::{Context, Deadline, Lines, Stop};
-use crate::costs::{Price, Service, ServiceCost};
-use crate::curve::{Curve, Order, Walk};
+mod parts;
+
+use crate::bandwidth::{Bandwidth, Flow};
+use crate::context::{Context, Deadline, Stop};
+use crate::costs::{Price, ServiceCost};
+use crate::curve::{Curve, Walk};
 use crate::distances::{Distances, Survey};
 use crate::disturbance::Discards;
-use crate::noise::{CoreNoise, Listener};
-use crate::options::{Mode, Options, Part, Plan};
-use crate::pairs::{self, Pair, PairLatency};
-use crate::states::{self, Cost, StateCost};
+use crate::noise::CoreNoise;
+use crate::options::{Options, Part, Plan};
+use crate::pairs::PairLatency;
+use crate::states::{Cost, StateCost};
+use parts::Parts;
 
 /// Where a probe stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,35 +136,92 @@ pub fn run_plan(
     cancel: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Findings, ProbeError> {
-    let begin = hearth_sys::clock::monotonic_ns();
+    let begin = system.now_ns();
     let mut context = Context::new(system, options.seed, cancel);
-    let mut session = Session::new(&mut context, options.mode, plan, cores);
-    session.rounds(&mut context, plan, progress)?;
-    let offsets = session.offsets(&context, cores);
+    let seconds = options.mode.seconds().max(plan.seconds());
+    let end = Deadline::after(system, seconds);
+    context.end = Some(end);
+    let mut parts = Parts::new(&mut context, options.mode, plan, cores);
+    rounds(&mut parts, &mut context, plan, seconds, progress)?;
+    parts.unreached(seconds);
+    let offsets = parts.offsets(&context);
     let quota = procfs::quota(system);
-    let mut findings = Findings {
+    let mut curves: Vec<Curve> = parts.walks.iter().map(Walk::sum_up).collect();
+    curves.retain(|curve| !curve.points.is_empty());
+    Ok(Findings {
         options: options.clone(),
-        seconds: 0.0,
+        seconds: (system.now_ns() - begin) as f64 / 1e9,
         cores: cores.to_vec(),
         quota,
         clock: context.clock,
         offsets,
-        curves: session.walks.iter().map(Walk::sum_up).collect(),
-        states: session.states.iter().filter_map(Cost::sum_up).collect(),
-        pairs: session.pairs.iter().filter_map(Pair::sum_up).collect(),
+        curves,
+        states: parts.states.iter().filter_map(Cost::sum_up).collect(),
+        pairs: parts.matrix.sum_up(),
         pairs_all: cores.len() * (cores.len() - 1) / 2,
-        bandwidths: session.flows.iter().filter_map(Flow::sum_up).collect(),
-        distances: session.survey.as_ref().and_then(Survey::sum_up),
-        costs: session.prices.iter().filter_map(Price::sum_up).collect(),
-        noise: session.listener.sum_up(),
+        bandwidths: parts.flows.iter().filter_map(Flow::sum_up).collect(),
+        distances: parts.survey.as_ref().and_then(Survey::sum_up),
+        costs: parts.prices.iter().filter_map(Price::sum_up).collect(),
+        noise: parts.listener.sum_up(),
         discards: context.discards,
         disturbed: context.disturbed,
-        missing: session.missing,
-    };
-    findings.pairs.sort_by_key(|pair| pair.cores);
-    findings.curves.retain(|curve| !curve.points.is_empty());
-    findings.seconds = (hearth_sys::clock::monotonic_ns() - begin) as f64 / 1e9;
-    Ok(findings)
+        missing: parts.missing,
+    })
+}
+
+/// Visits each part in each round as far as its time goes. A part that took more than its share
+/// waits for the rounds after.
+fn rounds(
+    parts: &mut Parts,
+    context: &mut Context<'_>,
+    plan: &Plan,
+    seconds: f64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), ProbeError> {
+    let mut spent = vec![0.0f64; plan.steps.len()];
+    let mut longest = vec![0.0f64; plan.steps.len()];
+    let whole = plan.seconds().max(f64::MIN_POSITIVE);
+    for round in 0..plan.rounds {
+        for (index, step) in plan.steps.iter().enumerate() {
+            let share = f64::from(round + 1) / f64::from(plan.rounds);
+            let allowance = step.seconds * share - spent[index];
+            if round > 0 && allowance < longest[index] * 0.5 {
+                continue;
+            }
+            let left = context.end.map_or(f64::INFINITY, |end| end.left());
+            if left == 0.0 {
+                if round == 0 {
+                    parts.note(step.part, out_of_time(seconds));
+                }
+                continue;
+            }
+            let done: f64 = spent.iter().sum();
+            progress(Progress {
+                fraction: (done / whole).min(1.0),
+                part: step.part,
+            });
+            let rounds_left = f64::from(plan.rounds - round);
+            let visit = allowance.max((step.seconds - spent[index]) / rounds_left);
+            let begin = context.system.now_ns();
+            let result = parts.visit(context, step.part, visit.min(left));
+            let took = (context.system.now_ns() - begin) as f64 / 1e9;
+            spent[index] += took;
+            longest[index] = longest[index].max(took);
+            match result {
+                Ok(()) => {}
+                Err(Stop::Cancelled) => return Err(ProbeError::Cancelled),
+                Err(Stop::Refused(refused)) => parts.note(step.part, refused.to_string()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn out_of_time(seconds: f64) -> String {
+    format!(
+        "the {seconds} s were over before it was its turn; choose a longer mode, or a time \
+             when this machine does less"
+    )
 }
 
 /// Those asked for that this process may use, else all it may use.
@@ -183,254 +247,4 @@ fn cores(system: &dyn System, options: &Options) -> Result<Vec<usize>, ProbeErro
         return Err(ProbeError::NoCore(refused));
     }
     Ok(cores)
-}
-
-struct Session {
-    cores: Vec<usize>,
-    walks: Vec<Walk>,
-    lines: Option<Lines>,
-    states: Vec<Cost>,
-    pairs: Vec<Pair>,
-    flows: Vec<Flow>,
-    survey: Option<Survey>,
-    prices: Vec<Price>,
-    listener: Listener,
-    missing: Vec<Missing>,
-}
-
-impl Session {
-    fn new(context: &mut Context<'_>, mode: Mode, plan: &Plan, cores: &[usize]) -> Session {
-        let system = context.system;
-        let has = |part| plan.seconds_of(part) > 0.0;
-        let mut missing = Vec::new();
-        let first = cores[0];
-        let walk = |stride, order| Walk::new(system, mode, first, stride, order);
-        let mut walks = Vec::new();
-        if has(Part::Curve) {
-            walks.push(walk(64, Order::Random));
-            if mode != Mode::Quick {
-                walks.push(walk(64, Order::Sequential));
-            }
-            if mode == Mode::Deep {
-                walks.extend([128, 256, 4096].map(|stride| walk(stride, Order::Random)));
-            }
-        }
-        let lines = Lines::new()
-            .map_err(|refused| {
-                let why = refused.to_string();
-                missing.push(Missing {
-                    part: Part::Pairs,
-                    why,
-                });
-            })
-            .ok();
-        let mut pairs = Vec::new();
-        let mut costs = Vec::new();
-        if let [first, .., last] = *cores {
-            if has(Part::Pairs) {
-                let chosen = pairs::choose(cores, &mut context.random);
-                pairs.extend(chosen.into_iter().map(Pair::new));
-            }
-            if has(Part::States) {
-                let third = cores
-                    .iter()
-                    .copied()
-                    .find(|core| ![first, last].contains(core));
-                let all = states::combinations(third.is_some());
-                let cost = |&(state, access): &_| Cost::new([first, last], third, state, access);
-                costs.extend(all.iter().map(cost));
-            }
-            if cores.len() == 2 {
-                missing.push(Missing {
-                    part: Part::States,
-                    why: "reads of a line that two other cores share need three cores; \
-                          this process may use two"
-                        .to_owned(),
-                });
-            }
-        } else {
-            for part in [Part::Pairs, Part::States] {
-                let why = format!(
-                    "{} need two cores; this process may use core {first} only",
-                    part.title()
-                );
-                missing.push(Missing { part, why });
-            }
-        }
-        let mut flows = Vec::new();
-        if has(Part::Bandwidth) {
-            for stream in Stream::ALL {
-                flows.push(Flow::new(system, mode, stream, vec![first]));
-                if cores.len() > 1 {
-                    flows.push(Flow::new(system, mode, stream, cores.to_vec()));
-                }
-            }
-        }
-        let survey = has(Part::Distances)
-            .then(|| Survey::new(system, cores))
-            .flatten();
-        if has(Part::Distances) && survey.is_none() {
-            missing.push(Missing {
-                part: Part::Distances,
-                why: "node distances need the kernel's list of nodes and their cores, \
-                      /sys/devices/system/node"
-                    .to_owned(),
-            });
-        }
-        let second = cores.get(1).copied();
-        let prices = Service::ALL
-            .iter()
-            .filter(|service| has(Part::Costs) && (second.is_some() || !service.needs_two()))
-            .map(|&service| Price::new(service, [first, second.unwrap_or(first)]))
-            .collect();
-        Session {
-            cores: cores.to_vec(),
-            walks,
-            lines,
-            states: costs,
-            pairs,
-            flows,
-            survey,
-            prices,
-            listener: Listener::new(cores),
-            missing,
-        }
-    }
-
-    /// Visits each part in each round as far as its time goes. A part that took more than its
-    /// share waits for the rounds after.
-    fn rounds(
-        &mut self,
-        context: &mut Context<'_>,
-        plan: &Plan,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<(), ProbeError> {
-        let mut spent = vec![0.0f64; plan.steps.len()];
-        let mut longest = vec![0.0f64; plan.steps.len()];
-        let whole = plan.seconds().max(f64::MIN_POSITIVE);
-        for round in 0..plan.rounds {
-            for (index, step) in plan.steps.iter().enumerate() {
-                let share = f64::from(round + 1) / f64::from(plan.rounds);
-                let allowance = step.seconds * share - spent[index];
-                if round > 0 && allowance < longest[index] * 0.5 {
-                    continue;
-                }
-                let done: f64 = spent.iter().sum();
-                progress(Progress {
-                    fraction: (done / whole).min(1.0),
-                    part: step.part,
-                });
-                let rounds_left = f64::from(plan.rounds - round);
-                let visit = allowance.max((step.seconds - spent[index]) / rounds_left);
-                let begin = hearth_sys::clock::monotonic_ns();
-                let result = self.visit(context, step.part, visit);
-                let took = (hearth_sys::clock::monotonic_ns() - begin) as f64 / 1e9;
-                spent[index] += took;
-                longest[index] = longest[index].max(took);
-                match result {
-                    Ok(()) => {}
-                    Err(Stop::Cancelled) => return Err(ProbeError::Cancelled),
-                    Err(Stop::Refused(refused)) => self.note(step.part, refused.to_string()),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn note(&mut self, part: Part, why: String) {
-        let missing = Missing { part, why };
-        if !self.missing.contains(&missing) {
-            self.missing.push(missing);
-        }
-    }
-
-    /// One visit. What the system refuses for one figure does not keep the others of the part from
-    /// being measured; it is noted.
-    fn visit(&mut self, context: &mut Context<'_>, part: Part, seconds: f64) -> Result<(), Stop> {
-        let mut refusals = Vec::new();
-        let mut tolerate = |result: Result<(), Stop>| match result {
-            Err(Stop::Refused(refused)) => {
-                refusals.push(refused.to_string());
-                Ok(())
-            }
-            other => other,
-        };
-        match part {
-            Part::Curve => {
-                // The first curve is the one everything is inferred from: half of the time.
-                let others = (self.walks.len().max(2) - 1) as f64;
-                let end = Deadline::after(seconds);
-                for (index, walk) in self.walks.iter_mut().enumerate() {
-                    let share = if index == 0 {
-                        seconds / 2.0
-                    } else {
-                        end.left() / others
-                    };
-                    let share = if index == 0 && others < 1.5 {
-                        seconds
-                    } else {
-                        share
-                    };
-                    tolerate(walk.visit(context, share))?;
-                }
-            }
-            Part::Pairs => {
-                if let Some(lines) = &mut self.lines {
-                    let each = seconds / self.pairs.len().max(1) as f64;
-                    let mut order: Vec<usize> = (0..self.pairs.len()).collect();
-                    context.random.shuffle(&mut order);
-                    for index in order {
-                        tolerate(self.pairs[index].visit(context, lines, each))?;
-                    }
-                }
-            }
-            Part::States => {
-                if let Some(lines) = &mut self.lines {
-                    let each = seconds / self.states.len().max(1) as f64;
-                    for cost in &mut self.states {
-                        tolerate(cost.visit(context, lines, each))?;
-                    }
-                }
-            }
-            Part::Bandwidth => {
-                let each = seconds / self.flows.len().max(1) as f64;
-                for flow in &mut self.flows {
-                    tolerate(flow.visit(context, each))?;
-                }
-            }
-            Part::Distances => {
-                if let Some(survey) = &mut self.survey {
-                    tolerate(survey.visit(context, seconds))?;
-                }
-            }
-            Part::Costs => {
-                let each = seconds / self.prices.len().max(1) as f64;
-                for price in &mut self.prices {
-                    tolerate(price.visit(context, each))?;
-                }
-            }
-            Part::Noise => tolerate(self.listener.visit(context, seconds))?,
-        }
-        for refusal in refusals {
-            self.note(part, refusal);
-        }
-        Ok(())
-    }
-
-    /// A clock that differs from core to core would mislead whoever compares times across them;
-    /// the probe itself never does.
-    fn offsets(&mut self, context: &Context<'_>, cores: &[usize]) -> Vec<(usize, Offset)> {
-        const MOST: usize = 64;
-        const EXCHANGES: u32 = 300;
-        let (first, others) = (self.cores[0], &cores[1..]);
-        let mut found = Vec::new();
-        for &core in others.iter().take(MOST) {
-            let offset = context.clock.offset(context.system, first, core, EXCHANGES);
-            match offset {
-                Ok(offset) => found.push((core, offset)),
-                Err(refused) => self.note(Part::Pairs, refused.to_string()),
-            }
-        }
-        found
-    }
 }

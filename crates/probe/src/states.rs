@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hearth_sys::mapping::{fence, flush};
 
-use crate::context::{Context, Gate, Lines, Rounds, Stop, spin_until, together};
+use crate::context::{Context, Gate, Lines, Rounds, Stop, spin_until, start, together};
 use crate::disturbance::{Batch, Before};
 use crate::statistics::Measured;
 
@@ -263,7 +263,7 @@ fn window(
     let ready = std::sync::atomic::AtomicBool::new(false);
     let failed = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let along = scope.spawn(|| {
+        let along = start(scope, || {
             let pinned = context.system.pin(third);
             failed.store(pinned.is_err(), Ordering::Relaxed);
             ready.store(true, Ordering::Release);
@@ -276,12 +276,17 @@ fn window(
                 job.gate.pass(job.parties);
             }
             Ok::<(), hearth_sys::Refused>(())
-        });
+        })?;
         spin_until(|| ready.load(Ordering::Acquire));
         if failed.load(Ordering::Relaxed) {
             let refused = along.join().expect("the third party does not panic");
             return Err(Stop::from(refused.expect_err("it said that it failed")));
         }
-        together(context.system, cores, reader, owner)
+        let result = together(context.system, cores, reader, owner);
+        if result.is_err() {
+            // Neither of the two came, and the third must not wait for them.
+            job.gate.abandon();
+        }
+        result
     })
 }

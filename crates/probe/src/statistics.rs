@@ -6,6 +6,10 @@
 //! only they show what changes from time to time: with r rounds of continuous, independent values,
 //! the k-th smallest and k-th largest enclose the median with probability 1 − 2·P(Bin(r, ½) < k),
 //! whatever the distribution. No normality is assumed, and few rounds give wide intervals.
+//!
+//! Rounds that follow each other are not independent where the machine drifts: then r rounds say as
+//! much as r·(1 − ρ)/(1 + ρ) independent ones would, ρ being the correlation of neighbours, and the
+//! interval is widened by the square root of what that takes away.
 
 /// The coverage that intervals are made for.
 pub const COVERAGE: f64 = 0.95;
@@ -137,6 +141,29 @@ fn student_reach(values: &[f64]) -> f64 {
     t * (squares / ((count - 1) * count) as f64).sqrt()
 }
 
+/// The correlation of neighbours among values in the order of time, by ranks, so that single
+/// outliers decide nothing; 0 if it is negative or there are fewer than [`interval_rank`] needs.
+/// The mean of this estimate for independent values is −1/n, which is added back.
+pub fn drift(values: &[f64]) -> f64 {
+    let count = values.len();
+    if interval_rank(count).is_none() {
+        return 0.0;
+    }
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let middle = (count - 1) as f64 / 2.0;
+    let mut ranks = vec![0.0; count];
+    for (rank, &index) in order.iter().enumerate() {
+        ranks[index] = rank as f64 - middle;
+    }
+    let together: f64 = ranks.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let alone: f64 = ranks.iter().map(|rank| rank * rank).sum();
+    (together / alone + 1.0 / count as f64).clamp(0.0, DRIFT_MAX)
+}
+
+/// Above this there is hardly more than one independent value left in some tens of rounds.
+const DRIFT_MAX: f64 = 0.9;
+
 /// The figure that several rounds give together: the median of their estimates. With one round
 /// its own interval is all there is. None of none.
 pub fn across_rounds(rounds: &[Round]) -> Option<Measured> {
@@ -149,6 +176,16 @@ pub fn across_rounds(rounds: &[Round]) -> Option<Measured> {
     let mut all = median_with_interval(&values, total(|inner| inner.discarded))?;
     if let [only] = rounds {
         (all.low, all.high) = (only.inner.low, only.inner.high);
+    }
+    let correlation = drift(&values);
+    let wider = ((1.0 + correlation) / (1.0 - correlation)).sqrt();
+    if all.low > 0.0 {
+        // Times differ by factors, and stay above zero.
+        all.low = all.value * (all.low / all.value).powf(wider);
+        all.high = all.value * (all.high / all.value).powf(wider);
+    } else {
+        all.low = all.value - (all.value - all.low) * wider;
+        all.high = all.value + (all.high - all.value) * wider;
     }
     all.samples = total(|inner| inner.samples);
     Some(all)

@@ -3,7 +3,6 @@
 use hearth_probe::curve::sizes;
 use hearth_probe::distances;
 use hearth_probe::noise;
-use hearth_probe::pairs;
 use hearth_probe::{Mode, Part, Plan};
 
 #[test]
@@ -20,29 +19,6 @@ fn plans_keep_within_their_mode() {
             }
         }
     }
-}
-
-/// Pairs of 256 cores, with the fewest lines a visit may have, in the time for pairs of a minute.
-#[test]
-fn large_machines_measure_few_pairs() {
-    let cores: Vec<usize> = (0..256).collect();
-    let mut random = fastrand::Rng::with_seed(9);
-    let chosen = pairs::choose(&cores, &mut random);
-    assert_eq!(chosen.len(), 4 * 256 * 8);
-    let mut distinct = chosen.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    assert_eq!(distinct.len(), chosen.len());
-    assert!(
-        cores
-            .iter()
-            .all(|core| chosen.iter().flatten().any(|c| c == core))
-    );
-    assert!(chosen.iter().all(|[a, b]| a < b));
-    assert!(!chosen.is_sorted());
-    let all = pairs::choose(&[3, 5, 9, 11], &mut random);
-    assert_eq!(all.len(), 6);
-    assert!(pairs::choose(&[3], &mut random).is_empty());
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hearth_probe::{Findings, Mode, Options, Part, Plan, ProbeError, Step, run_plan};
-use hearth_sys::{Fake, System};
+use hearth_sys::{Fake, Linux, System, affinity};
 
 /// Each part with hardly any time, so that it takes its least.
 fn least(parts: &[Part]) -> Plan {
@@ -28,14 +28,21 @@ fn options() -> Options {
 }
 
 fn probe(system: &dyn System, cores: &[usize], parts: &[Part]) -> Findings {
-    let cancel = AtomicBool::new(false);
-    let plan = least(parts);
-    run_plan(system, &options(), &plan, cores, &cancel, &mut |_| {}).unwrap()
+    probe_as(&options(), system, cores, parts)
 }
 
-/// Little memory, so that buffers stay small.
+fn probe_as(options: &Options, system: &dyn System, cores: &[usize], parts: &[Part]) -> Findings {
+    let cancel = AtomicBool::new(false);
+    let plan = least(parts);
+    run_plan(system, options, &plan, cores, &cancel, &mut |_| {}).unwrap()
+}
+
+/// Little memory, so that buffers stay small, and a clock that moves a millisecond a look, so that
+/// the same is measured however busy the real machine is.
 fn machine(cores: &[usize]) -> Fake {
-    Fake::with_cores(cores).file("/proc/meminfo", "MemAvailable:      65536 kB\n")
+    Fake::with_cores(cores)
+        .file("/proc/meminfo", "MemAvailable:      16384 kB\n")
+        .with_slow_clock(1_000_000)
 }
 
 #[test]
@@ -205,6 +212,97 @@ fn cancelling_ends_between_visits() {
     assert!(told.iter().all(|p| (0.0..=1.0).contains(&p.fraction)));
 }
 
+/// A machine on which each look at the clock takes a share of the mode's time: what began is ended,
+/// nothing else begins, and what was not reached is named.
+#[test]
+fn modes_keep_their_time_on_slow_machines() {
+    for (mode, share) in [
+        (Mode::Quick, 200.0),
+        (Mode::Normal, 100.0),
+        (Mode::Deep, 100.0),
+        (Mode::Quick, 10.0),
+        (Mode::Normal, 1.0),
+    ] {
+        let look_s = mode.seconds() / share;
+        let system = machine(&[0, 1]).with_slow_clock((look_s * 1e9) as u64);
+        let cancel = AtomicBool::new(false);
+        let asked = Options { mode, ..options() };
+        let found = hearth_probe::run(&system, &asked, &cancel, &mut |_| {}).unwrap();
+        // The last unit looks a few times while it ends.
+        let most = mode.seconds() + 10.0 * look_s;
+        assert!(
+            found.seconds <= most,
+            "{mode:?}: {} of {most}",
+            found.seconds
+        );
+        if share <= 10.0 {
+            let out_of_time = |why: &str| why.contains("were over before");
+            assert!(found.missing.iter().any(|m| out_of_time(&m.why)));
+        }
+        for pair in &found.pairs {
+            assert!(pair.one_way_ns.covers(pair.one_way_ns.value));
+        }
+    }
+}
+
+/// Of 64 cores there are 2016 pairs, of which a plan asks for 1536 at most. On a slow clock only a
+/// few of those are reached, and a later visit goes on from there.
+#[test]
+fn large_machines_measure_what_time_allows() {
+    let cores: Vec<usize> = (0..64).collect();
+    let system = machine(&cores);
+    let cancel = AtomicBool::new(false);
+    let plan = Plan {
+        rounds: 2,
+        steps: vec![Step {
+            part: Part::Pairs,
+            seconds: 0.1,
+        }],
+    };
+    let found = run_plan(&system, &options(), &plan, &cores, &cancel, &mut |_| {}).unwrap();
+    assert_eq!(found.pairs_all, 2016);
+    assert!(
+        (10..100).contains(&found.pairs.len()),
+        "{}",
+        found.pairs.len()
+    );
+    assert!(found.pairs.is_sorted_by_key(|pair| pair.cores));
+    assert!(found.pairs.iter().all(|pair| pair.cores[0] < pair.cores[1]));
+}
+
+/// All of three cores must come together for one figure; one of them leaves.
+#[test]
+fn nobody_waits_for_a_core_that_left() {
+    for core in [0, 1, 2] {
+        for pins in [0, 1] {
+            let system = machine(&[0, 1, 2]).offline_after(core, pins);
+            let found = probe(&system, &[0, 1, 2], &[Part::States, Part::Bandwidth]);
+            let name = format!("core {core}");
+            let said = found
+                .missing
+                .iter()
+                .any(|missing| missing.why.contains(&name));
+            assert!(said, "{:?}", found.missing);
+        }
+    }
+}
+
+/// Nothing may be read: no counts of steal or interrupts, no sizes, no nodes. Times are taken all
+/// the same, by the system's clock.
+#[test]
+fn unreadable_files_cost_what_they_say_only() {
+    let system = machine(&[0, 1]).forbid("/proc").forbid("/sys");
+    let parts = [Part::Pairs, Part::Costs, Part::Noise, Part::Distances];
+    let found = probe(&system, &[0, 1], &parts);
+    assert_eq!(found.pairs.len(), 1);
+    assert!(found.costs.len() >= 14);
+    assert_eq!((found.quota, found.noise[0].steal_share), (None, None));
+    let missing: Vec<Part> = found.missing.iter().map(|missing| missing.part).collect();
+    assert!(missing.contains(&Part::Distances));
+    let host = hearth_probe::convert::host(&system, &found);
+    assert_eq!((host.kernel, host.cpu_model), (None, None));
+}
+
 #[test]
 fn a_quota_is_told() {
     let system = machine(&[0])
@@ -212,4 +310,34 @@ fn a_quota_is_told() {
         .file("/sys/fs/cgroup/box/cpu.max", "50000 100000\n");
     let found = probe(&system, &[0], &[Part::Noise]);
     assert_eq!(found.quota, Some(0.5));
+}
+
+/// The real system, as under `taskset -c`: the mask of the thread that asks counts.
+#[test]
+fn affinity_of_one_core_is_kept_and_told() {
+    let core = Linux.allowed().unwrap()[0];
+    std::thread::spawn(move || {
+        affinity::pin_current(core).unwrap();
+        let parts = [Part::Pairs, Part::States, Part::Costs, Part::Noise];
+        // The time of a long mode, so that a busy machine reaches every part once.
+        let patient = Options {
+            mode: Mode::Deep,
+            ..options()
+        };
+        let found = probe_as(&patient, &Linux, &Linux.allowed().unwrap(), &parts);
+        assert_eq!(found.cores, [core]);
+        assert!(found.pairs.is_empty() && found.offsets.is_empty());
+        assert!(found.costs.iter().all(|cost| !cost.service.needs_two()));
+        assert!(found.costs.len() >= 12, "{:?}", found.missing);
+        assert_eq!(found.noise.len(), 1);
+        let why = format!("this process may use core {core} only");
+        let told = found
+            .missing
+            .iter()
+            .filter(|missing| missing.why.contains(&why));
+        assert_eq!(told.count(), 2, "{:?}", found.missing);
+        assert_eq!(Linux.allowed().unwrap(), [core], "the mask is as it was");
+    })
+    .join()
+    .unwrap();
 }

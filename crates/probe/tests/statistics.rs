@@ -2,7 +2,7 @@
 
 use hearth_probe::disturbance::{Batch, Before, Disturbed};
 use hearth_probe::statistics::{
-    Round, across_rounds, interval_rank, median, median_with_interval, quantile,
+    Measured, Round, across_rounds, drift, interval_rank, median, median_with_interval, quantile,
 };
 
 /// A normal variate, as the sum of twelve uniform ones.
@@ -157,4 +157,54 @@ fn a_switched_chunk_is_discarded() {
     let outcome = batch.finish().unwrap();
     assert_eq!(outcome.discards.switched + outcome.discards.migrated, 1);
     assert_eq!(outcome.round.inner.samples, 1);
+}
+
+/// The machine wanders: each round's truth is near that of the round before. The interval must hold
+/// the long run's median nearly as often as promised, and oftener than without regard to it.
+#[test]
+fn intervals_know_of_rounds_that_resemble_their_neighbours() {
+    const TRIALS: usize = 2000;
+    const STICKING: f64 = 0.5;
+    let mut random = fastrand::Rng::with_seed(11);
+    let (mut covered, mut covered_plainly) = (0, 0);
+    for _ in 0..TRIALS {
+        let mut state = normal(&mut random);
+        let values: Vec<f64> = (0..24)
+            .map(|_| {
+                let fresh = (1.0 - STICKING * STICKING).sqrt() * normal(&mut random);
+                state = STICKING * state + fresh;
+                60.0 + state
+            })
+            .collect();
+        let rounds: Vec<Round> = values
+            .iter()
+            .map(|&value| Round {
+                inner: Measured {
+                    value,
+                    low: value,
+                    high: value,
+                    samples: 1,
+                    discarded: 0,
+                },
+            })
+            .collect();
+        covered += usize::from(across_rounds(&rounds).unwrap().covers(60.0));
+        let plain = median_with_interval(&values, 0).unwrap();
+        covered_plainly += usize::from(plain.covers(60.0));
+    }
+    let share = covered as f64 / TRIALS as f64;
+    assert!(share > 0.9, "{share}");
+    assert!(covered_plainly < covered - TRIALS / 20, "{covered_plainly}");
+}
+
+#[test]
+fn drift_is_seen_by_ranks() {
+    let rising: Vec<f64> = (0..20).map(f64::from).collect();
+    assert!(drift(&rising) > 0.8);
+    let swinging: Vec<f64> = (0..20).map(|n| f64::from(n % 2)).collect();
+    assert_eq!(drift(&swinging), 0.0);
+    let mut outlier = swinging.clone();
+    outlier[7] = 1e9;
+    assert_eq!(drift(&outlier), 0.0);
+    assert_eq!(drift(&rising[..5]), 0.0);
 }

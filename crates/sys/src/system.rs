@@ -50,6 +50,11 @@ pub trait System: Sync {
     /// A node is not there or not this process's.
     fn place_memory(&self, policy: &Policy) -> Result<(), Refused>;
 
+    /// Now, in nanoseconds since some moment that stays the same: what time budgets are kept by.
+    fn now_ns(&self) -> u64 {
+        crate::clock::monotonic_ns()
+    }
+
     /// The cores that are online, ascending, whoever may use them.
     ///
     /// # Errors

@@ -2,7 +2,9 @@
 
 use hearth_sys::clock::{self, Clock, Source};
 use hearth_sys::counters::{Counter, Event};
+use hearth_sys::mapping::MapOptions;
 use hearth_sys::policy::{self, Policy};
+use hearth_sys::relay::{Relay, Seat};
 use hearth_sys::sync::Semaphore;
 use hearth_sys::usage::{self, Whose};
 use hearth_sys::{Fake, Linux, Reason, System, schedule};
@@ -125,4 +127,44 @@ fn memory_policies_hold_where_there_are_nodes() {
     })
     .join()
     .unwrap();
+}
+
+#[test]
+fn turns_alternate_and_hand_memory_over() {
+    let mut relay = Relay::new(MapOptions::small(8192)).unwrap();
+    assert_eq!(relay.bytes(), 8192);
+    const TURNS: u64 = 200;
+    for is_asleep in [false, true] {
+        let [mut first, mut second] = relay.seats();
+        assert!(second.try_take().is_none(), "the first begins");
+        let side = |seat: &mut Seat<'_>, parity: u64| {
+            for number in 0..TURNS {
+                let mut turn = if is_asleep {
+                    seat.take_asleep()
+                } else {
+                    while !seat.is_mine() {
+                        schedule::give_way();
+                    }
+                    seat.try_take().unwrap()
+                };
+                let words = turn.words();
+                if number + parity > 0 {
+                    assert!(words.iter().all(|&word| word == 2 * number + parity));
+                }
+                words.fill(2 * number + parity + 1);
+                if is_asleep {
+                    turn.pass_on_and_wake();
+                } else {
+                    turn.pass_on();
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| side(&mut second, 1));
+            side(&mut first, 0);
+        });
+        let mut last = first.try_take().unwrap();
+        assert!(last.words().iter().all(|&word| word == 2 * TURNS));
+        assert!(second.try_take().is_none());
+    }
 }

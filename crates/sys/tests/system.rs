@@ -170,3 +170,12 @@ fn prefaulted_pages_are_located_or_the_refusal_says_why() {
         ),
     }
 }
+
+#[test]
+fn a_slow_clock_moves_only_when_looked_at() {
+    let machine = Fake::with_cores(&[0]).with_slow_clock(1_000_000);
+    let first = machine.now_ns();
+    assert_eq!(machine.now_ns(), first + 1_000_000);
+    assert_eq!(machine.now_ns(), first + 2_000_000);
+    assert!(Linux.now_ns() > 0);
+}

@@ -10,6 +10,7 @@
 //! text}}`. Unknown members are ignored; a higher version is refused.
 
 mod environment;
+mod identity;
 mod read;
 mod wanted;
 

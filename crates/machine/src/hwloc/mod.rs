@@ -4,7 +4,7 @@
 //! nodes; groups where a node is no other object; matrices as user distances; what memory does as
 //! memory attributes. [`import`] reads that and what hwloc writes itself. What hwloc cannot say is
 //! left out of an export: caches above level 5, instruction caches above level 3, whether a
-//! node's memory is not known.
+//! node's memory is not known, matrices of one object.
 //!
 //! ```
 //! use hearth_machine::hwloc::{Extras, export, import};
@@ -18,6 +18,7 @@
 mod bitmap;
 mod export;
 mod import;
+mod measured;
 
 use std::fmt;
 
@@ -26,7 +27,7 @@ use crate::topology::{OsNode, OsThread, TopologyError};
 pub use export::export;
 pub use import::import;
 
-/// What goes with a topology.
+/// What goes with a topology; [`Extras::of`] a profile, or put together by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// Figures for each pair of threads or nodes.
@@ -74,7 +75,7 @@ pub enum Meaning {
 pub struct MemoryFigure {
     /// The node with the memory.
     pub node: OsNode,
-    /// The threads that use it.
+    /// The threads that use it, ascending: for hwloc they are a set.
     pub from: Vec<OsThread>,
     /// Latency in nanoseconds or bandwidth in MiB/s, hwloc's units.
     pub meaning: Meaning,

@@ -55,6 +55,8 @@ pub struct Ratio {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// Measured pairs on both sides.
+    pub pairs: usize,
 }
 
 /// The verdict on all groups of one kind.
@@ -470,6 +472,7 @@ fn ratio(
         ratio: difference.exp(),
         low: (difference - margin).exp(),
         high: (difference + margin).exp(),
+        pairs: (near.count + far.count) as usize,
     })
 }
 

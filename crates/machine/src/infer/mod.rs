@@ -27,6 +27,7 @@ mod levels;
 mod linkage;
 mod plan;
 mod tree;
+mod verdicts;
 
 pub use claims::{Evidence, GroupingKind, Ratio, Report, Verdict, check};
 pub use latencies::{Latencies, Latency, LatencyError};

@@ -7,7 +7,7 @@
 
 use super::{
     Access, Bandwidth, CacheFinding, Carrier, Figure, HandOver, Level, LevelCost, LineState, Mode,
-    Origin, Profile, StateTransfer, SystemCosts,
+    Origin, Profile, Provenance, StateTransfer, SystemCosts,
 };
 use crate::relation::{Closeness, Nodes, Relation};
 use crate::topology::{Thread, Topology};
@@ -18,6 +18,10 @@ const FACTOR: f64 = 2.0;
 const SYSTEM_FACTOR: f64 = 3.0;
 /// What a line from another node's memory or cache costs more, as a factor.
 const REMOTE: f64 = 1.5;
+/// Waking a thread that sleeps on the waker's own hardware thread, ns.
+const SAME_CORE_WAKE_NS: f64 = 2_500.0;
+/// The same on another core.
+const OTHER_CORE_WAKE_NS: f64 = 6_000.0;
 /// Memory, ns a dependent load.
 const MEMORY_NS: f64 = 90.0;
 
@@ -76,7 +80,8 @@ impl Profile {
         Self::empty(origin, topology).with_defaults()
     }
 
-    /// The same profile with an assumed figure wherever one is absent and a default is known.
+    /// The same profile with an assumed figure wherever one is absent and a default is known; a
+    /// hand-over by threads takes the measured wake-up, if there is one, and is marked as inferred.
     /// Measured figures stay as they are. Tables of pairs, nodes, noise and claims are not
     /// invented.
     #[must_use]
@@ -166,9 +171,20 @@ impl Profile {
             }
         }
         let same = relation.closeness == Closeness::Same;
-        let wake = if same { 2_500.0 } else { 6_000.0 };
+        // Who hands over to a sleeping thread wakes it: what was measured between one pair is a
+        // better guess for the others than any default.
+        let (wake, default_ns) = if same {
+            (self.system.futex_wake_same_core_ns, SAME_CORE_WAKE_NS)
+        } else {
+            (self.system.futex_wake_other_core_ns, OTHER_CORE_WAKE_NS)
+        };
+        let found = wake.filter(|figure| figure.provenance != Provenance::Assumed);
+        let wake = found.map_or_else(
+            || Figure::assumed(default_ns, SYSTEM_FACTOR),
+            Figure::inferred,
+        );
         for (carrier, default) in [
-            (Carrier::Threads, Figure::assumed(wake, SYSTEM_FACTOR)),
+            (Carrier::Threads, wake),
             (Carrier::Spin, Figure::assumed(way, FACTOR)),
             (
                 Carrier::Worker,
@@ -204,8 +220,8 @@ impl Profile {
         for (cost, default_ns) in [
             (thread_create_join_ns, 30_000.0),
             (context_switch_ns, 1_000.0),
-            (futex_wake_same_core_ns, 2_500.0),
-            (futex_wake_other_core_ns, 6_000.0),
+            (futex_wake_same_core_ns, SAME_CORE_WAKE_NS),
+            (futex_wake_other_core_ns, OTHER_CORE_WAKE_NS),
             (page_fault_ns, 500.0),
             (huge_page_fault_ns, 60_000.0),
             (mutex_ns, 15.0),

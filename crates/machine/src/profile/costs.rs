@@ -300,6 +300,28 @@ pub struct HandOver {
     pub one_way_ns: Figure,
 }
 
+/// A message as it was measured: written by one thread, handed over, read by another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// The message's size.
+    pub bytes: u64,
+    /// Who wrote it.
+    pub sender: Thread,
+    /// Who read it.
+    pub receiver: Thread,
+    /// How control passed.
+    pub carrier: Carrier,
+    /// Buffers in rotation, if the sender went on while the receiver read. Absent if it waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_depth: Option<u32>,
+    /// Whether every message had memory new from the operating system.
+    #[serde(default)]
+    pub fresh_buffer: bool,
+    /// From the first store to the last load; in a stream, from one message to the next. Above
+    /// zero.
+    pub exchange_ns: Figure,
+}
+
 /// What a test of a claim found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -326,7 +348,8 @@ pub struct Claim {
     pub found: String,
     /// Whether they agree.
     pub verdict: Verdict,
-    /// How far apart they are, as the ratio of found to claimed (1 is agreement).
+    /// The effect size. Of a size: found by claimed, so that 1 is agreement. Of threads that
+    /// belong together: how much slower pairs outside are than inside, so that 1 is no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect_ratio: Option<Figure>,
 }

@@ -6,9 +6,10 @@
 //! of the field that holds it. What was not measured is absent, never zero;
 //! [`Profile::with_defaults`] puts stated assumptions in its place.
 //!
-//! As a file it is JSON. Its schema is `schema/profile.schema.json` ([`SCHEMA`]). Fields may be
-//! added without a new [`FORMAT`]: readers ignore those they do not know. Whatever a reader could
-//! misunderstand makes the format one larger, and readers refuse larger ones.
+//! As a file it is JSON. Its schema is `schema/profile.schema.json` ([`SCHEMA`]). What is added
+//! without changing what was there makes the [`REVISION`] one larger: readers ignore fields they do
+//! not know, and leave out entries of lists with words they do not know, with a note. Whatever a
+//! reader could misunderstand makes the [`FORMAT`] one larger, and readers refuse larger ones.
 //!
 //! ```
 //! use hearth_machine::{profile::Profile, synthetic};
@@ -32,8 +33,9 @@ use crate::relation::Relation;
 use crate::topology::{Thread, Topology};
 
 pub use costs::{
-    Access, Bandwidth, CacheFinding, Carrier, Claim, CurvePoint, Gap, HandOver, Level, LevelCost,
-    LineState, NodeDistances, Noise, Pages, PairTransfer, StateTransfer, SystemCosts, Verdict,
+    Access, Bandwidth, CacheFinding, Carrier, Claim, CurvePoint, Exchange, Gap, HandOver, Level,
+    LevelCost, LineState, NodeDistances, Noise, Pages, PairTransfer, StateTransfer, SystemCosts,
+    Verdict,
 };
 pub use figure::{Figure, Provenance};
 pub use host::{Host, Mode, Origin};
@@ -41,6 +43,10 @@ pub use read::ProfileError;
 
 /// The format this Hearth writes, and the largest it reads.
 pub const FORMAT: u32 = 1;
+
+/// The revision of the format that this Hearth writes. Later ones are read, as far as they are
+/// known.
+pub const REVISION: u32 = 0;
 
 /// The JSON schema of the file.
 pub const SCHEMA: &str = include_str!("../../schema/profile.schema.json");
@@ -50,6 +56,9 @@ pub const SCHEMA: &str = include_str!("../../schema/profile.schema.json");
 pub struct Profile {
     /// The file's format, [`FORMAT`] for whatever this Hearth writes.
     pub format: u32,
+    /// The format's revision, [`REVISION`] for whatever this Hearth writes or has read.
+    #[serde(default)]
+    pub revision: u32,
     /// Who measured, when and how.
     pub origin: Origin,
     /// What the machine runs.
@@ -87,6 +96,9 @@ pub struct Profile {
     /// What passing control to another component costs.
     #[serde(default)]
     pub hand_overs: Vec<HandOver>,
+    /// Messages passed, by which a model is fitted and judged.
+    #[serde(default)]
+    pub exchanges: Vec<Exchange>,
     /// The firmware's and the kernel's claims, tested.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -99,6 +111,7 @@ impl Profile {
     pub fn empty(origin: Origin, topology: Topology) -> Self {
         Self {
             format: FORMAT,
+            revision: REVISION,
             origin,
             host: Host::default(),
             topology,
@@ -112,6 +125,7 @@ impl Profile {
             system: SystemCosts::default(),
             noise: Vec::new(),
             hand_overs: Vec::new(),
+            exchanges: Vec::new(),
             claims: Vec::new(),
         }
     }

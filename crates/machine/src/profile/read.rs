@@ -3,8 +3,13 @@
 use std::fmt;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use super::{FORMAT, Figure, Profile};
+use super::{
+    Bandwidth, CacheFinding, Claim, CurvePoint, Exchange, FORMAT, Figure, HandOver, LevelCost,
+    Noise, PairTransfer, Profile, REVISION, StateTransfer,
+};
 
 /// Why a text is not a profile this Hearth can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +96,14 @@ impl std::error::Error for ProfileError {}
 /// What every format has.
 #[derive(Deserialize)]
 struct Header {
-    format: Option<serde_json::Value>,
-    origin: Option<serde_json::Value>,
+    format: Option<Value>,
+    revision: Option<Value>,
+    origin: Option<Value>,
 }
 
 impl Profile {
-    /// Reads a profile. Fields it does not know are ignored.
+    /// Reads a profile. Fields it does not know are ignored. Of a later [`REVISION`], entries that
+    /// it cannot read are left out, and a note in [`Origin::notes`](super::Origin::notes) says so.
     ///
     /// # Errors
     /// [`ProfileError`], whose text says what to do.
@@ -120,9 +127,15 @@ impl Profile {
             }
             Some(_) => {}
         }
-        let profile: Self = serde_json::from_str(text).map_err(|error| ProfileError::Field {
+        let field = |error: serde_json::Error| ProfileError::Field {
             reason: error.to_string(),
-        })?;
+        };
+        let revision = header.revision.as_ref().and_then(Value::as_u64);
+        let profile: Self = if revision > Some(u64::from(REVISION)) {
+            known_part(serde_json::from_str(text).map_err(field)?).map_err(field)?
+        } else {
+            serde_json::from_str(text).map_err(field)?
+        };
         profile.check()?;
         Ok(profile)
     }
@@ -173,6 +186,15 @@ impl Profile {
         sound("bandwidths.bytes_per_ns", bandwidths)?;
         let hand_overs = self.hand_overs.iter().map(|cost| &cost.one_way_ns);
         sound("hand_overs.one_way_ns", hand_overs)?;
+        sound(
+            "exchanges.exchange_ns",
+            self.exchanges.iter().map(|e| &e.exchange_ns),
+        )?;
+        let mut exchanges = self.exchanges.iter();
+        if exchanges.any(|exchange| exchange.exchange_ns.value <= 0.0) {
+            let reason = "an exchange took no time".to_owned();
+            return Err(ProfileError::Part { reason });
+        }
         for noise in &self.noise {
             sound("noise.interrupts_per_s", noise.interrupts_per_s.iter())?;
             sound("noise.steal_share", noise.steal_share.iter())?;
@@ -228,7 +250,9 @@ impl Profile {
         let threads = self.topology.threads().len();
         let nodes = self.topology.nodes().len();
         let pairs = self.pairs.iter().flat_map(|pair| [pair.a, pair.b]);
-        for thread in pairs.chain(self.noise.iter().map(|noise| noise.thread)) {
+        let exchanges = self.exchanges.iter().flat_map(|e| [e.sender, e.receiver]);
+        let noise = self.noise.iter().map(|noise| noise.thread);
+        for thread in pairs.chain(exchanges).chain(noise) {
             if thread.index() >= threads {
                 let reason = format!("a figure names {thread} and there are {threads} threads");
                 return Err(ProfileError::Part { reason });
@@ -253,6 +277,53 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+/// What this Hearth can read of a profile of a later revision.
+fn known_part(mut value: Value) -> Result<Profile, serde_json::Error> {
+    let mut notes = Vec::new();
+    keep::<CacheFinding>(&mut value, "caches", &mut notes);
+    keep::<CurvePoint>(&mut value, "curve", &mut notes);
+    keep::<LevelCost>(&mut value, "levels", &mut notes);
+    keep::<StateTransfer>(&mut value, "transfers", &mut notes);
+    keep::<PairTransfer>(&mut value, "pairs", &mut notes);
+    keep::<Bandwidth>(&mut value, "bandwidths", &mut notes);
+    keep::<Noise>(&mut value, "noise", &mut notes);
+    keep::<HandOver>(&mut value, "hand_overs", &mut notes);
+    keep::<Exchange>(&mut value, "exchanges", &mut notes);
+    keep::<Claim>(&mut value, "claims", &mut notes);
+    if let Some(system) = value.get_mut("system").and_then(Value::as_object_mut) {
+        let before = system.len();
+        // Costs that nobody here knows by name are ignored anyway.
+        system.retain(|_, cost| !cost.is_object() || reads::<Figure>(cost));
+        notes.extend(left_out("system", before - system.len()));
+    }
+    let mut profile: Profile = serde_json::from_value(value)?;
+    profile.revision = REVISION;
+    profile.origin.notes.extend(notes);
+    Ok(profile)
+}
+
+/// Keeps those entries of a list that can be read.
+fn keep<T: DeserializeOwned>(value: &mut Value, list: &str, notes: &mut Vec<String>) {
+    if let Some(entries) = value.get_mut(list).and_then(Value::as_array_mut) {
+        let before = entries.len();
+        entries.retain(reads::<T>);
+        notes.extend(left_out(list, before - entries.len()));
+    }
+}
+
+fn reads<T: DeserializeOwned>(value: &Value) -> bool {
+    T::deserialize(value).is_ok()
+}
+
+fn left_out(list: &str, count: usize) -> Option<String> {
+    let entries = if count == 1 { "entry" } else { "entries" };
+    (count > 0).then(|| {
+        format!(
+            "{count} {entries} of `{list}` left out: a newer Hearth wrote them and can read them"
+        )
+    })
 }
 
 /// Whether the text ends where the reader gave up: a number cut after its point is no number.

@@ -442,7 +442,10 @@ fn find_crossing(sets: &[&[Thread]]) -> Option<(usize, usize)> {
         for thread in sets[i] {
             let before = holder.insert(*thread, i);
             if before != first {
-                return Some((before.or(first)?, i));
+                // One of the two holds the set in part only.
+                let whole = |j: &usize| sets[i].iter().all(|t| sets[*j].binary_search(t).is_ok());
+                let mut holders = [first, before].into_iter().flatten();
+                return Some((i, holders.find(|j| !whole(j))?));
             }
         }
     }

@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use hearth_machine::profile::{Carrier, Exchange as Measured};
+
 use super::{Exchange, Model, PredictError, Question, Tuning};
 use crate::stats::{kendall, median, median_absolute_percentage_error, quantile, spearman};
 
@@ -20,6 +22,8 @@ const STEP: f64 = 1e-4;
 const ITERATIONS_MAX: u32 = 40;
 /// Fewer kinds of exchange than this cannot be split and fitted.
 const KINDS_MIN: usize = 8;
+/// Of fewer misses not even the largest bounds 95 %.
+const COVERING_MIN: usize = 19;
 
 /// A measured exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +32,17 @@ pub struct Sample {
     pub question: Question,
     /// Its time, ns.
     pub ns: f64,
+}
+
+impl Sample {
+    /// A measured exchange of a profile.
+    #[must_use]
+    pub fn of(exchange: &Measured) -> Self {
+        Self {
+            question: Question::of(exchange),
+            ns: exchange.exchange_ns.value,
+        }
+    }
 }
 
 /// How to fit.
@@ -66,8 +81,12 @@ pub struct FitReport {
     pub spearman: Option<f64>,
     /// The held out as predicted and measured, ns.
     pub pairs: Vec<(f64, f64)>,
-    /// 95 % of the held out lie within this factor's logarithm either way.
+    /// What 95 % of further exchanges miss by at most, as a logarithm either way: that quantile of
+    /// the held out, taken a little higher for there being few of them.
     pub log_spread: f64,
+    /// The same by carrier, of those with at least 19 held-out samples: waking a thread is less
+    /// regular than spinning.
+    pub log_spreads: BTreeMap<Carrier, f64>,
 }
 
 /// Why samples could not be fitted.
@@ -158,6 +177,12 @@ impl Model {
             .map(|point| (self.ln_ns(point, &start).exp(), point.ln_ns.exp()))
             .collect();
         let misses: Vec<f64> = pairs.iter().map(|(p, m)| (p / m).ln().abs()).collect();
+        let mut by_carrier: BTreeMap<Carrier, Vec<f64>> = BTreeMap::new();
+        for (point, miss) in others.iter().zip(&misses) {
+            let carrier = point.exchange.carrier;
+            by_carrier.entry(carrier).or_default().push(*miss);
+        }
+        by_carrier.retain(|_, misses| misses.len() >= COVERING_MIN);
         let all: Vec<&Point> = points.iter().collect();
         let error = |pairs| median_absolute_percentage_error(pairs).unwrap_or(0.0);
         let report = FitReport {
@@ -167,7 +192,11 @@ impl Model {
             unfitted_error_percent: error(&before),
             kendall: kendall(&pairs),
             spearman: spearman(&pairs),
-            log_spread: quantile(&misses, 0.95).unwrap_or(0.0),
+            log_spread: covering(&misses),
+            log_spreads: by_carrier
+                .into_iter()
+                .map(|(carrier, misses)| (carrier, covering(&misses)))
+                .collect(),
             pairs,
         };
         let mut fitted = self.clone();
@@ -284,6 +313,14 @@ fn held_out(samples: &[Sample], options: &FitOptions) -> Result<Vec<bool>, FitEr
         .collect())
 }
 
+/// The bound below which the next one of as many misses lies with a chance of 95 %: of n, the
+/// ⌈0.95 (n + 1)⌉th in order. Below [`COVERING_MIN`] the largest must do.
+fn covering(misses: &[f64]) -> f64 {
+    let count = misses.len() as f64;
+    let share = (0.95 * (count + 1.0)).ceil() - 1.0;
+    quantile(misses, (share / (count - 1.0).max(1.0)).min(1.0)).unwrap_or(0.0)
+}
+
 fn huber(residual: f64) -> f64 {
     let size = residual.abs();
     if size <= HUBER {
@@ -360,6 +397,13 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
 }
 
 impl FitReport {
+    /// What 95 % of further exchanges by a carrier miss by at most, as a logarithm either way.
+    #[must_use]
+    pub fn log_spread_of(&self, carrier: Carrier) -> f64 {
+        let own = self.log_spreads.get(&carrier);
+        own.copied().unwrap_or(self.log_spread)
+    }
+
     /// The median of the held-out misses as a factor's logarithm, beside the 95 % of
     /// [`FitReport::log_spread`].
     #[must_use]

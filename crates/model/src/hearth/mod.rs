@@ -30,7 +30,7 @@ mod tuning;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hearth_machine::profile::{Carrier, Figure, Profile, ProfileError};
+use hearth_machine::profile::{Carrier, Exchange as Measured, Figure, Profile, ProfileError};
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{Thread, Topology};
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,25 @@ impl Question {
             carrier,
             flow: Flow::Alternating,
             buffer: Buffer::Reused,
+        }
+    }
+
+    /// What a measured exchange of a profile asks.
+    #[must_use]
+    pub fn of(exchange: &Measured) -> Self {
+        Self {
+            bytes: exchange.bytes,
+            between: Between::Pair(exchange.sender, exchange.receiver),
+            carrier: exchange.carrier,
+            flow: match exchange.stream_depth {
+                None => Flow::Alternating,
+                Some(depth) => Flow::Streaming { depth },
+            },
+            buffer: if exchange.fresh_buffer {
+                Buffer::Fresh
+            } else {
+                Buffer::Reused
+            },
         }
     }
 }
@@ -221,6 +240,22 @@ impl Model {
         })
     }
 
+    /// The model of a profile, [fitted](Model::fit) to the exchanges that it holds. With too few of
+    /// them, or none, it is the unfitted model: its [report](Model::report) is absent. Exchanges
+    /// that the model cannot have, such as spinning on one hardware thread, do not count.
+    ///
+    /// # Errors
+    /// What [`Profile::check`] finds.
+    pub fn fitted(profile: &Profile) -> Result<Self, ProfileError> {
+        let model = Self::new(profile)?;
+        let samples = profile.exchanges.iter().map(Sample::of);
+        let samples: Vec<Sample> = samples
+            .filter(|sample| model.predict(&sample.question).is_ok())
+            .collect();
+        // A sound profile's samples are times of this machine: they can only be too few.
+        Ok(model.fit(&samples, &FitOptions::default()).unwrap_or(model))
+    }
+
     /// The same model with another tuning, for instance one kept from an earlier fit. Its interval
     /// is that of an unfitted model.
     #[must_use]
@@ -306,7 +341,7 @@ impl Model {
     /// intervals of the profile's figures, group by group, with [`UNFITTED_FACTOR`].
     fn log_spread(&self, exchange: &Exchange, ns: f64) -> f64 {
         if let Some(report) = &self.report {
-            return report.log_spread;
+            return report.log_spread_of(exchange.carrier);
         }
         let groups = self.moved.iter().map(|(cheap, costly)| {
             let total = |terms: &Terms| {

@@ -2,4 +2,5 @@
 
 pub mod cache_impact;
 pub mod node_distance;
+pub mod replay;
 pub mod timeline;

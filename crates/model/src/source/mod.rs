@@ -5,15 +5,18 @@
 //! of a line pays that level's latency, the other words of the line pay the first level's. Where
 //! the two threads run enters through `Control` alone.
 //!
-//! The printed equations contradict each other in places. [`ERRATA`] lists each difference, and
-//! [`printed`] evaluates the equations as they stand on the page, for whoever wants to compare.
+//! The printed equations contradict each other in places. [`ERRATA`] lists each difference,
+//! [`printed`] evaluates the equations as they stand on the page, and a [`Defect`] commits one
+//! error at a time, for whoever wants to compare.
 
+mod defects;
 mod errata;
 mod parameters;
 pub mod printed;
 
 use hearth_machine::relation::SourceType;
 
+pub use defects::Defect;
 pub use errata::{ERRATA, Erratum};
 pub use parameters::{BeyondLastLevel, Latency, Level, Parameters, Printed, ZeroData};
 
@@ -171,13 +174,8 @@ impl Parameters {
         let last = self.levels.last().map_or(0, |level| level.capacity_bytes);
         match &self.beyond {
             Some(beyond) if bytes > last => {
-                let per_byte = match slope {
-                    Slope::Derived => beyond.slope_ns_per_byte(),
-                    Slope::Rounded => beyond
-                        .rounded_slope_ns_per_byte
-                        .unwrap_or_else(|| beyond.slope_ns_per_byte()),
-                };
-                base - beyond.faults_in_base * beyond.fault_ns + per_byte * bytes as f64
+                base - beyond.faults_in_base * beyond.fault_ns
+                    + beyond.per_byte_ns(slope) * bytes as f64
             }
             _ => base,
         }

@@ -2,7 +2,7 @@
 
 use hearth_machine::profile::{Carrier, Level as Place, Profile};
 
-use super::{Access, Type};
+use super::{Access, Slope, Type};
 
 /// Cost of one access, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,9 +74,20 @@ impl BeyondLastLevel {
     pub fn slope_ns_per_byte(&self) -> f64 {
         self.fault_ns / self.bytes_per_fault + self.interrupt_ns / self.bytes_per_interrupt
     }
+
+    /// Nanoseconds a byte, computed in the way that is asked for.
+    #[must_use]
+    pub fn per_byte_ns(&self, slope: Slope) -> f64 {
+        let rounded = self.rounded_slope_ns_per_byte;
+        match slope {
+            Slope::Derived => self.slope_ns_per_byte(),
+            Slope::Rounded => rounded.unwrap_or_else(|| self.slope_ns_per_byte()),
+        }
+    }
 }
 
-/// What the printed equations say otherwise for a machine; needed by [`super::printed`] only.
+/// What the printed equations say otherwise for a machine; needed by [`super::printed`] and for a
+/// [`super::Defect`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// The size above which 7.7 to 7.10 add the operating system's term, bytes.

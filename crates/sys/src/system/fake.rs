@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::System;
 use crate::affinity::Pinned;
@@ -21,6 +22,9 @@ pub struct Fake {
     may_pin: bool,
     pins: Mutex<Vec<usize>>,
     placements: Mutex<Vec<Policy>>,
+    /// What each look at the clock takes, and what it shows. Zero: the real clock.
+    look_ns: u64,
+    now_ns: AtomicU64,
 }
 
 impl Fake {
@@ -85,6 +89,13 @@ impl Fake {
             .lock()
             .expect("no holder panics")
             .insert(core, pins);
+        self
+    }
+
+    /// Lets each look at the clock take so many nanoseconds, and nothing else any time: a machine as
+    /// slow as one likes, the same in every run.
+    pub fn with_slow_clock(mut self, look_ns: u64) -> Fake {
+        self.look_ns = look_ns;
         self
     }
 
@@ -169,6 +180,14 @@ impl System for Fake {
         }
         self.pins.lock().expect("no holder panics").push(core);
         Ok(Pinned::nowhere(core))
+    }
+
+    fn now_ns(&self) -> u64 {
+        if self.look_ns == 0 {
+            return crate::clock::monotonic_ns();
+        }
+        // Relaxed: the number says nothing about other memory.
+        self.now_ns.fetch_add(self.look_ns, Ordering::Relaxed) + self.look_ns
     }
 
     fn memory_nodes(&self) -> Result<Vec<usize>, Refused> {

@@ -1,0 +1,21 @@
+//! What the machine says of itself: its files, by the door to the system.
+
+use hearth_machine::capture::{Capture, Source};
+use hearth_sys::System;
+
+struct Files<'a>(&'a dyn System);
+
+impl Source for Files<'_> {
+    fn read(&mut self, path: &str) -> Option<String> {
+        self.0.read(path).ok()
+    }
+
+    fn list(&mut self, folder: &str) -> Vec<String> {
+        self.0.list(folder).unwrap_or_default()
+    }
+}
+
+/// The machine's own description, unread. Files that may not be read are absent.
+pub fn capture(system: &dyn System) -> Capture {
+    Capture::gather(&mut Files(system))
+}

@@ -1,0 +1,141 @@
+//! Memory that two threads use in turn: what a message costs is measured on it.
+//!
+//! | field | who writes | who reads | when |
+//! |---|---|---|---|
+//! | `turn` | the seat whose turn it is, by passing on | both seats | at any time |
+//! | the memory | the seat whose turn it is | the same | from seeing its turn until it passes on |
+//!
+//! The turn is a number that only grows (and wraps); seat s has it while `turn mod 2 = s`. So one
+//! seat at most has it, and only that seat can end it. There are two seats, each of which can be
+//! borrowed once.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::futex;
+use crate::mapping::{MapOptions, Mapping};
+use crate::refused::Refused;
+
+/// The word that says whose turn it is, alone on its line: no line of the memory comes along.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Word(AtomicU32);
+
+/// Memory that two threads use in turn.
+#[derive(Debug)]
+pub struct Relay {
+    memory: Mapping,
+    turn: Word,
+}
+
+/// One of the two who take turns.
+#[derive(Debug)]
+pub struct Seat<'a> {
+    start: *mut u64,
+    words: usize,
+    turn: &'a AtomicU32,
+    parity: u32,
+}
+
+// SAFETY: a seat is a borrow of a relay's memory, used by whoever holds the seat and only in its
+// turn; nothing of it belongs to a thread.
+unsafe impl Send for Seat<'_> {}
+
+/// A seat's turn: the memory is its own until it passes on, or until this is dropped; then the turn
+/// stays with the seat.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    words: &'a mut [u64],
+    turn: &'a AtomicU32,
+}
+
+impl Relay {
+    /// Maps memory for turns.
+    ///
+    /// # Errors
+    /// As for [`Mapping::new`].
+    pub fn new(options: MapOptions) -> Result<Relay, Refused> {
+        Ok(Relay {
+            memory: Mapping::new(options)?,
+            turn: Word::default(),
+        })
+    }
+
+    /// The memory's size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
+    /// The two seats; the first begins.
+    pub fn seats(&mut self) -> [Seat<'_>; 2] {
+        self.turn.0.store(0, Ordering::Relaxed);
+        let words = self.memory.words_mut();
+        let (start, count) = (words.as_mut_ptr(), words.len());
+        [0, 1].map(|parity| Seat {
+            start,
+            words: count,
+            turn: &self.turn.0,
+            parity,
+        })
+    }
+}
+
+impl Seat<'_> {
+    /// Is it this seat's turn?
+    #[inline]
+    pub fn is_mine(&self) -> bool {
+        // Acquire pairs with the release in `pass_on`: what the other wrote is seen.
+        self.turn.load(Ordering::Acquire) % 2 == self.parity
+    }
+
+    /// The turn, if it is this seat's now.
+    #[inline]
+    pub fn try_take(&mut self) -> Option<Turn<'_>> {
+        if !self.is_mine() {
+            return None;
+        }
+        // SAFETY: the pointer and the length are of a mapping that the relay, borrowed for as long
+        // as the seats live, keeps. It is this seat's turn, which nobody else can end, and the
+        // seat is borrowed uniquely until the turn is over; so there is no other reference.
+        let words = unsafe { std::slice::from_raw_parts_mut(self.start, self.words) };
+        Some(Turn {
+            words,
+            turn: self.turn,
+        })
+    }
+
+    /// Sleeps until it is this seat's turn. The other must pass on by [`Turn::pass_on_and_wake`].
+    pub fn take_asleep(&mut self) -> Turn<'_> {
+        loop {
+            let now = self.turn.load(Ordering::Acquire);
+            if now % 2 == self.parity {
+                break;
+            }
+            futex::wait(self.turn, now);
+        }
+        self.try_take()
+            .expect("a turn ends by the hand of whoever has it")
+    }
+}
+
+impl Turn<'_> {
+    /// The memory.
+    #[inline]
+    pub fn words(&mut self) -> &mut [u64] {
+        self.words
+    }
+
+    /// Gives the turn to the other seat.
+    #[inline]
+    pub fn pass_on(self) {
+        let next = self.turn.load(Ordering::Relaxed).wrapping_add(1);
+        // Release pairs with the acquire of whoever takes it.
+        self.turn.store(next, Ordering::Release);
+    }
+
+    /// Gives the turn to the other seat, and wakes it if it sleeps.
+    pub fn pass_on_and_wake(self) {
+        let address = std::ptr::from_ref(self.turn).addr();
+        self.pass_on();
+        futex::wake_one(address);
+    }
+}
