@@ -190,10 +190,9 @@ fn rounds(
             }
             let left = context.end.map_or(f64::INFINITY, |end| end.left());
             if left == 0.0 {
-                if round == 0 {
-                    parts.note(step.part, out_of_time(seconds));
-                }
-                continue;
+                let unreached = plan.steps[index..].iter().filter(|_| round == 0);
+                unreached.for_each(|step| parts.note(step.part, out_of_time(seconds)));
+                return Ok(());
             }
             let done: f64 = spent.iter().sum();
             progress(Progress {

@@ -1,6 +1,6 @@
 //! From findings to a profile: what was measured, what is concluded, what is contradicted.
 
-use hearth_machine::profile::{Provenance, Verdict};
+use hearth_machine::profile::{PairTransfer, Provenance, Verdict};
 use hearth_machine::synthetic;
 use hearth_machine::topology::{OsThread, Topology};
 use hearth_probe::convert::{About, profile};
@@ -82,7 +82,7 @@ fn pairs_that_were_not_measured_are_inferred_and_marked() {
     let topology = machine("4 packages, 4 cores, 1 node, l3 8M per package");
     let profile = made(&found, topology);
     assert_eq!(profile.pairs.len(), 120);
-    let (measured, inferred): (Vec<_>, Vec<_>) = profile
+    let (measured, inferred): (Vec<&PairTransfer>, Vec<&PairTransfer>) = profile
         .pairs
         .iter()
         .partition(|pair| pair.one_way_ns.provenance == Provenance::Measured);

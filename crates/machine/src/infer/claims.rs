@@ -119,8 +119,8 @@ impl fmt::Display for Ratio {
 pub fn check(claimed: &Topology, latencies: &Latencies, tree: &Tree) -> Report {
     let claims = claims(claimed, latencies);
     let known: BTreeSet<Group> = claims
-        .iter()
-        .flat_map(|(_, groups)| groups.clone())
+        .values()
+        .flat_map(|groups| groups.clone())
         .collect();
     let whole: Group = latencies.threads().to_vec();
     let unclaimed: Vec<Group> = tree
