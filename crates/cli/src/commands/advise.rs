@@ -20,7 +20,8 @@ const SHOWN: usize = 8;
 
 pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
     let chosen = profiles::choose(&arguments.basis)?;
-    let model = Model::new(&chosen.profile).map_err(|error| Failure::input(error.to_string()))?;
+    let model =
+        Model::fitted(&chosen.profile).map_err(|error| Failure::input(error.to_string()))?;
     let (advice, by_relation) = rank(arguments, &model)?;
     let Some(advice) = advice else {
         return Err(Failure::input(

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hearth_draw::scale::Unit;
 use hearth_machine::capture::Capture;
-use hearth_machine::hwloc::{self, Extras, Matrix, MatrixOf, Meaning, MemoryFigure};
-use hearth_machine::profile::{Access, Level, Profile};
-use hearth_machine::topology::{OsNode, OsThread, Topology};
+use hearth_machine::hwloc::{self, Extras};
+use hearth_machine::profile::Profile;
+use hearth_machine::topology::Topology;
 
 use crate::arguments::machine::{
     Machine, MachineAction, MachineExport, MachineImport, MachineShow,
@@ -101,10 +100,7 @@ fn export(arguments: &MachineExport) -> Result<(), Failure> {
             None => here()?,
         },
     };
-    let extras = match &found.profile {
-        Some(profile) => extras(profile)?,
-        None => Extras::default(),
-    };
+    let extras = found.profile.as_ref().map(Extras::of).unwrap_or_default();
     let xml = hwloc::export(&found.topology, &extras)
         .map_err(|error| Failure::input(format!("cannot be written for hwloc: {error}")))?;
     output::replace(&arguments.hwloc, xml.as_bytes())?;
@@ -118,79 +114,6 @@ fn export(arguments: &MachineExport) -> Result<(), Failure> {
     }
     let _ = writeln!(text, ".\n`lstopo -i {file}` shows it.");
     output::write(text)
-}
-
-/// What hwloc can take of a profile: the pairs if they are complete, the node distances if they
-/// are, and what memory does for its own node's threads.
-fn extras(profile: &Profile) -> Result<Extras, Failure> {
-    let machine = &profile.topology;
-    let mut extras = Extras::default();
-    let threads: Vec<OsThread> = machine.threads().iter().map(|thread| thread.os).collect();
-    let pairs: Option<Vec<Vec<f64>>> = machine
-        .all_threads()
-        .map(|a| {
-            let cell = |b| {
-                if a == b {
-                    return Some(0.0);
-                }
-                profile.pair(a, b).map(|pair| pair.one_way_ns.value)
-            };
-            machine.all_threads().map(cell).collect()
-        })
-        .collect();
-    let unfit = |error: hwloc::HwlocError| Failure::input(error.to_string());
-    if let Some(rows) = pairs.filter(|rows| rows.len() > 1) {
-        let of = MatrixOf::Threads(threads);
-        let matrix = Matrix::latencies_ns("hearth_one_way", of, &rows).map_err(unfit)?;
-        extras.matrices.push(matrix);
-    }
-    let nodes: Vec<OsNode> = machine.nodes().iter().map(|node| node.os).collect();
-    if let Some(distances) = &profile.node_distances {
-        let cell = |cell: &Option<f64>| Some((cell.filter(|d| *d >= 0.0)? * 1000.0).round() as u64);
-        let rows: Option<Vec<Vec<u64>>> = distances
-            .scaled
-            .iter()
-            .map(|row| row.iter().map(cell).collect())
-            .collect();
-        extras.matrices.extend(rows.map(|rows| Matrix {
-            name: "hearth_distance_thousandths".to_owned(),
-            of: MatrixOf::Nodes(nodes),
-            meaning: Meaning::Latency,
-            rows,
-        }));
-    }
-    let latency = profile
-        .level(Level::Memory)
-        .map(|cost| cost.read_ns.value.round() as u64);
-    // B/ns is 10⁹ bytes a second; hwloc counts MiB a second.
-    let bandwidth = profile
-        .bandwidth(Level::Memory, Access::Read, 1)
-        .map(|found| (found.bytes_per_ns.value * 1e9 / f64::from(1 << 20)).round() as u64);
-    for node in machine
-        .nodes()
-        .iter()
-        .filter(|node| !node.threads.is_empty())
-    {
-        let from: Vec<OsThread> = node
-            .threads
-            .iter()
-            .map(|&thread| machine.os_thread(thread))
-            .collect();
-        let figures = [(Meaning::Latency, latency), (Meaning::Bandwidth, bandwidth)];
-        for (meaning, value) in figures {
-            extras.memory.extend(value.map(|value| MemoryFigure {
-                node: node.os,
-                from: from.clone(),
-                meaning,
-                value,
-            }));
-        }
-    }
-    extras.about.push((
-        "HearthMeasured".to_owned(),
-        Unit::Number.show(profile.origin.duration_s) + " s",
-    ));
-    Ok(extras)
 }
 
 fn import(arguments: &MachineImport) -> Result<(), Failure> {

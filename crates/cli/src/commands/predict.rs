@@ -159,7 +159,7 @@ impl Oracle {
                 as_printed: arguments.model == Equations::SourcePrinted,
             });
         }
-        let model = Model::new(profile).map_err(|error| Failure::input(error.to_string()))?;
+        let model = Model::fitted(profile).map_err(|error| Failure::input(error.to_string()))?;
         let placement = placement(arguments.bytes.unwrap_or_default(), passing);
         Ok(Oracle::Hearth(Box::new(model), placement))
     }

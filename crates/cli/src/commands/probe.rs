@@ -9,6 +9,7 @@ use hearth_machine::capture::Reading;
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::{OsThread, format_list};
 use hearth_probe::convert::{self, About};
+use hearth_probe::description;
 use hearth_probe::{Findings, Mode, Options, ProbeError};
 use hearth_sys::signal::{self, Signals};
 use hearth_sys::{Linux, System};
@@ -205,7 +206,7 @@ impl Interruption {
 }
 
 fn capture(path: &Path) -> Result<(), Failure> {
-    let mut capture = surroundings::without_names(surroundings::capture());
+    let mut capture = description::capture(&Linux).without_identity();
     capture.tool = format!("hearth {}", env!("CARGO_PKG_VERSION"));
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     capture.recorded = now.map_or(String::new(), |now| profiles::date(now.as_secs()));
