@@ -122,8 +122,9 @@ fn patiently(command: &mut Command, time: Duration, in_flight: &Path) -> Option<
             .and_then(|facts| facts.modified())
             .ok()
             .and_then(|changed| changed.elapsed().ok());
-        // Shrinking writes no file and takes up to a minute.
-        let overdue = age.is_some_and(|age| age > texts::PATIENCE * 4 + Duration::from_secs(60));
+        // Shrinking writes no file and takes up to a minute. This is for what never comes back, and
+        // goes by elapsed time: a busy machine has been seen thirty times slower.
+        let overdue = age.is_some_and(|age| age > texts::PATIENCE * 60);
         if overdue && start.elapsed() > time.min(Duration::from_secs(30)) {
             let _ = child.kill();
             let _ = child.wait();

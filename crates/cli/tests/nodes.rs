@@ -21,7 +21,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
-use support::{Outcome, empty_folder, hearth, outcome, root, same};
+use support::{Outcome, PATIENCE, empty_folder, hearth, outcome, root, same};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -115,7 +115,7 @@ fn wait_for(
     port: u32,
     running: &mut [Program],
 ) -> Result<(), String> {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + PATIENCE;
     for path in paths {
         let path = network.join(path.replace("PORT", &port.to_string()));
         while !path.exists() {

@@ -116,7 +116,7 @@ fn heat(count: usize) -> HeatMap {
         (row != column).then_some(Cell {
             value,
             interval: Some((value - 1.0, value + 2.0)),
-            is_inferred: (row + column) % 3 == 0,
+            is_inferred: (row + column).is_multiple_of(3),
         })
     };
     let names: Vec<String> = (0..count).map(|i| i.to_string()).collect();

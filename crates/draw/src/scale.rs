@@ -133,7 +133,11 @@ impl Span {
                 } else {
                     (high / low).powf(0.03)
                 };
-                (low / room, high * room)
+                // Room must not lead out of what a number can hold.
+                (
+                    (low / room).max(f64::MIN_POSITIVE),
+                    (high * room).min(f64::MAX),
+                )
             }
         };
         Some(Span::of(scale, (low, high), places))
