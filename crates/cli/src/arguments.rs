@@ -7,13 +7,17 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hearth_lang::compile::{Options, Prelude};
 
+pub(crate) mod machine;
+
+use machine::{Advise, Machine, Predict, Probe};
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Compile, run and examine Insense programs.
+/// Compile and run Insense programs, and know the machine they run on.
 ///
 /// Insense programs are made of components that share nothing and talk over typed channels.
 #[derive(Parser, Debug)]
@@ -30,6 +34,8 @@ Examples:
   hearth run play/main.isf      compile and run a program
   hearth check *.isf            report every mistake, compile nothing
   hearth explain E0301          the longer story of a mistake
+  hearth probe                  measure this machine
+  hearth predict 4K             what passing 4 KiB between two threads costs here
 
 Exit codes:
   0  done
@@ -51,6 +57,10 @@ pub(crate) enum Command {
     Fmt(Fmt),
     New(New),
     Explain(Explain),
+    Probe(Probe),
+    Predict(Predict),
+    Advise(Advise),
+    Machine(Machine),
     Completions(Completions),
     Man(Man),
 }

@@ -13,6 +13,9 @@ pub(crate) enum Failure {
     Environment(String),
     /// A mistake of our own, with all the lines of its page: exit code 4.
     Bug(String),
+    /// Somebody interrupted it with this signal; the line says what became of the work. Exit code
+    /// 128 and the signal's number, as shells have it.
+    Interrupted(u8, String),
     /// Nobody reads our output any more, as in `hearth explain | head`. That is fine.
     BrokenPipe,
 }
@@ -41,6 +44,10 @@ impl Failure {
             Failure::Bug(page) => {
                 eprint!("{page}");
                 ExitCode::from(4)
+            }
+            Failure::Interrupted(signal, message) => {
+                eprintln!("hearth: {message}");
+                ExitCode::from(128 + signal)
             }
             Failure::BrokenPipe => ExitCode::SUCCESS,
         }

@@ -7,7 +7,8 @@
 //! Reading order: `arguments` (the one definition behind help, completions, man pages and the
 //! reference page), `commands` (one module each), `input` and `render` (what comes in, what is
 //! shown), `toolchain` and `cache` (how a text becomes an executable), `failure` and `crash` (the
-//! ways to end badly).
+//! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
+//! counts), `summary` and `portrait` (a profile as text and as a page).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
 
@@ -17,6 +18,12 @@ mod commands;
 mod input;
 mod render;
 mod report;
+
+mod columns;
+mod portrait;
+mod profiles;
+mod summary;
+mod surroundings;
 
 mod cache;
 mod program;

@@ -28,17 +28,26 @@ fn page() -> String {
     text.push('\n');
     add_after(&mut text, &root);
     for command in root.get_subcommands() {
-        let _ = writeln!(text, "## `hearth {}`\n", command.get_name());
-        add_about(&mut text, command);
-        let usage = plain(Some(&command.clone().render_usage()));
-        let usage = usage.trim_start_matches("Usage: ");
-        let _ = writeln!(text, "```text\n{usage}\n```\n");
-        add_arguments(&mut text, command);
-        add_after(&mut text, command);
+        add_command(&mut text, command, "hearth", "##");
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
+}
+
+/// A command and, one level of headings below, those inside it.
+fn add_command(text: &mut String, command: &Command, above: &str, marks: &str) {
+    let name = format!("{above} {}", command.get_name());
+    let _ = writeln!(text, "{marks} `{name}`\n");
+    add_about(text, command);
+    let usage = plain(Some(&command.clone().render_usage()));
+    let usage = usage.trim_start_matches("Usage: ");
+    let _ = writeln!(text, "```text\n{usage}\n```\n");
+    add_arguments(text, command);
+    add_after(text, command);
+    for inner in command.get_subcommands() {
+        add_command(text, inner, &name, &format!("{marks}#"));
+    }
 }
 
 fn plain(text: Option<&StyledStr>) -> String {

@@ -1,6 +1,7 @@
 //! `hearth completions` and `hearth man`: what is derived from the definition of the arguments.
 
 use std::fs;
+use std::path::Path;
 
 use clap::CommandFactory;
 
@@ -27,10 +28,16 @@ pub(crate) fn man(arguments: &Man) -> Result<(), Failure> {
     };
     fs::create_dir_all(folder).map_err(|error| output::cannot_write(folder, &error))?;
     output::replace(&folder.join("hearth.1"), &page(&command)?)?;
+    write_pages(folder, &command, "hearth")
+}
+
+/// One page for each command inside another, however deep.
+fn write_pages(folder: &Path, command: &clap::Command, above: &str) -> Result<(), Failure> {
     for subcommand in command.get_subcommands() {
-        let name = format!("hearth-{}", subcommand.get_name());
+        let name = format!("{above}-{}", subcommand.get_name());
         let named = subcommand.clone().display_name(&name);
         output::replace(&folder.join(format!("{name}.1")), &page(&named)?)?;
+        write_pages(folder, subcommand, &name)?;
     }
     Ok(())
 }

@@ -1,11 +1,15 @@
 //! One module a command. Each takes its arguments and does the whole job.
 
+mod advise;
 mod build;
 mod check;
 mod explain;
 mod fmt;
+mod machine;
 mod manual;
 mod new;
+mod predict;
+mod probe;
 mod run;
 
 use crate::arguments::Command;
@@ -19,6 +23,10 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Fmt(arguments) => fmt::fmt(&arguments),
         Command::New(arguments) => new::new(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Probe(arguments) => probe::probe(&arguments),
+        Command::Predict(arguments) => predict::predict(&arguments),
+        Command::Advise(arguments) => advise::advise(&arguments),
+        Command::Machine(arguments) => machine::machine(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
     }

@@ -99,6 +99,7 @@ impl Bytes {
             .iter()
             .find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)))
             .unwrap_or((text, 0));
+        let digits = digits.trim_end();
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return None;
         }

@@ -1,0 +1,431 @@
+//! `hearth predict`: what a message costs.
+
+use std::fmt::Write as _;
+
+use hearth_draw::line::{Axis, LineChart, Point, Series};
+use hearth_draw::scale::{Scale, Unit};
+use hearth_machine::profile::{Carrier, Profile};
+use hearth_machine::relation::{Closeness, Relation};
+use hearth_machine::topology::{Bytes, OsThread, Thread, Topology};
+use hearth_model::hearth::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
+use hearth_model::source::{Access, Parameters, Slope, Type, printed};
+use serde_json::{Value, json};
+
+use crate::arguments::machine::{Equations, Mode, Passed, Passing, Predict};
+use crate::columns::{Columns, Side};
+use crate::failure::Failure;
+use crate::{output, profiles};
+
+/// How many sizes of a plot there are from one power of two to the next.
+const PLOT_POINTS_PER_DOUBLING: u32 = 2;
+/// What a plot covers if no table says otherwise: the range that the model is judged on.
+const PLOT_BYTES: (u64, u64) = (64, 64 << 20);
+
+pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
+    let chosen = profiles::choose(&arguments.basis)?;
+    let oracle = Oracle::new(arguments, &chosen.profile)?;
+    let places = places(arguments, &chosen.profile.topology)?;
+    let sizes = match &arguments.table {
+        Some(sizes) => sizes.0.clone(),
+        None => arguments.bytes.into_iter().collect(),
+    };
+    let mut rows = Vec::new();
+    for &bytes in &sizes {
+        for place in &places {
+            // Nobody can spin for someone on the same hardware thread: of all relations that one
+            // is left out; a pair that was asked for is refused.
+            match oracle.answer(bytes.0, place) {
+                Ok(answer) => rows.push((bytes, place, answer)),
+                Err(PredictError::SpinOnOneThread) if arguments.from.is_none() => {}
+                Err(error) => return Err(Failure::input(error.to_string())),
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Err(Failure::input(PredictError::SpinOnOneThread.to_string()));
+    }
+    if let Some(path) = &arguments.plot {
+        let picture = plot(arguments, &oracle, &places, &sizes).draw();
+        output::replace(path, picture.file().as_bytes())?;
+    }
+    if let Some(warning) = &chosen.warning {
+        eprintln!("hearth: {warning}");
+    }
+    if arguments.json {
+        return output::write(document(arguments, &chosen, &rows));
+    }
+    let mut text = match (rows.as_slice(), arguments.from) {
+        ([(bytes, place, answer)], Some(_)) => one(arguments, *bytes, place, answer),
+        _ => table(arguments, &rows),
+    };
+    let _ = writeln!(text, "\nModelled, not measured, from {}.", chosen.origin);
+    if arguments.model != Equations::Hearth {
+        let _ = writeln!(
+            text,
+            "The source's equations have no uncertainty of their own."
+        );
+    }
+    output::write(text)
+}
+
+/// Two hardware threads, for themselves or for all that are so related.
+struct Place {
+    between: Between,
+    cpus: (OsThread, OsThread),
+    relation: Relation,
+}
+
+/// What a prediction says.
+struct Answer {
+    ns: f64,
+    /// The 95 % interval, if the equations know one.
+    interval: Option<(f64, f64)>,
+    parts: Parts,
+}
+
+/// The hardware thread of a CPU that somebody named.
+pub(crate) fn thread(machine: &Topology, cpu: OsThread) -> Result<Thread, Failure> {
+    machine.thread_of(cpu).ok_or_else(|| {
+        let all = machine.threads().iter().map(|thread| thread.os.0);
+        let all = hearth_machine::topology::format_list(all);
+        let offline = if machine.offline().contains(&cpu) {
+            "is offline"
+        } else {
+            "is not one of the machine's"
+        };
+        Failure::input(format!("{cpu} {offline}; its CPUs are {all}"))
+    })
+}
+
+/// How messages are passed, in the model's terms.
+pub(crate) fn placement(bytes: Bytes, passing: &Passing) -> Placement {
+    Placement {
+        bytes: bytes.0,
+        carrier: passing.carrier.into(),
+        flow: match passing.mode {
+            Mode::Alternating => Flow::Alternating,
+            Mode::Streaming => Flow::Streaming {
+                depth: passing.depth,
+            },
+        },
+        buffer: if passing.fresh {
+            Buffer::Fresh
+        } else {
+            Buffer::Reused
+        },
+    }
+}
+
+fn places(arguments: &Predict, machine: &Topology) -> Result<Vec<Place>, Failure> {
+    let place = |between, pair: (Thread, Thread)| Place {
+        between,
+        cpus: (machine.os_thread(pair.0), machine.os_thread(pair.1)),
+        relation: machine.relation(pair.0, pair.1),
+    };
+    if let (Some(from), Some(to)) = (arguments.from, arguments.to) {
+        let pair = (thread(machine, from)?, thread(machine, to)?);
+        return Ok(vec![place(Between::Pair(pair.0, pair.1), pair)]);
+    }
+    let all = machine.representatives().into_iter();
+    Ok(all
+        .map(|(relation, pair)| place(Between::Relation(relation), pair))
+        .collect())
+}
+
+/// Whoever knows the answers.
+enum Oracle {
+    Hearth(Box<Model>, Placement),
+    Source {
+        parameters: Box<Parameters>,
+        carrier: Carrier,
+        as_printed: bool,
+    },
+}
+
+impl Oracle {
+    fn new(arguments: &Predict, profile: &Profile) -> Result<Oracle, Failure> {
+        let passing = &arguments.passing;
+        if arguments.model != Equations::Hearth {
+            if passing.mode != Mode::Alternating || passing.fresh {
+                return Err(Failure::input(
+                    "the source's equations know one exchange after the other in a reused buffer \
+                     only; leave out --mode and --fresh, or use --model hearth",
+                ));
+            }
+            let carrier = passing.carrier.into();
+            return Ok(Oracle::Source {
+                parameters: Box::new(Parameters::from_profile(profile, carrier)),
+                carrier,
+                as_printed: arguments.model == Equations::SourcePrinted,
+            });
+        }
+        let model = Model::fitted(profile).map_err(|error| Failure::input(error.to_string()))?;
+        let placement = placement(arguments.bytes.unwrap_or_default(), passing);
+        Ok(Oracle::Hearth(Box::new(model), placement))
+    }
+
+    fn answer(&self, bytes: u64, place: &Place) -> Result<Answer, PredictError> {
+        match self {
+            Oracle::Hearth(model, placement) => {
+                let question = Placement {
+                    bytes,
+                    ..*placement
+                }
+                .between(place.between);
+                let prediction = model.predict(&question)?;
+                Ok(Answer {
+                    ns: prediction.ns,
+                    interval: Some((prediction.low_ns, prediction.high_ns)),
+                    parts: prediction.parts,
+                })
+            }
+            Oracle::Source {
+                parameters,
+                carrier,
+                as_printed,
+            } => {
+                let same = place.relation.closeness == Closeness::Same;
+                if same && *carrier == Carrier::Spin {
+                    return Err(PredictError::SpinOnOneThread);
+                }
+                let kind = Type::from(place.relation.source_type());
+                let control = parameters.control_ns(kind, bytes, Slope::Derived);
+                let (write, read) = if *as_printed {
+                    (
+                        printed::write_3_2_ns(parameters, bytes),
+                        printed::read_3_5_ns(parameters, bytes),
+                    )
+                } else {
+                    (
+                        parameters.side_ns(Access::Write, bytes),
+                        parameters.side_ns(Access::Read, bytes),
+                    )
+                };
+                let parts = Parts {
+                    write_ns: write,
+                    hand_over_ns: control,
+                    read_ns: read,
+                    ..Parts::default()
+                };
+                Ok(Answer {
+                    ns: parts.total_ns(),
+                    interval: None,
+                    parts,
+                })
+            }
+        }
+    }
+}
+
+fn time(ns: f64) -> String {
+    Unit::Nanoseconds.show(ns)
+}
+
+fn interval(answer: &Answer) -> String {
+    match answer.interval {
+        Some((low, high)) => format!("{} to {}", time(low), time(high)),
+        None => "not known".to_owned(),
+    }
+}
+
+/// Bytes a second; a message of nothing has none.
+fn throughput(bytes: Bytes, ns: f64) -> String {
+    if bytes.0 == 0 {
+        return "–".to_owned();
+    }
+    Unit::BytesPerNanosecond.show(bytes.0 as f64 / ns)
+}
+
+/// How messages are passed, for people.
+pub(crate) fn manner(passing: &Passing) -> String {
+    let carrier = match passing.carrier {
+        Passed::Threads => "kernel threads that sleep",
+        Passed::Spin => "threads that spin",
+        Passed::Worker => "workers",
+    };
+    let mode = match passing.mode {
+        Mode::Alternating => "one exchange after the other".to_owned(),
+        Mode::Streaming => format!("streaming through {} buffers", passing.depth),
+    };
+    let fresh = if passing.fresh {
+        ", in new memory each"
+    } else {
+        ""
+    };
+    format!("{carrier}, {mode}{fresh}")
+}
+
+fn one(arguments: &Predict, bytes: Bytes, place: &Place, answer: &Answer) -> String {
+    let (from, to) = place.cpus;
+    let mut text = format!(
+        "{bytes} from {from} to {to} ({}): {}\n\n",
+        place.relation,
+        manner(&arguments.passing)
+    );
+    let mut columns = Columns::new(&[Side::Left, Side::Right]);
+    let parts = &answer.parts;
+    columns.row([
+        "time".to_owned(),
+        time(answer.ns),
+        format!("95 %: {}", interval(answer)),
+    ]);
+    columns.row(["throughput".to_owned(), throughput(bytes, answer.ns)]);
+    columns.row(["writing".to_owned(), time(parts.write_ns)]);
+    if parts.faults_ns > 0.0 {
+        columns.row(["page faults".to_owned(), time(parts.faults_ns)]);
+    }
+    columns.row(["handing over".to_owned(), time(parts.hand_over_ns)]);
+    columns.row(["reading".to_owned(), time(parts.read_ns)]);
+    if parts.hidden_ns > 0.0 {
+        columns.row(["of which at once".to_owned(), time(parts.hidden_ns)]);
+    }
+    text.push_str(&columns.lines(2));
+    text
+}
+
+fn table(arguments: &Predict, rows: &[(Bytes, &Place, Answer)]) -> String {
+    let mut text = format!("{}\n\n", capitalised(&manner(&arguments.passing)));
+    let mut sides = vec![Side::Right, Side::Left];
+    sides.extend([Side::Right; 9]);
+    let mut columns = Columns::new(&sides);
+    let has_faults = rows
+        .iter()
+        .any(|(_, _, answer)| answer.parts.faults_ns > 0.0);
+    let has_hidden = rows
+        .iter()
+        .any(|(_, _, answer)| answer.parts.hidden_ns > 0.0);
+    let mut head = vec!["bytes", "between", "time", "95 %", "throughput", "write"];
+    head.extend(has_faults.then_some("faults"));
+    head.extend(["hand over", "read"]);
+    head.extend(has_hidden.then_some("at once"));
+    columns.row(head);
+    for (bytes, place, answer) in rows {
+        let (from, to) = place.cpus;
+        let parts = &answer.parts;
+        let between = match place.between {
+            Between::Relation(relation) => format!("{relation} ({from}, {to})"),
+            Between::Pair(..) => format!("{from} to {to}"),
+        };
+        let mut cells = vec![
+            bytes.to_string(),
+            between,
+            time(answer.ns),
+            interval(answer),
+            throughput(*bytes, answer.ns),
+            time(parts.write_ns),
+        ];
+        cells.extend(has_faults.then(|| time(parts.faults_ns)));
+        cells.extend([time(parts.hand_over_ns), time(parts.read_ns)]);
+        cells.extend(has_hidden.then(|| format!("−{}", time(parts.hidden_ns))));
+        columns.row(cells);
+    }
+    text.push_str(&columns.lines(0));
+    text
+}
+
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+fn document(
+    arguments: &Predict,
+    chosen: &profiles::Chosen,
+    rows: &[(Bytes, &Place, Answer)],
+) -> String {
+    let row = |(bytes, place, answer): &(Bytes, &Place, Answer)| {
+        let parts = &answer.parts;
+        json!({
+            "bytes": bytes.0,
+            "from": place.cpus.0.0,
+            "to": place.cpus.1.0,
+            "relation": place.relation.to_string(),
+            "stands_for_relation": matches!(place.between, Between::Relation(_)),
+            "time_ns": answer.ns,
+            "low_ns": answer.interval.map(|(low, _)| low),
+            "high_ns": answer.interval.map(|(_, high)| high),
+            "bytes_per_ns": bytes.0 as f64 / answer.ns,
+            "write_ns": parts.write_ns,
+            "faults_ns": parts.faults_ns,
+            "hand_over_ns": parts.hand_over_ns,
+            "read_ns": parts.read_ns,
+            "hidden_ns": parts.hidden_ns,
+        })
+    };
+    let document = json!({
+        "modelled_from": chosen.origin,
+        "warning": chosen.warning,
+        "model": match arguments.model {
+            Equations::Hearth => "hearth",
+            Equations::Source => "source",
+            Equations::SourcePrinted => "source-printed",
+        },
+        "passing": passing_document(&arguments.passing),
+        "predictions": rows.iter().map(row).collect::<Vec<_>>(),
+    });
+    pretty(&document)
+}
+
+pub(crate) fn passing_document(passing: &Passing) -> Value {
+    json!({
+        "carrier": match passing.carrier {
+            Passed::Threads => "threads",
+            Passed::Spin => "spin",
+            Passed::Worker => "worker",
+        },
+        "mode": match passing.mode {
+            Mode::Alternating => "alternating",
+            Mode::Streaming => "streaming",
+        },
+        "depth": (passing.mode == Mode::Streaming).then_some(passing.depth),
+        "fresh": passing.fresh,
+    })
+}
+
+pub(crate) fn pretty(document: &Value) -> String {
+    format!("{document:#}\n")
+}
+
+fn plot(arguments: &Predict, oracle: &Oracle, places: &[Place], sizes: &[Bytes]) -> LineChart {
+    let sizes: Vec<u64> = if arguments.table.is_some() {
+        sizes
+            .iter()
+            .map(|size| size.0)
+            .filter(|&size| size > 0)
+            .collect()
+    } else {
+        let (first, last) = PLOT_BYTES;
+        let doublings = (last / first).ilog2() * PLOT_POINTS_PER_DOUBLING;
+        let step = |i: u32| f64::from(i) / f64::from(PLOT_POINTS_PER_DOUBLING);
+        (0..=doublings)
+            .map(|i| (first as f64 * step(i).exp2()).round() as u64)
+            .collect()
+    };
+    let series = places.iter().map(|place| {
+        let points = sizes.iter().filter_map(|&bytes| {
+            let answer = oracle.answer(bytes, place).ok()?;
+            let point = Point::new(bytes as f64, answer.ns);
+            Some(match answer.interval {
+                Some((low, high)) => point.within(low, high),
+                None => point,
+            })
+        });
+        let (from, to) = place.cpus;
+        let name = match place.between {
+            Between::Relation(relation) => relation.to_string(),
+            Between::Pair(..) => format!("{from} to {to}, {}", place.relation),
+        };
+        Series::dashed(&name, points.collect())
+    });
+    LineChart {
+        x: Axis::new("message", Scale::Log2, Unit::Bytes),
+        y: Axis::new(
+            "predicted time of one exchange",
+            Scale::Log10,
+            Unit::Nanoseconds,
+        ),
+        series: series.filter(|series| !series.points.is_empty()).collect(),
+        ..LineChart::new(&format!("Modelled: {}", manner(&arguments.passing)))
+    }
+}
