@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use hearth_lang::compile::{Options, Prelude};
 
 pub(crate) mod machine;
+pub(crate) mod study;
 
 use machine::{Advise, Machine, Predict, Probe};
+use study::Study;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -61,6 +63,7 @@ pub(crate) enum Command {
     Predict(Predict),
     Advise(Advise),
     Machine(Machine),
+    Study(Study),
     Completions(Completions),
     Man(Man),
 }

@@ -20,6 +20,7 @@ mod render;
 mod report;
 
 mod columns;
+mod interruption;
 mod portrait;
 mod profiles;
 mod summary;

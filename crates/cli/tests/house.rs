@@ -27,6 +27,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("language", &["hearth-lang"]),
     ("show", &["hearth-draw"]),
+    ("studies", &["hearth-studies"]),
     ("rim", &["hearth"]),
 ];
 /// For tests, fuzzers and benchmarks; nobody depends on them but to develop.
@@ -261,7 +262,9 @@ fn every_code_has_its_story() {
 /// The text files that are ours.
 fn texts() -> Vec<(String, String)> {
     let mut paths = Vec::new();
-    for folder in ["crates", "docs", "examples", "tests", "benches", "fuzz"] {
+    for folder in [
+        "crates", "studies", "docs", "examples", "tests", "benches", "fuzz",
+    ] {
         paths.extend(files(
             folder,
             &[".rs", ".md", ".h", ".c", ".toml", ".isf", ".sh"],

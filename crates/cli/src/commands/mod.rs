@@ -11,6 +11,7 @@ mod new;
 mod predict;
 mod probe;
 mod run;
+mod study;
 
 use crate::arguments::Command;
 use crate::failure::Failure;
@@ -27,6 +28,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Predict(arguments) => predict::predict(&arguments),
         Command::Advise(arguments) => advise::advise(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
+        Command::Study(arguments) => study::study(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
     }

@@ -1,8 +1,7 @@
 //! `hearth probe`: measure this machine.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hearth_machine::capture::Reading;
@@ -11,11 +10,11 @@ use hearth_machine::topology::{OsThread, format_list};
 use hearth_probe::convert::{self, About};
 use hearth_probe::description;
 use hearth_probe::{Findings, Mode, Options, ProbeError};
-use hearth_sys::signal::{self, Signals};
 use hearth_sys::{Linux, System};
 
 use crate::arguments::machine::Probe;
 use crate::failure::Failure;
+use crate::interruption::Interruption;
 use crate::progress::Bar;
 use crate::{output, portrait, profiles, summary, surroundings};
 
@@ -164,45 +163,6 @@ fn thrown_away(findings: &Findings) -> Option<String> {
         .map(|(count, why)| format!("{count} as {why}"))
         .collect();
     (!reasons.is_empty()).then(|| format!("samples thrown away: {}", reasons.join(", ")))
-}
-
-/// Ctrl-C and a request to end, noticed while measuring.
-struct Interruption {
-    flag: Arc<AtomicBool>,
-    /// The signal's number, once there was one.
-    signal: Arc<AtomicU8>,
-}
-
-impl Interruption {
-    /// From now on the signals raise the flag. A signal that this process was told to ignore, as by
-    /// nohup, stays ignored.
-    fn watch() -> Self {
-        let interruption = Interruption {
-            flag: Arc::new(AtomicBool::new(false)),
-            signal: Arc::new(AtomicU8::new(0)),
-        };
-        let heeded: Vec<i32> = [signal::INTERRUPT, signal::TERMINATE]
-            .into_iter()
-            .filter(|&signal| !signal::is_ignored(signal))
-            .collect();
-        if heeded.is_empty() {
-            return interruption;
-        }
-        let signals = Signals::of(&heeded);
-        // Before any thread is started, so that none of them is struck.
-        signals.block();
-        let (flag, number) = (interruption.flag.clone(), interruption.signal.clone());
-        // Waits until the process ends.
-        std::thread::spawn(move || {
-            if let Ok(signal) = signals.wait() {
-                // The number comes first: whoever sees the flag has it. Both are sequentially
-                // consistent, as the probe's own reads of the flag need not be acquiring.
-                number.store(u8::try_from(signal).unwrap_or(0), Ordering::SeqCst);
-                flag.store(true, Ordering::SeqCst);
-            }
-        });
-        interruption
-    }
 }
 
 fn capture(path: &Path) -> Result<(), Failure> {

@@ -1,0 +1,156 @@
+//! `hearth study`: the sources' experiments, run again.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use hearth_machine::profile::Profile;
+use hearth_studies::cache_impact::compare;
+use hearth_studies::cache_impact::record::Sweep;
+use hearth_studies::cache_impact::results::PAGE;
+use hearth_studies::cache_impact::verdict::Verdict;
+use hearth_studies::cache_impact::{Folder, Options, Outcome, Results, Sizes, Start, page};
+use hearth_studies::{STUDIES, StudyError};
+use hearth_sys::Linux;
+
+use crate::arguments::study::{self, Action, RunStudy, Study};
+use crate::failure::Failure;
+use crate::interruption::Interruption;
+use crate::progress::Bar;
+use crate::{output, profiles};
+
+pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
+    match &arguments.action {
+        Action::List => list(),
+        Action::Run(run_arguments) => run(run_arguments),
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let mut text = String::new();
+    for study in STUDIES {
+        text += &format!("{}: {}\n", study.name, study.title);
+        for (name, title) in (study.experiments)() {
+            text += &format!("  {name:<8}{title}\n");
+        }
+    }
+    output::write(text)
+}
+
+fn failure(error: StudyError) -> Failure {
+    match error {
+        StudyError::Thread { .. }
+        | StudyError::Refused(_)
+        | StudyError::Machine { .. }
+        | StudyError::File { .. } => Failure::environment(error.to_string()),
+        _ => Failure::input(error.to_string()),
+    }
+}
+
+fn options(arguments: &RunStudy) -> Options {
+    Options {
+        quick: arguments.quick,
+        repeats: arguments.repeats,
+        sweeps: arguments.sweeps,
+        sizes: match arguments.sizes {
+            study::Sizes::Dense => Sizes::Dense,
+            study::Sizes::Powers => Sizes::Powers,
+        },
+        experiments: arguments.experiments.clone(),
+        defects: arguments.defects.clone(),
+        is_aligned: !arguments.unaligned,
+        start: match arguments.start {
+            study::Start::Tick => Start::Tick,
+            study::Start::Interrupt => Start::Interrupt,
+        },
+        ..Options::default()
+    }
+}
+
+fn run(arguments: &RunStudy) -> Result<(), Failure> {
+    let study = hearth_studies::study(&arguments.name).map_err(failure)?;
+    let path = arguments
+        .out
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(study.name));
+    // Before the work rather than after it.
+    let profile = profile(arguments)?;
+    let interruption = Interruption::watch();
+    let mut bar = Bar::start();
+    let found = hearth_studies::cache_impact::run(
+        &Linux,
+        &options(arguments),
+        &path,
+        arguments.resume,
+        &interruption.flag,
+        &mut |progress| {
+            let what = match progress.bytes {
+                Some(bytes) => format!("{}, {bytes} bytes", progress.experiment.title()),
+                None => progress.experiment.title().to_owned(),
+            };
+            bar.show(progress.fraction, &what);
+        },
+    );
+    drop(bar);
+    let (results, outcome) = found.map_err(failure)?;
+    let page = draw(&path, &results, profile.as_ref())?;
+    if outcome == Outcome::Cancelled {
+        let signal = interruption.signal.load(Ordering::Relaxed);
+        return Err(Failure::Interrupted(
+            signal,
+            format!(
+                "interrupted; what is measured is in {}, and --resume goes on from there",
+                path.display()
+            ),
+        ));
+    }
+    output::write(summary(&results, &page))
+}
+
+/// The profile that was named, or the kept one if there is one that can be read.
+fn profile(arguments: &RunStudy) -> Result<Option<Profile>, Failure> {
+    if let Some(path) = &arguments.profile {
+        return profiles::read(path).map(Some);
+    }
+    let kept = profiles::kept().ok().filter(|path| path.exists());
+    Ok(kept.and_then(|path| profiles::read(&path).ok()))
+}
+
+fn draw(path: &Path, results: &Results, profile: Option<&Profile>) -> Result<PathBuf, Failure> {
+    let html = page::page(results, profile);
+    let folder = Folder::at(path);
+    folder.replace(PAGE, html.as_bytes()).map_err(failure)
+}
+
+fn summary(results: &Results, page: &Path) -> String {
+    let evidence = compare::evidence(results, Sweep::Exchange);
+    let mut text = format!("Cache impact on {}\n", results.site.cpu);
+    for verdict in evidence.verdicts() {
+        text += &said(&verdict);
+    }
+    for note in &results.notes {
+        text += &format!("note: {note}\n");
+    }
+    if let Some(share) = results.steal_share {
+        text += &format!(
+            "note: the hypervisor took {:.1} % of this machine's time\n",
+            100.0 * share
+        );
+    }
+    text += &format!("\nThe tables are beside the page, {}.\n", page.display());
+    text
+}
+
+fn said(verdict: &Verdict) -> String {
+    let mut text = format!(
+        "\n{}  {}\n     published  {}\n     here       {}: {}\n",
+        verdict.question,
+        verdict.asks,
+        verdict.published_words,
+        verdict.answer.word(),
+        verdict.because
+    );
+    for limit in &verdict.cannot_show {
+        text += &format!("     not shown  {limit}\n");
+    }
+    text
+}

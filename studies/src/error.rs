@@ -1,0 +1,174 @@
+//! Why a study could not be run. Each message says what to do next.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use hearth_sys::Refused;
+
+use crate::STUDIES;
+use crate::cache_impact::{Defect, Experiment};
+
+/// Why a study could not be run.
+#[derive(Debug)]
+pub enum StudyError {
+    /// No study has this name.
+    UnknownStudy {
+        /// What was asked for.
+        given: String,
+    },
+    /// No experiment of the study has this name.
+    UnknownExperiment {
+        /// What was asked for.
+        given: String,
+    },
+    /// The source has no such defect.
+    UnknownDefect {
+        /// What was asked for.
+        given: String,
+    },
+    /// A count that makes no sense.
+    Count {
+        /// What is counted, such as `repeats`.
+        what: &'static str,
+        /// What was asked for.
+        given: u32,
+        /// The largest that is taken; the smallest is 1.
+        largest: u32,
+    },
+    /// The folder holds an earlier run, and nobody said to go on with it.
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder holds a run of another kind or machine, which cannot be gone on with.
+    OtherRun {
+        /// The folder.
+        folder: PathBuf,
+        /// What differs, such as `the sizes`.
+        differs: &'static str,
+    },
+    /// A file of an earlier run cannot be understood.
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file could not be read or written.
+    File {
+        /// What was wanted, as a verb.
+        action: &'static str,
+        /// The file or folder.
+        file: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// A thread could not be started.
+    Thread {
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The system would not.
+    Refused(Refused),
+    /// The system does not say what machine this is.
+    Machine {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl From<Refused> for StudyError {
+    fn from(refused: Refused) -> Self {
+        StudyError::Refused(refused)
+    }
+}
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StudyError::UnknownStudy { given } => {
+                let known: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
+                write!(
+                    f,
+                    "there is no study {given:?}; there is {}",
+                    known.join(", ")
+                )
+            }
+            StudyError::UnknownExperiment { given } => {
+                let known: Vec<&str> = Experiment::ALL.iter().map(|e| e.id()).collect();
+                write!(
+                    f,
+                    "there is no experiment {given:?}; choose from {}",
+                    known.join(", ")
+                )
+            }
+            StudyError::UnknownDefect { given } => {
+                let known: Vec<&str> = Defect::ALL.iter().map(|d| d.id()).collect();
+                write!(
+                    f,
+                    "there is no defect {given:?}; choose from {}",
+                    known.join(", ")
+                )
+            }
+            StudyError::Count {
+                what,
+                given,
+                largest,
+            } => write!(f, "{given} {what} cannot be made; ask for 1 to {largest}"),
+            StudyError::Occupied { folder } => write!(
+                f,
+                "{} holds an earlier run; add --resume to go on with it, or choose another folder \
+                 with --out",
+                folder.display()
+            ),
+            StudyError::OtherRun { folder, differs } => write!(
+                f,
+                "{} holds a run that differs in {differs}; choose another folder with --out, or \
+                 ask for the same",
+                folder.display()
+            ),
+            StudyError::Damaged { file, why } => write!(
+                f,
+                "{} cannot be gone on with: {why}; choose another folder with --out",
+                file.display()
+            ),
+            StudyError::File {
+                action,
+                file,
+                error,
+            } => write!(
+                f,
+                "cannot {action} {}: {}; choose another folder with --out",
+                file.display(),
+                plain(error)
+            ),
+            StudyError::Thread { error } => write!(
+                f,
+                "cannot start a thread: {}; raise the limit `ulimit -u`",
+                plain(error)
+            ),
+            StudyError::Refused(refused) => refused.fmt(f),
+            StudyError::Machine { why } => write!(
+                f,
+                "the system does not say what machine this is: {why}; mount /proc and /sys"
+            ),
+        }
+    }
+}
+
+/// The system's words, without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    text.to_lowercase()
+}
+
+impl std::error::Error for StudyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StudyError::File { error, .. } | StudyError::Thread { error } => Some(error),
+            StudyError::Refused(refused) => Some(refused),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The sources' experiments, run again: the published figure beside the figure measured here.
+//!
+//! A study is a list of experiments with a page that compares. [`STUDIES`] names them; each has a
+//! module. They measure on the machine at hand and write files into a folder; what a machine
+//! cannot show is said, never made up.
+//!
+//! This crate must never know how results are shown in a terminal or how a command line is read,
+//! and it prints nothing.
+//!
+//! ```
+//! use hearth_studies::{STUDIES, study};
+//!
+//! let named = study("cache-impact")?;
+//! assert!(STUDIES.iter().any(|listed| listed.name == named.name));
+//! # Ok::<(), hearth_studies::StudyError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod cache_impact;
+mod error;
+
+pub use error::StudyError;
+
+/// A study that can be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Study {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// What it is about, in one line.
+    pub title: &'static str,
+    /// The names of its experiments and what each measures, in the order in which they run.
+    pub experiments: fn() -> Vec<(&'static str, &'static str)>,
+}
+
+/// All studies.
+pub const STUDIES: &[Study] = &[Study {
+    name: "cache-impact",
+    title: "what it costs that a receiver runs on another core or chip, by size of the message",
+    experiments: cache_impact::experiments,
+}];
+
+/// The study of that name.
+///
+/// # Errors
+/// [`StudyError::UnknownStudy`] if there is none.
+pub fn study(name: &str) -> Result<&'static Study, StudyError> {
+    let found = STUDIES.iter().find(|study| study.name == name);
+    found.ok_or_else(|| StudyError::UnknownStudy {
+        given: name.to_owned(),
+    })
+}
