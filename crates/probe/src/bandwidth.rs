@@ -3,8 +3,6 @@
 //! Plain loops and copies over buffers larger than the caches: what a program gets, not what
 //! special instructions could get. Copies count the bytes copied once.
 
-use hearth_sys::mapping::{MapOptions, Mapping};
-
 use crate::context::{Context, Deadline, Gate, Rounds, Stop, start};
 use crate::disturbance::{Batch, Before};
 use crate::options::Mode;
@@ -106,7 +104,8 @@ impl Flow {
         let work = |core: usize, is_first: bool| -> Result<Batch, Stop> {
             let prepared = context.system.pin(core).and_then(|pinned| {
                 // First touched by the thread that uses it, so it lies on that thread's node.
-                Mapping::new(MapOptions::huge(self.bytes)).map(|memory| (pinned, memory))
+                let memory = context.pool.take(core, self.bytes)?;
+                Ok((pinned, memory))
             });
             if prepared.is_err() {
                 failed.store(true, Ordering::Relaxed);
@@ -120,13 +119,14 @@ impl Flow {
             }
             let (_pinned, mut memory) = prepared?;
             let mut batch = Batch::of_chunks(self.moved() * PASSES * self.cores.len());
-            pass(self.stream, memory.words_mut());
+            let words = self.bytes / 8;
+            pass(self.stream, &mut memory.words_mut()[..words]);
             loop {
                 gate.pass(parties);
                 let before = Before::now();
                 let begin = clock.ticks_ordered();
                 for _ in 0..PASSES {
-                    pass(self.stream, memory.words_mut());
+                    pass(self.stream, &mut memory.words_mut()[..words]);
                 }
                 // The last to end counts, so that the sum is never flattered.
                 if self.cores.len() > 1 {
@@ -139,6 +139,7 @@ impl Flow {
                 }
                 gate.pass(parties);
                 if !goes_on.load(Ordering::Relaxed) {
+                    context.pool.give(core, memory);
                     return Ok(batch);
                 }
             }

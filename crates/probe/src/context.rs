@@ -1,6 +1,8 @@
 //! What every measurement is given: the system, a clock, chance, memory, and the wish to stop.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hearth_sys::clock::Clock;
 use hearth_sys::mapping::{LINE_WORDS, MapOptions, Mapping};
@@ -42,6 +44,8 @@ pub struct Context<'a> {
     pub disturbed: u32,
     /// When all must be over, finished or not; None if nobody minds.
     pub end: Option<Deadline<'a>>,
+    /// Large memory that outlives a visit.
+    pub pool: Pool,
 }
 
 impl<'a> Context<'a> {
@@ -57,6 +61,7 @@ impl<'a> Context<'a> {
             discards: Discards::default(),
             disturbed: 0,
             end: None,
+            pool: Pool::default(),
         }
     }
 
@@ -168,6 +173,36 @@ impl Rounds {
     /// The figure; None if no round found anything.
     pub fn sum_up(&self) -> Option<Measured> {
         across_rounds(&self.0)
+    }
+}
+
+/// Large memory, a piece for each core, kept from visit to visit: fresh pages cost time, above all
+/// in virtual machines, whose hypervisor has to find them too.
+#[derive(Debug, Default)]
+pub struct Pool(Mutex<BTreeMap<usize, Mapping>>);
+
+impl Pool {
+    /// The core's piece if it has so many bytes, else a new one that the calling thread, pinned to
+    /// that core, touches first. Its contents are whatever was left there.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub fn take(&self, core: usize, bytes: usize) -> Result<Mapping, Refused> {
+        let kept = self.pieces().remove(&core);
+        match kept.filter(|kept| kept.bytes() >= bytes) {
+            Some(kept) => Ok(kept),
+            None => Mapping::new(MapOptions::huge(bytes)),
+        }
+    }
+
+    /// Puts a piece back for the next one to take.
+    pub fn give(&self, core: usize, piece: Mapping) {
+        self.pieces().insert(core, piece);
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, BTreeMap<usize, Mapping>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,7 +5,6 @@
 //! difference is what fetching ahead is worth. The ring grows in place: a new line goes in after
 //! one chosen at random, which keeps every cyclic order equally likely.
 
-use hearth_sys::mapping::{MapOptions, Mapping};
 use hearth_sys::{Refused, System};
 
 use crate::context::{Context, Deadline, Rounds, Stop};
@@ -109,7 +108,9 @@ impl Walk {
         }
     }
 
-    /// Walks through all sizes once, ascending, as far as `seconds` reach.
+    /// Walks through all sizes once, ascending, as far as `seconds` reach. A size that was never
+    /// reached may take a quarter of the time of all measurements together, if that is limited: a
+    /// claim about a cache is tested beyond its size or not at all.
     ///
     /// # Errors
     /// Cancelled, the core cannot be pinned to, or there is no memory.
@@ -119,18 +120,34 @@ impl Walk {
         let Some(&largest) = self.sizes.last() else {
             return Ok(());
         };
-        let mut memory = Mapping::new(MapOptions::huge(largest as usize))?;
+        let reach = |context: &Context<'_>| context.end.map_or(0.0, |end| end.left() / 4.0);
+        let end_of_first = Deadline::after(context.system, seconds.max(reach(context)));
+        let mut memory = context.pool.take(self.core, largest as usize)?;
         self.huge_refused = memory.huge_refused().cloned();
-        let ring = memory.words_mut();
+        let result = self.sizes_in(memory.words_mut(), context, &end, &end_of_first);
+        context.pool.give(self.core, memory);
+        result
+    }
+
+    fn sizes_in(
+        &mut self,
+        ring: &mut [u64],
+        context: &mut Context<'_>,
+        end: &Deadline<'_>,
+        end_of_first: &Deadline<'_>,
+    ) -> Result<(), Stop> {
         let step = self.stride / 8;
         let mut lines = 0usize;
         let mut load_ns = 5.0;
         for index in 0..self.sizes.len() {
             context.check()?;
             let wanted = (self.sizes[index] / self.stride as u64) as usize;
-            // Once through to fill the caches, and the larger ring's own part beyond them.
-            let walk_seconds = wanted as f64 * load_ns * 2.0 / 1e9;
-            let left = end.left();
+            // Two accesses for each line that is new, once through to fill the caches, and what is
+            // measured.
+            let accesses = 2 * (wanted - lines) + wanted;
+            let walk_seconds = accesses as f64 * load_ns / 1e9 + CHUNK_NS * CHUNKS as f64 / 1e9;
+            let is_first = self.rounds[index].get().is_empty();
+            let left = if is_first { end_of_first } else { end }.left();
             let is_large = wanted * self.stride > COARSE_ABOVE as usize / 2;
             if context.is_over() || (is_large && walk_seconds > left) {
                 break;
@@ -173,6 +190,17 @@ impl Walk {
             }
         }
         *lines = wanted;
+    }
+
+    /// The last size that was reached and the last one that was planned, if they differ.
+    pub fn falls_short(&self) -> Option<(u64, u64)> {
+        let reached = self
+            .rounds
+            .iter()
+            .rposition(|rounds| !rounds.get().is_empty());
+        let planned = *self.sizes.last()?;
+        let reached = self.sizes[reached?];
+        (reached < planned).then_some((reached, planned))
     }
 
     /// The curve; points that no round reached are left out.

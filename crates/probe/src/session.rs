@@ -185,7 +185,7 @@ fn rounds(
         for (index, step) in plan.steps.iter().enumerate() {
             let share = f64::from(round + 1) / f64::from(plan.rounds);
             let allowance = step.seconds * share - spent[index];
-            if round > 0 && allowance < longest[index] * 0.5 {
+            if round > 0 && (allowance <= 0.0 || allowance < longest[index] * 0.5) {
                 continue;
             }
             let left = context.end.map_or(f64::INFINITY, |end| end.left());
@@ -205,7 +205,10 @@ fn rounds(
             let result = parts.visit(context, step.part, visit.min(left));
             let took = (context.system.now_ns() - begin) as f64 / 1e9;
             spent[index] += took;
-            longest[index] = longest[index].max(took);
+            // First visits do what later ones leave out.
+            if round > 0 {
+                longest[index] = longest[index].max(took);
+            }
             match result {
                 Ok(()) => {}
                 Err(Stop::Cancelled) => return Err(ProbeError::Cancelled),

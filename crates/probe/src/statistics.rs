@@ -108,13 +108,21 @@ pub fn interval_rank(count: usize) -> Option<usize> {
 }
 
 /// The median with a rank interval, for independent values; with fewer than 6 of them the interval
-/// is Student's, at least from the least to the greatest. None of none.
+/// is Student's, of logarithms if all are positive, and at least from the least to the greatest. One
+/// value shows no variation: its interval is assumed, by [`ALONE`]. None of none.
 pub fn median_with_interval(values: &[f64], discarded: u32) -> Option<Measured> {
     let sorted = sorted(values);
     let value = quantile(&sorted, 0.5)?;
     let (least, greatest) = (sorted[0], sorted[sorted.len() - 1]);
     let (low, high) = match interval_rank(sorted.len()) {
         Some(rank) => (sorted[rank - 1], sorted[sorted.len() - rank]),
+        None if sorted.len() == 1 => apart(value, ALONE),
+        None if least > 0.0 => {
+            // Times differ by factors, and stay above zero.
+            let logarithms: Vec<f64> = sorted.iter().map(|value| value.ln()).collect();
+            let factor = student_reach(&logarithms).exp();
+            ((value / factor).min(least), (value * factor).max(greatest))
+        }
         None => {
             let reach = student_reach(&sorted);
             ((value - reach).min(least), (value + reach).max(greatest))
@@ -129,9 +137,22 @@ pub fn median_with_interval(values: &[f64], discarded: u32) -> Option<Measured> 
     })
 }
 
+/// A single value may be wrong by this factor.
+pub const ALONE: f64 = 2.0;
+
+/// A single round may differ from others by this factor, beside what it knows of itself: as much as
+/// rounds differ on the machines that we know.
+pub const ONE_ROUND: f64 = 1.1;
+
+/// From a value over a factor to the value times it.
+fn apart(value: f64, factor: f64) -> (f64, f64) {
+    let (a, b) = (value / factor, value * factor);
+    (a.min(b), a.max(b))
+}
+
 /// Student's 97.5 % quantiles for 1 to 4 degrees of freedom times the standard error of the mean.
 fn student_reach(values: &[f64]) -> f64 {
-    const T: [f64; 4] = [12.706, 4.303, 2.776, 2.571];
+    const T: [f64; 4] = [12.706, 4.303, 3.182, 2.776];
     let count = values.len();
     let Some(t) = count.checked_sub(2).and_then(|index| T.get(index)) else {
         return 0.0;
@@ -165,7 +186,7 @@ pub fn drift(values: &[f64]) -> f64 {
 const DRIFT_MAX: f64 = 0.9;
 
 /// The figure that several rounds give together: the median of their estimates. With one round
-/// its own interval is all there is. None of none.
+/// its own interval is all there is, widened by [`ONE_ROUND`]. None of none.
 pub fn across_rounds(rounds: &[Round]) -> Option<Measured> {
     let values: Vec<f64> = rounds.iter().map(|round| round.inner.value).collect();
     let total = |count: fn(&Measured) -> u32| {
@@ -175,7 +196,8 @@ pub fn across_rounds(rounds: &[Round]) -> Option<Measured> {
     };
     let mut all = median_with_interval(&values, total(|inner| inner.discarded))?;
     if let [only] = rounds {
-        (all.low, all.high) = (only.inner.low, only.inner.high);
+        all.low = apart(only.inner.low, ONE_ROUND).0;
+        all.high = apart(only.inner.high, ONE_ROUND).1;
     }
     let correlation = drift(&values);
     let wider = ((1.0 + correlation) / (1.0 - correlation)).sqrt();

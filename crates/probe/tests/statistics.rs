@@ -41,10 +41,13 @@ fn few_values_give_wide_intervals() {
     let one = median_with_interval(&[7.0], 3).unwrap();
     assert_eq!(
         (one.low, one.value, one.high, one.discarded),
-        (7.0, 7.0, 7.0, 3)
+        (3.5, 7.0, 14.0, 3)
     );
     let two = median_with_interval(&[7.0, 9.0], 0).unwrap();
-    assert!(two.low < -1.0 && two.high > 17.0, "{two:?}");
+    assert!(two.low > 0.0 && two.low < 2.0, "{two:?}");
+    assert!(two.high > 17.0, "{two:?}");
+    let signed = median_with_interval(&[-1.0, 1.0], 0).unwrap();
+    assert!(signed.low < -12.0 && signed.high > 12.0, "{signed:?}");
     let scaled = two.scaled(-1.0);
     assert!(scaled.low < scaled.value && scaled.covers(-8.0));
 }

@@ -234,6 +234,16 @@ impl Parts {
 
     /// What was never reached, if time ran out.
     pub(super) fn unreached(&mut self, seconds: f64) {
+        if let Some((reached, planned)) = self.walks.first().and_then(Walk::falls_short) {
+            let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+            let why = format!(
+                "buffers above {:.0} of {:.0} MiB: {}",
+                mib(reached),
+                mib(planned),
+                out_of_time(seconds)
+            );
+            self.note(Part::Curve, why);
+        }
         let counts = [
             (Part::States, self.states.len(), self.turns.states),
             (Part::Bandwidth, self.flows.len(), self.turns.flows),
@@ -316,6 +326,9 @@ fn walk_all(
     let end = Deadline::after(context.system, seconds);
     let count = walks.len();
     for (index, walk) in walks.iter_mut().enumerate() {
+        if context.is_over() {
+            break;
+        }
         let share = if index == 0 && count > 1 {
             seconds / 2.0
         } else {
