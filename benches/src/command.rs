@@ -9,15 +9,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A name and a measurement of so many repeats that prints and returns a row of the record.
-pub(crate) type Measurement = (&'static str, fn(usize) -> Result<String, String>);
+/// A name and a measurement that prints and returns a row of the record.
+pub(crate) type Measurement = (&'static str, fn(Effort) -> Result<String, String>);
 
-pub(crate) const BENCHMARKS: [Measurement; 4] = [
-    ("check-speed", check_speed),
-    ("run-latency", run_latency),
-    ("first-run", first_run),
+pub(crate) const BENCHMARKS: [Measurement; 5] = [
+    ("check-speed", |effort| check_speed(effort.repeats)),
+    ("run-latency", |effort| run_latency(effort.repeats)),
+    ("first-run", |effort| first_run(effort.repeats)),
     ("pair-latency", crate::pair_latency::pair_latency),
+    ("message-model", crate::message_model::message_model),
 ];
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) repeats: usize,
+    /// A tenth of the work in each run, where a benchmark can do with that.
+    pub(crate) brief: bool,
+}
 
 const LINES: usize = 100_000;
 const SEED: u64 = 2013;

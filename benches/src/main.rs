@@ -6,6 +6,7 @@
 )]
 
 mod command;
+mod message_model;
 mod pair_latency;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
@@ -54,9 +55,13 @@ fn main() -> ExitCode {
             }
         }
     }
+    let effort = command::Effort {
+        repeats: request.repeats,
+        brief: request.brief,
+    };
     for (name, measure) in command::BENCHMARKS {
         if wanted(name) {
-            match measure(request.repeats) {
+            match measure(effort) {
                 Ok(row) => rows.push(row),
                 Err(error) => {
                     eprintln!("{name}: {error}");

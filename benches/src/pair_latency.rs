@@ -1,28 +1,30 @@
 //! The probe's pair latency beside core-to-core-latency's: which of them says the same again?
 
+use crate::command::Effort;
 use hearth_benches::measure;
 use hearth_benches::repeatability::{
     Repeatability, Reported, core_to_core_latency, hearth, repeatability,
 };
+use hearth_testing::toolchain::Workshop;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const QUESTION: &str = "How well does the latency between two cores repeat over fresh processes?";
 const FAIRNESS: &str = "Both pass a line between the same two cores by compare-and-swap. The peer \
     runs with its defaults, 300 samples of 1000 round trips on one line, and takes some tenths of \
-    a second; Hearth takes seconds, over many lines and in rounds. Both print a figure and say how \
-    sure they are of it: an interval here, a standard error there, of which 1.96 make an interval. \
-    No run is left out, however busy the host.";
+    a second; `hearth probe` takes a minute for this and all else that it measures, over many lines \
+    and in rounds (ten seconds if the runs are to be brief). Both print a figure and say how sure \
+    they are of it: an interval here, a standard error there, of which 1.96 make an interval. No \
+    run is left out, however busy the host.";
 /// What is asked of Hearth: anchors-rest, section A, goal 1.
 const VARIATION_MAX: f64 = 0.02;
 const COVERING_MIN: f64 = 0.9;
-/// Seconds and rounds of one of our processes.
-const EFFORT: [&str; 2] = ["6", "24"];
 /// Processes of each, if more are not asked for; the peer's figures in the sources are of 20.
 const RUNS_MIN: usize = 20;
 
 /// What cargo built beside this program.
-fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
+pub(crate) fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let found = this.parent().unwrap_or(Path::new(".")).join(path);
     if found.is_file() {
@@ -31,7 +33,7 @@ fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
     Err(format!("there is no {}; {hint}", found.display()))
 }
 
-fn output(command: &mut Command) -> Result<String, String> {
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
         .map_err(|error| format!("cannot start {command:?}: {error}"))?;
@@ -45,24 +47,43 @@ fn output(command: &mut Command) -> Result<String, String> {
 }
 
 /// Runs both in turn and tells of both. The row's ratio is our variation over the peer's.
-pub(crate) fn pair_latency(repeats: usize) -> Result<String, String> {
+pub(crate) fn pair_latency(effort: Effort) -> Result<String, String> {
     println!("pair-latency: {QUESTION}");
     println!("  {FAIRNESS}");
-    let ours = beside("examples/pair_latency", "use benches/run")?;
+    let ours = beside("hearth", "use benches/run")?;
     let peer = beside(
         "../peers/bin/core-to-core-latency",
         "run benches/install-peers first",
     )?;
-    let runs = repeats.max(RUNS_MIN);
+    let runs = effort.repeats.max(RUNS_MIN);
     let cores = measure::pin(2)?;
     let [first, second] = cores[..] else {
         return Err("two cores are needed, and this process may use one".into());
     };
     let (mut of_hearth, mut of_peer) = (Vec::new(), Vec::new());
-    for _ in 0..runs {
-        let text = output(Command::new(&ours).args(EFFORT))?;
-        let found = text.lines().find_map(hearth);
-        of_hearth.push(found.ok_or_else(|| format!("no figure in {text:?}"))?);
+    let workshop = Workshop::new("pair-latency")?;
+    let profile = workshop.path().join("profile.json");
+    for run in 0..runs {
+        let mut probe = Command::new(&ours);
+        probe.args([
+            "probe",
+            "--seed",
+            &run.to_string(),
+            "--cpus",
+            &format!("{first},{second}"),
+        ]);
+        probe.args(effort.brief.then_some("--quick"));
+        output(probe.arg("--output").arg(&profile))?;
+        let text = fs::read_to_string(&profile).map_err(|error| error.to_string())?;
+        let found = hearth(&text).ok_or("the profile has no pair of CPUs")?;
+        println!(
+            "  {:3} {:.1} ns, {:.1} to {:.1}",
+            run + 1,
+            found.value,
+            found.low,
+            found.high
+        );
+        of_hearth.push(found);
         let named = format!("{first},{second}");
         let text = output(Command::new(&peer).args(["--cores", &named]))?;
         of_peer.push(core_to_core_latency(&text).ok_or_else(|| format!("no figure in {text:?}"))?);

@@ -44,14 +44,15 @@ pub fn repeatability(reported: &[Reported]) -> Option<Repeatability> {
     })
 }
 
-/// A line of hearth-probe's example `pair_latency`: two cores, the figure, its interval.
-pub fn hearth(line: &str) -> Option<Reported> {
-    let mut words = line.split_whitespace().skip(2);
-    let mut number = || words.next()?.parse().ok();
+/// The latency of the first pair of a profile, one way.
+pub fn hearth(profile: &str) -> Option<Reported> {
+    let profile: serde_json::Value = serde_json::from_str(profile).ok()?;
+    let figure = &profile["pairs"][0]["one_way_ns"];
+    let number = |name: &str| figure[name].as_f64();
     Some(Reported {
-        value: number()?,
-        low: number()?,
-        high: number()?,
+        value: number("value")?,
+        low: number("low")?,
+        high: number("high")?,
     })
 }
 
@@ -88,13 +89,16 @@ mod tests {
 
     #[test]
     fn both_programs_are_understood() {
-        let ours = hearth("0 1 58.250 57.900 58.700 24576 12 Discards { migrated: 0 }");
+        let ours = hearth(
+            r#"{"pairs": [{"a": 0, "one_way_ns": {"value": 58.25, "low": 57.9, "high": 58.7}}]}"#,
+        );
         let expected = Reported {
             value: 58.25,
             low: 57.9,
             high: 58.7,
         };
         assert_eq!(ours, Some(expected));
+        assert_eq!(hearth(r#"{"pairs": []}"#), None);
         assert_eq!(hearth("0 1"), None);
         let theirs = "Num cores: 2\n    Min  latency: \u{1b}[1;37m61.3\u{1b}[0mns \
                       \u{1b}[2;37m±0.5\u{1b}[0m cores: (1,0)\n    Max  latency: …";

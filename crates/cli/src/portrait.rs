@@ -1,5 +1,7 @@
 //! A profile as a page for a browser.
 
+use std::collections::BTreeMap;
+
 use hearth_draw::bars::BarChart;
 use hearth_draw::heat::{Cell, HeatMap};
 use hearth_draw::line::{Axis, LineChart, Mark, Point, Series};
@@ -8,9 +10,10 @@ use hearth_draw::rows::{Row, RowChart};
 use hearth_draw::scale::{Scale, Unit};
 use hearth_draw::topology;
 use hearth_machine::profile::{
-    Access, Claim, Figure, Mode, NodeDistances, Profile, Provenance, Verdict,
+    Access, Carrier, Claim, Exchange, Figure, Mode, NodeDistances, Profile, Provenance, Verdict,
 };
 use hearth_machine::topology::{Bytes, Thread};
+use hearth_model::hearth::{Model, Question};
 
 use crate::summary::{
     carrier_name, identity, level_name, parts, range, samples, shown, state_name, system_costs,
@@ -58,6 +61,7 @@ pub(crate) fn page(profile: &Profile) -> String {
             .map(|found| distances(profile, found)),
         system(profile),
         hand_overs(profile),
+        messages(profile),
         noise(profile),
         claims(profile),
         notes(profile),
@@ -241,7 +245,9 @@ fn pairs(profile: &Profile) -> Option<Section> {
         .filter(|pair| pair.one_way_ns.provenance != Provenance::Measured)
         .count();
     let all = profile.pairs.len();
-    let caption = if inferred == 0 {
+    let caption = if all == 1 {
+        "It was measured over many lines, as a single one misleads.".to_owned()
+    } else if inferred == 0 {
         format!("All {all} pairs were measured over many lines each, as a single one misleads.")
     } else {
         format!(
@@ -468,6 +474,66 @@ fn hand_overs(profile: &Profile) -> Option<Section> {
     };
     let caption = "From the sender's last step to the receiver's first.";
     Some(Section::new("Passing control").picture(&chart.draw(), caption))
+}
+
+/// Whole messages, measured, and the model that is fitted to them.
+fn messages(profile: &Profile) -> Option<Section> {
+    let model = Model::fitted(profile).ok()?;
+    let machine = &profile.topology;
+    let mut kinds: BTreeMap<(Thread, Thread, Carrier, Option<u32>), Vec<&Exchange>> =
+        BTreeMap::new();
+    for exchange in &profile.exchanges {
+        let Exchange {
+            sender,
+            receiver,
+            carrier,
+            stream_depth,
+            ..
+        } = *exchange;
+        let kind = (sender, receiver, carrier, stream_depth);
+        kinds.entry(kind).or_default().push(exchange);
+    }
+    if kinds.is_empty() {
+        return None;
+    }
+    let mut series = Vec::new();
+    for (colour, (kind, mut exchanges)) in kinds.into_iter().enumerate() {
+        let (sender, receiver, carrier, stream_depth) = kind;
+        exchanges.sort_by_key(|exchange| exchange.bytes);
+        let (from, to) = (machine.os_thread(sender), machine.os_thread(receiver));
+        let flow = stream_depth.map_or("", |_| ", streaming");
+        let name = format!("{from} to {to}, {}{flow}", carrier_name(carrier));
+        let measured = exchanges.iter().map(|exchange| {
+            let figure = &exchange.exchange_ns;
+            Point::new(exchange.bytes as f64, figure.value).within(figure.low, figure.high)
+        });
+        series.push(Series::dots(&name, measured.collect()).coloured(colour));
+        let predicted = exchanges.iter().filter_map(|exchange| {
+            let answer = model.predict(&Question::of(exchange)).ok()?;
+            Some(Point::new(exchange.bytes as f64, answer.ns))
+        });
+        series.push(Series::dashed("", predicted.collect()).coloured(colour));
+    }
+    let chart = LineChart {
+        x: Axis::new("message", Scale::Log2, Unit::Bytes),
+        y: Axis::new("one exchange", Scale::Log10, Unit::Nanoseconds),
+        series,
+        ..LineChart::new("Whole messages, measured and modelled")
+    };
+    let quality = match model.report() {
+        Some(report) => format!(
+            " Of exchanges held out of the fit, it misses half by more than {} %.",
+            Unit::Number.show(report.median_error_percent)
+        ),
+        None => " These are too few to fit a model to; it is Hearth's default.".to_owned(),
+    };
+    Some(Section::new("Whole messages").picture(
+        &chart.draw(),
+        &format!(
+            "From the first store to the last load; in a stream, from one message to the next. \
+             Broken lines are the model, which is what `hearth predict` uses.{quality}"
+        ),
+    ))
 }
 
 fn noise(profile: &Profile) -> Option<Section> {

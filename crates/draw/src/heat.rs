@@ -75,7 +75,8 @@ impl HeatMap {
         let wide = colours.map_or(0.0, |colours| {
             self.legend(&mut canvas, (legend_left, top), &colours)
         });
-        let title = text_width(&self.title, 15.0) + 8.0;
+        // Titles are bold, which is wider.
+        let title = 1.12 * text_width(&self.title, 15.0) + 12.0;
         let width = (legend_left + wide + 8.0).max(title);
         let height = (top + size.1 + 14.0).max(top + 16.0 * STEPS as f64 + 40.0);
         Picture::new(&self.title, width, height, canvas)

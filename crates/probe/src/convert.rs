@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use hearth_machine::infer::{self, Latencies, Tree};
 use hearth_machine::profile::{
-    Access as Pass, Bandwidth as Band, CacheFinding, Carrier, CurvePoint, Figure, Gap, HandOver,
-    Host, Level as Place, LevelCost, LineState, Mode as StoredMode, NodeDistances, Noise, Origin,
-    Pages, PairTransfer, Profile, StateTransfer,
+    Access as Pass, Bandwidth as Band, CacheFinding, Carrier, CurvePoint, Exchange, Figure, Gap,
+    HandOver, Host, Level as Place, LevelCost, LineState, Mode as StoredMode, NodeDistances, Noise,
+    Origin, Pages, PairTransfer, Profile, StateTransfer,
 };
 use hearth_machine::relation::Relation;
 use hearth_machine::topology::{OsNode, OsThread, Thread, Topology};
@@ -19,6 +19,7 @@ use hearth_sys::clock::Source;
 use crate::bandwidth::Stream;
 use crate::costs::Service;
 use crate::curve::{Curve, Order, Point};
+use crate::handover::Flow;
 use crate::noise::BUCKETS;
 use crate::options::Mode;
 use crate::pairs::latencies;
@@ -101,6 +102,7 @@ pub fn profile(findings: &Findings, topology: Topology, host: Host, about: &Abou
         node_distances,
         noise: parts.noise(),
         hand_overs: parts.hand_overs(),
+        exchanges: parts.exchanges(),
         system: system_costs(findings),
         ..Profile::empty(origin, topology.clone())
     }
@@ -450,6 +452,25 @@ impl Parts<'_> {
 
     /// A spinning receiver sees a message when it has its line: a transfer. A sleeping one is
     /// woken. On one core the receiver that spins must yield to be passed anything.
+    fn exchanges(&self) -> Vec<Exchange> {
+        let stored = |point: &crate::handover::Point| {
+            let asked = &point.request;
+            Some(Exchange {
+                bytes: asked.bytes,
+                sender: self.thread(asked.cores[0])?,
+                receiver: self.thread(asked.cores[1])?,
+                carrier: asked.carrier,
+                stream_depth: match asked.flow {
+                    Flow::Alternating => None,
+                    Flow::Streaming { depth } => Some(depth),
+                },
+                fresh_buffer: false,
+                exchange_ns: figure(point.exchange_ns),
+            })
+        };
+        self.findings.messages.iter().filter_map(stored).collect()
+    }
+
     fn hand_overs(&self) -> Vec<HandOver> {
         let mut found: Vec<HandOver> = Vec::new();
         let cost = |service: Service| {

@@ -13,6 +13,7 @@
 use std::sync::atomic::AtomicBool;
 
 pub use hearth_machine::profile::Carrier;
+use hearth_machine::topology::{OsThread, Topology};
 use hearth_sys::mapping::MapOptions;
 use hearth_sys::relay::{Relay, Seat, Turn};
 use hearth_sys::{Refused, System, schedule};
@@ -92,6 +93,64 @@ pub fn sizes() -> Vec<u64> {
     std::iter::successors(Some(BYTES_MIN), |bytes| Some(bytes * 2))
         .take_while(|bytes| *bytes <= BYTES_MAX)
         .collect()
+}
+
+/// What a model is fitted to, nothing that is [held out](Point::is_held_out): the first core with
+/// itself, and with one other for each way in which the machine relates them. Without a topology
+/// the second core stands for all others.
+pub fn for_fitting(machine: Option<&Topology>, cores: &[usize]) -> Vec<Request> {
+    let sizes: Vec<u64> = sizes().into_iter().step_by(2).collect();
+    let request = |bytes, cores, carrier, flow| Request {
+        bytes,
+        cores,
+        carrier,
+        flow,
+    };
+    let mut requests = Vec::new();
+    let Some((&first, others)) = cores.split_first() else {
+        return requests;
+    };
+    // A thread that spins on the core of the one it waits for is no carrier that anybody chooses.
+    requests.extend(sizes.iter().map(|&bytes| {
+        let carrier = Carrier::Threads;
+        request(bytes, [first, first], carrier, Flow::Alternating)
+    }));
+    for other in representatives(machine, first, others) {
+        for carrier in [Carrier::Threads, Carrier::Spin] {
+            for &bytes in &sizes {
+                requests.push(request(bytes, [first, other], carrier, Flow::Alternating));
+                if STREAMED.contains(&bytes) {
+                    let flow = Flow::Streaming { depth: 2 };
+                    requests.push(request(bytes, [first, other], carrier, flow));
+                }
+            }
+        }
+    }
+    requests
+}
+
+/// The sizes that are streamed, too: enough to see what overlaps.
+const STREAMED: std::ops::RangeInclusive<u64> = 1 << 10..=4 << 20;
+
+/// One core for each way in which others are related to the first.
+fn representatives(machine: Option<&Topology>, first: usize, others: &[usize]) -> Vec<usize> {
+    let thread = |machine: &Topology, core: usize| {
+        let os = OsThread(u32::try_from(core).ok()?);
+        machine.thread_of(os)
+    };
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for &other in others {
+        let relation = machine.and_then(|machine| {
+            let (a, b) = (thread(machine, first)?, thread(machine, other)?);
+            Some(machine.relation(a, b))
+        });
+        if !seen.contains(&relation) {
+            seen.push(relation);
+            found.push(other);
+        }
+    }
+    found
 }
 
 /// Every size for every pair of cores, by both carriers, one exchange after the other.

@@ -86,6 +86,8 @@ pub enum Part {
     Distances,
     /// What the operating system costs.
     Costs,
+    /// Whole messages, which the model of messages is fitted to.
+    Messages,
     /// Gaps, interrupts, steal.
     Noise,
 }
@@ -100,6 +102,7 @@ impl Part {
             Part::Bandwidth => "bandwidth",
             Part::Distances => "node distances",
             Part::Costs => "operating-system costs",
+            Part::Messages => "whole messages",
             Part::Noise => "noise",
         }
     }
@@ -139,6 +142,8 @@ impl Plan {
             (Part::States, 10.0, cpus > 1),
             (Part::Bandwidth, 14.0, true),
             (Part::Costs, 12.0, true),
+            // Large ones take longer than a quick look has.
+            (Part::Messages, 24.0, mode != Mode::Quick),
             (Part::Distances, 30.0, nodes > 1),
             (Part::Noise, 10.0, true),
         ];

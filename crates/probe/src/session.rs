@@ -22,6 +22,7 @@ use crate::costs::{Price, ServiceCost};
 use crate::curve::{Curve, Walk};
 use crate::distances::{Distances, Survey};
 use crate::disturbance::Discards;
+use crate::handover::{Exchange, Point};
 use crate::noise::CoreNoise;
 use crate::options::{Options, Part, Plan};
 use crate::pairs::PairLatency;
@@ -95,6 +96,8 @@ pub struct Findings {
     pub distances: Option<Distances>,
     /// Costs of the system's services.
     pub costs: Vec<ServiceCost>,
+    /// Whole messages; none in the quick mode.
+    pub messages: Vec<Point>,
     /// Noise, a core each.
     pub noise: Vec<CoreNoise>,
     /// Samples thrown away, by reason.
@@ -162,6 +165,11 @@ pub fn run_plan(
         bandwidths: parts.flows.iter().filter_map(Flow::sum_up).collect(),
         distances: parts.survey.as_ref().and_then(Survey::sum_up),
         costs: parts.prices.iter().filter_map(Price::sum_up).collect(),
+        messages: parts
+            .exchanges
+            .iter()
+            .filter_map(Exchange::sum_up)
+            .collect(),
         noise: parts.listener.sum_up(),
         discards: context.discards,
         disturbed: context.disturbed,

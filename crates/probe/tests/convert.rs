@@ -36,6 +36,7 @@ fn findings(cores: usize) -> Findings {
         bandwidths: Vec::new(),
         distances: None,
         costs: Vec::new(),
+        messages: Vec::new(),
         noise: Vec::new(),
         discards: hearth_probe::Discards::default(),
         disturbed: 0,

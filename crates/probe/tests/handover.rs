@@ -4,7 +4,8 @@ use std::sync::atomic::AtomicBool;
 
 use hearth_probe::ProbeError;
 use hearth_probe::handover::{
-    BYTES_MAX, BYTES_MIN, Carrier, Effort, Flow, Point, Points, Request, grid, points, sizes,
+    BYTES_MAX, BYTES_MIN, Carrier, Effort, Flow, Point, Points, Request, for_fitting, grid, points,
+    sizes,
 };
 use hearth_probe::statistics::Measured;
 use hearth_sys::{Fake, System};
@@ -52,6 +53,37 @@ fn every_carrier_and_flow_gives_a_point() {
         let ns = point.exchange_ns;
         assert!(ns.value > 0.0 && ns.covers(ns.value) && ns.samples > 0);
     }
+}
+
+/// Each way in which two threads are related is there once, and nothing that is held out.
+#[test]
+fn fitting_asks_for_every_relation() {
+    let machine = hearth_machine::synthetic::parse("2 packages, 2 cores, 2 threads").unwrap();
+    let requests = for_fitting(Some(&machine), &[0, 1, 2, 3, 4, 5, 6, 7]);
+    let mut others: Vec<usize> = requests.iter().map(|request| request.cores[1]).collect();
+    others.sort_unstable();
+    others.dedup();
+    // Itself, its sibling, another core, another package.
+    assert_eq!(others, [0, 1, 2, 4]);
+    assert!(requests.iter().all(|request| request.cores[0] == 0));
+    let judges = requests.iter().filter(|request| {
+        let point = Point {
+            request: **request,
+            exchange_ns: Measured {
+                value: 1.0,
+                low: 1.0,
+                high: 1.0,
+                samples: 1,
+                discarded: 0,
+            },
+        };
+        point.is_held_out()
+    });
+    assert_eq!(judges.count(), 0);
+    let alone = for_fitting(None, &[3]);
+    assert!(alone.iter().all(|request| request.cores == [3, 3]));
+    assert_eq!(for_fitting(None, &[3, 5]).last().unwrap().cores, [3, 5]);
+    assert!(for_fitting(None, &[]).is_empty());
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn plans_keep_within_their_mode() {
                 assert!(plan.seconds() > mode.seconds() * 0.85);
                 assert_eq!(plan.seconds_of(Part::Pairs) > 0.0, cpus > 1);
                 assert_eq!(plan.seconds_of(Part::Distances) > 0.0, nodes > 1);
+                assert_eq!(plan.seconds_of(Part::Messages) > 0.0, mode != Mode::Quick);
                 assert!(plan.rounds >= 6, "an interval by ranks needs six rounds");
             }
         }

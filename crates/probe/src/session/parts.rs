@@ -13,6 +13,7 @@ use crate::costs::{Price, Service};
 use crate::curve::{Order, Walk};
 use crate::description;
 use crate::distances::Survey;
+use crate::handover::{self, Buffers, Exchange};
 use crate::noise::Listener;
 use crate::options::{Mode, Part, Plan};
 use crate::pairs::Matrix;
@@ -28,6 +29,8 @@ pub(super) struct Parts {
     pub(super) flows: Vec<Flow>,
     pub(super) survey: Option<Survey>,
     pub(super) prices: Vec<Price>,
+    pub(super) exchanges: Vec<Exchange>,
+    buffers: Buffers,
     pub(super) listener: Listener,
     pub(super) missing: Vec<Missing>,
     /// Of the parts with several figures, how many were visited, counted over all rounds.
@@ -39,6 +42,7 @@ struct Turns {
     states: usize,
     flows: usize,
     prices: usize,
+    exchanges: usize,
 }
 
 /// Above so many cores pairs are chosen, and what the machine says of itself is a hint where.
@@ -81,9 +85,15 @@ impl Parts {
                 });
             })
             .ok();
-        let hint = (has(Part::Pairs) && cores.len() > CORES_ALL_PAIRS)
-            .then(|| claimed(system))
-            .flatten();
+        let machine = claimed(system);
+        let hint = machine
+            .as_ref()
+            .filter(|_| has(Part::Pairs) && cores.len() > CORES_ALL_PAIRS);
+        let requests = if has(Part::Messages) {
+            handover::for_fitting(machine.as_ref(), cores)
+        } else {
+            Vec::new()
+        };
         let measured_in_pairs = if has(Part::Pairs) { cores } else { &[] };
         let mut costs = Vec::new();
         if let [first, .., last] = *cores {
@@ -144,10 +154,12 @@ impl Parts {
             walks,
             lines,
             states: costs,
-            matrix: Matrix::new(measured_in_pairs, hint.as_ref()),
+            matrix: Matrix::new(measured_in_pairs, hint),
             flows,
             survey,
             prices,
+            exchanges: requests.into_iter().map(Exchange::new).collect(),
+            buffers: Buffers::default(),
             listener: Listener::new(cores),
             missing,
             turns: Turns::default(),
@@ -220,6 +232,18 @@ impl Parts {
                     |price, c| price.visit(c, each),
                 )
             }
+            Part::Messages => {
+                let each = seconds / self.exchanges.len().max(1) as f64;
+                let (exchanges, buffers) = (&mut self.exchanges, &mut self.buffers);
+                in_turn(
+                    exchanges,
+                    &mut turns.exchanges,
+                    context,
+                    &end,
+                    &mut refusals,
+                    |exchange, c| exchange.visit(c, buffers, each),
+                )
+            }
             Part::Distances => match &mut self.survey {
                 Some(survey) => survey.visit(context, seconds),
                 None => Ok(()),
@@ -248,6 +272,7 @@ impl Parts {
             (Part::States, self.states.len(), self.turns.states),
             (Part::Bandwidth, self.flows.len(), self.turns.flows),
             (Part::Costs, self.prices.len(), self.turns.prices),
+            (Part::Messages, self.exchanges.len(), self.turns.exchanges),
         ];
         for (part, count, visited) in counts {
             if visited > 0 && visited < count {
