@@ -220,7 +220,7 @@ pub(crate) fn summary(profile: &Profile) -> String {
     for claim in profile.contradicted() {
         add_contradiction(&mut text, claim);
     }
-    let sections: [(&str, String); 9] = [
+    let sections: [(&str, String); 10] = [
         (
             "caches and memory, one load that waits for the last",
             caches_and_levels(profile),
@@ -233,6 +233,7 @@ pub(crate) fn summary(profile: &Profile) -> String {
             distances(profile),
         ),
         ("passing control, one way", hand_overs(profile)),
+        ("whole messages, one exchange", messages(profile)),
         ("the operating system", system(profile)),
         ("noise", noise(profile)),
         ("claims", claims(profile)),
@@ -486,6 +487,40 @@ fn hand_overs(profile: &Profile) -> String {
         let [value, range] = ns(&cost.one_way_ns);
         let carrier = carrier_name(cost.carrier).to_owned();
         columns.row([carrier, cost.relation.to_string(), value, range]);
+    }
+    columns.lines(2)
+}
+
+/// Whole messages of some sizes; the page draws all.
+fn messages(profile: &Profile) -> String {
+    const SHOWN: [u64; 4] = [64, 4 << 10, 256 << 10, 16 << 20];
+    let machine = &profile.topology;
+    let alternating = profile.exchanges.iter().filter(|found| {
+        found.stream_depth.is_none() && !found.fresh_buffer && SHOWN.contains(&found.bytes)
+    });
+    let mut kinds: BTreeMap<(Thread, Thread, Carrier), [String; SHOWN.len()]> = BTreeMap::new();
+    for found in alternating {
+        let cells = kinds
+            .entry((found.sender, found.receiver, found.carrier))
+            .or_insert_with(|| SHOWN.map(|_| "–".to_owned()));
+        for (cell, bytes) in cells.iter_mut().zip(SHOWN) {
+            if bytes == found.bytes {
+                *cell = shown(Unit::Nanoseconds, &found.exchange_ns);
+            }
+        }
+    }
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let sides = [Side::Left, Side::Left].into_iter();
+    let sides: Vec<Side> = sides.chain(SHOWN.map(|_| Side::Right)).collect();
+    let mut columns = Columns::new(&sides);
+    let sizes = SHOWN.map(|bytes| Bytes(bytes).to_string());
+    columns.row([String::new(), String::new()].into_iter().chain(sizes));
+    for ((sender, receiver, carrier), cells) in kinds {
+        let (from, to) = (machine.os_thread(sender), machine.os_thread(receiver));
+        let name = [format!("{from} to {to}"), carrier_name(carrier).to_owned()];
+        columns.row(name.into_iter().chain(cells));
     }
     columns.lines(2)
 }

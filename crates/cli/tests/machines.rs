@@ -96,9 +96,29 @@ fn says(name: &str, place: &Place, words: &[&str], exit: i32) {
 #[test]
 fn help_is_good_reading() {
     let place = Place::new("help");
-    for command in ["probe", "predict", "advise", "machine"] {
+    for command in ["probe", "predict", "advise", "machine", "study"] {
         says(&format!("help-{command}"), &place, &[command, "--help"], 0);
     }
+}
+
+#[test]
+fn studies_are_named_and_run() {
+    let place = Place::new("study");
+    says("study-help-run", &place, &["study", "run", "--help"], 0);
+    says("study-list", &place, &["study", "list"], 0);
+    says("study-unknown", &place, &["study", "run", "cache"], 2);
+    let experiment = ["study", "run", "cache-impact", "--experiment"];
+    let unknown = [&experiment[..], &["9"]].concat();
+    says("study-experiment", &place, &unknown, 2);
+    // The shortest experiment; a debug build's figures are of no interest.
+    let run = [&experiment[..], &["0", "--quick", "--out", "out"]].concat();
+    let said = place.answer(&run);
+    assert!(said.contains("out/cache-impact.html"), "{said}");
+    let page = fs::read_to_string(place.path("out/cache-impact.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>"), "{page}");
+    // What is there is not run again.
+    let again = place.answer(&[&run[..], &["--resume"]].concat());
+    assert!(again.contains("out/cache-impact.html"), "{again}");
 }
 
 #[test]

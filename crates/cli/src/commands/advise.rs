@@ -171,7 +171,13 @@ fn verdict(machine: &Topology, advice: &Advice, by_relation: bool) -> String {
             percent(advice.uncertainty)
         );
     }
-    let worst = format!("the worst choice costs {} more", percent(advice.spread));
+    // Beyond double, shares are hard to read.
+    let worst = if advice.spread > 1.0 {
+        let times = Unit::Number.show(1.0 + advice.spread);
+        format!("the worst choice takes {times} times as long")
+    } else {
+        format!("the worst choice costs {} more", percent(advice.spread))
+    };
     if by_relation {
         let relation = capitalised(&best.relation.to_string());
         return format!("{relation}, as {sender} and {receiver}, is best; {worst}.");
