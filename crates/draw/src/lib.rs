@@ -1,6 +1,6 @@
 //! Pictures and pages as text: data in, SVG or HTML out.
 //!
-//! - [`line`]: lines and points over linear or logarithmic axes, with intervals and marks.
+//! - [`mod@line`]: lines and points over linear or logarithmic axes, with intervals and marks.
 //! - [`rows`]: one figure a row, with its interval.
 //! - [`bars`]: counts by class.
 //! - [`heat`]: a table as colours.

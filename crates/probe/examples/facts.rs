@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use hearth_machine::profile::distance::fallback_order;
 use hearth_machine::topology::{Thread, Topology, format_list};
-use hearth_probe::{Findings, Options, Part, Plan, Step, description, run_plan};
+use hearth_probe::{Findings, Mode, Options, Part, Plan, Step, description, run_plan};
 use hearth_sys::mapping::{MapOptions, Mapping, page_bytes};
 use hearth_sys::policy::{self, Policy};
 use hearth_sys::{Linux, System};
@@ -131,7 +131,11 @@ fn probed() -> Result<Vec<String>, Failure> {
     };
     let cores = Linux.allowed()?;
     let cancel = AtomicBool::new(false);
-    let options = Options::default();
+    // Emulation is slow, and nobody waits for more than is planned.
+    let options = Options {
+        mode: Mode::Deep,
+        ..Options::default()
+    };
     let found: Findings = run_plan(&Linux, &options, &plan, &cores, &cancel, &mut |_| {})?;
     let mut lines = vec![format!(
         "pairs {} of {}",
