@@ -11,7 +11,7 @@ use crate::topology::{
     Builder, Bytes, CacheKind, CacheSpec, NodeSpec, OsNode, OsPackage, OsThread, ThreadSpec,
 };
 
-/// Reads what hwloc 2 wrote, or [`export`](super::export).
+/// Reads what hwloc 2 wrote, or [`export`](super::export()).
 ///
 /// # Errors
 /// What is no XML, XML of another kind or version, objects without the attributes that they need,

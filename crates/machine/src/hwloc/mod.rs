@@ -1,8 +1,8 @@
 //! The XML of hwloc 2, which `lstopo`, `hwloc-bind`, Open MPI and others exchange.
 //!
-//! [`export`] writes what hwloc 2.0 and later read: packages, caches, cores, hardware threads and
+//! [`export()`] writes what hwloc 2.0 and later read: packages, caches, cores, hardware threads and
 //! nodes; groups where a node is no other object; matrices as user distances; what memory does as
-//! memory attributes. [`import`] reads that and what hwloc writes itself. What hwloc cannot say is
+//! memory attributes. [`import()`] reads that and what hwloc writes itself. What hwloc cannot say is
 //! left out of an export: caches above level 5, instruction caches above level 3, whether a
 //! node's memory is not known, matrices of one object.
 //!
