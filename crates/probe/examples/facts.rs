@@ -131,7 +131,7 @@ fn probed() -> Result<Vec<String>, Failure> {
     };
     let cores = Linux.allowed()?;
     let cancel = AtomicBool::new(false);
-    // Emulation is slow, and nobody waits for more than is planned.
+    // The longest limit, as emulation is slow; the plan says how much is done.
     let options = Options {
         mode: Mode::Deep,
         ..Options::default()
