@@ -3,6 +3,8 @@
 //! Plain loops and copies over buffers larger than the caches: what a program gets, not what
 //! special instructions could get. Copies count the bytes copied once.
 
+use hearth_sys::procfs;
+
 use crate::context::{Context, Deadline, Gate, Rounds, Stop, start};
 use crate::disturbance::{Batch, Before};
 use crate::options::Mode;
@@ -62,12 +64,7 @@ impl Flow {
         stream: Stream,
         cores: Vec<usize>,
     ) -> Flow {
-        let text = system.read("/proc/meminfo").unwrap_or_default();
-        let free = text
-            .lines()
-            .find_map(|line| line.strip_prefix("MemAvailable:"))
-            .and_then(|rest| rest.split_whitespace().next()?.parse::<usize>().ok())
-            .map_or(usize::MAX, |kib| kib << 10);
+        let free = procfs::available_bytes(system).map_or(usize::MAX, |bytes| bytes as usize);
         let each = free / 4 / cores.len().max(1);
         Flow {
             stream,

@@ -5,7 +5,7 @@
 //! difference is what fetching ahead is worth. The ring grows in place: a new line goes in after
 //! one chosen at random, which keeps every cyclic order equally likely.
 
-use hearth_sys::{Refused, System};
+use hearth_sys::{Refused, System, procfs};
 
 use crate::context::{Context, Deadline, Rounds, Stop};
 use crate::disturbance::{Batch, Before};
@@ -75,12 +75,7 @@ pub fn sizes(largest: u64, stride: usize) -> Vec<u64> {
 
 /// The largest ring: the mode's, at most an eighth of the memory that is free.
 fn largest(mode: Mode, system: &dyn System) -> u64 {
-    let text = system.read("/proc/meminfo").unwrap_or_default();
-    let free_kib: Option<u64> = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))
-        .and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-    let most = free_kib.map_or(u64::MAX, |kib| (kib << 10) / 8);
+    let most = procfs::available_bytes(system).map_or(u64::MAX, |bytes| bytes / 8);
     (mode.curve_bytes() as u64).min(most).max(1 << 20)
 }
 

@@ -6,6 +6,7 @@
 
 use hearth_sys::mapping::{HugePages, MapOptions, Mapping};
 use hearth_sys::policy::Policy;
+use hearth_sys::procfs;
 
 use crate::context::{Context, Deadline, Rounds, Stop, start};
 use crate::disturbance::{Batch, Before};
@@ -59,6 +60,16 @@ pub fn fine(means: &[Vec<f64>]) -> Vec<Vec<f64>> {
 const SOURCE_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
 const LARGEST: usize = 256 << 20;
 const SMALLEST: usize = 8 << 20;
+/// On a node that is all but full; sizes are multiples of it.
+const LEAST: usize = 256 << 10;
+
+/// The buffer's size: as wanted, but at most a quarter of what the node has left, since memory is
+/// bound to it and the kernel would rather kill than take it elsewhere.
+fn fitting(system: &dyn hearth_sys::System, memory_node: usize, wanted: usize) -> usize {
+    let left = procfs::available_on_node(system, memory_node);
+    let most = left.map_or(usize::MAX, |bytes| (bytes / 4) as usize);
+    (wanted.min(most) & !(LEAST - 1)).max(LEAST)
+}
 
 /// Nodes under measurement.
 #[derive(Debug)]
@@ -81,7 +92,7 @@ impl Survey {
             .filter_map(|name| {
                 let node: usize = name.strip_prefix("node")?.parse().ok()?;
                 let path = format!("/sys/devices/system/node/{name}/cpulist");
-                let listed = hearth_sys::procfs::parse_list(&system.read(&path).ok()?);
+                let listed = procfs::parse_list(&system.read(&path).ok()?);
                 let here: Vec<usize> = listed.into_iter().filter(|c| cores.contains(c)).collect();
                 (!here.is_empty()).then_some((node, here))
             })
@@ -108,8 +119,9 @@ impl Survey {
         let each = seconds / cells.max(1) as f64;
         // Mapping, touching and copying once takes about a second a gigabyte, thrice.
         let bytes = (each / 4.0 * 1e9) as usize;
-        let bytes = bytes.clamp(SMALLEST, LARGEST).next_multiple_of(2 << 20);
+        let wanted = bytes.clamp(SMALLEST, LARGEST);
         for (row, &memory_node) in self.memory_nodes.clone().iter().enumerate() {
+            let bytes = fitting(context.system, memory_node, wanted);
             for column in 0..self.cpu_nodes.len() {
                 let (_, cores) = &self.cpu_nodes[column];
                 let core = cores[context.random.usize(..cores.len())];

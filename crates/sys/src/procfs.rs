@@ -22,6 +22,30 @@ pub fn parse_list(text: &str) -> Vec<usize> {
     numbers
 }
 
+/// Bytes that programs may still take without harm to others, by `MemAvailable` of
+/// `/proc/meminfo`. None where it cannot be read.
+pub fn available_bytes(system: &dyn System) -> Option<u64> {
+    let text = system.read("/proc/meminfo").ok()?;
+    Some(meminfo_kib(&text, "MemAvailable:")? << 10)
+}
+
+/// The same of one memory node: what is free and what the page cache can give back without
+/// writing. Memory bound to a node beyond this wakes the kernel's out-of-memory killer. None where
+/// it cannot be read.
+pub fn available_on_node(system: &dyn System, node: usize) -> Option<u64> {
+    let path = format!("/sys/devices/system/node/node{node}/meminfo");
+    let text = system.read(&path).ok()?;
+    let cached = meminfo_kib(&text, "Inactive(file):").unwrap_or(0);
+    Some((meminfo_kib(&text, "MemFree:")? + cached) << 10)
+}
+
+/// The number behind a word, in both forms of the file: nodes put `Node 0` before it.
+fn meminfo_kib(text: &str, word: &str) -> Option<u64> {
+    let mut words = text.split_whitespace();
+    words.find(|found| *found == word)?;
+    words.next()?.parse().ok()
+}
+
 /// How a core's time went, from `/proc/stat`, in the kernel's ticks (usually 10 ms) since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {

@@ -179,3 +179,16 @@ fn a_slow_clock_moves_only_when_looked_at() {
     assert_eq!(machine.now_ns(), first + 2_000_000);
     assert!(Linux.now_ns() > 0);
 }
+
+#[test]
+fn memory_that_is_left_in_all_and_on_a_node() {
+    let whole = "MemTotal:       24000000 kB\nMemFree:  1000 kB\nMemAvailable:   2048 kB\n";
+    let node = "Node 1 MemTotal:       98304 kB\nNode 1 MemFree:        1024 kB\n\
+                Node 1 Inactive(anon):   77 kB\nNode 1 Inactive(file):  512 kB\n";
+    let fake = Fake::with_cores(&[0, 1])
+        .file("/proc/meminfo", whole)
+        .file("/sys/devices/system/node/node1/meminfo", node);
+    assert_eq!(procfs::available_bytes(&fake), Some(2 << 20));
+    assert_eq!(procfs::available_on_node(&fake, 1), Some(1536 << 10));
+    assert_eq!(procfs::available_on_node(&fake, 2), None);
+}
