@@ -68,7 +68,7 @@ impl Page {
         if self.sections.len() > 2 {
             html.push_str("<nav aria-label=\"Sections\">");
             for (at, section) in self.sections.iter().enumerate() {
-                let _ = write!(html, "<a href=\"#s{at}\">{}</a>", escape(&section.heading));
+                let _ = writeln!(html, "<a href=\"#s{at}\">{}</a>", escape(&section.heading));
             }
             html.push_str("</nav>\n");
         }
