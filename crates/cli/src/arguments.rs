@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use hearth_lang::compile::{Options, Prelude};
 
 pub(crate) mod machine;
@@ -179,6 +179,10 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
+    /// How many workers; one a core if not given (HEARTH_WORKERS)
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=4096))]
+    pub(crate) workers: Option<u16>,
+
     /// Where a simulated device takes its values from; may be repeated (HEARTH_DEVICE_NAME)
     #[arg(long = "device", value_name = "NAME=SCRIPT", value_parser = device)]
     pub(crate) devices: Vec<Device>,
@@ -198,7 +202,7 @@ pub(crate) struct Run {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// Wherever the operating system puts them
+    /// Wherever the operating system puts the threads; with workers, as `spread`
     Os,
     /// Round robin over the cores, in creation order
     Spread,
@@ -210,6 +214,8 @@ pub(crate) enum Place {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Carrier {
+    /// A thread a core, which runs the components of its own queue; the default
+    Workers,
     /// A kernel thread for each component
     Threads,
 }

@@ -316,10 +316,33 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+/// What carries components makes no difference to what a program does.
+const CARRIERS: [&[&str]; 3] = [
+    &["--carrier=workers"],
+    &["--carrier=workers", "--workers=1"],
+    &["--carrier=threads"],
+];
+
 fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
+    if case
+        .options
+        .iter()
+        .any(|option| option.starts_with("--carrier"))
+    {
+        return check_run_carried(case, has_warnings, &[]);
+    }
+    for carrier in CARRIERS {
+        check_run_carried(case, has_warnings, carrier)
+            .map_err(|complaints| format!("with {}: {complaints}", carrier.join(" ")))?;
+    }
+    Ok(())
+}
+
+fn check_run_carried(case: &Case, has_warnings: bool, carrier: &[&str]) -> Result<(), String> {
     let mut command = hearth();
     command
         .arg("run")
+        .args(carrier)
         .args(&case.options)
         .arg(&case.program)
         .current_dir(&case.folder);

@@ -7,11 +7,12 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::AtomicU32;
 
+use crate::carrier::Worker;
 use crate::channel::Channel;
 use crate::seat::Seat;
 
 /// The version of the contract.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 
 /// How a step ended.
 #[repr(C)]
@@ -177,17 +178,19 @@ impl Held {
 #[repr(C)]
 pub struct Component {
     pub r#type: *const ComponentType,
-    pub seat: *mut Seat,
+    pub home: *const Worker,
+    pub next: *mut Component,
+    pub received: Value,
     pub passes_left: u64,
     pub attention: AtomicU32,
     pub raised: u32,
-    pub raised_at: *const Site,
-    pub received: Value,
-    pub held: Held,
     pub arm: u32,
     pub outcome: u32,
     pub stage: u32,
-    pub spare: u32,
+    pub destination: u32,
+    pub seat: *mut Seat,
+    pub raised_at: *const Site,
+    pub held: Held,
 }
 
 /// `raised` of a component that was stopped.

@@ -50,6 +50,7 @@ pub(crate) unsafe fn make(
         let core = placement::choose(core, &identity);
         let seat = heap::boxed(Seat::new(component, identity, choices, core));
         (*component).r#type = of;
+        (*component).home = carrier::place(core);
         (*component).seat = Box::into_raw(seat);
         (*component).passes_left = match options::get().passes {
             Some(passes) if !identity.service => passes,
@@ -92,7 +93,8 @@ pub(crate) unsafe fn start(component: *mut Component) {
         // A component born while all are being stopped.
         stop(seat);
     }
-    carrier::launch(component);
+    // SAFETY: the run's reference was added above.
+    unsafe { carrier::launch(component) };
 }
 
 /// Asks a component to stop, wherever it is.

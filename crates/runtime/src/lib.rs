@@ -52,6 +52,8 @@ mod timers;
 #[cfg(loom)]
 mod model;
 
+pub use carrier::Worker;
+
 /// The functions of `include/hearth.h`, for Rust code that makes components by hand.
 pub mod c {
     pub use crate::channel::{

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Where components' threads go.
+/// Where components go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// Wherever the operating system puts them.
@@ -15,6 +15,15 @@ pub(crate) enum Policy {
     Random,
 }
 
+/// What carries components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrying {
+    /// A worker a core.
+    Workers,
+    /// A kernel thread each.
+    Threads,
+}
+
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -22,15 +31,23 @@ pub(crate) struct Options {
     pub(crate) passes: Option<u64>,
     pub(crate) seed: Option<u64>,
     pub(crate) policy: Policy,
+    pub(crate) carrying: Carrying,
+    /// How many workers; as many as there are cores if not given.
+    pub(crate) workers: Option<usize>,
     /// The program was compiled to behave as the original did.
     pub(crate) compat_original: bool,
     pub(crate) arguments: Vec<Vec<u8>>,
 }
 
+/// More than any machine has cores; each costs a thread.
+pub(crate) const WORKERS_MAX: usize = 4096;
+
 const DEFAULTS: Options = Options {
     passes: None,
     seed: None,
     policy: Policy::Os,
+    carrying: Carrying::Workers,
+    workers: None,
     compat_original: false,
     arguments: Vec::new(),
 };
@@ -72,6 +89,22 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             _ => return Err(bad("HEARTH_PLACE", &text, "os, spread, single or random")),
         };
     }
+    if let Some(text) = variable("HEARTH_CARRIER") {
+        options.carrying = match text.as_str() {
+            "workers" => Carrying::Workers,
+            "threads" => Carrying::Threads,
+            _ => return Err(bad("HEARTH_CARRIER", &text, "workers or threads")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_WORKERS") {
+        options.workers = match text.parse() {
+            Ok(workers) if (1..=WORKERS_MAX).contains(&workers) => Some(workers),
+            _ => {
+                let good = format!("a number of workers from 1 to {WORKERS_MAX}");
+                return Err(bad("HEARTH_WORKERS", &text, &good));
+            }
+        };
+    }
     Ok(options)
 }
 
@@ -104,6 +137,9 @@ mod tests {
             ("HEARTH_PASSES", "0"),
             ("HEARTH_PASSES", "many"),
             ("HEARTH_SEED", "-1"),
+            ("HEARTH_CARRIER", "horses"),
+            ("HEARTH_WORKERS", "0"),
+            ("HEARTH_WORKERS", "4097"),
         ] {
             assert!(read_one(name, value).is_err(), "{name}={value}");
         }

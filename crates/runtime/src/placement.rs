@@ -1,4 +1,4 @@
-//! Which core a component's thread is kept on.
+//! Which core a component is kept on.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use hearth_sys::affinity;
 
 use crate::abi::Component;
 use crate::carrier;
-use crate::options::{self, Policy};
+use crate::options::{self, Carrying, Policy};
 use crate::seat::{Identity, Seat};
 
 /// The cores this process may use, as they were at the start.
@@ -23,7 +23,13 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
     if requested.is_some() {
         return requested;
     }
-    let policy = options::get().policy;
+    let policy = match options::get() {
+        // Workers have no system that could move a component to an idle one.
+        options if options.policy == Policy::Os && options.carrying == Carrying::Workers => {
+            Policy::Spread
+        }
+        options => options.policy,
+    };
     if policy == Policy::Os || identity.service || identity.id == 1 {
         return None;
     }
@@ -66,8 +72,9 @@ pub(crate) fn core_for(seat: &Seat) -> Option<usize> {
 /// # Safety
 /// `self` runs this.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hearth_set_core(_self: *mut Component, core: u32) {
+pub unsafe extern "C" fn hearth_set_core(this: *mut Component, core: u32) {
     if exists(core as usize) {
-        carrier::pin_current(core as usize);
+        // SAFETY: as the caller promises.
+        unsafe { carrier::set_core(this, core as usize) };
     }
 }

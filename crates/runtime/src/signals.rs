@@ -9,7 +9,7 @@ use hearth_sys::stack;
 
 use crate::idle::Visit;
 use crate::seat::Seat;
-use crate::{component, exits, output, registry};
+use crate::{carrier, component, exits, output, registry};
 
 /// How long components that compute may go on after everything was told to stop.
 const GRACE: Duration = Duration::from_millis(200);
@@ -46,7 +46,7 @@ static OVERFLOWED: AtomicPtr<Seat> = AtomicPtr::new(std::ptr::null_mut());
 /// Has a full stack of a component's thread told, with the seat as its owner.
 pub(crate) fn watch_stacks() {
     stack::on_overflow(|owner| {
-        let seat = std::ptr::with_exposed_provenance_mut(owner);
+        let seat = seat_on(owner);
         // Release: the thread that tells reads the seat.
         OVERFLOWED.store(seat, Ordering::Release);
         signal::send_self(signal::own());
@@ -55,6 +55,21 @@ pub(crate) fn watch_stacks() {
         let _ = descriptor::write_all(STDERR, b"hearth: a component ran out of stack\n");
         stack::leave_handler(exits::FAILED)
     });
+}
+
+/// The owner of a thread's stack is a seat, or one more than the address of a worker, of which the
+/// component that runs is meant.
+fn seat_on(owner: usize) -> *mut Seat {
+    if owner & 1 == 0 {
+        return std::ptr::with_exposed_provenance_mut(owner);
+    }
+    let worker = std::ptr::with_exposed_provenance(owner - 1);
+    let component = carrier::current_of(worker);
+    if component.is_null() {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: the handler runs on the thread that runs the component.
+    unsafe { (*component).seat }
 }
 
 fn tell_overflow() {

@@ -61,9 +61,10 @@ fn header_and_mirror_agree() {
         }
         "hearth_held" = abi::Held { "sender" = sender, "ticket" = ticket }
         "hearth_component" = abi::Component {
-            "type" = r#type, "seat" = seat, "passes_left" = passes_left, "attention" = attention,
-            "raised" = raised, "raised_at" = raised_at, "received" = received, "held" = held,
-            "arm" = arm, "outcome" = outcome, "stage" = stage, "spare" = spare,
+            "type" = r#type, "home" = home, "next" = next, "received" = received,
+            "passes_left" = passes_left, "attention" = attention, "raised" = raised, "arm" = arm,
+            "outcome" = outcome, "stage" = stage, "destination" = destination, "seat" = seat,
+            "raised_at" = raised_at, "held" = held,
         }
         "hearth_port" = abi::Port {
             "name" = name, "direction" = direction, "payload" = payload, "offset" = offset,

@@ -344,9 +344,12 @@ fn a_full_disk_is_told() {
     );
 }
 
-/// Runs a case with little address space.
+/// Runs a case with little address space, and a thread for each component.
 fn run_cramped(case: &str) -> (Option<i32>, String) {
-    let script = format!("ulimit -v 2000000; exec {} {case}", cases().display());
+    let script = format!(
+        "ulimit -v 2000000; HEARTH_CARRIER=threads exec {} {case}",
+        cases().display()
+    );
     let output = finish(command(Path::new("sh"), &["-c", &script]).spawn().unwrap());
     let (code, _, stderr) = outcome_of(&output);
     (code, stderr)

@@ -90,6 +90,7 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         ("HEARTH_SEED", number(arguments.seed)),
         ("HEARTH_PLACE", name(arguments.place)),
         ("HEARTH_CARRIER", name(arguments.carrier)),
+        ("HEARTH_WORKERS", number(arguments.workers)),
         ("HEARTH_NODE", number(arguments.node)),
         ("HEARTH_NETWORK", network),
     ];

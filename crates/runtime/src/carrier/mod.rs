@@ -10,13 +10,91 @@
 //!   component may run, end and be freed before `wake` returns.
 //!
 //! A carrier tells [`crate::idle`] when it has nothing to run and when it has again.
+//!
+//! Which one carries a component is in its `home`: a worker, or null for a thread of its own.
 
 #[cfg(loom)]
 mod model;
 #[cfg(not(loom))]
 mod threads;
+#[cfg(not(loom))]
+mod workers;
 
 #[cfg(loom)]
-pub(crate) use model::{Parker, launch, pin_current, wait, wake};
+pub use model::Worker;
+#[cfg(loom)]
+pub(crate) use model::{Parker, current_of, launch, place, set_core, wait, wake};
 #[cfg(not(loom))]
-pub(crate) use threads::{Parker, launch, pin_current, wake};
+pub(crate) use threads::Parker;
+#[cfg(not(loom))]
+pub use workers::Worker;
+#[cfg(not(loom))]
+pub(crate) use workers::current_of;
+
+#[cfg(not(loom))]
+use crate::abi::Component;
+#[cfg(not(loom))]
+use crate::seat::{Seat, seat_of};
+
+/// Stack of a thread that runs components, in bytes. Only what is touched costs memory; procedures
+/// that recurse through forward types may go as deep as they could on the main thread.
+#[cfg(not(loom))]
+const STACK_BYTES: usize = 8 << 20;
+
+/// The worker for a new component, by the core it was given; null if it gets a thread of its own.
+#[cfg(not(loom))]
+pub(crate) fn place(core: Option<usize>) -> *const Worker {
+    match crate::options::get().carrying {
+        crate::options::Carrying::Threads => std::ptr::null(),
+        crate::options::Carrying::Workers => workers::for_core(core),
+    }
+}
+
+/// Starts a component.
+///
+/// # Safety
+/// It was just made, and has a reference for its own run.
+#[cfg(not(loom))]
+pub(crate) unsafe fn launch(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if (*component).home.is_null() {
+            threads::launch(component);
+        } else {
+            workers::ready(component);
+        }
+    }
+}
+
+/// Lets a blocked component go on.
+///
+/// # Safety
+/// Its wait was completed or interrupted by the caller. The seat may be gone afterwards.
+#[cfg(not(loom))]
+pub(crate) unsafe fn wake(seat: *const Seat) {
+    // SAFETY: nobody else wakes this wait, so the component is alive, and stays where it is.
+    unsafe {
+        let component = (*seat).component;
+        if (*component).home.is_null() {
+            threads::wake(seat);
+        } else {
+            workers::ready(component);
+        }
+    }
+}
+
+/// Keeps the calling component on a core from now on, or as soon as it has waited for something.
+///
+/// # Safety
+/// `component` runs this.
+#[cfg(not(loom))]
+pub(crate) unsafe fn set_core(component: *mut Component, core: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if (*component).home.is_null() {
+            threads::pin_current(core);
+        } else {
+            workers::move_to(seat_of(component), core);
+        }
+    }
+}

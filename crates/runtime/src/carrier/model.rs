@@ -40,8 +40,19 @@ pub(crate) unsafe fn wake(seat: *const Seat) {
     parker.wake.notify();
 }
 
-pub(crate) fn launch(_: *mut Component) {
+/// A model has none.
+pub struct Worker(());
+
+pub(crate) fn place(_: Option<usize>) -> *const Worker {
+    std::ptr::null()
+}
+
+pub(crate) unsafe fn launch(_: *mut Component) {
     unreachable!("a model's threads call the protocol themselves");
 }
 
-pub(crate) fn pin_current(_: usize) {}
+pub(crate) unsafe fn set_core(_: *mut Component, _: usize) {}
+
+pub(crate) fn current_of(_: *const Worker) -> *mut Component {
+    std::ptr::null_mut()
+}

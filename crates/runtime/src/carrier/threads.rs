@@ -4,13 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use hearth_sys::{affinity, futex, stack};
 
+use super::STACK_BYTES;
 use crate::abi::{Component, Step};
 use crate::seat::{Seat, seat_of};
 use crate::{channel, component, exits, idle, placement, registry};
-
-/// Stack of a component's thread, in bytes. Only what is touched costs memory; procedures that
-/// recurse through forward types may go as deep as they could on the main thread.
-const STACK_BYTES: usize = 8 << 20;
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;

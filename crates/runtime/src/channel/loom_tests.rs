@@ -69,6 +69,8 @@ impl Actor {
     fn new(id: u64) -> Arc<Actor> {
         let component = Box::into_raw(Box::new(Component {
             r#type: &raw const ACTOR.0,
+            home: ptr::null(),
+            next: ptr::null_mut(),
             seat: ptr::null_mut(),
             passes_left: u64::MAX,
             attention: 0.into(),
@@ -79,7 +81,7 @@ impl Actor {
             arm: 0,
             outcome: 0,
             stage: 0,
-            spare: 0,
+            destination: 0,
         }));
         let identity = Identity {
             id,

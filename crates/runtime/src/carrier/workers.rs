@@ -1,0 +1,439 @@
+//! Workers: a kernel thread a core, which resumes the components of its own queue.
+//!
+//! A component that is ready stands in the queue of its `home`. The worker's own thread puts it
+//! there at once; others post it in the worker's inbox, which the worker empties between two
+//! components. A worker with nothing to do looks at its inbox for a while, since waking a thread
+//! costs far more than a look, and then sleeps.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `next`, `first`, `last`, `streak`, `patience` | its thread | its thread |
+//! | `current` | its thread | its thread, signal handlers on it |
+//! | `inbox` | posters; its thread, by exchange | both |
+//! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
+use std::time::{Duration, Instant};
+
+use hearth_sys::{Linux, affinity, futex, procfs, stack};
+
+use super::STACK_BYTES;
+use crate::abi::{Component, Step};
+use crate::offer::Stage;
+use crate::seat::{Seat, seat_of};
+use crate::{channel, component, exits, idle, options};
+
+/// A component that was made ready by the running one goes before the others so many times in a
+/// row, then they have their turn.
+const STREAK: u32 = 16;
+/// After so many components the inbox is emptied, however many are ready.
+const INBOX_EVERY: u32 = 32;
+/// How long a worker without work looks at its inbox before it sleeps: about what waking it costs.
+const PATIENCE: Duration = Duration::from_micros(50);
+/// The least that patience shrinks to where looking was in vain again and again.
+const LEAST_PATIENCE: Duration = Duration::from_micros(1);
+
+/// What resumes components, one a core.
+#[repr(C, align(128))]
+pub struct Worker {
+    mine: Mine,
+    shared: Shared,
+}
+
+/// What only the worker's own thread touches.
+struct Mine {
+    /// The one to run next: a partner of the one that runs.
+    next: Cell<*mut Component>,
+    /// The others that are ready, in turn.
+    first: Cell<*mut Component>,
+    last: Cell<*mut Component>,
+    streak: Cell<u32>,
+    since_inbox: Cell<u32>,
+    patience: Cell<Duration>,
+    current: AtomicPtr<Component>,
+}
+
+/// What posters touch too.
+#[repr(align(128))]
+struct Shared {
+    /// Components made ready by others, the last one first, linked by `next`.
+    inbox: AtomicPtr<Component>,
+    asleep: AtomicU32,
+    started: AtomicBool,
+    index: usize,
+    core: Option<usize>,
+}
+
+// SAFETY: the table above says which thread touches what.
+unsafe impl Sync for Worker {}
+// SAFETY: as above.
+unsafe impl Send for Worker {}
+
+thread_local! {
+    /// The worker whose thread this is.
+    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+static WORKERS: OnceLock<Vec<Worker>> = OnceLock::new();
+
+/// All workers; most have not started yet in a small program.
+fn all() -> &'static [Worker] {
+    WORKERS.get_or_init(|| {
+        let cores = affinity::allowed();
+        let count = options::get()
+            .workers
+            .unwrap_or_else(|| sensible_count(cores.len()));
+        // More workers than cores share them as the system sees fit.
+        let is_pinned = count <= cores.len();
+        let core_of = |index: usize| is_pinned.then(|| cores[index]);
+        (0..count)
+            .map(|index| Worker::new(index, core_of(index)))
+            .collect()
+    })
+}
+
+/// One a core, but no more than a control group lets run at the same time.
+fn sensible_count(cores: usize) -> usize {
+    match procfs::quota(&Linux) {
+        Some(quota) => cores.min(quota.ceil() as usize).max(1),
+        None => cores,
+    }
+}
+
+/// The worker that stands for a core; the calling worker, or the first, if none is asked for.
+pub(super) fn for_core(core: Option<usize>) -> *const Worker {
+    let workers = all();
+    let Some(core) = core else {
+        let current = CURRENT.get();
+        return if current.is_null() {
+            &workers[0]
+        } else {
+            current
+        };
+    };
+    workers
+        .iter()
+        .find(|worker| worker.shared.core == Some(core))
+        .unwrap_or(&workers[core % workers.len()])
+}
+
+/// A component can go on: its home has it run.
+///
+/// # Safety
+/// It waits for nothing, stands in no queue, and has a home; the caller is counted as running, or
+/// starts the program.
+pub(super) unsafe fn ready(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as the program.
+    unsafe {
+        let home = (*component).home;
+        if ptr::eq(home, CURRENT.get()) {
+            (*home).push_soon(component);
+        } else {
+            (*home).post(component);
+        }
+    }
+}
+
+/// From its next wait on the component runs where that core's worker is.
+///
+/// # Safety
+/// The component runs the calling code.
+pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
+    // SAFETY: workers live as long as the program.
+    let index = unsafe { (*for_core(Some(core))).shared.index };
+    // SAFETY: the component's own field.
+    unsafe { (*seat.component).destination = 1 + index as u32 };
+}
+
+/// The component that runs on a worker's thread, for that thread's signal handler.
+pub(crate) fn current_of(worker: *const Worker) -> *mut Component {
+    // SAFETY: workers live as long as the program.
+    unsafe { (*worker).mine.current.load(Ordering::Relaxed) }
+}
+
+impl Worker {
+    fn new(index: usize, core: Option<usize>) -> Worker {
+        Worker {
+            mine: Mine {
+                next: Cell::new(ptr::null_mut()),
+                first: Cell::new(ptr::null_mut()),
+                last: Cell::new(ptr::null_mut()),
+                streak: Cell::new(0),
+                since_inbox: Cell::new(0),
+                patience: Cell::new(PATIENCE),
+                current: AtomicPtr::new(ptr::null_mut()),
+            },
+            shared: Shared {
+                inbox: AtomicPtr::new(ptr::null_mut()),
+                asleep: AtomicU32::new(0),
+                started: AtomicBool::new(false),
+                index,
+                core,
+            },
+        }
+    }
+
+    // ---- its own thread -----------------------------------------------------------------------
+
+    /// The component goes next if no other does already, else last.
+    fn push_soon(&self, component: *mut Component) {
+        if self.mine.next.get().is_null() {
+            self.mine.next.set(component);
+        } else {
+            self.push(component);
+        }
+    }
+
+    fn push(&self, component: *mut Component) {
+        // SAFETY: a component in no queue; its link belongs to the queue it enters.
+        unsafe { (*component).next = ptr::null_mut() };
+        let last = self.mine.last.replace(component);
+        if last.is_null() {
+            self.mine.first.set(component);
+        } else {
+            // SAFETY: in this queue, so parked and alive.
+            unsafe { (*last).next = component };
+        }
+    }
+
+    fn pop(&self) -> Option<*mut Component> {
+        let first = self.mine.first.get();
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: in this queue, so parked and alive.
+        let second = unsafe { (*first).next };
+        self.mine.first.set(second);
+        if second.is_null() {
+            self.mine.last.set(ptr::null_mut());
+        }
+        Some(first)
+    }
+
+    /// The component to run now.
+    fn pick(&self) -> Option<*mut Component> {
+        let mine = &self.mine;
+        let since = mine.since_inbox.get() + 1;
+        mine.since_inbox.set(since);
+        if since >= INBOX_EVERY {
+            self.empty_inbox();
+        }
+        let next = mine.next.get();
+        if !next.is_null() && (mine.streak.get() < STREAK || mine.first.get().is_null()) {
+            mine.next.set(ptr::null_mut());
+            mine.streak.set(mine.streak.get() + 1);
+            return Some(next);
+        }
+        mine.streak.set(0);
+        self.pop()
+    }
+
+    /// Queues what others have posted, in the order of posting. False if there was nothing.
+    fn empty_inbox(&self) -> bool {
+        self.mine.since_inbox.set(0);
+        if self.shared.inbox.load(Ordering::Relaxed).is_null() {
+            return false;
+        }
+        // Acquire pairs with the Release in `post`: the posters' results are visible.
+        let mut posted = self.shared.inbox.swap(ptr::null_mut(), Ordering::Acquire);
+        let mut in_order = ptr::null_mut();
+        while !posted.is_null() {
+            // SAFETY: posted, so parked and alive; the link is the inbox's until here.
+            unsafe {
+                let before = (*posted).next;
+                (*posted).next = in_order;
+                in_order = posted;
+                posted = before;
+            }
+        }
+        while !in_order.is_null() {
+            // SAFETY: as above.
+            let behind = unsafe { (*in_order).next };
+            self.push(in_order);
+            in_order = behind;
+        }
+        true
+    }
+
+    /// The worker's life.
+    fn run(&self) -> ! {
+        CURRENT.set(self);
+        if let Some(core) = self.shared.core {
+            // Refused only for a core that has gone offline or was forbidden since.
+            let _ = affinity::pin_current(core);
+        }
+        loop {
+            match self.pick() {
+                // SAFETY: it was ready, and is in no queue any more.
+                Some(component) => unsafe { self.resume(component) },
+                None => self.rest(),
+            }
+        }
+    }
+
+    /// # Safety
+    /// The component is ready, and in no queue.
+    unsafe fn resume(&self, component: *mut Component) {
+        // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
+        unsafe {
+            if (*component).destination != 0 && self.send_off(component) {
+                return;
+            }
+            self.mine.current.store(component, Ordering::Relaxed);
+            let seat = seat_of(component);
+            if seat.state.stage() != Stage::Idle {
+                channel::settle(seat);
+            }
+            let step = ((*(*component).r#type).resume)(component);
+            if step != Step::Blocked {
+                component::end(component, step);
+            }
+            self.mine.current.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// Gives a component to the worker that it is to move to. False if that is this one.
+    ///
+    /// # Safety
+    /// As for `resume`; it has a destination.
+    unsafe fn send_off(&self, component: *mut Component) -> bool {
+        // SAFETY: as the caller promises. Nobody looks at the home of a component that is ready.
+        unsafe {
+            let index = (*component).destination as usize - 1;
+            (*component).destination = 0;
+            if index == self.shared.index {
+                return false;
+            }
+            let home = &all()[index];
+            (*component).home = home;
+            home.post(component);
+            true
+        }
+    }
+
+    /// Nothing is ready: waits until something is in the inbox.
+    fn rest(&self) {
+        if self.empty_inbox() || self.look_out() {
+            return;
+        }
+        let asleep = &self.shared.asleep;
+        asleep.store(1, Ordering::Relaxed);
+        // With the fence in `post`: either this thread sees what was posted, or the poster sees
+        // that it sleeps.
+        fence(Ordering::SeqCst);
+        if !self.shared.inbox.load(Ordering::Relaxed).is_null() {
+            if asleep
+                .compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed)
+                .is_err()
+            {
+                // The poster counted this thread in, which had not left yet.
+                idle::leave();
+            }
+            return;
+        }
+        idle::leave();
+        while asleep.load(Ordering::Acquire) == 1 {
+            futex::wait(asleep, 1);
+        }
+    }
+
+    /// Looks at the inbox for as long as waking up would take. True if something came.
+    fn look_out(&self) -> bool {
+        if all().len() == 1 {
+            return false;
+        }
+        let patience = self.mine.patience.get();
+        let start = Instant::now();
+        loop {
+            for _ in 0..16 {
+                if self.empty_inbox() {
+                    self.mine.patience.set(PATIENCE);
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if start.elapsed() >= patience {
+                self.mine.patience.set((patience / 2).max(LEAST_PATIENCE));
+                return false;
+            }
+        }
+    }
+
+    // ---- everybody ----------------------------------------------------------------------------
+
+    /// Puts a component into the inbox and wakes the worker if it sleeps.
+    ///
+    /// # Safety
+    /// As for [`ready`].
+    unsafe fn post(&self, component: *mut Component) {
+        let inbox = &self.shared.inbox;
+        let mut last = inbox.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: in no queue, so the link is the caller's.
+            unsafe { (*component).next = last };
+            // Release: with the component go its results.
+            match inbox.compare_exchange_weak(last, component, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => break,
+                Err(now) => last = now,
+            }
+        }
+        if !self.shared.started.load(Ordering::Relaxed)
+            && !self.shared.started.swap(true, Ordering::Relaxed)
+        {
+            self.start();
+            return;
+        }
+        fence(Ordering::SeqCst);
+        if self.shared.asleep.load(Ordering::Relaxed) == 1 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // Count it in before it can run: the count must not reach nought in between.
+        idle::enter_woken();
+        let asleep = &self.shared.asleep;
+        if asleep
+            .compare_exchange(1, 0, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+        {
+            futex::wake_one(ptr::from_ref(asleep).addr());
+        } else {
+            // Somebody else woke it. The caller is counted, so this is not the last one.
+            idle::leave();
+        }
+    }
+
+    fn start(&self) {
+        struct Place(*const Worker);
+        // SAFETY: workers live as long as the program.
+        unsafe impl Send for Place {}
+        impl Place {
+            fn run(self) {
+                let owner = self.0.expose_provenance() | 1;
+                stack::watch(STACK_BYTES, owner, || {
+                    // SAFETY: as above; the one thread that is started for this worker.
+                    unsafe { (*self.0).run() }
+                });
+            }
+        }
+
+        idle::enter_woken();
+        let place = Place(self);
+        let thread = std::thread::Builder::new()
+            .name(format!("worker {}", self.shared.index))
+            .stack_size(STACK_BYTES);
+        if let Err(error) = thread.spawn(move || place.run()) {
+            exits::unfit(&format!(
+                "could not start the thread of worker {} ({error}); use fewer workers (--workers), \
+                 or raise the limit (ulimit -u)",
+                self.shared.index,
+            ));
+        }
+    }
+}
