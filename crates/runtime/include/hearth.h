@@ -26,7 +26,7 @@ typedef struct hearth_component hearth_component;
 typedef struct hearth_component_type hearth_component_type;
 typedef struct hearth_channel hearth_channel; /* a half-channel; opaque */
 typedef struct hearth_seat hearth_seat;       /* the runtime's part of a component; opaque */
-typedef struct hearth_worker hearth_worker;   /* what resumes components, one a core; opaque */
+typedef struct hearth_worker hearth_worker;   /* what resumes components, one a core */
 typedef struct hearth_type hearth_type;
 
 /* How a step ended. */
@@ -133,14 +133,18 @@ struct hearth_component {
     const hearth_component_type *type;
     hearth_worker *home;          /* the worker that resumes it; NULL: a thread of its own */
     hearth_component *next;       /* behind it in a queue of the worker's */
+    hearth_channel *waits_at;     /* while it waits lightly: where, and in which operation */
+    const hearth_site *waits_in;
     hearth_value received;        /* by the last receive, select or blocking native */
     uint64_t passes_left;         /* behaviour passes until --passes ends it */
     uint32_t attention;           /* atomic; not 0: hearth_next_pass must look */
+    uint32_t waiting;             /* for what: hearth_waiting */
     uint32_t raised;              /* 0, 1 + the exception's label, or HEARTH_STOPPED */
     uint32_t arm;                 /* the last select's choice */
     uint32_t outcome;             /* hearth_step of the operation that blocked, once resumed */
     uint32_t stage;               /* generated code's: which part of life */
     uint32_t destination;         /* 0, or 1 + the worker to move to before it is resumed */
+    uint32_t spare;
     hearth_seat *seat;
     const hearth_site *raised_at;
     hearth_held held;             /* by the last acknowledge */
@@ -284,6 +288,137 @@ hearth_step hearth_send(hearth_component *self, hearth_channel *channel, hearth_
                         bool move, const hearth_site *site);
 hearth_step hearth_receive(hearth_component *self, hearth_channel *channel,
                            const hearth_site *site);
+
+/* ---- the shortest way -------------------------------------------------------------------- *
+ *
+ * Between two half-channels of one worker that have no other peers, a rendezvous takes no lock, no
+ * atomic exchange and no call: see channel/light.rs, which has the rest. The beginnings of a worker
+ * and of a half-channel are here for that. */
+
+struct hearth_worker {
+    uintptr_t gate;         /* atomic: its mark; 0 while another thread has its half-channels */
+    uint32_t busy;          /* atomic: its thread touches them */
+    uint32_t yield;         /* atomic: the component that runs should let others run */
+    hearth_component *next; /* ready, to run first */
+    hearth_component *first, *last; /* ready, in turn */
+};
+
+struct hearth_channel {
+    uintptr_t place;      /* atomic: a worker's mark, or the runtime's business */
+    hearth_channel *sole; /* the only peer */
+    uintptr_t slot;       /* the component that waits here; low bits: not in the simplest way */
+};
+
+typedef enum {
+    HEARTH_WAITS_FOR_NOTHING, HEARTH_SENDS, HEARTH_SENDS_COPY, HEARTH_SENDS_MOVING,
+    HEARTH_RECEIVES, HEARTH_SELECTS, HEARTH_SELECTED, HEARTH_OFFERS
+} hearth_waiting;
+
+/* Order for the compiler; the other thread's part is a barrier for both. */
+static inline void hearth_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+static inline void hearth_leave(hearth_worker *worker)
+{
+    __atomic_store_n(&worker->busy, 0, __ATOMIC_RELEASE);
+}
+/* Nothing asks for attention, and the half-channel is this worker's: then it may be touched until
+ * hearth_leave. */
+static inline bool hearth_enter(hearth_worker *worker, hearth_component *self,
+                                hearth_channel *channel)
+{
+    __atomic_store_n(&worker->busy, 1, __ATOMIC_RELAXED);
+    hearth_compiler_fence();
+    if (HEARTH_LIKELY(__atomic_load_n(&channel->place, __ATOMIC_ACQUIRE) ==
+                          __atomic_load_n(&worker->gate, __ATOMIC_RELAXED) &&
+                      __atomic_load_n(&self->attention, __ATOMIC_RELAXED) == 0))
+        return true;
+    hearth_leave(worker);
+    return false;
+}
+static inline hearth_component *hearth_occupant(hearth_channel *channel)
+{
+    return channel->slot & 3 ? NULL : (hearth_component *)channel->slot;
+}
+static inline void hearth_ready(hearth_worker *worker, hearth_component *component)
+{
+    component->waiting = HEARTH_WAITS_FOR_NOTHING;
+    if (worker->next == NULL) {
+        worker->next = component;
+        return;
+    }
+    component->next = NULL;
+    if (worker->last)
+        worker->last->next = component;
+    else
+        worker->first = component;
+    worker->last = component;
+}
+static inline hearth_step hearth_wait_here(hearth_worker *worker, hearth_component *self,
+                                           hearth_channel *channel, const hearth_site *site,
+                                           hearth_waiting waiting)
+{
+    channel->slot = (uintptr_t)self;
+    self->waits_at = channel;
+    self->waits_in = site;
+    self->waiting = waiting;
+    self->outcome = HEARTH_DONE;
+    hearth_leave(worker);
+    return HEARTH_BLOCKED;
+}
+
+/* hearth_send, of what is no reference. */
+static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_channel *channel,
+                                             hearth_value value, const hearth_site *site)
+{
+    hearth_worker *worker = self->home;
+    if (HEARTH_LIKELY(worker != NULL) && hearth_enter(worker, self, channel)) {
+        hearth_channel *into = channel->sole;
+        if (HEARTH_LIKELY(into != NULL)) {
+            hearth_component *receiver = hearth_occupant(into);
+            if (receiver) {
+                into->slot = 0;
+                receiver->received = value;
+                hearth_ready(worker, receiver);
+                hearth_leave(worker);
+                return HEARTH_DONE;
+            }
+            if (HEARTH_LIKELY(into->slot == 0 && channel->slot == 0)) {
+                self->received = value;
+                return hearth_wait_here(worker, self, channel, site, HEARTH_SENDS);
+            }
+        }
+        hearth_leave(worker);
+    }
+    return hearth_send(self, channel, value, false, site);
+}
+
+/* hearth_receive. */
+static inline hearth_step hearth_receive_here(hearth_component *self, hearth_channel *channel,
+                                              const hearth_site *site)
+{
+    hearth_worker *worker = self->home;
+    if (HEARTH_LIKELY(worker != NULL) && hearth_enter(worker, self, channel)) {
+        hearth_channel *out = channel->sole;
+        if (HEARTH_LIKELY(out != NULL && channel->slot == 0)) {
+            hearth_component *sender = hearth_occupant(out);
+            if (sender && sender->waiting == HEARTH_SENDS) {
+                out->slot = 0;
+                self->received = sender->received;
+                self->arm = 0;
+                hearth_ready(worker, sender);
+                hearth_leave(worker);
+                return HEARTH_DONE;
+            }
+            if (out->slot == 0)
+                return hearth_wait_here(worker, self, channel, site, HEARTH_RECEIVES);
+        }
+        hearth_leave(worker);
+    }
+    return hearth_receive(self, channel, site);
+}
+
+/* ---- more about channels ----------------------------------------------------------------- */
+
 /* Takes a value and holds its sender, which is then in `held`. */
 hearth_step hearth_acknowledge(hearth_component *self, hearth_channel *channel,
                                const hearth_site *site);

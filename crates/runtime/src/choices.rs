@@ -45,6 +45,11 @@ impl Choices {
         Choices::with_identity(self.seeded, identity)
     }
 
+    /// Do they follow from a seed?
+    pub(crate) fn are_seeded(&self) -> bool {
+        self.seeded.is_some()
+    }
+
     /// Where to start among `count`, given where a rotation would start.
     pub(crate) fn start(&mut self, rotation: usize, count: usize) -> usize {
         match &mut self.seeded {

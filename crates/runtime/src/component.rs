@@ -64,7 +64,12 @@ pub(crate) unsafe fn make(
                 port: port.name,
             };
             let direction = channel::direction_of(port.direction);
-            port_place(component, port.offset).write(Channel::new(port.payload, direction, label));
+            port_place(component, port.offset).write(Channel::new(
+                port.payload,
+                direction,
+                label,
+                (*component).home,
+            ));
         }
         component
     }

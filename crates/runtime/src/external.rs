@@ -125,6 +125,7 @@ pub unsafe fn wait(
             offer.site = site;
         });
         with_waits(|waits| waits.insert((seat.identity.id, round), wakeable));
+        seat::offers(seat);
         seat.state.open_outside(round);
         heed_stop(seat);
         (Step::Blocked, ticket)

@@ -19,6 +19,8 @@ fn cores() -> &'static [usize] {
 /// The core for a new component: the one asked for, else what the policy says. The main sequence
 /// and services stay with the operating system.
 pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
+    // The first call comes before any thread is pinned.
+    let cores = cores();
     let requested = usize::try_from(request).ok().filter(|&core| exists(core));
     if requested.is_some() {
         return requested;
@@ -35,7 +37,6 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
     }
     static PLACED: AtomicUsize = AtomicUsize::new(0);
     let place = PLACED.fetch_add(1, Ordering::Relaxed);
-    let cores = cores();
     match policy {
         Policy::Os => None,
         Policy::Spread => Some(cores[place % cores.len()]),

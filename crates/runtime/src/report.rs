@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use crate::abi::literal;
+use crate::carrier;
 use crate::channel::{Channel, hub};
 use crate::exceptions::place_of;
 use crate::offer::Stage;
@@ -38,7 +39,10 @@ pub(crate) fn deadlock() {
     registry::for_each(|seat| seats.push(std::ptr::from_ref(seat)));
     for seat in seats {
         // SAFETY: nothing runs, so nobody ends meanwhile, and everybody's offer stands still.
-        unsafe { blocked.push(look_at(&*seat)) };
+        unsafe {
+            carrier::inflate((*seat).component);
+            blocked.push(look_at(&*seat));
+        }
     }
     output::complain(text(&blocked).trim_end());
 }

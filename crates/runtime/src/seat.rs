@@ -9,11 +9,12 @@
 //! | `choices`, `detail` | the component | the component, its carrier | awake |
 //! | `refs` | holders of references | | any time |
 
+use std::cell::Cell;
 use std::ptr;
 
 use crate::abi::{Component, Label, STOPPED, Site, Step, Type, Value};
 use crate::carrier::{self, Parker};
-use crate::channel::Channel;
+use crate::channel::{Channel, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
 use crate::offer::{Claim, OfferState};
@@ -71,6 +72,10 @@ pub struct Seat {
     pub(crate) parker: Parker,
     pub(crate) component: *mut Component,
     pub(crate) offer: Guarded<Offer>,
+    /// Where a light select waits.
+    pub(crate) arms: Guarded<Vec<Registration>>,
+    /// How many arms of its selects were served lightly.
+    ticks: Cell<u32>,
     pub(crate) choices: Guarded<Choices>,
     pub(crate) detail: Guarded<Detail>,
     pub(crate) identity: Identity,
@@ -108,6 +113,8 @@ impl Seat {
                 round: 0,
                 holder: 0,
             }),
+            arms: Guarded::new(Vec::new()),
+            ticks: Cell::new(0),
             choices: Guarded::new(choices),
             detail: Guarded::new(Detail::None),
             identity,
@@ -132,6 +139,32 @@ impl Seat {
         true
     }
 
+    /// Counts one more served arm, and says how many that makes.
+    ///
+    /// # Safety
+    /// The component is the caller's to touch.
+    pub(crate) unsafe fn tick(&self) -> u32 {
+        self.ticks.set(self.ticks.get().wrapping_add(1));
+        self.ticks.get()
+    }
+
+    /// How many arms were served.
+    ///
+    /// # Safety
+    /// As for `tick`.
+    pub(crate) unsafe fn now(&self) -> u32 {
+        self.ticks.get()
+    }
+
+    /// Do its choices follow from a seed?
+    ///
+    /// # Safety
+    /// The component is the caller's to touch.
+    pub(crate) unsafe fn chooses_by_seed(&self) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.choices.with(Choices::are_seeded) }
+    }
+
     /// Has somebody asked it to stop?
     pub(crate) fn is_stopping(&self) -> bool {
         // Relaxed: whoever needs an order has passed a fence (see `OfferState::open`).
@@ -148,10 +181,17 @@ pub(crate) unsafe fn seat_of<'a>(component: *mut Component) -> &'a Seat {
     unsafe { &*(*component).seat }
 }
 
+/// From here on the running component waits by an offer, which others may see already.
+pub(crate) fn offers(seat: &Seat) {
+    // SAFETY: the component runs the calling code.
+    unsafe { (*seat.component).waiting = light::OFFERS };
+}
+
 /// Asks for a stop and interrupts the wait, if there is one.
 pub(crate) fn request_stop(seat: &Seat) {
     seat.stop.store(true, Ordering::Relaxed);
     fence(Ordering::SeqCst);
+    carrier::inflate(seat.component);
     interrupt_if_waiting(seat);
 }
 

@@ -61,10 +61,11 @@ fn header_and_mirror_agree() {
         }
         "hearth_held" = abi::Held { "sender" = sender, "ticket" = ticket }
         "hearth_component" = abi::Component {
-            "type" = r#type, "home" = home, "next" = next, "received" = received,
-            "passes_left" = passes_left, "attention" = attention, "raised" = raised, "arm" = arm,
-            "outcome" = outcome, "stage" = stage, "destination" = destination, "seat" = seat,
-            "raised_at" = raised_at, "held" = held,
+            "type" = r#type, "home" = home, "next" = next, "waits_at" = waits_at,
+            "waits_in" = waits_in, "received" = received, "passes_left" = passes_left,
+            "attention" = attention, "waiting" = waiting, "raised" = raised, "arm" = arm,
+            "outcome" = outcome, "stage" = stage, "destination" = destination, "spare" = spare,
+            "seat" = seat, "raised_at" = raised_at, "held" = held,
         }
         "hearth_port" = abi::Port {
             "name" = name, "direction" = direction, "payload" = payload, "offset" = offset,

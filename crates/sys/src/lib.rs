@@ -29,6 +29,7 @@ pub mod counters;
 pub mod descriptor;
 pub mod futex;
 pub mod mapping;
+pub mod membarrier;
 pub mod memory;
 pub mod paths;
 pub mod policy;

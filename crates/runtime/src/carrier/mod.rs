@@ -23,13 +23,16 @@ mod workers;
 #[cfg(loom)]
 pub use model::Worker;
 #[cfg(loom)]
-pub(crate) use model::{Parker, current_of, launch, place, set_core, wait, wake};
+pub(crate) use model::{
+    Entered, Hold, Parker, current_of, inflate, launch, mark_of, of_mark, place, ready_here,
+    set_core, wait, wake,
+};
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
-pub(crate) use workers::current_of;
+pub(crate) use workers::{Entered, Hold, current_of, inflate, mark_of, of_mark, ready_here};
 
 #[cfg(not(loom))]
 use crate::abi::Component;

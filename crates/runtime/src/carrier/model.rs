@@ -4,6 +4,7 @@ use loom::sync::Notify;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::Component;
+use crate::channel::Channel;
 use crate::seat::Seat;
 
 pub(crate) struct Parker {
@@ -40,8 +41,58 @@ pub(crate) unsafe fn wake(seat: *const Seat) {
     parker.wake.notify();
 }
 
-/// A model has none.
+/// A model has none, and all its half-channels are shared.
 pub struct Worker(());
+
+/// Leave of a worker, of which a model has none.
+pub(crate) struct Hold(());
+
+/// The same.
+pub(crate) struct Entered(());
+
+const NONE: &str = "a model has no workers";
+
+impl Worker {
+    pub(crate) fn mark(&self) -> usize {
+        unreachable!("{NONE}")
+    }
+
+    pub(crate) fn is_foreign_to_component(&self) -> bool {
+        unreachable!("{NONE}")
+    }
+
+    pub(crate) fn hold(&'static self) -> Hold {
+        unreachable!("{NONE}")
+    }
+}
+
+impl Entered {
+    pub(crate) unsafe fn new(_: *mut Component, _: &Channel) -> Option<Entered> {
+        None
+    }
+
+    pub(crate) unsafe fn even_if_attending(_: *mut Component, _: &Channel) -> Option<Entered> {
+        None
+    }
+
+    pub(crate) fn covers(&self, _: &Channel) -> bool {
+        unreachable!("{NONE}")
+    }
+}
+
+pub(crate) fn of_mark(_: usize) -> Option<&'static Worker> {
+    None
+}
+
+pub(crate) fn mark_of(_: *const Worker) -> Option<usize> {
+    None
+}
+
+pub(crate) fn inflate(_: *mut Component) {}
+
+pub(crate) unsafe fn ready_here(_: *mut Component) {
+    unreachable!("{NONE}")
+}
 
 pub(crate) fn place(_: Option<usize>) -> *const Worker {
     std::ptr::null()

@@ -5,26 +5,38 @@
 //! components. A worker with nothing to do looks at its inbox for a while, since waking a thread
 //! costs far more than a look, and then sleeps.
 //!
+//! The half-channels of a worker's components are its own as long as they are connected among
+//! themselves. Its thread touches them between `busy := 1` and `busy := 0`, having seen that the gate
+//! is open: two plain stores and a load. Another thread that must touch them takes the lock `leave`,
+//! closes the gate, has all threads pass a barrier, and waits until the worker is not busy. One of
+//! the two always sees the other. Where the system has no such barriers, the gate stays closed, and
+//! everybody goes by the lock.
+//!
 //! | field | written by | read by |
 //! |---|---|---|
 //! | `next`, `first`, `last`, `streak`, `patience` | its thread | its thread |
+//! | `busy` | its thread | its thread, those who wait for leave |
+//! | `gate` | holders of `leave` | its thread, holders of `leave` |
 //! | `current` | its thread | its thread, signal handlers on it |
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
+};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use hearth_sys::{Linux, affinity, futex, procfs, stack};
+use hearth_sys::{Linux, affinity, futex, membarrier, procfs, stack};
 
 use super::STACK_BYTES;
 use crate::abi::{Component, Step};
-use crate::offer::Stage;
+use crate::channel::{self, Channel, light};
 use crate::seat::{Seat, seat_of};
-use crate::{channel, component, exits, idle, options};
+use crate::sync::lock_std as lock;
+use crate::{component, exits, idle, options};
 
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
@@ -36,33 +48,40 @@ const PATIENCE: Duration = Duration::from_micros(50);
 /// The least that patience shrinks to where looking was in vain again and again.
 const LEAST_PATIENCE: Duration = Duration::from_micros(1);
 
-/// What resumes components, one a core.
+/// What resumes components, one a core. It begins as `hearth.h` has it.
 #[repr(C, align(128))]
 pub struct Worker {
-    mine: Mine,
-    shared: Shared,
-}
-
-/// What only the worker's own thread touches.
-struct Mine {
+    /// Its mark; 0 while another thread has its half-channels.
+    gate: AtomicUsize,
+    /// Not 0: its thread touches its half-channels.
+    busy: AtomicU32,
+    r#yield: AtomicU32,
     /// The one to run next: a partner of the one that runs.
     next: Cell<*mut Component>,
     /// The others that are ready, in turn.
     first: Cell<*mut Component>,
     last: Cell<*mut Component>,
+    mine: Mine,
+    shared: Shared,
+}
+
+/// What else only the worker's own thread touches.
+struct Mine {
     streak: Cell<u32>,
     since_inbox: Cell<u32>,
     patience: Cell<Duration>,
     current: AtomicPtr<Component>,
 }
 
-/// What posters touch too.
+/// What others touch too.
 #[repr(align(128))]
 struct Shared {
     /// Components made ready by others, the last one first, linked by `next`.
     inbox: AtomicPtr<Component>,
     asleep: AtomicU32,
     started: AtomicBool,
+    /// Held by the thread that has this worker's half-channels.
+    leave: Mutex<()>,
     index: usize,
     core: Option<usize>,
 }
@@ -89,10 +108,136 @@ fn all() -> &'static [Worker] {
         // More workers than cores share them as the system sees fit.
         let is_pinned = count <= cores.len();
         let core_of = |index: usize| is_pinned.then(|| cores[index]);
-        (0..count)
+        let workers: Vec<Worker> = (0..count)
             .map(|index| Worker::new(index, core_of(index)))
-            .collect()
+            .collect();
+        if membarrier::is_available() {
+            for worker in &workers {
+                worker.gate.store(worker.mark(), Ordering::Relaxed);
+            }
+        }
+        workers
     })
+}
+
+/// In a half-channel's place, a worker's mark is one more than its address.
+const MARK: usize = 1;
+
+/// The worker whose mark this is.
+pub(crate) fn of_mark(place: usize) -> Option<&'static Worker> {
+    // SAFETY: workers live as long as the program, and only their marks are odd.
+    (place & MARK != 0).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
+}
+
+/// A worker's mark; none for null.
+pub(crate) fn mark_of(worker: *const Worker) -> Option<usize> {
+    // SAFETY: workers live as long as the program.
+    unsafe { worker.as_ref() }.map(Worker::mark)
+}
+
+/// Where a component is at home; null for a thread. It may move unless it runs or the caller has its
+/// worker's leave.
+fn home_of(component: *mut Component) -> *const Worker {
+    // SAFETY: the component is alive, and its home changes by atomic stores.
+    unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
+        .load(Ordering::Relaxed)
+}
+
+/// Makes an offer of what a component waits for, if it waits lightly.
+pub(crate) fn inflate(component: *mut Component) {
+    // SAFETY: workers live as long as the program.
+    while let Some(home) = unsafe { home_of(component).as_ref() } {
+        let _hold = home.hold();
+        if ptr::eq(home_of(component), home) {
+            // SAFETY: held.
+            unsafe { light::inflate(component) };
+            return;
+        }
+    }
+}
+
+/// A component of the calling worker can go on.
+///
+/// # Safety
+/// It waits for nothing, stands in no queue, and is at home with the calling thread's worker.
+pub(crate) unsafe fn ready_here(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { (*(*component).home).push_soon(component) };
+}
+
+/// Leave to touch a worker's half-channels.
+pub(crate) enum Hold {
+    /// Of its own thread.
+    Own(&'static Worker),
+    /// Of another, or where there are no barriers.
+    Foreign {
+        worker: &'static Worker,
+        reopens: bool,
+        _leave: MutexGuard<'static, ()>,
+    },
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        match self {
+            // Release: who waits for leave sees what was done.
+            Hold::Own(worker) => worker.busy.store(0, Ordering::Release),
+            Hold::Foreign {
+                worker,
+                reopens: true,
+                ..
+            } => worker.gate.store(worker.mark(), Ordering::Release),
+            Hold::Foreign { .. } => {}
+        }
+    }
+}
+
+/// Leave of a running component to touch a half-channel of its own worker, and all that are
+/// connected with it.
+pub(crate) struct Entered(&'static Worker);
+
+impl Entered {
+    /// None if the half-channel is not the worker's own, or somebody asks for attention.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn new(component: *mut Component, channel: &Channel) -> Option<Entered> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let entered = Entered::even_if_attending(component, channel)?;
+            let is_free = (*component).attention.load(Ordering::Relaxed) == 0;
+            is_free.then_some(entered)
+        }
+    }
+
+    /// The same, whatever asks for attention.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub(crate) unsafe fn even_if_attending(
+        component: *mut Component,
+        channel: &Channel,
+    ) -> Option<Entered> {
+        // SAFETY: as the caller promises; workers live as long as the program.
+        let worker: &'static Worker = unsafe { (*component).home.as_ref() }?;
+        worker.busy.store(1, Ordering::Relaxed);
+        // The barrier of whoever wants leave orders the store before the loads.
+        compiler_fence(Ordering::SeqCst);
+        let entered = Entered(worker);
+        let gate = worker.gate.load(Ordering::Acquire);
+        (gate != 0 && channel.is_at(gate)).then_some(entered)
+    }
+
+    /// Is this half-channel the worker's own, too?
+    pub(crate) fn covers(&self, channel: &Channel) -> bool {
+        channel.is_at(self.0.mark())
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.0.busy.store(0, Ordering::Release);
+    }
 }
 
 /// One a core, but no more than a control group lets run at the same time.
@@ -157,10 +302,13 @@ pub(crate) fn current_of(worker: *const Worker) -> *mut Component {
 impl Worker {
     fn new(index: usize, core: Option<usize>) -> Worker {
         Worker {
+            gate: AtomicUsize::new(0),
+            busy: AtomicU32::new(0),
+            r#yield: AtomicU32::new(0),
+            next: Cell::new(ptr::null_mut()),
+            first: Cell::new(ptr::null_mut()),
+            last: Cell::new(ptr::null_mut()),
             mine: Mine {
-                next: Cell::new(ptr::null_mut()),
-                first: Cell::new(ptr::null_mut()),
-                last: Cell::new(ptr::null_mut()),
                 streak: Cell::new(0),
                 since_inbox: Cell::new(0),
                 patience: Cell::new(PATIENCE),
@@ -170,9 +318,50 @@ impl Worker {
                 inbox: AtomicPtr::new(ptr::null_mut()),
                 asleep: AtomicU32::new(0),
                 started: AtomicBool::new(false),
+                leave: Mutex::new(()),
                 index,
                 core,
             },
+        }
+    }
+
+    pub(crate) fn mark(&self) -> usize {
+        ptr::from_ref(self).expose_provenance() + MARK
+    }
+
+    /// Does a component run the calling code, with another worker?
+    pub(crate) fn is_foreign_to_component(&self) -> bool {
+        let current = CURRENT.get();
+        !current.is_null() && !ptr::eq(current, self) && !current_of(current).is_null()
+    }
+
+    /// Gets leave to touch this worker's half-channels.
+    pub(crate) fn hold(&'static self) -> Hold {
+        let has_barriers = membarrier::is_available();
+        if !has_barriers || !ptr::eq(CURRENT.get(), self) {
+            let leave = lock(&self.shared.leave);
+            if has_barriers {
+                self.gate.store(0, Ordering::Relaxed);
+                membarrier::everywhere();
+                // Acquire: what its thread did before is visible.
+                while self.busy.load(Ordering::Acquire) != 0 {
+                    std::thread::yield_now();
+                }
+            }
+            return Hold::Foreign {
+                worker: self,
+                reopens: has_barriers,
+                _leave: leave,
+            };
+        }
+        loop {
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            if self.gate.load(Ordering::Acquire) != 0 {
+                return Hold::Own(self);
+            }
+            self.busy.store(0, Ordering::Release);
+            drop(lock(&self.shared.leave));
         }
     }
 
@@ -180,8 +369,8 @@ impl Worker {
 
     /// The component goes next if no other does already, else last.
     fn push_soon(&self, component: *mut Component) {
-        if self.mine.next.get().is_null() {
-            self.mine.next.set(component);
+        if self.next.get().is_null() {
+            self.next.set(component);
         } else {
             self.push(component);
         }
@@ -190,9 +379,9 @@ impl Worker {
     fn push(&self, component: *mut Component) {
         // SAFETY: a component in no queue; its link belongs to the queue it enters.
         unsafe { (*component).next = ptr::null_mut() };
-        let last = self.mine.last.replace(component);
+        let last = self.last.replace(component);
         if last.is_null() {
-            self.mine.first.set(component);
+            self.first.set(component);
         } else {
             // SAFETY: in this queue, so parked and alive.
             unsafe { (*last).next = component };
@@ -200,15 +389,15 @@ impl Worker {
     }
 
     fn pop(&self) -> Option<*mut Component> {
-        let first = self.mine.first.get();
+        let first = self.first.get();
         if first.is_null() {
             return None;
         }
         // SAFETY: in this queue, so parked and alive.
         let second = unsafe { (*first).next };
-        self.mine.first.set(second);
+        self.first.set(second);
         if second.is_null() {
-            self.mine.last.set(ptr::null_mut());
+            self.last.set(ptr::null_mut());
         }
         Some(first)
     }
@@ -221,9 +410,9 @@ impl Worker {
         if since >= INBOX_EVERY {
             self.empty_inbox();
         }
-        let next = mine.next.get();
-        if !next.is_null() && (mine.streak.get() < STREAK || mine.first.get().is_null()) {
-            mine.next.set(ptr::null_mut());
+        let next = self.next.get();
+        if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
+            self.next.set(ptr::null_mut());
             mine.streak.set(mine.streak.get() + 1);
             return Some(next);
         }
@@ -283,9 +472,10 @@ impl Worker {
                 return;
             }
             self.mine.current.store(component, Ordering::Relaxed);
-            let seat = seat_of(component);
-            if seat.state.stage() != Stage::Idle {
-                channel::settle(seat);
+            match (*component).waiting {
+                light::NOTHING => {}
+                light::SELECTED => light::settle(component),
+                _ => channel::settle(seat_of(component)),
             }
             let step = ((*(*component).r#type).resume)(component);
             if step != Step::Blocked {
@@ -308,7 +498,11 @@ impl Worker {
                 return false;
             }
             let home = &all()[index];
-            (*component).home = home;
+            {
+                let _hold = (*(*component).home).hold();
+                AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>())
+                    .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
+            }
             home.post(component);
             true
         }

@@ -1,4 +1,4 @@
-//! Finding a partner among the peers and winning its offer. All under the hub's lock.
+//! Finding a partner among the peers and winning its offer. All with leave.
 
 use super::{Channel, Waiter, hub, transfer};
 use crate::abi::{Kind, Value};
@@ -80,7 +80,7 @@ pub(crate) unsafe fn find(
 unsafe fn win_from(peer: &Channel, claimant: Claimant<'_>) -> Found {
     // SAFETY: locked; what happens to seats does not reach into this queue.
     unsafe {
-        peer.inner.with_mut(|inner| {
+        peer.change_queue(|inner| {
             for index in 0..inner.queue.len() {
                 let waiter = inner.queue[index];
                 // The entry is in the queue, so the waiter has not settled and its seat is alive.
@@ -138,7 +138,7 @@ unsafe fn take_tick(channel: &Channel, claimant: Claimant<'_>) -> Found {
         };
     }
     // SAFETY: locked.
-    match unsafe { channel.inner.with_mut(|inner| inner.stash.take()) } {
+    match unsafe { channel.change_queue(|inner| inner.stash.take()) } {
         Some(value) => Found::Tick { value },
         None => unreachable!("the caller saw a tick under the same lock"),
     }
@@ -165,7 +165,7 @@ pub(crate) unsafe fn find_pair(out: &Channel, into: &Channel) -> Option<transfer
                 ..
             } => {
                 // SAFETY: locked.
-                unsafe { out.inner.with_mut(|inner| inner.queue.remove(index)) };
+                unsafe { out.change_queue(|inner| inner.queue.remove(index)) };
                 return Some(transfer::Match {
                     sender,
                     sender_claim: claim,
@@ -207,7 +207,7 @@ pub(crate) unsafe fn push(channel: &Channel, value: Value, keep: bool) -> bool {
         _ => {
             if keep {
                 // SAFETY: locked.
-                unsafe { channel.inner.with_mut(|inner| inner.stash = Some(value)) };
+                unsafe { channel.change_queue(|inner| inner.stash = Some(value)) };
             }
             false
         }

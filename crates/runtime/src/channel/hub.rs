@@ -1,4 +1,12 @@
-//! Hubs: one small lock for all half-channels that connections tie together.
+//! Who may touch half-channels: their hub's lock, or leave of their worker.
+//!
+//! Half-channels that connections tie together are one *group*, in one of two *grades*:
+//!
+//! - *Shared*: the group has a hub, one small lock.
+//! - *Local*: all of it belongs to one worker, whose thread needs no lock; others ask for leave
+//!   ([`crate::carrier::Hold`]), which is dear. New half-channels are their worker's. The first
+//!   operation of a component elsewhere, or a connection with a half-channel elsewhere, makes the
+//!   whole group shared; a disconnect makes what it sets apart local again.
 //!
 //! Hubs are never freed, only used again. So a thread may lock a hub that its half-channel has left
 //! meanwhile: it looks again, under the lock, whether the half-channel still belongs to this hub.
@@ -8,7 +16,8 @@
 
 use std::ptr::{self, NonNull};
 
-use super::Channel;
+use super::{Channel, light};
+use crate::carrier::{self, Hold, Worker};
 use crate::heap;
 use crate::sync::{Mutex, MutexGuard, Ordering, lock};
 
@@ -63,41 +72,153 @@ impl Hub {
     }
 }
 
-fn current(channel: &Channel) -> &'static Hub {
-    // Acquire pairs with the Release of `move_to`: what was done to the half-channel under its old
-    // hub's lock is visible to whoever locks its new one.
-    // SAFETY: hubs are never freed.
-    unsafe { &*channel.hub.load(Ordering::Acquire) }
+/// Where a half-channel belongs.
+#[derive(Clone, Copy)]
+enum Place {
+    Hub(&'static Hub),
+    Worker(&'static Worker),
 }
 
-fn is_in(channel: &Channel, hub: &'static Hub) -> bool {
-    ptr::eq(current(channel), hub)
+fn current(channel: &Channel) -> Place {
+    // Acquire pairs with the Release of `move_to`: what was done to the half-channel where it was
+    // before is visible to whoever may touch it where it is.
+    place_of(channel.place.load(Ordering::Acquire))
 }
 
-/// Locks the hub that the half-channel belongs to.
-pub(crate) fn lock_of(channel: &Channel) -> HubGuard {
+fn place_of(place: usize) -> Place {
+    if let Some(worker) = carrier::of_mark(place) {
+        return Place::Worker(worker);
+    }
+    // SAFETY: hubs are never freed, and what is no worker's mark is the address of one.
+    Place::Hub(unsafe { &*ptr::with_exposed_provenance(place) })
+}
+
+impl Hub {
+    fn address(&'static self) -> usize {
+        ptr::from_ref(self).expose_provenance()
+    }
+}
+
+/// The place of a half-channel made for a component of this worker; without one, a hub of its own.
+pub(crate) fn first_place(home: *const Worker) -> (usize, Option<&'static Hub>) {
+    if let Some(mark) = carrier::mark_of(home) {
+        return (mark, None);
+    }
+    let hub = Hub::take();
+    (hub.address(), Some(hub))
+}
+
+fn is_in(channel: &Channel, place: usize) -> bool {
+    channel.is_at(place)
+}
+
+/// Leave to touch a group.
+pub(crate) enum Guard {
+    Hub(#[expect(dead_code, reason = "held")] HubGuard),
+    Worker(#[expect(dead_code, reason = "held")] Hold),
+}
+
+/// Gets leave to touch a half-channel's group. Light waits there are offers afterwards.
+pub(crate) fn lock_of(channel: &Channel) -> Guard {
     loop {
-        let hub = current(channel);
-        let guard = hub.lock();
-        if is_in(channel, hub) {
-            return guard;
+        match current(channel) {
+            Place::Hub(hub) => {
+                let guard = hub.lock();
+                if is_in(channel, hub.address()) {
+                    return Guard::Hub(guard);
+                }
+            }
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if !is_in(channel, worker.mark()) {
+                    continue;
+                }
+                if worker.is_foreign_to_component() {
+                    share(channel, worker, hold);
+                    continue;
+                }
+                inflate_around(channel);
+                return Guard::Worker(hold);
+            }
         }
     }
 }
 
-/// The locked hub, or hubs, of two half-channels.
+/// Makes offers of the light waits at a half-channel and its peers. The caller has leave.
+fn inflate_around(channel: &Channel) {
+    // SAFETY: as the caller promises; peers are alive.
+    unsafe {
+        light::inflate_at(channel);
+        let count = channel.inner.with(|inner| inner.peers.len());
+        for index in 0..count {
+            let peer = channel.inner.with(|inner| inner.peers[index]);
+            light::inflate_at(peer.as_ref());
+        }
+    }
+}
+
+/// Makes a worker's group shared.
+fn share(channel: &Channel, worker: &'static Worker, hold: Hold) {
+    let hub = Hub::take();
+    let mut state = hub.lock();
+    let mut next = 0;
+    // SAFETY: held; peers are alive.
+    unsafe { light::inflate_at(channel) };
+    adopt(hub, &mut state, NonNull::from(channel));
+    while let Some(&member) = state.members.get(next) {
+        next += 1;
+        // SAFETY: as above.
+        let peers = unsafe { member.as_ref().inner.with(|inner| inner.peers.clone()) };
+        for peer in peers {
+            // SAFETY: as above.
+            let other = unsafe { peer.as_ref() };
+            if is_in(other, worker.mark()) {
+                // SAFETY: as above.
+                unsafe { light::inflate_at(other) };
+                adopt(hub, &mut state, peer);
+            }
+        }
+    }
+    drop(state);
+    drop(hold);
+}
+
+/// The locked hub, or hubs, of two half-channels, or their worker's leave.
 pub(crate) enum PairGuard {
     One(HubGuard),
     Two {
         a: (&'static Hub, HubGuard),
         b: (&'static Hub, HubGuard),
     },
+    Worker(Hold),
 }
 
-/// Locks the hubs of two half-channels.
+/// Gets leave to touch two half-channels. If they are not of one worker, they are shared then.
 pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
     loop {
-        let (of_a, of_b) = (current(a), current(b));
+        let (of_a, of_b) = match (current(a), current(b)) {
+            (Place::Hub(of_a), Place::Hub(of_b)) => (of_a, of_b),
+            (Place::Worker(of_a), Place::Worker(of_b)) if ptr::eq(of_a, of_b) => {
+                let hold = of_a.hold();
+                if is_in(a, of_a.mark()) && is_in(b, of_a.mark()) {
+                    inflate_around(a);
+                    inflate_around(b);
+                    return PairGuard::Worker(hold);
+                }
+                continue;
+            }
+            (of_a, of_b) => {
+                for (channel, place) in [(a, of_a), (b, of_b)] {
+                    if let Place::Worker(worker) = place {
+                        let hold = worker.hold();
+                        if is_in(channel, worker.mark()) {
+                            share(channel, worker, hold);
+                        }
+                    }
+                }
+                continue;
+            }
+        };
         let pair = if ptr::eq(of_a, of_b) {
             PairGuard::One(of_a.lock())
         } else if of_a.number < of_b.number {
@@ -113,16 +234,17 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
                 b: (of_b, guard),
             }
         };
-        if is_in(a, of_a) && is_in(b, of_b) {
+        if is_in(a, of_a.address()) && is_in(b, of_b.address()) {
             return pair;
         }
     }
 }
 
 /// Makes one hub of two. The smaller one's members move; it is put by.
-pub(crate) fn merge(pair: PairGuard) -> HubGuard {
+pub(crate) fn merge(pair: PairGuard) -> Guard {
     let (a, b) = match pair {
-        PairGuard::One(guard) => return guard,
+        PairGuard::One(guard) => return Guard::Hub(guard),
+        PairGuard::Worker(hold) => return Guard::Worker(hold),
         PairGuard::Two { a, b } => (a, b),
     };
     let (mut large, mut small) = if a.1.members.len() >= b.1.members.len() {
@@ -135,7 +257,7 @@ pub(crate) fn merge(pair: PairGuard) -> HubGuard {
     }
     drop(small.1);
     small.0.put_by();
-    large.1
+    Guard::Hub(large.1)
 }
 
 fn adopt(hub: &'static Hub, state: &mut HubState, member: NonNull<Channel>) {
@@ -148,44 +270,88 @@ fn adopt(hub: &'static Hub, state: &mut HubState, member: NonNull<Channel>) {
             .with_mut(|inner| inner.place = state.members.len())
     };
     state.members.push(member);
-    move_to(channel, hub);
+    move_to(channel, hub.address());
 }
 
-/// The last thing done to a half-channel under its old hub's lock.
-fn move_to(channel: &Channel, hub: &'static Hub) {
-    channel
-        .hub
-        .store(ptr::from_ref(hub).cast_mut(), Ordering::Release);
+/// The last thing done to a half-channel with the leave that it had before.
+fn move_to(channel: &Channel, place: usize) {
+    channel.place.store(place, Ordering::Release);
 }
 
-/// Takes away all peers of a half-channel and gives it a hub of its own.
+/// Takes away all peers of a half-channel. A shared one is its worker's again, or gets a hub of its
+/// own.
 pub(crate) fn set_apart(channel: &Channel) {
     // Before the lock below: no hub is locked while another is held, `connect` aside.
-    let fresh = Hub::take();
-    fresh.lock().members.push(NonNull::from(channel));
-    let mut state = lock_of(channel);
-    drop_peers(channel);
-    if state.members.len() > 1 {
-        leave(&mut state, channel);
-        // SAFETY: locked.
-        unsafe { channel.inner.with_mut(|inner| inner.place = 0) };
-        move_to(channel, fresh);
-        return;
+    let (fresh, hub) = first_place(channel.home);
+    if let Some(hub) = hub {
+        hub.lock().members.push(NonNull::from(channel));
     }
-    drop(state);
-    fresh.lock().members.clear();
-    fresh.put_by();
+    let left = loop {
+        match current(channel) {
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if is_in(channel, worker.mark()) {
+                    inflate_around(channel);
+                    drop_peers(channel);
+                    drop(hold);
+                    break None;
+                }
+            }
+            Place::Hub(old) => {
+                let mut state = old.lock();
+                if !is_in(channel, old.address()) {
+                    continue;
+                }
+                drop_peers(channel);
+                if hub.is_some() && state.members.len() == 1 {
+                    drop(state);
+                    break None;
+                }
+                leave(&mut state, channel);
+                // SAFETY: locked.
+                unsafe { channel.inner.with_mut(|inner| inner.place = 0) };
+                let is_empty = state.members.is_empty();
+                move_to(channel, fresh);
+                drop(state);
+                if is_empty {
+                    old.put_by();
+                }
+                break Some(());
+            }
+        }
+    };
+    if let (None, Some(hub)) = (left, hub) {
+        hub.lock().members.clear();
+        hub.put_by();
+    }
 }
 
 /// Takes a half-channel that nobody refers to away from its peers and its hub.
 pub(crate) fn leave_for_good(channel: &Channel) {
-    let mut state = lock_of(channel);
-    drop_peers(channel);
-    leave(&mut state, channel);
-    let is_empty = state.members.is_empty();
-    drop(state);
-    if is_empty {
-        current(channel).put_by();
+    loop {
+        match current(channel) {
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if is_in(channel, worker.mark()) {
+                    drop_peers(channel);
+                    drop(hold);
+                    return;
+                }
+            }
+            Place::Hub(hub) => {
+                let mut state = hub.lock();
+                if is_in(channel, hub.address()) {
+                    drop_peers(channel);
+                    leave(&mut state, channel);
+                    let is_empty = state.members.is_empty();
+                    drop(state);
+                    if is_empty {
+                        hub.put_by();
+                    }
+                    return;
+                }
+            }
+        }
     }
 }
 
@@ -194,12 +360,12 @@ fn drop_peers(channel: &Channel) {
     // SAFETY: the hub of the half-channel and its peers is locked; peers are alive, since one that
     // goes leaves first, which needs the lock.
     unsafe {
-        let peers = channel.inner.with_mut(|inner| {
+        let peers = channel.change_peers(|inner| {
             inner.next = 0;
             std::mem::take(&mut inner.peers)
         });
         for peer in peers {
-            let is_alone = peer.as_ref().inner.with_mut(|inner| {
+            let is_alone = peer.as_ref().change_peers(|inner| {
                 let Some(index) = inner
                     .peers
                     .iter()

@@ -71,6 +71,10 @@ impl Actor {
             r#type: &raw const ACTOR.0,
             home: ptr::null(),
             next: ptr::null_mut(),
+            waits_at: ptr::null_mut(),
+            waits_in: ptr::null(),
+            waiting: 0,
+            spare: 0,
             seat: ptr::null_mut(),
             passes_left: u64::MAX,
             attention: 0.into(),
@@ -199,6 +203,7 @@ impl Half {
             &raw const INTEGER.0,
             Direction::Out,
             Label::FREE,
+            ptr::null(),
         )))
     }
 
@@ -207,6 +212,7 @@ impl Half {
             &raw const INTEGER.0,
             Direction::In,
             Label::FREE,
+            ptr::null(),
         )))
     }
 

@@ -1,20 +1,21 @@
 //! Half-channels: what components send on and receive from.
 //!
 //! A half-channel has a direction, a payload type and a set of peers. All half-channels that
-//! connections tie together belong to one [`hub`], whose lock guards their peers and queues. The
-//! protocol is written down in `docs/internals/channels.md`; in short: whoever comes second finds
+//! connections tie together are one group, with one leave for all: the lock of their [`hub`], or
+//! their worker's (*local* grade; see [`light`]). The protocol is written down in `docs/internals/channels.md`; in short: whoever comes second finds
 //! the first in a queue under the hub's lock, claims its offer, leaves the lock, hands the value
 //! over and wakes it.
 //!
 //! | field | written by | read by | under |
 //! |---|---|---|---|
-//! | `hub` | connect, disconnect, holding the old hub's lock | all | re-read after locking |
-//! | `inner` | holders of the hub's lock | holders of the hub's lock | the hub's lock |
+//! | `place` | connect, disconnect, sharing, with leave | all | re-read with leave |
+//! | `inner`, `sole`, `slot`, `arm`, `served` | those with leave | those with leave | leave |
 //! | `refs` | holders of references | | |
 //! | the rest | nobody after creation | all | |
 
 mod claim;
 pub(crate) mod hub;
+pub(crate) mod light;
 mod rendezvous;
 mod select;
 mod transfer;
@@ -23,15 +24,16 @@ mod wiring;
 #[cfg(all(test, loom))]
 mod loom_tests;
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 
 use crate::abi::{Component, ComponentType, Type, Value};
+use crate::carrier::Worker;
 use crate::heap;
 use crate::seat::Seat;
-use crate::sync::{AtomicPtr, AtomicUsize, Guarded, Ordering, fence};
-use hub::Hub;
+use crate::sync::{AtomicUsize, Guarded, Ordering, fence};
 
 pub(crate) use claim::{push, receivers_wait};
 pub(crate) use rendezvous::settle;
@@ -67,13 +69,25 @@ impl Label {
     };
 }
 
-/// A half-channel.
+/// A half-channel. It begins as `hearth.h` has it.
+#[repr(C)]
 pub struct Channel {
+    /// The mark of the worker it belongs to, or the address of its hub.
+    place: AtomicUsize,
+    /// The only peer; null if there is none or are several.
+    pub(crate) sole: Cell<*const Channel>,
+    /// Who waits here, lightly: see [`light`].
+    pub(crate) slot: Cell<usize>,
+    /// Which arm of its select the component in the slot waits in.
+    pub(crate) arm: Cell<u32>,
+    /// When a select took from here last, by its component's count.
+    pub(crate) served: Cell<u32>,
+    /// The worker of the component it was made for, or by; null for a thread.
+    home: *const Worker,
     pub(crate) direction: Direction,
     pub(crate) payload: *const Type,
     pub(crate) label: Label,
     refs: AtomicUsize,
-    hub: AtomicPtr<Hub>,
     pub(crate) inner: Guarded<Inner>,
     /// Called when the last peer leaves, under the hub's lock.
     watch: Option<Watch>,
@@ -116,8 +130,13 @@ unsafe impl Send for Channel {}
 
 impl Channel {
     /// A half-channel without peers, counted once, for the caller.
-    pub(crate) fn new(payload: *const Type, direction: Direction, label: Label) -> *mut Channel {
-        Channel::make(payload, direction, label, None)
+    pub(crate) fn new(
+        payload: *const Type,
+        direction: Direction,
+        label: Label,
+        home: *const Worker,
+    ) -> *mut Channel {
+        Channel::make(payload, direction, label, home, None)
     }
 
     /// The same, with a watch on its peers.
@@ -128,22 +147,28 @@ impl Channel {
         label: Label,
         watch: Watch,
     ) -> *mut Channel {
-        Channel::make(payload, direction, label, Some(watch))
+        Channel::make(payload, direction, label, ptr::null(), Some(watch))
     }
 
     fn make(
         payload: *const Type,
         direction: Direction,
         label: Label,
+        home: *const Worker,
         watch: Option<Watch>,
     ) -> *mut Channel {
-        let hub = Hub::take();
+        let (place, hub) = hub::first_place(home);
         let channel = Box::into_raw(heap::boxed(Channel {
+            place: AtomicUsize::new(place),
+            sole: Cell::new(ptr::null()),
+            slot: Cell::new(0),
+            arm: Cell::new(0),
+            served: Cell::new(0),
+            home,
             direction,
             payload,
             label,
             refs: AtomicUsize::new(1),
-            hub: AtomicPtr::new(ptr::from_ref(hub).cast_mut()),
             inner: Guarded::new(Inner {
                 queue: VecDeque::new(),
                 peers: Vec::new(),
@@ -153,10 +178,52 @@ impl Channel {
             }),
             watch,
         }));
-        hub.lock()
-            .members
-            .push(NonNull::new(channel).expect("a box is not null"));
+        if let Some(hub) = hub {
+            hub.lock()
+                .members
+                .push(NonNull::new(channel).expect("a box is not null"));
+        }
         channel
+    }
+
+    /// Changes the peers, and keeps `sole` true.
+    ///
+    /// # Safety
+    /// The caller has leave.
+    pub(crate) unsafe fn change_peers<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.inner.with_mut(|inner| {
+                let result = change(inner);
+                self.sole.set(match inner.peers[..] {
+                    [only] => only.as_ptr(),
+                    _ => ptr::null(),
+                });
+                result
+            })
+        }
+    }
+
+    /// Changes the queue or the pending tick, and has the slot say whether there is anything.
+    ///
+    /// # Safety
+    /// The caller has leave, and nobody waits here lightly.
+    pub(crate) unsafe fn change_queue<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.inner.with_mut(|inner| {
+                let result = change(inner);
+                let is_empty = inner.queue.is_empty() && inner.stash.is_none();
+                self.slot.set(if is_empty { 0 } else { light::HEAVY });
+                result
+            })
+        }
+    }
+
+    /// Is it at this worker's mark, or hub's address?
+    pub(crate) fn is_at(&self, place: usize) -> bool {
+        // Acquire pairs with the Release that put it there.
+        self.place.load(Ordering::Acquire) == place
     }
 
     pub(crate) fn retain(&self) {
@@ -190,14 +257,16 @@ pub(crate) unsafe fn release(channel: *const Channel) {
 /// Makes a half-channel.
 ///
 /// # Safety
-/// `payload` is a valid type.
+/// `self` runs this, or is null; `payload` is a valid type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_channel_new(
-    _self: *mut Component,
+    this: *mut Component,
     payload: *const Type,
     direction: u32,
 ) -> *mut Channel {
-    Channel::new(payload, direction_of(direction), Label::FREE)
+    // SAFETY: as the caller promises.
+    let home = unsafe { this.as_ref() }.map_or(ptr::null(), |this| this.home);
+    Channel::new(payload, direction_of(direction), Label::FREE, home)
 }
 
 pub(crate) fn direction_of(number: u32) -> Direction {

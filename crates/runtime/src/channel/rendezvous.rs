@@ -4,7 +4,7 @@ use std::ptr;
 
 use super::claim::{self, Claimant, Found};
 use super::transfer::{self, Onward};
-use super::{Channel, Waiter, hub, release, select};
+use super::{Channel, Waiter, hub, light, release, select};
 use crate::abi::{Component, Held, Label, Site, Step, Value};
 use crate::external;
 use crate::object;
@@ -60,6 +60,7 @@ pub(crate) unsafe fn send(
                         acknowledge: false,
                     },
                 );
+                seat::offers(seat);
                 seat.state.open(round);
                 drop(guard);
                 seat::heed_stop(seat);
@@ -128,6 +129,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                         acknowledge,
                     },
                 );
+                seat::offers(seat);
                 seat.state.open(round);
                 drop(guard);
                 seat::heed_stop(seat);
@@ -159,9 +161,7 @@ pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site,
                 arm: waiter.arm,
             })
         });
-        channel
-            .inner
-            .with_mut(|inner| inner.queue.push_back(waiter));
+        channel.change_queue(|inner| inner.queue.push_back(waiter));
     }
 }
 
@@ -198,6 +198,7 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         }
         // The space is used again.
         seat.offer.with_mut(|offer| offer.registered = registered);
+        (*seat.component).waiting = light::NOTHING;
         seat.state.rest();
     }
 }
@@ -223,9 +224,7 @@ pub(super) unsafe fn leave_queue(channel: &Channel, seat: &Seat) {
     let _guard = hub::lock_of(channel);
     // SAFETY: locked.
     unsafe {
-        channel
-            .inner
-            .with_mut(|inner| inner.queue.retain(|waiter| !ptr::eq(waiter.seat, seat)));
+        channel.change_queue(|inner| inner.queue.retain(|waiter| !ptr::eq(waiter.seat, seat)));
     }
 }
 
@@ -292,7 +291,12 @@ pub unsafe extern "C" fn hearth_send(
     site: *const Site,
 ) -> Step {
     // SAFETY: as the caller promises.
-    unsafe { send(seat_of(this), &*channel, value, moves, site) }
+    unsafe {
+        match light::send(this, &*channel, value, moves, site) {
+            Some(step) => step,
+            None => send(seat_of(this), &*channel, value, moves, site),
+        }
+    }
 }
 
 /// Receives a value.
@@ -306,7 +310,12 @@ pub unsafe extern "C" fn hearth_receive(
     site: *const Site,
 ) -> Step {
     // SAFETY: as the caller promises.
-    unsafe { receive(seat_of(this), &*channel, site) }
+    unsafe {
+        match light::receive(this, &*channel, site) {
+            Some(step) => step,
+            None => receive(seat_of(this), &*channel, site),
+        }
+    }
 }
 
 /// Receives a value and holds its sender.

@@ -4,11 +4,11 @@ use std::ptr;
 
 use super::claim::{self, Claimant, Found};
 use super::rendezvous::{register, start};
-use super::{Channel, Waiter, hub, transfer};
+use super::{Channel, Waiter, hub, light, transfer};
 use crate::abi::{Arm, Component, DEFAULT, Label, Site, Step};
 use crate::choices::{Choices, Scratch};
 use crate::offer::Claim;
-use crate::seat::{Seat, Waiting, heed_stop, next_round, raise_stop, seat_of};
+use crate::seat::{Seat, Waiting, heed_stop, next_round, offers, raise_stop, seat_of};
 
 /// Selects among open arms.
 ///
@@ -68,6 +68,7 @@ unsafe fn select_in_order(
             offer.waiting = Waiting::Select;
             offer.site = site;
         });
+        offers(seat);
         seat.state.open(round);
         heed_stop(seat);
         for &arm in order {
@@ -224,6 +225,7 @@ unsafe fn leave_all(seat: &Seat) {
             super::release(registration.channel);
         }
         seat.offer.with_mut(|offer| offer.registered = registered);
+        (*seat.component).waiting = light::NOTHING;
         seat.state.rest();
     }
 }
@@ -256,6 +258,9 @@ pub unsafe extern "C" fn hearth_select(
         } else {
             std::slice::from_raw_parts(arms, count as usize)
         };
-        select(seat_of(this), arms, has_default, site)
+        match light::select(this, arms, has_default, site) {
+            Some(step) => step,
+            None => select(seat_of(this), arms, has_default, site),
+        }
     }
 }

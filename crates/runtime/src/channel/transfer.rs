@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::Waiter;
-use crate::abi::{Component, Held, Value};
+use crate::abi::{Component, Held, Type, Value};
 use crate::object;
 use crate::offer::Claim;
 use crate::seat::{self, Seat};
@@ -85,6 +85,7 @@ pub(crate) unsafe fn hand_over(
         (*to).received = take_value(sender, to);
         (*to).arm = receiver.arm;
         let onward = if receiver.acknowledge {
+            seat::offers(sender);
             hold(sender, sender.state.claim_unopened(round), receiver.seat);
             Onward::Held
         } else {
@@ -120,7 +121,24 @@ unsafe fn take_value(sender: *const Seat, to: *mut Component) -> Value {
         let (value, moves, payload) = (*sender)
             .offer
             .with(|offer| (offer.value, offer.moves, offer.payload));
-        let payload = &*payload;
+        pass((*sender).component, to, &*payload, value, moves)
+    }
+}
+
+/// A value of one component in the heap of another.
+///
+/// # Safety
+/// Both components are the caller's to touch; with `moves`, the sender's reference goes with the
+/// value.
+pub(super) unsafe fn pass(
+    from: *mut Component,
+    to: *mut Component,
+    payload: &Type,
+    value: Value,
+    moves: bool,
+) -> Value {
+    // SAFETY: as the caller promises.
+    unsafe {
         if !object::is_reference(payload) {
             return value;
         }
@@ -131,7 +149,7 @@ unsafe fn take_value(sender: *const Seat, to: *mut Component) -> Value {
             return value;
         }
         let copy = object::copy(to, payload, value);
-        object::release_value((*sender).component, payload, value);
+        object::release_value(from, payload, value);
         copy
     }
 }

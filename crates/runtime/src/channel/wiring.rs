@@ -23,10 +23,8 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
         if known {
             return;
         }
-        out.inner
-            .with_mut(|inner| inner.peers.push(NonNull::from(into)));
-        into.inner
-            .with_mut(|inner| inner.peers.push(NonNull::from(out)));
+        out.change_peers(|inner| inner.peers.push(NonNull::from(into)));
+        into.change_peers(|inner| inner.peers.push(NonNull::from(out)));
         while let Some(found) = claim::find_pair(out, into) {
             matches.push(found);
         }

@@ -42,12 +42,15 @@ impl Emitter<'_, '_> {
         text: Span,
     ) {
         let site = self.context.site(span, &self.context.quote(text));
-        let call = format!(
-            "hearth_send(base, {}, {}, {}, {site})",
-            self.bare(channel),
-            self.slot_value(value, ty),
-            moved.is_some()
-        );
+        let (channel, value) = (self.bare(channel), self.slot_value(value, ty));
+        let call = if self.is_reference(ty) {
+            format!(
+                "hearth_send(base, {channel}, {value}, {}, {site})",
+                moved.is_some()
+            )
+        } else {
+            format!("hearth_send_scalar(base, {channel}, {value}, {site})")
+        };
         let after = moved.map(|slot| format!("{} = NULL;", self.slot_name(slot)));
         self.wait(&call, after.as_deref());
     }
@@ -63,7 +66,7 @@ impl Emitter<'_, '_> {
         let operation = if held.is_some() {
             "hearth_acknowledge"
         } else {
-            "hearth_receive"
+            "hearth_receive_here"
         };
         let call = format!("{operation}(base, {}, {site})", self.bare(channel));
         self.wait(&call, None);

@@ -1,0 +1,442 @@
+//! Light waiting: rendezvous between components of one worker, without locks and atomics.
+//!
+//! While all half-channels that connections tie together belong to one worker, only its thread
+//! touches them, but for foreign threads that ask for leave ([`crate::carrier::Hold`]). A component
+//! that waits there needs no offer: each half-channel has a *slot* that names the one component
+//! that waits at it, and the component's own struct says what it waits for. The shortest of these
+//! ways are in `hearth.h`, for the C compiler to inline; this is the rest, for references, several
+//! peers and select.
+//!
+//! Whatever is out of the ordinary (a second component at the same half-channel, an acknowledge, a
+//! stop, a tick, a foreign thread) first *inflates* the light waits it meets into offers and entries
+//! in queues, and goes on by the general protocol. A slot then says HEAVY, for as long as something
+//! is in the queue.
+
+use std::ptr;
+
+use super::transfer;
+use super::{Channel, Waiter};
+use crate::abi::{Arm, Component, DEFAULT, Site, Step, Value};
+use crate::carrier::{self, Entered};
+use crate::object;
+use crate::seat::{Registration, Seat, Waiting, next_round, seat_of};
+
+/// What a component waits for: `waiting` in its struct. The header has the same numbers.
+pub(crate) const NOTHING: u32 = 0;
+/// Sends the bits in `received`.
+pub(crate) const SENDS: u32 = 1;
+/// Sends a copy of the object in `received`.
+pub(crate) const SENDS_COPY: u32 = 2;
+/// Sends the object in `received`, and its reference with it.
+pub(crate) const SENDS_MOVING: u32 = 3;
+pub(crate) const RECEIVES: u32 = 4;
+pub(crate) const SELECTS: u32 = 5;
+/// A select was served, and still stands in the slots of its other arms.
+pub(crate) const SELECTED: u32 = 6;
+/// It has an offer: the general protocol.
+pub(crate) const OFFERS: u32 = 7;
+
+/// In a slot with a component: it selects.
+pub(crate) const SELECT: usize = 1;
+/// In a slot: somebody waits here by the general protocol, or a tick does.
+pub(crate) const HEAVY: usize = 2;
+const TAGS: usize = 3;
+
+/// The component in a slot.
+fn occupant(slot: usize) -> *mut Component {
+    ptr::with_exposed_provenance_mut(slot & !TAGS)
+}
+
+fn has_occupant(slot: usize) -> bool {
+    slot & HEAVY == 0 && slot != 0
+}
+
+/// What stands in a slot.
+enum Slot {
+    Free,
+    /// A component that sends or receives.
+    One(*mut Component),
+    /// One that selects and is still open.
+    Selecting(*mut Component),
+    Heavy,
+}
+
+/// # Safety
+/// The caller may touch the half-channel.
+unsafe fn look(channel: &Channel) -> Slot {
+    let slot = channel.slot.get();
+    if slot == 0 {
+        return Slot::Free;
+    }
+    if slot & HEAVY != 0 {
+        return Slot::Heavy;
+    }
+    let component = occupant(slot);
+    if slot & SELECT == 0 {
+        return Slot::One(component);
+    }
+    // SAFETY: a component stands in slots only while it is parked, or ready and not yet settled.
+    if unsafe { (*component).waiting } == SELECTS {
+        Slot::Selecting(component)
+    } else {
+        // Served elsewhere, and about to take itself away.
+        channel.slot.set(0);
+        Slot::Free
+    }
+}
+
+/// Puts the running component into a slot.
+fn occupy(channel: &Channel, component: *mut Component, tag: usize) {
+    channel.slot.set(component.expose_provenance() | tag);
+}
+
+/// Parks the running component.
+///
+/// # Safety
+/// It runs the calling code, which returns Blocked to its carrier.
+unsafe fn park(component: *mut Component, channel: &Channel, waiting: u32, site: *const Site) {
+    // SAFETY: the component's own fields.
+    unsafe {
+        (*component).waits_at = ptr::from_ref(channel).cast_mut();
+        (*component).waits_in = site;
+        (*component).waiting = waiting;
+        (*component).outcome = Step::Done as u32;
+    }
+}
+
+/// Sends to a component of the same worker. None if that takes the general protocol.
+///
+/// # Safety
+/// As for `rendezvous::send`.
+pub(super) unsafe fn send(
+    component: *mut Component,
+    channel: &Channel,
+    value: Value,
+    moves: bool,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: entered, so the half-channels are the caller's; the rest as the caller promises.
+    unsafe {
+        let entered = Entered::new(component, channel)?;
+        let into = channel.sole.get().as_ref()?;
+        let receiver = match look(into) {
+            Slot::Heavy => return None,
+            Slot::Free => {
+                if channel.slot.get() != 0 {
+                    return None;
+                }
+                occupy(channel, component, 0);
+                (*component).received = value;
+                let waiting = match (object::is_reference(&*channel.payload), moves) {
+                    (false, _) => SENDS,
+                    (true, false) => SENDS_COPY,
+                    (true, true) => SENDS_MOVING,
+                };
+                park(component, channel, waiting, site);
+                return Some(Step::Blocked);
+            }
+            Slot::One(receiver) => {
+                (*receiver).waiting = NOTHING;
+                receiver
+            }
+            Slot::Selecting(receiver) => {
+                (*receiver).waiting = SELECTED;
+                (*receiver).arm = into.arm.get();
+                serve(receiver, into);
+                receiver
+            }
+        };
+        into.slot.set(0);
+        drop(entered);
+        (*receiver).received = transfer::pass(component, receiver, &*channel.payload, value, moves);
+        carrier::ready_here(receiver);
+        Some(Step::Done)
+    }
+}
+
+/// Receives from a component of the same worker. None if that takes the general protocol.
+///
+/// # Safety
+/// As for `rendezvous::receive`.
+pub(super) unsafe fn receive(
+    component: *mut Component,
+    channel: &Channel,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: as in `send`.
+    unsafe {
+        let entered = Entered::new(component, channel)?;
+        if channel.slot.get() != 0 {
+            return None;
+        }
+        match ready_sender(channel) {
+            Sender::Heavy => None,
+            Sender::Nobody => {
+                occupy(channel, component, 0);
+                park(component, channel, RECEIVES, site);
+                Some(Step::Blocked)
+            }
+            Sender::Waits { out, place } => {
+                take(entered, component, channel, out, place);
+                Some(Step::Done)
+            }
+        }
+    }
+}
+
+enum Sender<'a> {
+    Nobody,
+    /// Somebody is there whom only the general protocol can serve.
+    Heavy,
+    Waits {
+        out: &'a Channel,
+        /// Its place among the peers.
+        place: usize,
+    },
+}
+
+/// The peer with a waiting sender whose turn it is.
+///
+/// # Safety
+/// The caller may touch the half-channels.
+unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
+    // SAFETY: as the caller promises; peers are alive.
+    unsafe {
+        if let Some(out) = channel.sole.get().as_ref() {
+            return match look(out) {
+                Slot::Free => Sender::Nobody,
+                Slot::One(_) => Sender::Waits { out, place: 0 },
+                Slot::Heavy | Slot::Selecting(_) => Sender::Heavy,
+            };
+        }
+        channel.inner.with(|inner| {
+            let count = inner.peers.len();
+            for step in 0..count {
+                let mut place = inner.next + step;
+                if place >= count {
+                    place %= count;
+                }
+                let out: &Channel = &*inner.peers[place].as_ptr();
+                match look(out) {
+                    Slot::Free => {}
+                    // Several receivers at one sender take turns by the general protocol.
+                    Slot::One(_) if !out.sole.get().is_null() => {
+                        return Sender::Waits { out, place };
+                    }
+                    _ => return Sender::Heavy,
+                }
+            }
+            Sender::Nobody
+        })
+    }
+}
+
+/// Takes the value of a waiting sender.
+///
+/// # Safety
+/// `out` is a peer of `channel` with a sender in its slot.
+unsafe fn take(
+    entered: Entered,
+    component: *mut Component,
+    channel: &Channel,
+    out: &Channel,
+    place: usize,
+) {
+    // SAFETY: as the caller promises; out of its slot, the sender is the caller's.
+    unsafe {
+        let sender = occupant(out.slot.replace(0));
+        let moves = (*sender).waiting == SENDS_MOVING;
+        (*sender).waiting = NOTHING;
+        if channel.sole.get().is_null() {
+            channel.inner.with_mut(|inner| inner.next = place + 1);
+        }
+        drop(entered);
+        let value = (*sender).received;
+        (*component).received = transfer::pass(sender, component, &*channel.payload, value, moves);
+        (*component).arm = 0;
+        carrier::ready_here(sender);
+    }
+}
+
+/// Notes the turn of a half-channel in its receiver's selects.
+///
+/// # Safety
+/// The component is the caller's to touch.
+unsafe fn serve(receiver: *mut Component, channel: &Channel) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let seat = seat_of(receiver);
+        channel.served.set(seat.tick());
+    }
+}
+
+/// Selects among half-channels of the component's worker. None if that takes the general protocol.
+///
+/// # Safety
+/// As for `select::select`.
+pub(super) unsafe fn select(
+    component: *mut Component,
+    arms: &[Arm],
+    has_default: bool,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: as in `send`, for each of the half-channels.
+    unsafe {
+        let seat = seat_of(component);
+        let first = arms.iter().find(|arm| !arm.channel.is_null())?;
+        let entered = Entered::new(component, &*first.channel)?;
+        if seat.chooses_by_seed() {
+            return None;
+        }
+        let now = seat.now();
+        let mut best: Option<(u32, usize, &Channel, usize)> = None;
+        for (index, arm) in arms.iter().enumerate() {
+            let Some(channel) = arm.channel.as_ref() else {
+                continue;
+            };
+            if arm.acknowledge || !entered.covers(channel) || channel.slot.get() != 0 {
+                return None;
+            }
+            match ready_sender(channel) {
+                Sender::Heavy => return None,
+                Sender::Nobody => {}
+                Sender::Waits { out, place } => {
+                    let age = now.wrapping_sub(channel.served.get());
+                    if best.is_none_or(|(oldest, ..)| age > oldest) {
+                        best = Some((age, index, out, place));
+                    }
+                }
+            }
+        }
+        if let Some((_, index, out, place)) = best {
+            let channel = &*arms[index].channel;
+            serve(component, channel);
+            take(entered, component, channel, out, place);
+            (*component).arm = index as u32;
+            return Some(Step::Done);
+        }
+        if has_default {
+            (*component).arm = DEFAULT;
+            return Some(Step::Done);
+        }
+        seat.arms.with_mut(|kept| {
+            kept.clear();
+            for (index, arm) in arms.iter().enumerate() {
+                let Some(channel) = arm.channel.as_ref() else {
+                    continue;
+                };
+                // Of several arms at one half-channel the first counts.
+                if channel.slot.get() != 0 {
+                    continue;
+                }
+                occupy(channel, component, SELECT);
+                channel.arm.set(index as u32);
+                kept.push(Registration {
+                    channel,
+                    site: arm.site,
+                    arm: index as u32,
+                });
+            }
+        });
+        park(component, &*first.channel, SELECTS, site);
+        Some(Step::Blocked)
+    }
+}
+
+/// A select that was served leaves the slots of its other arms. Its worker calls, before it resumes
+/// the component.
+///
+/// # Safety
+/// The component is ready, and the caller runs it.
+pub(crate) unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises; channels outlive the wait (see `Registration`).
+    unsafe {
+        (*component).waiting = NOTHING;
+        let seat = seat_of(component);
+        seat.arms.with(|kept| {
+            for registration in kept {
+                let channel = &*registration.channel;
+                // One that is not its worker's any more was emptied as it changed hands.
+                if let Some(_entered) = Entered::even_if_attending(component, channel)
+                    && channel.slot.get() == component.expose_provenance() | SELECT
+                {
+                    channel.slot.set(0);
+                }
+            }
+        });
+    }
+}
+
+/// Makes an offer of the light wait at a half-channel, if there is one.
+///
+/// # Safety
+/// The caller may touch the half-channel's worker's half-channels.
+pub(super) unsafe fn inflate_at(channel: &Channel) {
+    let slot = channel.slot.get();
+    if has_occupant(slot) {
+        let component = occupant(slot);
+        // SAFETY: as the caller promises.
+        unsafe {
+            if (*component).waiting == SELECTED {
+                channel.slot.set(0);
+            } else {
+                inflate(component);
+            }
+        }
+    }
+}
+
+/// Makes an offer of a component's light wait, if it has one.
+///
+/// # Safety
+/// The caller may touch what belongs to the component's worker.
+pub(crate) unsafe fn inflate(component: *mut Component) {
+    // SAFETY: as the caller promises: nobody else touches the component or its half-channels.
+    unsafe {
+        let seat = seat_of(component);
+        let kind = (*component).waiting;
+        let waiting = match kind {
+            SENDS | SENDS_COPY | SENDS_MOVING => Waiting::Send,
+            RECEIVES => Waiting::Receive,
+            SELECTS => Waiting::Select,
+            _ => return,
+        };
+        let at = &*(*component).waits_at;
+        (*component).waiting = OFFERS;
+        let round = next_round(seat);
+        seat.offer.with_mut(|offer| {
+            offer.waiting = waiting;
+            offer.site = (*component).waits_in;
+            if waiting == Waiting::Send {
+                offer.value = (*component).received;
+                offer.moves = kind == SENDS_MOVING;
+                offer.payload = at.payload;
+            }
+        });
+        if kind == SELECTS {
+            seat.arms.with(|kept| {
+                for registration in kept {
+                    enter_queue(
+                        seat,
+                        &*registration.channel,
+                        registration.site,
+                        registration.arm,
+                    );
+                }
+            });
+        } else {
+            enter_queue(seat, at, (*component).waits_in, 0);
+        }
+        seat.state.open(round);
+    }
+}
+
+unsafe fn enter_queue(seat: &Seat, channel: &Channel, site: *const Site, arm: u32) {
+    let waiter = Waiter {
+        seat,
+        arm,
+        acknowledge: false,
+    };
+    // SAFETY: as for `inflate`.
+    unsafe { super::rendezvous::register(seat, channel, site, waiter) };
+}
