@@ -1,7 +1,7 @@
 /* Made by Hearth from ping-pong.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 1, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 2, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -36,7 +36,7 @@ typedef struct {
         Ping_behaviour_frame behaviour;
     } frame;
 } Ping_component;
-_Static_assert(sizeof(Ping_component) == 104, "Ping has another size than was told");
+_Static_assert(sizeof(Ping_component) == 144, "Ping has another size than was told");
 
 typedef struct {
     hearth_component base;
@@ -46,12 +46,12 @@ typedef struct {
         Pong_behaviour_frame behaviour;
     } frame;
 } Pong_component;
-_Static_assert(sizeof(Pong_component) == 104, "Pong has another size than was told");
+_Static_assert(sizeof(Pong_component) == 144, "Pong has another size than was told");
 
 typedef struct {
     hearth_component base;
 } main_component;
-_Static_assert(sizeof(hearth_component) == 80, "the compiler and hearth.h disagree");
+_Static_assert(sizeof(hearth_component) == 120, "the compiler and hearth.h disagree");
 
 extern void hearth_print_int(hearth_component *base, int32_t);
 static void Ping_members(Ping_component *self);
@@ -101,7 +101,7 @@ static hearth_step Ping_behaviour(Ping_component *self, Ping_behaviour_frame *fr
 #line 9 "ping-pong.isf"
     square = self->n * self->n;
 #line 10 "ping-pong.isf"
-    step = hearth_send(base, self->ball, (hearth_value){ .integer = square }, false, &site_0);
+    step = hearth_send_scalar(base, self->ball, (hearth_value){ .integer = square }, &site_0);
     if (step == HEARTH_BLOCKED) {
         frame->state = 1;
         return HEARTH_BLOCKED;
@@ -111,7 +111,7 @@ resume_1:
     if (HEARTH_UNLIKELY(step == HEARTH_RAISED))
         goto leave;
 #line 11 "ping-pong.isf"
-    step = hearth_receive(base, self->ack, &site_1);
+    step = hearth_receive_here(base, self->ack, &site_1);
     if (step == HEARTH_BLOCKED) {
         frame->state = 2;
         return HEARTH_BLOCKED;
@@ -156,7 +156,7 @@ static hearth_step Pong_behaviour(Pong_component *self, Pong_behaviour_frame *fr
         goto resume_2;
     }
 #line 20 "ping-pong.isf"
-    step = hearth_receive(base, self->ball, &site_2);
+    step = hearth_receive_here(base, self->ball, &site_2);
     if (step == HEARTH_BLOCKED) {
         frame->state = 1;
         return HEARTH_BLOCKED;
@@ -169,7 +169,7 @@ resume_1:
 #line 21 "ping-pong.isf"
     hearth_print_int(base, frame->v);
 #line 22 "ping-pong.isf"
-    step = hearth_send(base, self->ack, (hearth_value){ .boolean = true }, false, &site_3);
+    step = hearth_send_scalar(base, self->ack, (hearth_value){ .boolean = true }, &site_3);
     if (step == HEARTH_BLOCKED) {
         frame->state = 2;
         return HEARTH_BLOCKED;

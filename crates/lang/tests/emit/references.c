@@ -1,7 +1,7 @@
 /* Made by Hearth from references.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 1, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 2, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -40,13 +40,13 @@ typedef struct {
         Maker_behaviour_frame behaviour;
     } frame;
 } Maker_component;
-_Static_assert(sizeof(Maker_component) == 104, "Maker has another size than was told");
+_Static_assert(sizeof(Maker_component) == 144, "Maker has another size than was told");
 
 typedef struct {
     hearth_component base;
     main_sequence_frame frame;
 } main_component;
-_Static_assert(sizeof(hearth_component) == 80, "the compiler and hearth.h disagree");
+_Static_assert(sizeof(hearth_component) == 120, "the compiler and hearth.h disagree");
 
 extern void hearth_print_int(hearth_component *base, int32_t);
 static int32_t proc_norm(hearth_component *base, Point_struct *p);
@@ -202,7 +202,7 @@ static hearth_step main_sequence(main_component *self, main_sequence_frame *fram
     hearth_channel_release(t_3);
     t_3 = NULL;
 #line 25 "references.isf"
-    step = hearth_receive(base, frame->i, &site_6);
+    step = hearth_receive_here(base, frame->i, &site_6);
     if (step == HEARTH_BLOCKED) {
         frame->state = 1;
         return HEARTH_BLOCKED;
@@ -213,7 +213,7 @@ resume_1:
         goto leave;
     frame->a = (hearth_integer_array *)base->received.pointer;
 #line 26 "references.isf"
-    step = hearth_receive(base, frame->i, &site_7);
+    step = hearth_receive_here(base, frame->i, &site_7);
     if (step == HEARTH_BLOCKED) {
         frame->state = 2;
         return HEARTH_BLOCKED;
