@@ -24,7 +24,7 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Linked, Parker, current_of, hold_both, inflate, launch, mark_of, of_mark, place, ready_here,
+    Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of, of_mark, place, ready_here,
     set_core, wait, wake,
 };
 #[cfg(not(loom))]
@@ -33,7 +33,8 @@ pub(crate) use threads::Parker;
 pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
-    Entered, Hold, Linked, current_of, hold_both, inflate, mark_of, of_mark, post, ready_here,
+    Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, of_mark, parks, post,
+    ready_here, worker_of,
 };
 
 #[cfg(not(loom))]

@@ -38,6 +38,8 @@ pub(crate) const OFFERS: u32 = 7;
 
 /// At a link: see [`super::link`].
 pub(crate) const LINKED: u32 = 8;
+/// It was detached, and wants its worker back.
+pub(crate) const RETURNS: u32 = 9;
 
 /// How a value of this type is sent.
 pub(super) fn manner(payload: &Type, moves: bool) -> u32 {
@@ -105,7 +107,7 @@ fn occupy(channel: &Channel, component: *mut Component, tag: usize) {
 /// Parks the running component.
 ///
 /// # Safety
-/// It runs the calling code, which returns Blocked to its carrier.
+/// It has entered, and runs the calling code, which returns Blocked to its carrier.
 unsafe fn park(component: *mut Component, channel: &Channel, waiting: u32, site: *const Site) {
     // SAFETY: the component's own fields.
     unsafe {
@@ -113,6 +115,7 @@ unsafe fn park(component: *mut Component, channel: &Channel, waiting: u32, site:
         (*component).waits_in = site;
         (*component).waiting = waiting;
         (*component).outcome = Step::Done as u32;
+        carrier::parks(component);
     }
 }
 
@@ -258,11 +261,11 @@ unsafe fn take(
         if channel.sole.get().is_null() {
             channel.inner.with_mut(|inner| inner.next = place + 1);
         }
-        drop(entered);
         let value = (*sender).received;
         (*component).received = transfer::pass(sender, component, &*channel.payload, value, moves);
         (*component).arm = 0;
         carrier::ready_here(sender);
+        drop(entered);
     }
 }
 
@@ -355,17 +358,20 @@ pub(super) unsafe fn select(
 /// the component.
 ///
 /// # Safety
-/// The component is ready, and the caller runs it.
+/// The component is ready, and the caller runs its worker.
 pub(crate) unsafe fn settle(component: *mut Component) {
-    // SAFETY: as the caller promises; channels outlive the wait (see `Registration`).
+    // SAFETY: as the caller promises; channels outlive the wait (see `Registration`), and workers
+    // the program.
     unsafe {
         (*component).waiting = NOTHING;
         let seat = seat_of(component);
+        let home: &'static carrier::Worker = &*(*component).home;
+        let _hold = home.hold();
         seat.arms.with(|kept| {
             for registration in kept {
                 let channel = &*registration.channel;
                 // One that is not its worker's any more was emptied as it changed hands.
-                if let Some(_entered) = Entered::even_if_attending(component, channel)
+                if channel.is_at(home.mark())
                     && channel.slot.get() == component.expose_provenance() | SELECT
                 {
                     channel.slot.set(0);

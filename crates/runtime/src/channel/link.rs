@@ -254,6 +254,7 @@ unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) 
         (*component).waits_in = site;
         (*component).waiting = light::LINKED;
         (*component).outcome = Step::Done as u32;
+        carrier::parks(component);
     }
 }
 

@@ -31,7 +31,7 @@ use std::ffi::c_char;
 use std::ptr::{self, NonNull};
 
 use crate::abi::{Component, ComponentType, Type, Value};
-use crate::carrier::Worker;
+use crate::carrier::{self, Worker};
 use crate::heap;
 use crate::seat::Seat;
 use crate::sync::{AtomicUsize, Guarded, Ordering, fence};
@@ -288,6 +288,7 @@ pub unsafe extern "C" fn hearth_channel_new(
 ) -> *mut Channel {
     // SAFETY: as the caller promises.
     let home = unsafe { this.as_ref() }.map_or(ptr::null(), |this| this.home);
+    let home = carrier::worker_of(home);
     Channel::new(payload, direction_of(direction), Label::FREE, home)
 }
 

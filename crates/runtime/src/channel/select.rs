@@ -6,6 +6,7 @@ use super::claim::{self, Claimant, Found};
 use super::rendezvous::{register, start};
 use super::{Channel, Waiter, hub, light, transfer};
 use crate::abi::{Arm, Component, DEFAULT, Label, Site, Step};
+use crate::carrier::Operation;
 use crate::choices::{Choices, Scratch};
 use crate::offer::Claim;
 use crate::seat::{Seat, Waiting, heed_stop, next_round, offers, raise_stop, seat_of};
@@ -258,9 +259,12 @@ pub unsafe extern "C" fn hearth_select(
         } else {
             std::slice::from_raw_parts(arms, count as usize)
         };
-        match light::select(this, arms, has_default, site) {
-            Some(step) => step,
-            None => select(seat_of(this), arms, has_default, site),
+        if let Some(step) = light::select(this, arms, has_default, site) {
+            return step;
         }
+        let operation = Operation::begin(this);
+        let step = light::select(this, arms, has_default, site)
+            .unwrap_or_else(|| select(seat_of(this), arms, has_default, site));
+        operation.end(step)
     }
 }

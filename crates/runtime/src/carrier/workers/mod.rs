@@ -17,9 +17,11 @@
 //! | `next`, `first`, `last`, `streak`, `patience` | its thread | its thread |
 //! | `busy` | its thread | its thread, those who wait for leave |
 //! | `gate` | holders of `leave` | its thread, holders of `leave` |
-//! | `current` | its thread | its thread, signal handlers on it |
+//! | `running` | its thread; to null only while busy | its thread, the monitor |
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
+
+mod runner;
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
@@ -29,12 +31,14 @@ use std::sync::atomic::{
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use hearth_sys::{Linux, affinity, futex, membarrier, procfs, stack};
+use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 
-use super::STACK_BYTES;
 use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, Channel, light};
+pub(crate) use runner::component_on;
+use runner::{Lost, Runner, current, current_worker};
+
 use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
 use crate::{component, exits, idle, options};
@@ -60,7 +64,9 @@ pub struct Worker {
     gate: AtomicUsize,
     /// Not 0: its thread touches its half-channels.
     busy: AtomicU32,
-    r#yield: AtomicU32,
+    spare: AtomicU32,
+    /// The component in whose code its thread is; null while it cannot be detached.
+    running: AtomicPtr<Component>,
     /// The one to run next: a partner of the one that runs.
     next: Cell<*mut Component>,
     /// The others that are ready, in turn.
@@ -75,7 +81,6 @@ struct Mine {
     streak: Cell<u32>,
     since_inbox: Cell<u32>,
     patience: Cell<Duration>,
-    current: AtomicPtr<Component>,
     /// Ends of links whose components are blocked; touched with leave only.
     watches: UnsafeCell<Vec<Watch>>,
     /// How many those are.
@@ -92,6 +97,12 @@ struct Shared {
     started: AtomicBool,
     /// Held by the thread that has this worker's half-channels.
     leave: Mutex<()>,
+    /// The thread that resumes its components.
+    runner: AtomicPtr<Runner>,
+    /// How many runners were detached and have not noticed; changed with leave.
+    detached: AtomicU32,
+    /// The home of a detached component.
+    is_stand_in: bool,
     index: usize,
     core: Option<usize>,
 }
@@ -101,17 +112,28 @@ unsafe impl Sync for Worker {}
 // SAFETY: as above.
 unsafe impl Send for Worker {}
 
-thread_local! {
-    /// The worker whose thread this is.
-    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+static WORKERS: OnceLock<Vec<Worker>> = OnceLock::new();
+static STAND_INS: OnceLock<Vec<Worker>> = OnceLock::new();
+
+/// The cores that this process may use, as they were at the start.
+fn cores() -> &'static [usize] {
+    static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+    CORES.get_or_init(affinity::allowed)
 }
 
-static WORKERS: OnceLock<Vec<Worker>> = OnceLock::new();
+/// The stand-in for a worker.
+fn stand_in(worker: &Worker) -> &'static Worker {
+    let stand_ins = STAND_INS.get_or_init(|| {
+        let numbers = 0..all().len();
+        numbers.map(|index| Worker::new(index, None, true)).collect()
+    });
+    &stand_ins[worker.shared.index]
+}
 
 /// All workers; most have not started yet in a small program.
 fn all() -> &'static [Worker] {
     WORKERS.get_or_init(|| {
-        let cores = affinity::allowed();
+        let cores = cores();
         let count = options::get()
             .workers
             .unwrap_or_else(|| sensible_count(cores.len()));
@@ -119,7 +141,7 @@ fn all() -> &'static [Worker] {
         let is_pinned = count <= cores.len();
         let core_of = |index: usize| is_pinned.then(|| cores[index]);
         let workers: Vec<Worker> = (0..count)
-            .map(|index| Worker::new(index, core_of(index)))
+            .map(|index| Worker::new(index, core_of(index), false))
             .collect();
         if membarrier::is_available() {
             for worker in &workers {
@@ -151,6 +173,22 @@ fn home_of(component: *mut Component) -> *const Worker {
     // SAFETY: the component is alive, and its home changes by atomic stores.
     unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
         .load(Ordering::Relaxed)
+}
+
+/// Gives a component another home.
+fn set_home(component: *mut Component, home: &'static Worker) {
+    // SAFETY: the component is alive, and its home changes by atomic stores.
+    unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
+        .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
+}
+
+/// The worker that a component's home stands for.
+pub(crate) fn worker_of(home: *const Worker) -> *const Worker {
+    // SAFETY: workers live as long as the program.
+    match unsafe { home.as_ref() } {
+        Some(stand_in) if stand_in.shared.is_stand_in => &raw const all()[stand_in.shared.index],
+        _ => home,
+    }
 }
 
 /// Makes an offer of what a component waits for, if it waits lightly.
@@ -214,7 +252,6 @@ pub(crate) enum Hold {
     /// Of another, or where there are no barriers.
     Foreign {
         worker: &'static Worker,
-        reopens: bool,
         _leave: MutexGuard<'static, ()>,
     },
 }
@@ -224,12 +261,7 @@ impl Drop for Hold {
         match self {
             // Release: who waits for leave sees what was done.
             Hold::Own(worker) => worker.busy.store(0, Ordering::Release),
-            Hold::Foreign {
-                worker,
-                reopens: true,
-                ..
-            } => worker.gate.store(worker.mark(), Ordering::Release),
-            Hold::Foreign { .. } => {}
+            Hold::Foreign { worker, .. } => worker.reopen(),
         }
     }
 }
@@ -317,6 +349,52 @@ impl Linked {
     }
 }
 
+/// The running component is in an operation that may wait. Its thread has its worker, and keeps it.
+pub(crate) struct Operation(*mut Component);
+
+impl Operation {
+    /// If the component was detached, its thread gets the worker back first.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn begin(component: *mut Component) -> Operation {
+        // SAFETY: as the caller promises; workers live as long as the program.
+        while let Some(home) = unsafe { home_of(component).as_ref() } {
+            if home.shared.is_stand_in {
+                runner::come_back(component, home.shared.index);
+                continue;
+            }
+            let _hold = home.hold();
+            // Detached in between?
+            if ptr::eq(home_of(component), home) {
+                home.running.store(ptr::null_mut(), Ordering::Relaxed);
+                break;
+            }
+        }
+        Operation(component)
+    }
+
+    /// The operation has ended so. Unless it is blocked, the component goes on.
+    pub(crate) fn end(self, step: Step) -> Step {
+        if step != Step::Blocked {
+            // SAFETY: it runs on, and workers live as long as the program.
+            if let Some(home) = unsafe { (*self.0).home.as_ref() } {
+                home.running.store(self.0, Ordering::Relaxed);
+            }
+        }
+        step
+    }
+}
+
+/// The running component waits lightly: it cannot be detached from here on.
+///
+/// # Safety
+/// It has entered.
+pub(crate) unsafe fn parks(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as the program.
+    unsafe { (*(*component).home).running.store(ptr::null_mut(), Ordering::Relaxed) };
+}
+
 impl Drop for Entered {
     fn drop(&mut self) {
         self.0.busy.store(0, Ordering::Release);
@@ -335,7 +413,7 @@ fn sensible_count(cores: usize) -> usize {
 pub(super) fn for_core(core: Option<usize>) -> *const Worker {
     let workers = all();
     let Some(core) = core else {
-        let current = CURRENT.get();
+        let current = current_worker();
         return if current.is_null() {
             &workers[0]
         } else {
@@ -357,9 +435,7 @@ pub(super) unsafe fn ready(component: *mut Component) {
     // SAFETY: as the caller promises; workers live as long as the program.
     unsafe {
         let home = (*component).home;
-        if ptr::eq(home, CURRENT.get()) {
-            (*home).push_soon(component);
-        } else {
+        if !ptr::eq(home, current_worker()) || !(*home).push_if_own(component) {
             (*home).post(component);
         }
     }
@@ -376,18 +452,13 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     unsafe { (*seat.component).destination = 1 + index as u32 };
 }
 
-/// The component that runs on a worker's thread, for that thread's signal handler.
-pub(crate) fn current_of(worker: *const Worker) -> *mut Component {
-    // SAFETY: workers live as long as the program.
-    unsafe { (*worker).mine.current.load(Ordering::Relaxed) }
-}
-
 impl Worker {
-    fn new(index: usize, core: Option<usize>) -> Worker {
+    fn new(index: usize, core: Option<usize>, is_stand_in: bool) -> Worker {
         Worker {
             gate: AtomicUsize::new(0),
             busy: AtomicU32::new(0),
-            r#yield: AtomicU32::new(0),
+            spare: AtomicU32::new(0),
+            running: AtomicPtr::new(ptr::null_mut()),
             next: Cell::new(ptr::null_mut()),
             first: Cell::new(ptr::null_mut()),
             last: Cell::new(ptr::null_mut()),
@@ -395,7 +466,6 @@ impl Worker {
                 streak: Cell::new(0),
                 since_inbox: Cell::new(0),
                 patience: Cell::new(PATIENCE),
-                current: AtomicPtr::new(ptr::null_mut()),
                 watches: UnsafeCell::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
                 since_look: Cell::new(0),
@@ -403,8 +473,11 @@ impl Worker {
             shared: Shared {
                 inbox: AtomicPtr::new(ptr::null_mut()),
                 asleep: AtomicU32::new(0),
-                started: AtomicBool::new(false),
+                started: AtomicBool::new(is_stand_in),
                 leave: Mutex::new(()),
+                runner: AtomicPtr::new(ptr::null_mut()),
+                detached: AtomicU32::new(0),
+                is_stand_in,
                 index,
                 core,
             },
@@ -417,14 +490,62 @@ impl Worker {
 
     /// Does a component run the calling code, with another worker?
     pub(crate) fn is_foreign_to_component(&self) -> bool {
-        let current = CURRENT.get();
-        !current.is_null() && !ptr::eq(current, self) && !current_of(current).is_null()
+        current().is_some_and(|runner| {
+            let worker = runner.worker.load(Ordering::Relaxed);
+            let is_running = !runner.current.load(Ordering::Relaxed).is_null();
+            !worker.is_null() && !ptr::eq(worker, self) && is_running
+        })
+    }
+
+    /// Opens the gate, if it may be open. The caller has leave, or none has it yet.
+    fn reopen(&self) {
+        let may_open = !self.shared.is_stand_in
+            && self.shared.detached.load(Ordering::Relaxed) == 0
+            && membarrier::is_available();
+        if may_open {
+            self.gate.store(self.mark(), Ordering::Release);
+        }
+    }
+
+    /// A detached runner has noticed; with leave, `then` is done too.
+    fn notice_return(&self, then: impl FnOnce()) {
+        // The gate is closed for as long as a runner has not noticed: nobody is busy.
+        let _leave = lock(&self.shared.leave);
+        then();
+        self.shared.detached.fetch_sub(1, Ordering::Relaxed);
+        self.reopen();
+    }
+
+    /// Is there anybody besides the component that runs?
+    fn somebody_waits(&self) -> bool {
+        // Only a guess: the queue is its runner's, who may be changing it.
+        // SAFETY: alive; read as if by another thread.
+        let queued = unsafe {
+            !self.next.as_ptr().read_volatile().is_null()
+                || !self.first.as_ptr().read_volatile().is_null()
+        };
+        queued
+            || !self.shared.inbox.load(Ordering::Relaxed).is_null()
+            || self.mine.watching.load(Ordering::Relaxed) > 0
+    }
+
+    fn is_asleep(&self) -> bool {
+        !self.shared.started.load(Ordering::Relaxed)
+            || self.shared.asleep.load(Ordering::Relaxed) == 1
+    }
+
+    /// Keeps the calling thread on the worker's core.
+    fn pin_current(&self) {
+        if let Some(core) = self.shared.core {
+            // Refused only for a core that has gone offline or was forbidden since.
+            let _ = affinity::pin_current(core);
+        }
     }
 
     fn hold_as_foreigner(&'static self) -> Hold {
-        let has_barriers = membarrier::is_available();
         let leave = lock(&self.shared.leave);
-        if has_barriers {
+        // A gate that is closed already stays so, by lack of barriers or for a detached runner.
+        if self.gate.load(Ordering::Relaxed) != 0 {
             self.gate.store(0, Ordering::Relaxed);
             membarrier::everywhere();
             // Acquire: what its thread did before is visible.
@@ -434,25 +555,37 @@ impl Worker {
         }
         Hold::Foreign {
             worker: self,
-            reopens: has_barriers,
             _leave: leave,
         }
     }
 
     /// Gets leave to touch this worker's half-channels.
     pub(crate) fn hold(&'static self) -> Hold {
-        if !membarrier::is_available() || !ptr::eq(CURRENT.get(), self) {
+        if !ptr::eq(current_worker(), self) {
             return self.hold_as_foreigner();
         }
-        loop {
-            self.busy.store(1, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            if self.gate.load(Ordering::Acquire) != 0 {
-                return Hold::Own(self);
-            }
-            self.busy.store(0, Ordering::Release);
-            drop(lock(&self.shared.leave));
+        self.busy.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // With an open gate nobody was detached, so this is still the worker's own thread.
+        if self.gate.load(Ordering::Acquire) != 0 {
+            return Hold::Own(self);
         }
+        self.busy.store(0, Ordering::Release);
+        self.hold_as_foreigner()
+    }
+
+    /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
+    fn push_if_own(&self, component: *mut Component) -> bool {
+        // It may be busy already, as it gives a stopped sender back.
+        let was_busy = self.busy.load(Ordering::Relaxed);
+        self.busy.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let is_own = self.gate.load(Ordering::Acquire) != 0;
+        if is_own {
+            self.push_soon(component);
+        }
+        self.busy.store(was_busy, Ordering::Release);
+        is_own
     }
 
     // ---- its own thread -----------------------------------------------------------------------
@@ -600,43 +733,81 @@ impl Worker {
         true
     }
 
-    /// The worker's life.
-    fn run(&'static self) -> ! {
-        CURRENT.set(self);
-        if let Some(core) = self.shared.core {
-            // Refused only for a core that has gone offline or was forbidden since.
-            let _ = affinity::pin_current(core);
-        }
+    /// Runs components until the runner has lost the worker.
+    fn run(&'static self, runner: &'static Runner) -> Lost {
         loop {
-            match self.pick() {
-                // SAFETY: it was ready, and is in no queue any more.
-                Some(component) => unsafe { self.resume(component) },
-                None => self.rest(),
+            let Some(component) = self.pick() else {
+                self.rest();
+                continue;
+            };
+            // SAFETY: it was ready, and is in no queue any more.
+            unsafe {
+                if (*component).waiting == light::RETURNS {
+                    runner::hand_over(self, runner, component);
+                    return Lost::HandedOver;
+                }
+                if (*component).destination != 0 && self.send_off(component) {
+                    continue;
+                }
+                let step = self.resume(runner, component);
+                if step == Step::Blocked {
+                    runner.current.store(ptr::null_mut(), Ordering::Relaxed);
+                    continue;
+                }
+                // It has ended, maybe detached.
+                let is_kept = self.is_kept(runner);
+                component::end(component, step);
+                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
+                if !is_kept {
+                    return Lost::Detached;
+                }
             }
         }
     }
 
+    /// Runs a component until it waits or ends.
+    ///
     /// # Safety
     /// The component is ready, and in no queue.
-    unsafe fn resume(&'static self, component: *mut Component) {
+    unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
         // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
         unsafe {
-            if (*component).destination != 0 && self.send_off(component) {
-                return;
-            }
-            self.mine.current.store(component, Ordering::Relaxed);
             match (*component).waiting {
                 light::NOTHING => {}
                 light::SELECTED => light::settle(component),
                 light::LINKED => link::settle(component),
                 _ => channel::settle(seat_of(component)),
             }
-            let step = ((*(*component).r#type).resume)(component);
-            if step != Step::Blocked {
-                component::end(component, step);
-            }
-            self.mine.current.store(ptr::null_mut(), Ordering::Relaxed);
+            let rounds = runner.rounds.load(Ordering::Relaxed);
+            runner
+                .rounds
+                .store(rounds.wrapping_add(1), Ordering::Relaxed);
+            runner.current.store(component, Ordering::Relaxed);
+            // From here on the monitor may detach this thread; what waits makes this null again.
+            self.running.store(component, Ordering::Relaxed);
+            ((*(*component).r#type).resume)(component)
         }
+    }
+
+    /// The component of this thread has ended: is the thread still the worker's? If so, nobody
+    /// detaches it any more.
+    fn is_kept(&'static self, runner: &'static Runner) -> bool {
+        self.busy.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        if self.gate.load(Ordering::Acquire) != 0 {
+            self.running.store(ptr::null_mut(), Ordering::Relaxed);
+            self.busy.store(0, Ordering::Release);
+            return true;
+        }
+        self.busy.store(0, Ordering::Release);
+        let leave = lock(&self.shared.leave);
+        if runner.is_of(self) {
+            self.running.store(ptr::null_mut(), Ordering::Relaxed);
+            return true;
+        }
+        drop(leave);
+        self.notice_return(|| {});
+        false
     }
 
     /// Gives a component to the worker that it is to move to. False if that is this one.
@@ -654,8 +825,7 @@ impl Worker {
             let home = &all()[index];
             {
                 let _hold = (*(*component).home).hold();
-                AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>())
-                    .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
+                set_home(component, home);
             }
             home.post(component);
             true
@@ -716,7 +886,7 @@ impl Worker {
     ///
     /// # Safety
     /// As for [`ready`].
-    unsafe fn post(&self, component: *mut Component) {
+    unsafe fn post(&'static self, component: *mut Component) {
         let inbox = &self.shared.inbox;
         let mut last = inbox.load(Ordering::Relaxed);
         loop {
@@ -751,32 +921,15 @@ impl Worker {
             .is_ok()
         {
             futex::wake_one(ptr::from_ref(asleep).addr());
+            runner::notice();
         } else {
             // Somebody else woke it. The caller is counted, so this is not the last one.
             idle::leave();
         }
     }
 
-    fn start(&self) {
-        struct Place(*const Worker);
-        // SAFETY: workers live as long as the program.
-        unsafe impl Send for Place {}
-        impl Place {
-            fn run(self) {
-                let owner = self.0.expose_provenance() | 1;
-                stack::watch(STACK_BYTES, owner, || {
-                    // SAFETY: as above; the one thread that is started for this worker.
-                    unsafe { (*self.0).run() }
-                });
-            }
-        }
-
-        idle::enter_woken();
-        let place = Place(self);
-        let thread = std::thread::Builder::new()
-            .name(format!("worker {}", self.shared.index))
-            .stack_size(STACK_BYTES);
-        if let Err(error) = thread.spawn(move || place.run()) {
+    fn start(&'static self) {
+        if let Err(error) = runner::start(self) {
             exits::unfit(&format!(
                 "could not start the thread of worker {} ({error}); use fewer workers (--workers), \
                  or raise the limit (ulimit -u)",
