@@ -24,8 +24,8 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of, of_mark, place, ready_here,
-    set_core, wait, wake,
+    Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of,
+    notice, of_mark, parks, place, post, ready_here, set_core, wait, wake, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
@@ -33,8 +33,8 @@ pub(crate) use threads::Parker;
 pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
-    Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, of_mark, parks, post,
-    ready_here, worker_of,
+    Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, notice, of_mark,
+    parks, post, ready_here, worker_of,
 };
 
 #[cfg(not(loom))]

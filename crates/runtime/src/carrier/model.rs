@@ -119,6 +119,8 @@ impl Operation {
     }
 }
 
+pub(crate) unsafe fn notice(_: *mut Component) {}
+
 pub(crate) unsafe fn parks(_: *mut Component) {}
 
 pub(crate) fn worker_of(home: *const Worker) -> *const Worker {

@@ -121,7 +121,7 @@ fn is_in(channel: &Channel, place: usize) -> bool {
 /// Leave to touch a group.
 pub(crate) enum Guard {
     Hub(HubGuard),
-    Worker(#[expect(dead_code, reason = "held")] Hold),
+    Worker(#[cfg_attr(not(loom), expect(dead_code, reason = "held"))] Hold),
 }
 
 /// Gets leave to touch a half-channel's group. Light waits there are offers afterwards.
@@ -189,10 +189,8 @@ fn inflate_around(channel: &Channel) {
     // SAFETY: as the caller promises; peers are alive.
     unsafe {
         light::inflate_at(channel);
-        let count = channel.inner.with(|inner| inner.peers.len());
-        for index in 0..count {
-            let peer = channel.inner.with(|inner| inner.peers[index]);
-            light::inflate_at(peer.as_ref());
+        for index in 0..channel.peer_count() {
+            light::inflate_at(channel.peer(index).as_ref());
         }
     }
 }
@@ -208,7 +206,7 @@ fn share(channel: &Channel, worker: &'static Worker, hold: Hold) {
     while let Some(&member) = state.members.get(next) {
         next += 1;
         // SAFETY: as above.
-        let peers = unsafe { member.as_ref().inner.with(|inner| inner.peers.clone()) };
+        let peers = unsafe { member.as_ref().peers() };
         for peer in peers {
             // SAFETY: as above.
             let other = unsafe { peer.as_ref() };
@@ -401,33 +399,18 @@ pub(crate) fn leave_for_good(channel: &Channel) {
     }
 }
 
-/// Takes the half-channel and its peers out of each other's lists. The hub is locked.
+/// Takes the half-channel and its peers out of each other's lists. The caller has leave.
 fn drop_peers(channel: &Channel) {
-    // SAFETY: the hub of the half-channel and its peers is locked; peers are alive, since one that
-    // goes leaves first, which needs the lock.
+    // SAFETY: as the caller promises; peers are alive, since one that goes leaves first, which needs
+    // the same leave.
     unsafe {
-        let peers = channel.change_peers(|inner| {
-            inner.next = 0;
-            std::mem::take(&mut inner.peers)
-        });
-        for peer in peers {
-            let is_alone = peer.as_ref().change_peers(|inner| {
-                let Some(index) = inner
-                    .peers
-                    .iter()
-                    .position(|known| ptr::eq(known.as_ptr(), channel))
-                else {
-                    unreachable!("peers know each other");
-                };
-                inner.peers.remove(index);
-                // The turn stays with the peer that had it.
-                if inner.next > index {
-                    inner.next -= 1;
-                }
-                inner.peers.is_empty()
-            });
-            if let (true, Some(watch)) = (is_alone, &peer.as_ref().watch) {
-                watch();
+        for peer in channel.take_peers() {
+            if peer.as_ref().remove_peer(channel) {
+                peer.as_ref().inner.with(|inner| {
+                    if let Some(watch) = &inner.watch {
+                        watch();
+                    }
+                });
             }
         }
     }

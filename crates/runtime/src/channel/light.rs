@@ -220,25 +220,21 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
                 Slot::Heavy | Slot::Selecting(_) => Sender::Heavy,
             };
         }
-        channel.inner.with(|inner| {
-            let count = inner.peers.len();
-            for step in 0..count {
-                let mut place = inner.next + step;
-                if place >= count {
-                    place %= count;
+        let count = channel.peer_count();
+        let next = channel.inner.with(|inner| inner.next);
+        for step in 0..count {
+            let place = (next + step) % count;
+            let out: &Channel = &*channel.peer(place).as_ptr();
+            match look(out) {
+                Slot::Free => {}
+                // Several receivers at one sender take turns by the general protocol.
+                Slot::One(_) if !out.sole.get().is_null() => {
+                    return Sender::Waits { out, place };
                 }
-                let out: &Channel = &*inner.peers[place].as_ptr();
-                match look(out) {
-                    Slot::Free => {}
-                    // Several receivers at one sender take turns by the general protocol.
-                    Slot::One(_) if !out.sole.get().is_null() => {
-                        return Sender::Waits { out, place };
-                    }
-                    _ => return Sender::Heavy,
-                }
+                _ => return Sender::Heavy,
             }
-            Sender::Nobody
-        })
+        }
+        Sender::Nobody
     }
 }
 
@@ -330,7 +326,8 @@ pub(super) unsafe fn select(
             (*component).arm = DEFAULT;
             return Some(Step::Done);
         }
-        seat.arms.with_mut(|kept| {
+        seat.more.with_mut(|more| {
+            let kept = &mut more.arms;
             kept.clear();
             for (index, arm) in arms.iter().enumerate() {
                 let Some(channel) = arm.channel.as_ref() else {
@@ -367,8 +364,8 @@ pub(crate) unsafe fn settle(component: *mut Component) {
         let seat = seat_of(component);
         let home: &'static carrier::Worker = &*(*component).home;
         let _hold = home.hold();
-        seat.arms.with(|kept| {
-            for registration in kept {
+        seat.more.with(|more| {
+            for registration in &more.arms {
                 let channel = &*registration.channel;
                 // One that is not its worker's any more was emptied as it changed hands.
                 if channel.is_at(home.mark())
@@ -428,8 +425,8 @@ pub(crate) unsafe fn inflate(component: *mut Component) {
             }
         });
         if kind == SELECTS {
-            seat.arms.with(|kept| {
-                for registration in kept {
+            seat.more.with(|more| {
+                for registration in &more.arms {
                     enter_queue(
                         seat,
                         &*registration.channel,

@@ -132,8 +132,8 @@ unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
     let are_quiet = unsafe {
         [channel, peer].iter().all(|end| {
             end.slot.get() == 0
-                && end.watch.is_none()
-                && end.inner.with(|inner| inner.links_left > 0)
+                && end.links_left.get() > 0
+                && end.inner.with(|inner| inner.watch.is_none())
         })
     };
     !mine.is_null()
@@ -171,7 +171,7 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
         line.ends.out_worker.store(marks.0, Ordering::Relaxed);
         line.ends.into_worker.store(marks.1, Ordering::Relaxed);
         for end in [out, into] {
-            end.inner.with_mut(|inner| inner.links_left -= 1);
+            end.links_left.set(end.links_left.get() - 1);
             hub::leave(guard, end);
         }
         hub::move_to(out, line.mark());
@@ -300,7 +300,11 @@ pub(super) unsafe fn send(
             line.full.set(value);
             line.manner.set(light::manner(&*channel.payload, moves));
             line.sender.set(component);
-            let tell = if linked.watch(line, true) { 0 } else { TELL_SENDER };
+            let tell = if linked.watch(line, true) {
+                0
+            } else {
+                TELL_SENDER
+            };
             let next = |word: usize| (word & WAITS == 0).then_some(word | FULL | tell);
             if change(line, next).is_ok() {
                 park(component, channel, site);
@@ -344,7 +348,11 @@ pub(super) unsafe fn receive(
                 return Some(Step::Done);
             }
             line.receiver.set(component);
-            let tell = if linked.watch(line, false) { 0 } else { TELL_RECEIVER };
+            let tell = if linked.watch(line, false) {
+                0
+            } else {
+                TELL_RECEIVER
+            };
             let next = |word: usize| (word & FULL == 0).then_some(word | WAITS | tell);
             if change(line, next).is_ok() {
                 park(component, channel, site);
@@ -392,7 +400,11 @@ impl Watch {
     /// # Safety
     /// As for `look`.
     pub(crate) unsafe fn have_told(&self) -> Option<*mut Component> {
-        let tell = if self.is_sender { TELL_SENDER } else { TELL_RECEIVER };
+        let tell = if self.is_sender {
+            TELL_SENDER
+        } else {
+            TELL_RECEIVER
+        };
         let word = self.line.word.fetch_or(tell, Ordering::AcqRel);
         // SAFETY: as the caller promises.
         (word & self.sign() != 0).then(|| unsafe { self.deliver() })

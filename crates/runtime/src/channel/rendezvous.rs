@@ -166,7 +166,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
 /// Where to start among peers: in turn, or as the seed says.
 pub(super) fn start(seat: &Seat, next: usize, count: usize) -> usize {
     // SAFETY: the choices are the running component's own.
-    unsafe { seat.choices.with_mut(|choices| choices.start(next, count)) }
+    unsafe { seat.start(next, count) }
 }
 
 /// Queues at a half-channel. The half-channel is kept while the operation is pending.

@@ -125,7 +125,9 @@ fn cores() -> &'static [usize] {
 fn stand_in(worker: &Worker) -> &'static Worker {
     let stand_ins = STAND_INS.get_or_init(|| {
         let numbers = 0..all().len();
-        numbers.map(|index| Worker::new(index, None, true)).collect()
+        numbers
+            .map(|index| Worker::new(index, None, true))
+            .collect()
     });
     &stand_ins[worker.shared.index]
 }
@@ -349,6 +351,25 @@ impl Linked {
     }
 }
 
+/// A detached component calls the runtime: it need not hold up its worker's half-channels any more.
+///
+/// # Safety
+/// It runs the calling code, or is null.
+pub(crate) unsafe fn notice(component: *mut Component) {
+    if component.is_null() {
+        return;
+    }
+    // SAFETY: as the caller promises; workers live as long as the program.
+    let Some(home) = (unsafe { home_of(component).as_ref() }) else {
+        return;
+    };
+    if home.shared.is_stand_in
+        && let Some(runner) = current()
+    {
+        all()[home.shared.index].be_noticed(runner);
+    }
+}
+
 /// The running component is in an operation that may wait. Its thread has its worker, and keeps it.
 pub(crate) struct Operation(*mut Component);
 
@@ -392,7 +413,11 @@ impl Operation {
 /// It has entered.
 pub(crate) unsafe fn parks(component: *mut Component) {
     // SAFETY: as the caller promises; workers live as long as the program.
-    unsafe { (*(*component).home).running.store(ptr::null_mut(), Ordering::Relaxed) };
+    unsafe {
+        (*(*component).home)
+            .running
+            .store(ptr::null_mut(), Ordering::Relaxed)
+    };
 }
 
 impl Drop for Entered {
@@ -507,11 +532,13 @@ impl Worker {
         }
     }
 
-    /// A detached runner has noticed; with leave, `then` is done too.
-    fn notice_return(&self, then: impl FnOnce()) {
+    /// A detached runner has noticed.
+    fn be_noticed(&self, runner: &Runner) {
+        if runner.has_noticed.swap(true, Ordering::Relaxed) {
+            return;
+        }
         // The gate is closed for as long as a runner has not noticed: nobody is busy.
         let _leave = lock(&self.shared.leave);
-        then();
         self.shared.detached.fetch_sub(1, Ordering::Relaxed);
         self.reopen();
     }
@@ -806,7 +833,7 @@ impl Worker {
             return true;
         }
         drop(leave);
-        self.notice_return(|| {});
+        self.be_noticed(runner);
         false
     }
 

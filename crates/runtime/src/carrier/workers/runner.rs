@@ -14,8 +14,8 @@
 //! What makes this safe. The monitor detaches with the worker's leave: the gate closed, nobody busy.
 //! The gate then stays closed until the detached runner has noticed, since it might be about to say
 //! that it is busy: what it read of the worker before is old. Until then everybody goes by the lock,
-//! the new runner too. A runner notices where it would wait, and when the component has ended; the
-//! component's `home` is a *stand-in* meanwhile, whose gate is never open.
+//! the new runner too. A runner notices where its component would wait, makes or connects others, or
+//! ends; the component's `home` is a *stand-in* meanwhile, whose gate is never open.
 
 use std::cell::Cell;
 use std::io;
@@ -44,6 +44,9 @@ pub(super) struct Runner {
     pub(super) current: AtomicPtr<Component>,
     /// How many it has resumed.
     pub(super) rounds: AtomicU32,
+    /// Detached, it has noticed: what it read of the worker before is forgotten. Its own thread's,
+    /// but for the monitor, with the worker's leave.
+    pub(super) has_noticed: AtomicBool,
     /// A spare or rejoining runner sleeps while this is 0.
     turn: AtomicU32,
     thread: AtomicU32,
@@ -135,6 +138,7 @@ fn spare() -> io::Result<&'static Runner> {
     let runner: &'static Runner = Box::leak(Box::new(Runner {
         worker: AtomicPtr::new(ptr::null_mut()),
         current: AtomicPtr::new(ptr::null_mut()),
+        has_noticed: AtomicBool::new(true),
         rounds: AtomicU32::new(0),
         turn: AtomicU32::new(0),
         thread: AtomicU32::new(0),
@@ -175,6 +179,7 @@ fn detach(worker: &'static Worker, runner: &'static Runner, rounds: u32) {
     set_home(component, stand_in(worker));
     worker.running.store(ptr::null_mut(), Ordering::Relaxed);
     runner.worker.store(ptr::null_mut(), Ordering::Relaxed);
+    runner.has_noticed.store(false, Ordering::Relaxed);
     worker.shared.detached.fetch_add(1, Ordering::Relaxed);
     // The detached one runs on, and is counted still.
     idle::enter_woken();
@@ -192,6 +197,7 @@ pub(super) fn come_back(component: *mut Component, index: usize) {
         unreachable!("only runners are detached");
     };
     let worker = &all()[index];
+    worker.be_noticed(runner);
     runner.turn.store(0, Ordering::Relaxed);
     // SAFETY: the component's own fields; it runs the calling code, and waits from here on.
     unsafe {
@@ -219,7 +225,10 @@ pub(super) unsafe fn hand_over(
         let other: &'static Runner = &*(*component).waits_at.cast::<Runner>().cast_const();
         (*component).waiting = light::NOTHING;
         runner.worker.store(ptr::null_mut(), Ordering::Relaxed);
-        worker.notice_return(|| set_home(component, worker));
+        {
+            let _hold = worker.hold_as_foreigner();
+            set_home(component, worker);
+        }
         other.take_turn(worker);
     }
 }
@@ -264,7 +273,8 @@ mod monitor {
                 }
                 is_any_awake = true;
                 // SAFETY: a started worker has a runner, and runners are never freed.
-                let Some(runner) = (unsafe { worker.shared.runner.load(Ordering::Relaxed).as_ref() })
+                let Some(runner) =
+                    (unsafe { worker.shared.runner.load(Ordering::Relaxed).as_ref() })
                 else {
                     continue;
                 };
