@@ -819,20 +819,25 @@ impl Worker {
     /// The component of this thread has ended: is the thread still the worker's? If so, nobody
     /// detaches it any more.
     fn is_kept(&'static self, runner: &'static Runner) -> bool {
-        self.busy.store(1, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        if self.gate.load(Ordering::Acquire) != 0 {
-            self.running.store(ptr::null_mut(), Ordering::Relaxed);
-            self.busy.store(0, Ordering::Release);
-            return true;
-        }
-        self.busy.store(0, Ordering::Release);
-        let leave = lock(&self.shared.leave);
+        // Detached, and maybe noticed already: then the worker is another's to be busy with.
         if runner.is_of(self) {
-            self.running.store(ptr::null_mut(), Ordering::Relaxed);
-            return true;
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            // Had it been detached since, the gate would be closed.
+            let is_open = self.gate.load(Ordering::Acquire) != 0;
+            if is_open {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+            self.busy.store(0, Ordering::Release);
+            if is_open {
+                return true;
+            }
+            let _leave = lock(&self.shared.leave);
+            if runner.is_of(self) {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+                return true;
+            }
         }
-        drop(leave);
         self.be_noticed(runner);
         false
     }

@@ -22,7 +22,6 @@ use std::io;
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
-use std::time::Duration;
 
 use hearth_sys::{affinity, futex, stack};
 
@@ -30,11 +29,8 @@ use super::super::STACK_BYTES;
 use super::{Worker, all, set_home, stand_in};
 use crate::abi::Component;
 use crate::channel::light;
-use crate::idle;
 use crate::sync::lock_std as lock;
-
-/// How often the monitor looks: a component may hold up others for so long, twice at most.
-const TICK: Duration = Duration::from_millis(10);
+use crate::{idle, options};
 
 /// A thread that runs components.
 pub(super) struct Runner {
@@ -264,7 +260,8 @@ mod monitor {
     fn watch() {
         let mut seen: Vec<(*const Runner, u32)> = vec![(ptr::null(), 0); all().len()];
         loop {
-            std::thread::sleep(TICK);
+            // A component may hold up others for so long, twice at most.
+            std::thread::sleep(options::get().slice);
             let mut is_any_awake = false;
             for (worker, seen) in all().iter().zip(&mut seen) {
                 if worker.is_asleep() {
