@@ -107,6 +107,13 @@ pub struct Channel {
 /// any more. Must neither wait nor touch channels.
 pub(crate) type Watch = Box<dyn Fn() + Send + Sync>;
 
+// As `hearth.h` has it; a test of the header holds it to the same numbers.
+const _: () = assert!(
+    std::mem::offset_of!(Channel, place) == 0
+        && std::mem::offset_of!(Channel, sole) == 8
+        && std::mem::offset_of!(Channel, slot) == 16
+);
+
 /// What few half-channels need, with leave.
 #[derive(Default)]
 pub(crate) struct Inner {
