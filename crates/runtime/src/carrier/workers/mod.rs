@@ -48,7 +48,8 @@ use crate::{component, exits, idle, options};
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
 const STREAK: u32 = 16;
-/// After so many components the inbox is emptied, however many are ready.
+/// After so many components the inbox is emptied, however many are ready; a multiple of
+/// [`LOOK_EVERY`].
 const INBOX_EVERY: u32 = 32;
 /// After so many components the watch list is looked through.
 const LOOK_EVERY: u32 = 8;
@@ -81,13 +82,13 @@ pub struct Worker {
 /// What else only the worker's own thread touches.
 struct Mine {
     streak: Cell<u32>,
-    since_inbox: Cell<u32>,
+    /// How many components were picked.
+    picks: Cell<u32>,
     patience: Cell<Duration>,
     /// Ends of links whose components are blocked; touched with leave only.
     watches: UnsafeCell<Vec<Watch>>,
     /// How many those are.
     watching: AtomicU32,
-    since_look: Cell<u32>,
 }
 
 /// What others touch too.
@@ -286,11 +287,10 @@ impl Worker {
             last: Cell::new(ptr::null_mut()),
             mine: Mine {
                 streak: Cell::new(0),
-                since_inbox: Cell::new(0),
+                picks: Cell::new(0),
                 patience: Cell::new(PATIENCE),
                 watches: UnsafeCell::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
-                since_look: Cell::new(0),
             },
             shared: Shared {
                 inbox: AtomicPtr::new(ptr::null_mut()),
@@ -412,7 +412,6 @@ impl Worker {
     /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
     /// component can go on.
     fn look_through(&'static self, sleeps: bool) -> bool {
-        self.mine.since_look.set(0);
         if self.mine.watching.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -444,15 +443,13 @@ impl Worker {
     /// The component to run now.
     fn pick(&'static self) -> Option<*mut Component> {
         let mine = &self.mine;
-        let since = mine.since_inbox.get() + 1;
-        mine.since_inbox.set(since);
-        if since >= INBOX_EVERY {
-            self.empty_inbox();
-        }
-        let since = mine.since_look.get() + 1;
-        mine.since_look.set(since);
-        if since >= LOOK_EVERY {
+        let picks = mine.picks.get().wrapping_add(1);
+        mine.picks.set(picks);
+        if picks.is_multiple_of(LOOK_EVERY) {
             self.look_through(false);
+            if picks.is_multiple_of(INBOX_EVERY) {
+                self.empty_inbox();
+            }
         }
         let next = self.next.get();
         if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
@@ -466,7 +463,6 @@ impl Worker {
 
     /// Queues what others have posted, in the order of posting. False if there was nothing.
     fn empty_inbox(&self) -> bool {
-        self.mine.since_inbox.set(0);
         if self.shared.inbox.load(Ordering::Relaxed).is_null() {
             return false;
         }
@@ -495,6 +491,7 @@ impl Worker {
     fn run(&'static self, runner: &'static Runner) -> Lost {
         loop {
             let Some(component) = self.pick() else {
+                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 self.rest();
                 continue;
             };
@@ -509,7 +506,6 @@ impl Worker {
                 }
                 let step = self.resume(runner, component);
                 if step == Step::Blocked {
-                    runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                     continue;
                 }
                 // It has ended, maybe detached.

@@ -36,7 +36,8 @@ use crate::{idle, options};
 pub(super) struct Runner {
     /// Whose; null if it is detached or spare.
     pub(super) worker: AtomicPtr<Worker>,
-    /// The component that runs here, detached or not; null between two.
+    /// The component that runs here, detached or not, or ran here last; null while there is nothing
+    /// to do.
     pub(super) current: AtomicPtr<Component>,
     /// How many it has resumed.
     pub(super) rounds: AtomicU32,
