@@ -385,7 +385,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
-            if (HEARTH_LIKELY(into->slot == 0 && channel->slot == 0)) {
+            if (HEARTH_LIKELY(into->slot == 0 && channel->slot == 0 && into->sole == channel)) {
                 self->received = value;
                 return hearth_wait_here(worker, self, channel, site, HEARTH_SENDS);
             }

@@ -198,6 +198,24 @@ pub(crate) unsafe fn release(component: *mut Component) {
     }
 }
 
+/// A component moves: what it was made with moves with it.
+///
+/// # Safety
+/// It is ready, and its old home's thread calls.
+#[cfg(not(loom))]
+pub(crate) unsafe fn move_channels(component: *mut Component, home: &'static carrier::Worker) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        for port in abi::ports((*component).r#type) {
+            let channel = &*port_place(component, port.offset).read();
+            if channel.is_of(seat_of(component)) {
+                channel::hub::make_shared(channel);
+                channel.move_home(home);
+            }
+        }
+    }
+}
+
 /// Something that kept a component's memory is gone: its references, or a half-channel of a port.
 ///
 /// # Safety

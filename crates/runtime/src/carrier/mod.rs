@@ -25,7 +25,7 @@ pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of,
-    notice, of_mark, parks, place, post, ready_here, set_core, wait, wake, worker_of,
+    notice, of_mark, own_worker, parks, place, post, ready_here, set_core, wait, wake, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
@@ -34,7 +34,7 @@ pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, notice, of_mark,
-    parks, post, ready_here, worker_of,
+    parks, post, ready_here, own_worker, worker_of,
 };
 
 #[cfg(not(loom))]

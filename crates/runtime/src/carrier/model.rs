@@ -119,6 +119,10 @@ impl Operation {
     }
 }
 
+pub(crate) fn own_worker() -> Option<&'static Worker> {
+    None
+}
+
 pub(crate) unsafe fn notice(_: *mut Component) {}
 
 pub(crate) unsafe fn parks(_: *mut Component) {}

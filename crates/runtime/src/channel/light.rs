@@ -12,7 +12,7 @@
 //! in queues, and goes on by the general protocol. A slot then says HEAVY, for as long as something
 //! is in the queue.
 
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use super::transfer;
 use super::{Channel, Waiter};
@@ -141,6 +141,10 @@ pub(super) unsafe fn send(
                     return None;
                 }
                 occupy(channel, component, 0);
+                if into.sole.get().is_null() {
+                    into.inner
+                        .with_mut(|inner| inner.ready.push_back(NonNull::from(channel)));
+                }
                 (*component).received = value;
                 let waiting = manner(&*channel.payload, moves);
                 park(component, channel, waiting, site);
@@ -187,8 +191,8 @@ pub(super) unsafe fn receive(
                 park(component, channel, RECEIVES, site);
                 Some(Step::Blocked)
             }
-            Sender::Waits { out, place } => {
-                take(entered, component, channel, out, place);
+            Sender::Waits { out } => {
+                take(entered, component, channel, out);
                 Some(Step::Done)
             }
         }
@@ -199,11 +203,7 @@ enum Sender<'a> {
     Nobody,
     /// Somebody is there whom only the general protocol can serve.
     Heavy,
-    Waits {
-        out: &'a Channel,
-        /// Its place among the peers.
-        place: usize,
-    },
+    Waits { out: &'a Channel },
 }
 
 /// The peer with a waiting sender whose turn it is.
@@ -216,23 +216,33 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
         if let Some(out) = channel.sole.get().as_ref() {
             return match look(out) {
                 Slot::Free => Sender::Nobody,
-                Slot::One(_) => Sender::Waits { out, place: 0 },
+                Slot::One(_) => Sender::Waits { out },
                 Slot::Heavy | Slot::Selecting(_) => Sender::Heavy,
             };
         }
-        let count = channel.peer_count();
-        let next = channel.inner.with(|inner| inner.next);
-        for step in 0..count {
-            let place = (next + step) % count;
-            let out: &Channel = &*channel.peer(place).as_ptr();
+        if !channel.inner.is_made() {
+            return Sender::Nobody;
+        }
+        loop {
+            let Some(out) = channel.inner.with(|inner| inner.ready.front().copied()) else {
+                break;
+            };
+            let out: &Channel = &*out.as_ptr();
             match look(out) {
-                Slot::Free => {}
                 // Several receivers at one sender take turns by the general protocol.
-                Slot::One(_) if !out.sole.get().is_null() => {
-                    return Sender::Waits { out, place };
+                Slot::One(_) if !out.sole.get().is_null() => return Sender::Waits { out },
+                Slot::One(_) | Slot::Selecting(_) => return Sender::Heavy,
+                // It waits by the general protocol now, or not at all.
+                Slot::Free | Slot::Heavy => {
+                    channel.inner.with_mut(|inner| inner.ready.pop_front());
                 }
-                _ => return Sender::Heavy,
             }
+        }
+        // One that waits by the general protocol is found there.
+        let is_any_heavy = (0..channel.peer_count())
+            .any(|index| channel.peer(index).as_ref().slot.get() & HEAVY != 0);
+        if is_any_heavy {
+            return Sender::Heavy;
         }
         Sender::Nobody
     }
@@ -247,7 +257,6 @@ unsafe fn take(
     component: *mut Component,
     channel: &Channel,
     out: &Channel,
-    place: usize,
 ) {
     // SAFETY: as the caller promises; out of its slot, the sender is the caller's.
     unsafe {
@@ -255,7 +264,7 @@ unsafe fn take(
         let moves = (*sender).waiting == SENDS_MOVING;
         (*sender).waiting = NOTHING;
         if channel.sole.get().is_null() {
-            channel.inner.with_mut(|inner| inner.next = place + 1);
+            channel.inner.with_mut(|inner| inner.ready.pop_front());
         }
         let value = (*sender).received;
         (*component).received = transfer::pass(sender, component, &*channel.payload, value, moves);
@@ -296,7 +305,7 @@ pub(super) unsafe fn select(
             return None;
         }
         let now = seat.now();
-        let mut best: Option<(u32, usize, &Channel, usize)> = None;
+        let mut best: Option<(u32, usize, &Channel)> = None;
         for (index, arm) in arms.iter().enumerate() {
             let Some(channel) = arm.channel.as_ref() else {
                 continue;
@@ -307,18 +316,18 @@ pub(super) unsafe fn select(
             match ready_sender(channel) {
                 Sender::Heavy => return None,
                 Sender::Nobody => {}
-                Sender::Waits { out, place } => {
+                Sender::Waits { out } => {
                     let age = now.wrapping_sub(channel.served.get());
                     if best.is_none_or(|(oldest, ..)| age > oldest) {
-                        best = Some((age, index, out, place));
+                        best = Some((age, index, out));
                     }
                 }
             }
         }
-        if let Some((_, index, out, place)) = best {
+        if let Some((_, index, out)) = best {
             let channel = &*arms[index].channel;
             serve(component, channel);
-            take(entered, component, channel, out, place);
+            take(entered, component, channel, out);
             (*component).arm = index as u32;
             return Some(Step::Done);
         }

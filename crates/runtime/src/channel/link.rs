@@ -127,7 +127,7 @@ pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
 /// # Safety
 /// The caller has locked their hub.
 unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
-    let (mine, theirs) = (channel.home.cast_mut(), peer.home.cast_mut());
+    let (mine, theirs) = (channel.home(), peer.home());
     // SAFETY: as the caller promises.
     let are_quiet = unsafe {
         [channel, peer].iter().all(|end| {
@@ -161,8 +161,8 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
             Direction::In => (peer, channel),
         };
         let marks = (
-            carrier::mark_of(out.home).unwrap_or(0),
-            carrier::mark_of(into.home).unwrap_or(0),
+            carrier::mark_of(out.home()).unwrap_or(0),
+            carrier::mark_of(into.home()).unwrap_or(0),
         );
         let line = Line::new();
         line.word.store(0, Ordering::Relaxed);

@@ -29,6 +29,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
 
 use crate::abi::{Component, ComponentType, Type, Value};
 use crate::carrier::{self, Worker};
@@ -92,7 +93,7 @@ pub struct Channel {
     /// When a select took from here last, by its component's count.
     pub(crate) served: Cell<u32>,
     /// The worker of the component it was made for, or by; null for a thread.
-    home: *const Worker,
+    home: AtomicPtr<Worker>,
     pub(crate) payload: *const Type,
     origin: Origin,
     pub(crate) inner: Lazily<Inner>,
@@ -122,6 +123,8 @@ pub(crate) struct Inner {
     pub(crate) queue: VecDeque<Waiter>,
     /// The peers, if they are several. Not counted: a half-channel that goes leaves its peers first.
     several: Vec<NonNull<Channel>>,
+    /// Of several peers those where somebody waits lightly, first come, first served.
+    ready: VecDeque<NonNull<Channel>>,
     /// Index of the peer to try first: the one after the last partner.
     next: usize,
     /// Index in the hub's members.
@@ -203,7 +206,7 @@ impl Channel {
                 slot: Cell::new(0),
                 arm: Cell::new(0),
                 served: Cell::new(0),
-                home,
+                home: AtomicPtr::new(home.cast_mut()),
                 payload,
                 origin,
                 inner: Lazily::new(),
@@ -299,6 +302,13 @@ impl Channel {
                     if count == 1 {
                         let sole = self.sole.replace(ptr::null()).cast_mut();
                         inner.several.extend(NonNull::new(sole));
+                        // Whoever waits there lightly has not said so.
+                        if let Some(sole) = NonNull::new(sole)
+                            && sole.as_ref().slot.get() & light::HEAVY == 0
+                            && sole.as_ref().slot.get() != 0
+                        {
+                            inner.ready.push_back(sole);
+                        }
                     }
                     inner.several.push(NonNull::from(peer));
                 }),
@@ -323,12 +333,14 @@ impl Channel {
                     unreachable!("peers know each other");
                 };
                 inner.several.remove(index);
+                inner.ready.retain(|ready| !known(ready));
                 // The turn stays with the peer that had it.
                 if inner.next > index {
                     inner.next -= 1;
                 }
                 if let [sole] = inner.several[..] {
                     inner.several.clear();
+                    inner.ready.clear();
                     inner.next = 0;
                     self.sole.set(sole.as_ptr());
                 }
@@ -349,6 +361,7 @@ impl Channel {
             if self.inner.is_made() {
                 self.inner.with_mut(|inner| {
                     inner.several.clear();
+                    inner.ready.clear();
                     inner.next = 0;
                 });
             }
@@ -383,7 +396,19 @@ impl Channel {
     /// The component runs the calling code.
     pub(crate) unsafe fn is_at_home_with(&self, component: *mut Component) -> bool {
         // SAFETY: as the caller promises.
-        !self.home.is_null() && ptr::eq(self.home, unsafe { (*component).home })
+        let home = self.home();
+        !home.is_null() && ptr::eq(home, unsafe { (*component).home })
+    }
+
+    /// The worker of the component it was made for, or by; null for a thread.
+    pub(crate) fn home(&self) -> *const Worker {
+        self.home.load(Ordering::Relaxed)
+    }
+
+    /// Its component has another home now.
+    pub(crate) fn move_home(&self, home: &'static Worker) {
+        self.home
+            .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
     }
 
     /// Is it at this worker's mark, line's mark, or hub's address?

@@ -53,7 +53,7 @@ pub(crate) unsafe fn send(
             Found::Nobody => {
                 let guard = match guard {
                     hub::Guard::Hub(_) if channel.is_at_home_with(seat.component) => {
-                        match hub::link(channel, guard) {
+                        match hub::settle_grade(channel, guard) {
                             Ok(()) => {
                                 return send_now(seat.component, channel, value, moves, site);
                             }
@@ -126,7 +126,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                     hub::Guard::Hub(_)
                         if !acknowledge && channel.is_at_home_with(seat.component) =>
                     {
-                        match hub::link(channel, guard) {
+                        match hub::settle_grade(channel, guard) {
                             Ok(()) => return receive_now(seat.component, channel, site),
                             Err(guard) => guard,
                         }

@@ -31,7 +31,12 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
             matches.push(found);
         }
     }
-    drop(guard);
+    if let guard @ hub::Guard::Hub(_) = guard {
+        // SAFETY: it is theirs.
+        drop(unsafe { hub::localize(out, guard) });
+    } else {
+        drop(guard);
+    }
     for found in matches {
         // SAFETY: both sides are won and the lock is left.
         unsafe { transfer::complete_both(found) };

@@ -215,6 +215,12 @@ pub(crate) unsafe fn post(component: *mut Component) {
     unsafe { (*home_of(component)).post(component) };
 }
 
+/// The worker whose components the calling thread runs.
+pub(crate) fn own_worker() -> Option<&'static Worker> {
+    // SAFETY: workers live as long as the program.
+    unsafe { current_worker().as_ref() }
+}
+
 /// A component of the calling worker can go on.
 ///
 /// # Safety
@@ -582,6 +588,7 @@ impl Worker {
                 return false;
             }
             let home = &all()[index];
+            component::move_channels(component, home);
             {
                 let _hold = (*(*component).home).hold();
                 set_home(component, home);
@@ -611,9 +618,14 @@ impl Worker {
             }
             return;
         }
+        let start = Instant::now();
         idle::leave();
         while asleep.load(Ordering::Acquire) == 1 {
             futex::wait(asleep, 1);
+        }
+        if start.elapsed() < 2 * PATIENCE {
+            // A little more patience would have been enough.
+            self.mine.patience.set(PATIENCE);
         }
     }
 
