@@ -39,7 +39,19 @@ pub(crate) fn is_ending() -> bool {
 }
 
 /// All components have stopped.
-pub(crate) fn all_stopped() -> ! {
+pub(crate) fn all_stopped() {
+    #[cfg(not(loom))]
+    if crate::remote::owes_answers() {
+        // Proxies of this very thread's worker may owe them.
+        let ending = std::thread::Builder::new().name("ending".to_owned());
+        if ending.spawn(settle_and_end).is_ok() {
+            return;
+        }
+    }
+    settle_and_end()
+}
+
+fn settle_and_end() {
     #[cfg(not(loom))]
     crate::remote::settle();
     let ending = ENDING.load(Ordering::SeqCst);

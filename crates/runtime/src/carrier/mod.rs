@@ -34,7 +34,7 @@ pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, notice, of_mark,
-    parks, post, ready_here, own_worker, worker_of,
+    own_worker, parks, post, ready_here, worker_of,
 };
 
 #[cfg(not(loom))]

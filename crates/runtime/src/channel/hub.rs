@@ -192,7 +192,9 @@ fn inflate_around(channel: &Channel) {
         if channel.direction == Direction::In && channel.sole.get().is_null() {
             // Of many senders few wait, and they are listed.
             if channel.inner.is_made() {
-                let ready = channel.inner.with_mut(|inner| std::mem::take(&mut inner.ready));
+                let ready = channel
+                    .inner
+                    .with_mut(|inner| std::mem::take(&mut inner.ready));
                 for out in ready {
                     light::inflate_at(out.as_ref());
                 }
@@ -239,7 +241,8 @@ pub(crate) unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Gua
             let inner_allows = member.as_ref().inner.with(|inner| inner.watch.is_none());
             ptr::eq(member.as_ref().home(), worker) && inner_allows
         };
-        state.members.len() <= SMALL_GROUP && state.members.iter().all(is_at)
+        // One alone is about to be connected, by somebody who would have to ask for leave.
+        (2..=SMALL_GROUP).contains(&state.members.len()) && state.members.iter().all(is_at)
     };
     let worker = carrier::own_worker().filter(|worker| all_at(worker, &state));
     let Some(worker) = worker else {
@@ -419,21 +422,23 @@ fn set_apart_from_hub(channel: &Channel) {
     // Before the lock below: no hub is locked while another is held, `connect` aside.
     let fresh = Hub::take();
     fresh.lock().members.push(NonNull::from(channel));
-    // What is shared never is anything else but by those that use it.
-    let Guard::Hub(mut state) = lock_of(channel) else {
-        unreachable!("it was shared");
-    };
+    let guard = lock_of(channel);
     drop_peers(channel);
-    if state.members.len() > 1 {
-        leave(&mut state, channel);
-        // SAFETY: locked.
-        unsafe { channel.inner.with_mut(|inner| inner.place = 0) };
-        move_to(channel, fresh.address());
-        return;
+    let moves = match guard {
+        Guard::Hub(mut state) if state.members.len() > 1 => {
+            leave(&mut state, channel);
+            // SAFETY: locked.
+            unsafe { channel.inner.with_mut(|inner| inner.place = 0) };
+            move_to(channel, fresh.address());
+            true
+        }
+        // Alone already, or local again since it was looked at.
+        Guard::Hub(_) | Guard::Worker(_) => false,
+    };
+    if !moves {
+        fresh.lock().members.clear();
+        fresh.put_by();
     }
-    drop(state);
-    fresh.lock().members.clear();
-    fresh.put_by();
 }
 
 /// Takes a half-channel that nobody refers to away from its peers and its hub.

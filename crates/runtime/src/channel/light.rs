@@ -13,6 +13,7 @@
 //! is in the queue.
 
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::transfer;
 use super::{Channel, Waiter};
@@ -40,6 +41,17 @@ pub(crate) const OFFERS: u32 = 7;
 pub(crate) const LINKED: u32 = 8;
 /// It was detached, and wants its worker back.
 pub(crate) const RETURNS: u32 = 9;
+
+/// Does it wait, lightly or at a link? Outdated at once, unless nothing runs.
+///
+/// # Safety
+/// The component is alive.
+pub(crate) unsafe fn seems_to_wait(component: *mut Component) -> bool {
+    // SAFETY: as the caller promises; others may change it meanwhile.
+    let waiting = unsafe { AtomicU32::from_ptr(&raw mut (*component).waiting) };
+    let waiting = waiting.load(Ordering::Relaxed);
+    (SENDS..=SELECTS).contains(&waiting) || waiting == LINKED
+}
 
 /// How a value of this type is sent.
 pub(super) fn manner(payload: &Type, moves: bool) -> u32 {
@@ -203,7 +215,9 @@ enum Sender<'a> {
     Nobody,
     /// Somebody is there whom only the general protocol can serve.
     Heavy,
-    Waits { out: &'a Channel },
+    Waits {
+        out: &'a Channel,
+    },
 }
 
 /// The peer with a waiting sender whose turn it is.
@@ -252,12 +266,7 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
 ///
 /// # Safety
 /// `out` is a peer of `channel` with a sender in its slot.
-unsafe fn take(
-    entered: Entered,
-    component: *mut Component,
-    channel: &Channel,
-    out: &Channel,
-) {
+unsafe fn take(entered: Entered, component: *mut Component, channel: &Channel, out: &Channel) {
     // SAFETY: as the caller promises; out of its slot, the sender is the caller's.
     unsafe {
         let sender = occupant(out.slot.replace(0));

@@ -390,6 +390,11 @@ unsafe extern "C" fn destroy(this: *mut Component) {
     }
 }
 
+/// Is there a value that was received here, and whose sender does not know yet?
+pub(crate) fn owes_answers() -> bool {
+    lock(&IMPORTERS).iter().any(is_about_to_answer)
+}
+
 /// Lets values that were received here be acknowledged before a link or the program ends, so that
 /// their senders do not wonder. Not for long: an importer that does not run has its reasons.
 pub(crate) fn settle() {
@@ -420,10 +425,10 @@ fn is_about_to_answer((importer, link): &(Counted, Weak<Link>)) -> bool {
         .is_some_and(|link| link.owes.load(Ordering::SeqCst));
     // While it waits for a receiver there is nothing to say.
     // SAFETY: counted by the list.
-    owes && !matches!(
-        unsafe { seat_of(importer.0) }.state.stage(),
-        Stage::Open | Stage::Held
-    )
+    owes && !unsafe {
+        channel::light::seems_to_wait(importer.0)
+            || matches!(seat_of(importer.0).state.stage(), Stage::Open | Stage::Held)
+    }
 }
 
 /// Starts a thread for a link or a request.

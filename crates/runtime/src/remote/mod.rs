@@ -13,4 +13,4 @@ pub(crate) mod node;
 mod published;
 mod wire;
 
-pub(crate) use link::settle;
+pub(crate) use link::{owes_answers, settle};
