@@ -202,7 +202,8 @@ pub(crate) struct Run {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// Wherever the operating system puts the threads; with workers, as `spread`
+    /// Threads wherever the operating system puts them; components on the worker of the one that
+    /// makes them; the default
     Os,
     /// Round robin over the cores, in creation order
     Spread,

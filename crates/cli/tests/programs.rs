@@ -317,8 +317,9 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
 }
 
 /// What carries components makes no difference to what a program does.
-const CARRIERS: [&[&str]; 3] = [
+const CARRIERS: [&[&str]; 4] = [
     &["--carrier=workers"],
+    &["--carrier=workers", "--place=spread"],
     &["--carrier=workers", "--workers=1"],
     &["--carrier=threads"],
 ];

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// Where components go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// Wherever the operating system puts them.
+    /// Threads wherever the operating system puts them; components on the worker of the one that
+    /// makes them.
     Os,
     /// Round robin over the cores, in creation order.
     Spread,

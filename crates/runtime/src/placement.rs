@@ -7,7 +7,7 @@ use hearth_sys::affinity;
 
 use crate::abi::Component;
 use crate::carrier;
-use crate::options::{self, Carrying, Policy};
+use crate::options::{self, Policy};
 use crate::seat::{Identity, Seat};
 
 /// The cores this process may use, as they were at the start.
@@ -25,13 +25,7 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
     if requested.is_some() {
         return requested;
     }
-    let policy = match options::get() {
-        // Workers have no system that could move a component to an idle one.
-        options if options.policy == Policy::Os && options.carrying == Carrying::Workers => {
-            Policy::Spread
-        }
-        options => options.policy,
-    };
+    let policy = options::get().policy;
     if policy == Policy::Os || identity.service || identity.id == 1 {
         return None;
     }
