@@ -311,7 +311,7 @@ struct hearth_channel {
 
 typedef enum {
     HEARTH_WAITS_FOR_NOTHING, HEARTH_SENDS, HEARTH_SENDS_COPY, HEARTH_SENDS_MOVING,
-    HEARTH_RECEIVES, HEARTH_SELECTS, HEARTH_SELECTED, HEARTH_OFFERS
+    HEARTH_RECEIVES, HEARTH_SELECTS, HEARTH_SELECTED, HEARTH_OFFERS, HEARTH_LINKED
 } hearth_waiting;
 
 /* Order for the compiler; the other thread's part is a barrier for both. */

@@ -24,7 +24,7 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Parker, current_of, inflate, launch, mark_of, of_mark, place, ready_here,
+    Entered, Hold, Linked, Parker, current_of, hold_both, inflate, launch, mark_of, of_mark, place, ready_here,
     set_core, wait, wake,
 };
 #[cfg(not(loom))]
@@ -32,7 +32,9 @@ pub(crate) use threads::Parker;
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
-pub(crate) use workers::{Entered, Hold, current_of, inflate, mark_of, of_mark, ready_here};
+pub(crate) use workers::{
+    Entered, Hold, Linked, current_of, hold_both, inflate, mark_of, of_mark, post, ready_here,
+};
 
 #[cfg(not(loom))]
 use crate::abi::Component;

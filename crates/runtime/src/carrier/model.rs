@@ -5,6 +5,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::Component;
 use crate::channel::Channel;
+use crate::channel::link::Line;
 use crate::seat::Seat;
 
 pub(crate) struct Parker {
@@ -64,6 +65,10 @@ impl Worker {
     pub(crate) fn hold(&'static self) -> Hold {
         unreachable!("{NONE}")
     }
+
+    pub(crate) unsafe fn forget(&self, _: &'static Line, _: bool) {
+        unreachable!("{NONE}")
+    }
 }
 
 impl Entered {
@@ -78,6 +83,31 @@ impl Entered {
     pub(crate) fn covers(&self, _: &Channel) -> bool {
         unreachable!("{NONE}")
     }
+}
+
+/// The same, of a link.
+pub(crate) struct Linked(());
+
+impl Linked {
+    pub(crate) unsafe fn new(_: *mut Component, _: &Channel) -> Option<(Linked, &'static Line)> {
+        None
+    }
+
+    pub(crate) fn watch(&self, _: &'static Line, _: bool) -> bool {
+        unreachable!("{NONE}")
+    }
+
+    pub(crate) fn forget(&self, _: &'static Line, _: bool) {
+        unreachable!("{NONE}")
+    }
+}
+
+pub(crate) fn hold_both(_: &'static Worker, _: &'static Worker) -> (Hold, Hold) {
+    unreachable!("{NONE}")
+}
+
+pub(crate) unsafe fn post(_: *mut Component) {
+    unreachable!("{NONE}")
 }
 
 pub(crate) fn of_mark(_: usize) -> Option<&'static Worker> {

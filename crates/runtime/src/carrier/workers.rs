@@ -21,7 +21,7 @@
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
@@ -33,6 +33,7 @@ use hearth_sys::{Linux, affinity, futex, membarrier, procfs, stack};
 
 use super::STACK_BYTES;
 use crate::abi::{Component, Step};
+use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, Channel, light};
 use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
@@ -43,6 +44,10 @@ use crate::{component, exits, idle, options};
 const STREAK: u32 = 16;
 /// After so many components the inbox is emptied, however many are ready.
 const INBOX_EVERY: u32 = 32;
+/// After so many components the watch list is looked through.
+const LOOK_EVERY: u32 = 8;
+/// How many ends of links a worker watches; further ones have themselves told.
+const WATCHES: usize = 16;
 /// How long a worker without work looks at its inbox before it sleeps: about what waking it costs.
 const PATIENCE: Duration = Duration::from_micros(50);
 /// The least that patience shrinks to where looking was in vain again and again.
@@ -71,6 +76,11 @@ struct Mine {
     since_inbox: Cell<u32>,
     patience: Cell<Duration>,
     current: AtomicPtr<Component>,
+    /// Ends of links whose components are blocked; touched with leave only.
+    watches: UnsafeCell<Vec<Watch>>,
+    /// How many those are.
+    watching: AtomicU32,
+    since_look: Cell<u32>,
 }
 
 /// What others touch too.
@@ -147,13 +157,45 @@ fn home_of(component: *mut Component) -> *const Worker {
 pub(crate) fn inflate(component: *mut Component) {
     // SAFETY: workers live as long as the program.
     while let Some(home) = unsafe { home_of(component).as_ref() } {
-        let _hold = home.hold();
-        if ptr::eq(home_of(component), home) {
-            // SAFETY: held.
-            unsafe { light::inflate(component) };
-            return;
+        let hold = home.hold();
+        if !ptr::eq(home_of(component), home) {
+            continue;
+        }
+        // SAFETY: held, and what is waited at is alive.
+        unsafe {
+            if (*component).waiting != light::LINKED {
+                light::inflate(component);
+                return;
+            }
+            let channel = &*(*component).waits_at;
+            channel.retain();
+            drop(hold);
+            if let Some(line) = link::of_mark(channel.where_it_is()) {
+                link::unlink(channel, line);
+            }
+            channel::release(channel);
         }
     }
+}
+
+/// Leave to touch the half-channels of both workers, neither of which the calling thread is touching.
+pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) {
+    // In one order everywhere, and never while being busy: two threads do not wait for each other.
+    if a.shared.index < b.shared.index {
+        (a.hold_as_foreigner(), b.hold_as_foreigner())
+    } else {
+        let b = b.hold_as_foreigner();
+        (a.hold_as_foreigner(), b)
+    }
+}
+
+/// A component can go on, wherever it is at home.
+///
+/// # Safety
+/// As for [`ready`]; it is not taken as a partner that runs next.
+pub(crate) unsafe fn post(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { (*home_of(component)).post(component) };
 }
 
 /// A component of the calling worker can go on.
@@ -231,6 +273,47 @@ impl Entered {
     /// Is this half-channel the worker's own, too?
     pub(crate) fn covers(&self, channel: &Channel) -> bool {
         channel.is_at(self.0.mark())
+    }
+}
+
+/// Leave of a running component to touch its own end of a link.
+pub(crate) struct Linked(Entered);
+
+impl Linked {
+    /// None if the half-channel is not linked, is another worker's, or somebody asks for attention.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn new(
+        component: *mut Component,
+        channel: &Channel,
+    ) -> Option<(Linked, &'static Line)> {
+        // SAFETY: as the caller promises; workers live as long as the program.
+        unsafe {
+            if !channel.is_at_home_with(component) {
+                return None;
+            }
+            let worker: &'static Worker = &*(*component).home;
+            worker.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            let entered = Entered(worker);
+            let is_free = worker.gate.load(Ordering::Acquire) != 0
+                && (*component).attention.load(Ordering::Relaxed) == 0;
+            let line = link::of_mark(channel.where_it_is()).filter(|_| is_free)?;
+            Some((Linked(entered), line))
+        }
+    }
+
+    /// Has the worker watch an end. False if its list is full.
+    pub(crate) fn watch(&self, line: &'static Line, is_sender: bool) -> bool {
+        // SAFETY: entered.
+        unsafe { self.0.0.watch(Watch::new(line, is_sender)) }
+    }
+
+    /// Has it watch no more.
+    pub(crate) fn forget(&self, line: &'static Line, is_sender: bool) {
+        // SAFETY: entered.
+        unsafe { self.0.0.forget(line, is_sender) };
     }
 }
 
@@ -313,6 +396,9 @@ impl Worker {
                 since_inbox: Cell::new(0),
                 patience: Cell::new(PATIENCE),
                 current: AtomicPtr::new(ptr::null_mut()),
+                watches: UnsafeCell::new(Vec::with_capacity(WATCHES)),
+                watching: AtomicU32::new(0),
+                since_look: Cell::new(0),
             },
             shared: Shared {
                 inbox: AtomicPtr::new(ptr::null_mut()),
@@ -335,24 +421,28 @@ impl Worker {
         !current.is_null() && !ptr::eq(current, self) && !current_of(current).is_null()
     }
 
+    fn hold_as_foreigner(&'static self) -> Hold {
+        let has_barriers = membarrier::is_available();
+        let leave = lock(&self.shared.leave);
+        if has_barriers {
+            self.gate.store(0, Ordering::Relaxed);
+            membarrier::everywhere();
+            // Acquire: what its thread did before is visible.
+            while self.busy.load(Ordering::Acquire) != 0 {
+                std::thread::yield_now();
+            }
+        }
+        Hold::Foreign {
+            worker: self,
+            reopens: has_barriers,
+            _leave: leave,
+        }
+    }
+
     /// Gets leave to touch this worker's half-channels.
     pub(crate) fn hold(&'static self) -> Hold {
-        let has_barriers = membarrier::is_available();
-        if !has_barriers || !ptr::eq(CURRENT.get(), self) {
-            let leave = lock(&self.shared.leave);
-            if has_barriers {
-                self.gate.store(0, Ordering::Relaxed);
-                membarrier::everywhere();
-                // Acquire: what its thread did before is visible.
-                while self.busy.load(Ordering::Acquire) != 0 {
-                    std::thread::yield_now();
-                }
-            }
-            return Hold::Foreign {
-                worker: self,
-                reopens: has_barriers,
-                _leave: leave,
-            };
+        if !membarrier::is_available() || !ptr::eq(CURRENT.get(), self) {
+            return self.hold_as_foreigner();
         }
         loop {
             self.busy.store(1, Ordering::Relaxed);
@@ -402,13 +492,76 @@ impl Worker {
         Some(first)
     }
 
+    /// # Safety
+    /// The caller has leave.
+    unsafe fn watch(&self, watch: Watch) -> bool {
+        // SAFETY: as the caller promises.
+        let watches = unsafe { &mut *self.mine.watches.get() };
+        if watches.len() == WATCHES {
+            return false;
+        }
+        watches.push(watch);
+        self.mine
+            .watching
+            .store(watches.len() as u32, Ordering::Relaxed);
+        true
+    }
+
+    /// # Safety
+    /// The caller has leave.
+    pub(crate) unsafe fn forget(&self, line: &'static Line, is_sender: bool) {
+        // SAFETY: as the caller promises.
+        let watches = unsafe { &mut *self.mine.watches.get() };
+        watches.retain(|watch| !watch.is_of(line, is_sender));
+        self.mine
+            .watching
+            .store(watches.len() as u32, Ordering::Relaxed);
+    }
+
+    /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
+    /// component can go on.
+    fn look_through(&'static self, sleeps: bool) -> bool {
+        self.mine.since_look.set(0);
+        if self.mine.watching.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let _hold = self.hold();
+        // SAFETY: held.
+        let watches = unsafe { &mut *self.mine.watches.get() };
+        let mut found = false;
+        watches.retain(|watch| {
+            // SAFETY: held.
+            let ready = unsafe {
+                if sleeps {
+                    watch.have_told()
+                } else {
+                    watch.look()
+                }
+            };
+            if let Some(component) = ready {
+                found = true;
+                self.push_soon(component);
+            }
+            ready.is_none() && !sleeps
+        });
+        self.mine
+            .watching
+            .store(watches.len() as u32, Ordering::Relaxed);
+        found
+    }
+
     /// The component to run now.
-    fn pick(&self) -> Option<*mut Component> {
+    fn pick(&'static self) -> Option<*mut Component> {
         let mine = &self.mine;
         let since = mine.since_inbox.get() + 1;
         mine.since_inbox.set(since);
         if since >= INBOX_EVERY {
             self.empty_inbox();
+        }
+        let since = mine.since_look.get() + 1;
+        mine.since_look.set(since);
+        if since >= LOOK_EVERY {
+            self.look_through(false);
         }
         let next = self.next.get();
         if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
@@ -448,7 +601,7 @@ impl Worker {
     }
 
     /// The worker's life.
-    fn run(&self) -> ! {
+    fn run(&'static self) -> ! {
         CURRENT.set(self);
         if let Some(core) = self.shared.core {
             // Refused only for a core that has gone offline or was forbidden since.
@@ -465,7 +618,7 @@ impl Worker {
 
     /// # Safety
     /// The component is ready, and in no queue.
-    unsafe fn resume(&self, component: *mut Component) {
+    unsafe fn resume(&'static self, component: *mut Component) {
         // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
         unsafe {
             if (*component).destination != 0 && self.send_off(component) {
@@ -475,6 +628,7 @@ impl Worker {
             match (*component).waiting {
                 light::NOTHING => {}
                 light::SELECTED => light::settle(component),
+                light::LINKED => link::settle(component),
                 _ => channel::settle(seat_of(component)),
             }
             let step = ((*(*component).r#type).resume)(component);
@@ -509,8 +663,8 @@ impl Worker {
     }
 
     /// Nothing is ready: waits until something is in the inbox.
-    fn rest(&self) {
-        if self.empty_inbox() || self.look_out() {
+    fn rest(&'static self) {
+        if self.empty_inbox() || self.look_out() || self.look_through(true) {
             return;
         }
         let asleep = &self.shared.asleep;
@@ -535,7 +689,7 @@ impl Worker {
     }
 
     /// Looks at the inbox for as long as waking up would take. True if something came.
-    fn look_out(&self) -> bool {
+    fn look_out(&'static self) -> bool {
         if all().len() == 1 {
             return false;
         }
@@ -543,7 +697,7 @@ impl Worker {
         let start = Instant::now();
         loop {
             for _ in 0..16 {
-                if self.empty_inbox() {
+                if self.empty_inbox() || self.look_through(false) {
                     self.mine.patience.set(PATIENCE);
                     return true;
                 }

@@ -1,8 +1,9 @@
 //! Who may touch half-channels: their hub's lock, or leave of their worker.
 //!
-//! Half-channels that connections tie together are one *group*, in one of two *grades*:
+//! Half-channels that connections tie together are one *group*, in one of three *grades*:
 //!
 //! - *Shared*: the group has a hub, one small lock.
+//! - *Linked*: two half-channels of two workers, and no others ([`super::link`]).
 //! - *Local*: all of it belongs to one worker, whose thread needs no lock; others ask for leave
 //!   ([`crate::carrier::Hold`]), which is dear. New half-channels are their worker's. The first
 //!   operation of a component elsewhere, or a connection with a half-channel elsewhere, makes the
@@ -16,6 +17,7 @@
 
 use std::ptr::{self, NonNull};
 
+use super::link::{self, Line};
 use super::{Channel, light};
 use crate::carrier::{self, Hold, Worker};
 use crate::heap;
@@ -77,6 +79,7 @@ impl Hub {
 enum Place {
     Hub(&'static Hub),
     Worker(&'static Worker),
+    Line(&'static Line),
 }
 
 fn current(channel: &Channel) -> Place {
@@ -88,6 +91,9 @@ fn current(channel: &Channel) -> Place {
 fn place_of(place: usize) -> Place {
     if let Some(worker) = carrier::of_mark(place) {
         return Place::Worker(worker);
+    }
+    if let Some(line) = link::of_mark(place) {
+        return Place::Line(line);
     }
     // SAFETY: hubs are never freed, and what is no worker's mark is the address of one.
     Place::Hub(unsafe { &*ptr::with_exposed_provenance(place) })
@@ -114,7 +120,7 @@ fn is_in(channel: &Channel, place: usize) -> bool {
 
 /// Leave to touch a group.
 pub(crate) enum Guard {
-    Hub(#[expect(dead_code, reason = "held")] HubGuard),
+    Hub(HubGuard),
     Worker(#[expect(dead_code, reason = "held")] Hold),
 }
 
@@ -140,7 +146,41 @@ pub(crate) fn lock_of(channel: &Channel) -> Guard {
                 inflate_around(channel);
                 return Guard::Worker(hold);
             }
+            Place::Line(line) => link::unlink(channel, line),
         }
+    }
+}
+
+/// Links a half-channel with its only peer, and leaves their hub. If that cannot be, the leave comes
+/// back.
+///
+/// # Safety
+/// `guard` is of the half-channel's group.
+pub(crate) unsafe fn link(channel: &Channel, guard: Guard) -> Result<(), Guard> {
+    let (Guard::Hub(mut state), Place::Hub(hub)) = (guard, current(channel)) else {
+        unreachable!("only what is shared is asked to be linked");
+    };
+    // SAFETY: locked.
+    if unsafe { !link::try_link(channel, &mut state) } {
+        return Err(Guard::Hub(state));
+    }
+    let is_empty = state.members.is_empty();
+    drop(state);
+    if is_empty {
+        hub.put_by();
+    }
+    Ok(())
+}
+
+/// Puts half-channels that belong nowhere any more into a hub.
+///
+/// # Safety
+/// The caller has leave to touch them.
+pub(super) unsafe fn found(members: &[NonNull<Channel>]) {
+    let hub = Hub::take();
+    let mut state = hub.lock();
+    for &member in members {
+        adopt(hub, &mut state, member);
     }
 }
 
@@ -209,10 +249,14 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
             }
             (of_a, of_b) => {
                 for (channel, place) in [(a, of_a), (b, of_b)] {
-                    if let Place::Worker(worker) = place {
-                        let hold = worker.hold();
-                        if is_in(channel, worker.mark()) {
-                            share(channel, worker, hold);
+                    match place {
+                        Place::Hub(_) => {}
+                        Place::Line(line) => link::unlink(channel, line),
+                        Place::Worker(worker) => {
+                            let hold = worker.hold();
+                            if is_in(channel, worker.mark()) {
+                                share(channel, worker, hold);
+                            }
                         }
                     }
                 }
@@ -274,7 +318,7 @@ fn adopt(hub: &'static Hub, state: &mut HubState, member: NonNull<Channel>) {
 }
 
 /// The last thing done to a half-channel with the leave that it had before.
-fn move_to(channel: &Channel, place: usize) {
+pub(super) fn move_to(channel: &Channel, place: usize) {
     channel.place.store(place, Ordering::Release);
 }
 
@@ -297,6 +341,7 @@ pub(crate) fn set_apart(channel: &Channel) {
                     break None;
                 }
             }
+            Place::Line(line) => link::unlink(channel, line),
             Place::Hub(old) => {
                 let mut state = old.lock();
                 if !is_in(channel, old.address()) {
@@ -338,6 +383,7 @@ pub(crate) fn leave_for_good(channel: &Channel) {
                     return;
                 }
             }
+            Place::Line(line) => link::unlink(channel, line),
             Place::Hub(hub) => {
                 let mut state = hub.lock();
                 if is_in(channel, hub.address()) {
@@ -388,7 +434,7 @@ fn drop_peers(channel: &Channel) {
 }
 
 /// Takes a half-channel out of its locked hub's members.
-fn leave(state: &mut HubState, channel: &Channel) {
+pub(super) fn leave(state: &mut HubState, channel: &Channel) {
     // SAFETY: locked.
     let place = unsafe { channel.inner.with(|inner| inner.place) };
     state.members.swap_remove(place);

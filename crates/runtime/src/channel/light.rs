@@ -16,7 +16,7 @@ use std::ptr;
 
 use super::transfer;
 use super::{Channel, Waiter};
-use crate::abi::{Arm, Component, DEFAULT, Site, Step, Value};
+use crate::abi::{Arm, Component, DEFAULT, Site, Step, Type, Value};
 use crate::carrier::{self, Entered};
 use crate::object;
 use crate::seat::{Registration, Seat, Waiting, next_round, seat_of};
@@ -35,6 +35,18 @@ pub(crate) const SELECTS: u32 = 5;
 pub(crate) const SELECTED: u32 = 6;
 /// It has an offer: the general protocol.
 pub(crate) const OFFERS: u32 = 7;
+
+/// At a link: see [`super::link`].
+pub(crate) const LINKED: u32 = 8;
+
+/// How a value of this type is sent.
+pub(super) fn manner(payload: &Type, moves: bool) -> u32 {
+    match (object::is_reference(payload), moves) {
+        (false, _) => SENDS,
+        (true, false) => SENDS_COPY,
+        (true, true) => SENDS_MOVING,
+    }
+}
 
 /// In a slot with a component: it selects.
 pub(crate) const SELECT: usize = 1;
@@ -127,11 +139,7 @@ pub(super) unsafe fn send(
                 }
                 occupy(channel, component, 0);
                 (*component).received = value;
-                let waiting = match (object::is_reference(&*channel.payload), moves) {
-                    (false, _) => SENDS,
-                    (true, false) => SENDS_COPY,
-                    (true, true) => SENDS_MOVING,
-                };
+                let waiting = manner(&*channel.payload, moves);
                 park(component, channel, waiting, site);
                 return Some(Step::Blocked);
             }

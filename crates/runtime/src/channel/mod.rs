@@ -16,6 +16,7 @@
 mod claim;
 pub(crate) mod hub;
 pub(crate) mod light;
+pub(crate) mod link;
 mod rendezvous;
 mod select;
 mod transfer;
@@ -43,6 +44,9 @@ pub use select::hearth_select;
 use wiring::connect;
 pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
+
+/// How often a connection is linked.
+const LINKS: u8 = 3;
 
 /// Which way values go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +114,9 @@ pub(crate) struct Inner {
     place: usize,
     /// A tick that nobody has taken yet (in only).
     stash: Option<Value>,
+    /// How often it may still be linked; a connection that keeps asking for more than a link can do
+    /// stays shared.
+    links_left: u8,
 }
 
 /// Somebody who waits at a half-channel. Its component is blocked, or about to be, in an operation
@@ -175,6 +182,7 @@ impl Channel {
                 next: 0,
                 place: 0,
                 stash: None,
+                links_left: LINKS,
             }),
             watch,
         }));
@@ -220,7 +228,21 @@ impl Channel {
         }
     }
 
-    /// Is it at this worker's mark, or hub's address?
+    /// Its place, outdated at once unless the caller has leave.
+    pub(crate) fn where_it_is(&self) -> usize {
+        self.place.load(Ordering::Acquire)
+    }
+
+    /// Is it the component's own worker that it was made for?
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn is_at_home_with(&self, component: *mut Component) -> bool {
+        // SAFETY: as the caller promises.
+        !self.home.is_null() && ptr::eq(self.home, unsafe { (*component).home })
+    }
+
+    /// Is it at this worker's mark, line's mark, or hub's address?
     pub(crate) fn is_at(&self, place: usize) -> bool {
         // Acquire pairs with the Release that put it there.
         self.place.load(Ordering::Acquire) == place

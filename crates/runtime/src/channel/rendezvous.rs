@@ -4,7 +4,7 @@ use std::ptr;
 
 use super::claim::{self, Claimant, Found};
 use super::transfer::{self, Onward};
-use super::{Channel, Waiter, hub, light, release, select};
+use super::{Channel, Waiter, hub, light, link, release, select};
 use crate::abi::{Component, Held, Label, Site, Step, Value};
 use crate::external;
 use crate::object;
@@ -50,6 +50,17 @@ pub(crate) unsafe fn send(
                 }
             }
             Found::Nobody => {
+                let guard = match guard {
+                    hub::Guard::Hub(_) if channel.is_at_home_with(seat.component) => {
+                        match hub::link(channel, guard) {
+                            Ok(()) => {
+                                return send_now(seat.component, channel, value, moves, site);
+                            }
+                            Err(guard) => guard,
+                        }
+                    }
+                    guard => guard,
+                };
                 register(
                     seat,
                     channel,
@@ -110,6 +121,17 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                 Step::Done
             }
             Found::Nobody => {
+                let guard = match guard {
+                    hub::Guard::Hub(_)
+                        if !acknowledge && channel.is_at_home_with(seat.component) =>
+                    {
+                        match hub::link(channel, guard) {
+                            Ok(()) => return receive_now(seat.component, channel, site),
+                            Err(guard) => guard,
+                        }
+                    }
+                    guard => guard,
+                };
                 let round = next_round(seat);
                 seat.offer.with_mut(|offer| {
                     offer.waiting = if acknowledge {
@@ -278,6 +300,38 @@ pub(crate) unsafe fn release_sender(held: &mut Held, ok: bool) {
     }
 }
 
+/// Sends in the shortest way there is.
+///
+/// # Safety
+/// As for `send`.
+unsafe fn send_now(
+    component: *mut Component,
+    channel: &Channel,
+    value: Value,
+    moves: bool,
+    site: *const Site,
+) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe {
+        light::send(component, channel, value, moves, site)
+            .or_else(|| link::send(component, channel, value, moves, site))
+            .unwrap_or_else(|| send(seat_of(component), channel, value, moves, site))
+    }
+}
+
+/// Receives in the shortest way there is.
+///
+/// # Safety
+/// As for `receive`.
+unsafe fn receive_now(component: *mut Component, channel: &Channel, site: *const Site) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe {
+        light::receive(component, channel, site)
+            .or_else(|| link::receive(component, channel, site))
+            .unwrap_or_else(|| receive(seat_of(component), channel, site))
+    }
+}
+
 /// Sends a value.
 ///
 /// # Safety
@@ -291,12 +345,7 @@ pub unsafe extern "C" fn hearth_send(
     site: *const Site,
 ) -> Step {
     // SAFETY: as the caller promises.
-    unsafe {
-        match light::send(this, &*channel, value, moves, site) {
-            Some(step) => step,
-            None => send(seat_of(this), &*channel, value, moves, site),
-        }
-    }
+    unsafe { send_now(this, &*channel, value, moves, site) }
 }
 
 /// Receives a value.
@@ -310,12 +359,7 @@ pub unsafe extern "C" fn hearth_receive(
     site: *const Site,
 ) -> Step {
     // SAFETY: as the caller promises.
-    unsafe {
-        match light::receive(this, &*channel, site) {
-            Some(step) => step,
-            None => receive(seat_of(this), &*channel, site),
-        }
-    }
+    unsafe { receive_now(this, &*channel, site) }
 }
 
 /// Receives a value and holds its sender.

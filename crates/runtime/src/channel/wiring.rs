@@ -2,7 +2,7 @@
 
 use std::ptr::{self, NonNull};
 
-use super::{Channel, Direction, claim, hub, transfer};
+use super::{Channel, Direction, LINKS, claim, hub, transfer};
 use crate::abi::{Component, Site};
 
 /// Joins an `in` and an `out`, in either order. What was pending at both is completed. Joining a
@@ -25,6 +25,9 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
         }
         out.change_peers(|inner| inner.peers.push(NonNull::from(into)));
         into.change_peers(|inner| inner.peers.push(NonNull::from(out)));
+        for end in [out, into] {
+            end.inner.with_mut(|inner| inner.links_left = LINKS);
+        }
         while let Some(found) = claim::find_pair(out, into) {
             matches.push(found);
         }

@@ -1,0 +1,440 @@
+//! Links: a cache line between two half-channels that are connected to each other alone, one with
+//! each of two workers.
+//!
+//! The line has a word that says who waits and what was handed over, and the values. Either side
+//! changes the word by exchange, in a section of its own worker ([`Linked`]); nobody locks. A value
+//! for a receiver that waits is *given*, and its sender goes on. Otherwise the sender waits with its
+//! value in the line, *full*, until the receiver has *taken* it.
+//!
+//! ```text
+//!   sender                                  receiver
+//!   WAITS?  value in `given`,               FULL?  value out of `full`,
+//!           WAITS → GIVEN, goes on                 FULL → TAKEN, goes on
+//!   else    value in `full`, FULL, blocked  else   WAITS, blocked
+//!   polls for TAKEN                         polls for GIVEN
+//! ```
+//!
+//! A blocked side stands in its worker's *watch list*, which the worker looks through now and then,
+//! and all the time while it has nothing else to do. Before the worker sleeps, and where the list is
+//! full, it sets the side's TELL bit instead; whoever then gives or takes posts the component to its
+//! worker. So nothing is asked on the way of a message but the word.
+//!
+//! Everything else (a stop, a disconnect, a select, a third party) first *unlinks*: with both
+//! workers' leave, what waits becomes offers, what was handed over is delivered, and the two
+//! half-channels get a hub. Lines are never freed, only used again, so that a stale one can be looked
+//! at: see [`unlink`].
+
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Channel, Direction, hub, light, transfer};
+use crate::abi::{Component, Site, Step, Value};
+use crate::carrier::{self, Linked, Worker};
+use crate::sync::lock_std as lock;
+
+/// The receiver is blocked.
+const WAITS: usize = 1;
+/// `given` holds a value for it.
+const GIVEN: usize = 2;
+/// The sender is blocked, and `full` holds its value.
+const FULL: usize = 4;
+/// The receiver has it.
+const TAKEN: usize = 8;
+/// The receiver's worker does not watch.
+const TELL_RECEIVER: usize = 16;
+/// Nor does the sender's.
+const TELL_SENDER: usize = 32;
+
+/// A link's line.
+#[repr(C, align(128))]
+pub(crate) struct Line {
+    word: AtomicUsize,
+    given: Cell<Value>,
+    full: Cell<Value>,
+    /// How the value in `full` is sent: a number of `light`.
+    manner: Cell<u32>,
+    sender: Cell<*mut Component>,
+    receiver: Cell<*mut Component>,
+    ends: Ends,
+}
+
+/// What does not change while the link is.
+#[repr(align(128))]
+struct Ends {
+    out: Cell<*const Channel>,
+    into: Cell<*const Channel>,
+    /// Their workers: where a stale line is looked at, these are atomic.
+    out_worker: AtomicUsize,
+    into_worker: AtomicUsize,
+}
+
+// SAFETY: the values and components are written by the side whose turn the word says it is, the ends
+// with both workers' leave.
+unsafe impl Sync for Line {}
+// SAFETY: as above.
+unsafe impl Send for Line {}
+
+static SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+
+/// In a half-channel's place, a line's mark is two more than its address.
+const MARK: usize = 2;
+
+impl Line {
+    fn new() -> &'static Line {
+        if let Some(line) = lock(&SPARE).pop() {
+            return line;
+        }
+        Box::leak(crate::heap::boxed(Line {
+            word: AtomicUsize::new(0),
+            given: Cell::new(Value::NOTHING),
+            full: Cell::new(Value::NOTHING),
+            manner: Cell::new(0),
+            sender: Cell::new(ptr::null_mut()),
+            receiver: Cell::new(ptr::null_mut()),
+            ends: Ends {
+                out: Cell::new(ptr::null()),
+                into: Cell::new(ptr::null()),
+                out_worker: AtomicUsize::new(0),
+                into_worker: AtomicUsize::new(0),
+            },
+        }))
+    }
+
+    pub(crate) fn mark(&'static self) -> usize {
+        ptr::from_ref(self).expose_provenance() | MARK
+    }
+
+    fn workers(&self) -> (Option<&'static Worker>, Option<&'static Worker>) {
+        (
+            carrier::of_mark(self.ends.out_worker.load(Ordering::Relaxed)),
+            carrier::of_mark(self.ends.into_worker.load(Ordering::Relaxed)),
+        )
+    }
+}
+
+/// The line whose mark this is.
+pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
+    // SAFETY: lines are never freed, and only their marks have this bit alone.
+    (place & 3 == MARK).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
+}
+
+// ---- making and ending ------------------------------------------------------------------------
+
+/// Can these two be linked? Each is the other's only peer, with another worker, and nothing pends.
+///
+/// # Safety
+/// The caller has locked their hub.
+unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
+    let (mine, theirs) = (channel.home.cast_mut(), peer.home.cast_mut());
+    // SAFETY: as the caller promises.
+    let are_quiet = unsafe {
+        [channel, peer].iter().all(|end| {
+            end.slot.get() == 0
+                && end.watch.is_none()
+                && end.inner.with(|inner| inner.links_left > 0)
+        })
+    };
+    !mine.is_null()
+        && !theirs.is_null()
+        && mine != theirs
+        && ptr::eq(peer.sole.get(), channel)
+        && are_quiet
+}
+
+/// Links a half-channel with its only peer, if that can be. The hub's guard must be dropped next.
+///
+/// # Safety
+/// The caller has locked the half-channel's hub.
+pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> bool {
+    // SAFETY: as the caller promises; peers are alive.
+    unsafe {
+        let Some(peer) = channel.sole.get().as_ref() else {
+            return false;
+        };
+        if !are_fit(channel, peer) {
+            return false;
+        }
+        let (out, into) = match channel.direction {
+            Direction::Out => (channel, peer),
+            Direction::In => (peer, channel),
+        };
+        let marks = (
+            carrier::mark_of(out.home).unwrap_or(0),
+            carrier::mark_of(into.home).unwrap_or(0),
+        );
+        let line = Line::new();
+        line.word.store(0, Ordering::Relaxed);
+        line.ends.out.set(out);
+        line.ends.into.set(into);
+        line.ends.out_worker.store(marks.0, Ordering::Relaxed);
+        line.ends.into_worker.store(marks.1, Ordering::Relaxed);
+        for end in [out, into] {
+            end.inner.with_mut(|inner| inner.links_left -= 1);
+            hub::leave(guard, end);
+        }
+        hub::move_to(out, line.mark());
+        hub::move_to(into, line.mark());
+        true
+    }
+}
+
+/// Makes a half-channel that is linked by this line shared, unless it is linked no more.
+pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
+    let (Some(a), Some(b)) = line.workers() else {
+        return;
+    };
+    let _holds = carrier::hold_both(a, b);
+    let is_current = channel.is_at(line.mark())
+        && matches!(line.workers(), (Some(c), Some(d)) if ptr::eq(a, c) && ptr::eq(b, d));
+    if !is_current {
+        // The line has come to serve others meanwhile; the caller looks again.
+        return;
+    }
+    // SAFETY: both workers' leave is ours, so nobody else touches the line, its half-channels, or
+    // the components that wait here.
+    unsafe {
+        let (out, into) = (&*line.ends.out.get(), &*line.ends.into.get());
+        let word = line.word.swap(0, Ordering::Acquire);
+        if word & (GIVEN | WAITS) != 0 {
+            let receiver = line.receiver.get();
+            a_or_b(receiver, a, b).forget(line, false);
+            if word & GIVEN != 0 {
+                (*receiver).received = line.given.get();
+                (*receiver).waiting = light::NOTHING;
+                if word & TELL_RECEIVER == 0 {
+                    carrier::post(receiver);
+                }
+            } else {
+                (*receiver).waiting = light::RECEIVES;
+                light::inflate(receiver);
+            }
+        }
+        if word & (FULL | TAKEN) != 0 {
+            let sender = line.sender.get();
+            a_or_b(sender, a, b).forget(line, true);
+            if word & TAKEN != 0 {
+                (*sender).waiting = light::NOTHING;
+                if word & TELL_SENDER == 0 {
+                    carrier::post(sender);
+                }
+            } else {
+                (*sender).received = line.full.get();
+                (*sender).waiting = line.manner.get();
+                light::inflate(sender);
+            }
+        }
+        hub::found(&[NonNull::from(out), NonNull::from(into)]);
+    }
+    line.ends.out_worker.store(0, Ordering::Relaxed);
+    line.ends.into_worker.store(0, Ordering::Relaxed);
+    lock(&SPARE).push(line);
+}
+
+fn a_or_b(component: *mut Component, a: &'static Worker, b: &'static Worker) -> &'static Worker {
+    // SAFETY: the component is alive, and both its possible homes are held.
+    if ptr::eq(unsafe { (*component).home }, a) {
+        a
+    } else {
+        b
+    }
+}
+
+// ---- sending and receiving --------------------------------------------------------------------
+
+/// Parks the running component at its end of a link.
+///
+/// # Safety
+/// It runs the calling code, which returns Blocked to its carrier.
+unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) {
+    // SAFETY: the component's own fields.
+    unsafe {
+        (*component).waits_at = ptr::from_ref(channel).cast_mut();
+        (*component).waits_in = site;
+        (*component).waiting = light::LINKED;
+        (*component).outcome = Step::Done as u32;
+    }
+}
+
+/// Changes the word as `next` says, which may see it again, changed.
+fn change(line: &Line, next: impl Fn(usize) -> Option<usize>) -> Result<usize, usize> {
+    // Acquire and Release: with the word go the values, both ways.
+    line.word
+        .fetch_update(Ordering::AcqRel, Ordering::Acquire, next)
+}
+
+/// Sends over a link. None if that takes the general protocol.
+///
+/// # Safety
+/// As for `rendezvous::send`.
+pub(super) unsafe fn send(
+    component: *mut Component,
+    channel: &Channel,
+    value: Value,
+    moves: bool,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: linked, so this end is the caller's; the rest as the caller promises.
+    unsafe {
+        let (linked, line) = Linked::new(component, channel)?;
+        loop {
+            let seen = line.word.load(Ordering::Acquire);
+            if seen & (FULL | TAKEN) != 0 {
+                return None;
+            }
+            if seen & WAITS != 0 {
+                // Only this side ends a wait, so the receiver stays parked.
+                let receiver = line.receiver.get();
+                let payload = &*channel.payload;
+                line.given
+                    .set(transfer::pass(component, receiver, payload, value, moves));
+                let before = change(line, |word| Some(word & !WAITS | GIVEN));
+                drop(linked);
+                if before.is_ok_and(|word| word & TELL_RECEIVER != 0) {
+                    carrier::post(receiver);
+                }
+                return Some(Step::Done);
+            }
+            line.full.set(value);
+            line.manner.set(light::manner(&*channel.payload, moves));
+            line.sender.set(component);
+            let tell = if linked.watch(line, true) { 0 } else { TELL_SENDER };
+            let next = |word: usize| (word & WAITS == 0).then_some(word | FULL | tell);
+            if change(line, next).is_ok() {
+                park(component, channel, site);
+                return Some(Step::Blocked);
+            }
+            linked.forget(line, true);
+        }
+    }
+}
+
+/// Receives over a link. None if that takes the general protocol.
+///
+/// # Safety
+/// As for `rendezvous::receive`.
+pub(super) unsafe fn receive(
+    component: *mut Component,
+    channel: &Channel,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: as in `send`.
+    unsafe {
+        let (linked, line) = Linked::new(component, channel)?;
+        loop {
+            let seen = line.word.load(Ordering::Acquire);
+            if seen & (WAITS | GIVEN) != 0 {
+                return None;
+            }
+            if seen & FULL != 0 {
+                // Only this side ends the sender's wait, so it stays parked.
+                let sender = line.sender.get();
+                let moves = line.manner.get() == light::SENDS_MOVING;
+                let payload = &*channel.payload;
+                (*component).received =
+                    transfer::pass(sender, component, payload, line.full.get(), moves);
+                (*component).arm = 0;
+                let before = change(line, |word| Some(word & !FULL | TAKEN));
+                drop(linked);
+                if before.is_ok_and(|word| word & TELL_SENDER != 0) {
+                    carrier::post(sender);
+                }
+                return Some(Step::Done);
+            }
+            line.receiver.set(component);
+            let tell = if linked.watch(line, false) { 0 } else { TELL_RECEIVER };
+            let next = |word: usize| (word & FULL == 0).then_some(word | WAITS | tell);
+            if change(line, next).is_ok() {
+                park(component, channel, site);
+                return Some(Step::Blocked);
+            }
+            linked.forget(line, false);
+        }
+    }
+}
+
+// ---- watching ---------------------------------------------------------------------------------
+
+/// An end of a link whose component is blocked.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch {
+    line: &'static Line,
+    is_sender: bool,
+}
+
+impl Watch {
+    pub(crate) fn new(line: &'static Line, is_sender: bool) -> Watch {
+        Watch { line, is_sender }
+    }
+
+    pub(crate) fn is_of(&self, line: &'static Line, is_sender: bool) -> bool {
+        ptr::eq(self.line, line) && self.is_sender == is_sender
+    }
+
+    fn sign(&self) -> usize {
+        if self.is_sender { TAKEN } else { GIVEN }
+    }
+
+    /// The component, if its wait is over.
+    ///
+    /// # Safety
+    /// The caller has its worker's leave.
+    pub(crate) unsafe fn look(&self) -> Option<*mut Component> {
+        let is_over = self.line.word.load(Ordering::Acquire) & self.sign() != 0;
+        // SAFETY: as the caller promises.
+        is_over.then(|| unsafe { self.deliver() })
+    }
+
+    /// Has the other side tell from now on; the component, if its wait is over already.
+    ///
+    /// # Safety
+    /// As for `look`.
+    pub(crate) unsafe fn have_told(&self) -> Option<*mut Component> {
+        let tell = if self.is_sender { TELL_SENDER } else { TELL_RECEIVER };
+        let word = self.line.word.fetch_or(tell, Ordering::AcqRel);
+        // SAFETY: as the caller promises.
+        (word & self.sign() != 0).then(|| unsafe { self.deliver() })
+    }
+
+    /// # Safety
+    /// As for `look`; the wait is over.
+    unsafe fn deliver(&self) -> *mut Component {
+        // SAFETY: as the caller promises, the component is parked and the caller's.
+        unsafe {
+            let line = self.line;
+            let (component, done) = if self.is_sender {
+                (line.sender.get(), TAKEN | TELL_SENDER)
+            } else {
+                let receiver = line.receiver.get();
+                (*receiver).received = line.given.get();
+                (*receiver).arm = 0;
+                (receiver, GIVEN | TELL_RECEIVER)
+            };
+            (*component).waiting = light::NOTHING;
+            line.word.fetch_and(!done, Ordering::AcqRel);
+            component
+        }
+    }
+}
+
+/// Before a component is resumed that somebody posted: takes what its link has for it.
+///
+/// # Safety
+/// The component is ready, and the caller runs its worker.
+pub(crate) unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as the program.
+    unsafe {
+        let home: &'static Worker = &*(*component).home;
+        let _hold = home.hold();
+        if (*component).waiting != light::LINKED {
+            // Unlinked meanwhile, and so delivered.
+            return;
+        }
+        let channel = &*(*component).waits_at;
+        let Some(line) = of_mark(channel.where_it_is()) else {
+            unreachable!("who waits at a link is delivered as it ends");
+        };
+        Watch::new(line, channel.direction == Direction::Out).deliver();
+    }
+}
