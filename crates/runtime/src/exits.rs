@@ -39,7 +39,11 @@ pub(crate) fn is_ending() -> bool {
 }
 
 /// All components have stopped.
-pub(crate) fn all_stopped() -> ! {
+pub(crate) fn all_stopped() {
+    #[cfg(not(loom))]
+    if crate::embed::is_on() {
+        return;
+    }
     #[cfg(not(loom))]
     crate::remote::settle();
     let ending = ENDING.load(Ordering::SeqCst);
