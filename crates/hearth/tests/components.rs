@@ -41,6 +41,13 @@ async fn pause() {
     .await;
 }
 
+/// Lets others run a few times, or not at all.
+async fn pauses(random: &mut fastrand::Rng) {
+    for _ in 0..random.usize(0..4) {
+        pause().await;
+    }
+}
+
 /// Whichever of two futures is ready first; the first if both are. The other one is dropped.
 async fn either<A: Future, B: Future>(a: A, b: B) -> Result<A::Output, B::Output> {
     let (mut a, mut b) = (pin!(a), pin!(b));
@@ -312,6 +319,7 @@ fn a_panic_ends_its_component_only() {
 fn a_panic_beside_a_blocked_operation_is_one_too() {
     let hearth = start();
     let count = Arc::new(AtomicUsize::new(0));
+    let mut panics = 0;
     for _ in 0..100 {
         let (out, into) = channel::<Counted>();
         let value = Counted::new(&count);
@@ -324,11 +332,12 @@ fn a_panic_beside_a_blocked_operation_is_one_too() {
             .await;
         });
         let reader = hearth.spawn(async move { into.recv().await.map(|_| ()) });
-        assert!(matches!(block_on(hasty), Err(Error::Panicked { .. })));
-        // It may have met the sender before that panicked.
+        // They may have met before that.
+        panics += usize::from(block_on(hasty).is_err());
         let _ = block_on(reader).unwrap();
         assert_eq!(count.load(Ordering::SeqCst), 0);
     }
+    assert!(panics > 0);
 }
 
 #[test]
@@ -340,15 +349,18 @@ fn a_dropped_operation_loses_nothing() {
         let (out, into) = channel::<(usize, Counted)>();
         let counter = Arc::clone(&count);
         let sender = hearth.component("Sender").core(left).spawn(async move {
+            let mut random = fastrand::Rng::with_seed(1);
             for index in 0..EACH {
+                pauses(&mut random).await;
                 out.send((index, Counted::new(&counter))).await.unwrap();
             }
         });
         let receiver = hearth.component("Fickle").core(right).spawn(async move {
+            let mut random = fastrand::Rng::with_seed(2);
             let mut dropped = 0;
             let mut next = 0;
             loop {
-                match either(into.recv(), pause()).await {
+                match either(into.recv(), pauses(&mut random)).await {
                     Ok(Ok((index, _))) => {
                         assert_eq!(index, next);
                         next += 1;
@@ -375,16 +387,20 @@ fn a_dropped_send_sends_once_or_not_at_all() {
         let (out, into) = channel::<Counted>();
         let counter = Arc::clone(&count);
         let sender = hearth.component("Fickle").core(left).spawn(async move {
+            let mut random = fastrand::Rng::with_seed(3);
             let mut sent = 0;
             for _ in 0..EACH {
-                sent += usize::from(either(out.send(Counted::new(&counter)), pause()).await.is_ok());
+                let sending = out.send(Counted::new(&counter));
+                sent += usize::from(either(sending, pauses(&mut random)).await.is_ok());
             }
             sent
         });
         let receiver = hearth.component("Receiver").core(right).spawn(async move {
+            let mut random = fastrand::Rng::with_seed(4);
             let mut received = 0;
             while into.recv().await.is_ok() {
                 received += 1;
+                pauses(&mut random).await;
             }
             received
         });

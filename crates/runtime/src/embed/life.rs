@@ -454,19 +454,25 @@ impl Life {
             }
             self.dispose_abandoned();
             if self.operation.blocked.get() != 0 {
-                if self.bell.is_set() && self.call_off() {
-                    continue;
-                }
+                self.heed_bell();
                 return Step::Blocked;
             }
             let has_turn = self.operation.has_queue.get() && self.operation.ended.get() == 0;
-            if has_turn || self.bell.is_set() {
+            if has_turn {
                 continue;
             }
-            match self.wait() {
-                Some(step) => return step,
-                None => continue,
+            if self.wait() == Step::Blocked {
+                return Step::Blocked;
             }
+        }
+    }
+
+    /// After a wait has begun: if somebody rang before that, it is over. The component does not go on
+    /// at once, so that one which wakes itself lets others run.
+    fn heed_bell(&self) {
+        if self.bell.is_set() {
+            // SAFETY: the component runs this, and its carrier is counted.
+            unsafe { rouse(self.component) };
         }
     }
 
@@ -483,29 +489,21 @@ impl Life {
         result.map_err(message_of)
     }
 
-    /// Waits for a ring. None if there is one already.
-    fn wait(&self) -> Option<Step> {
-        let can_be_woken = Arc::strong_count(&self.bell) > OWN_REFERENCES;
-        // SAFETY: the component runs this, and returns what this returns at once.
+    /// Begins to wait for a ring, unless it is to stop.
+    fn wait(&self) -> Step {
+        let can_be_woken = self.bell.is_set() || Arc::strong_count(&self.bell) > OWN_REFERENCES;
+        // SAFETY: the component runs this, and returns Blocked at once if this does.
         let (step, ticket) = unsafe {
-            external::wait(
-                self.component,
-                &raw const (*(*self.component).r#type).declared,
-                "a future",
-                can_be_woken,
-            )
+            let site = &raw const (*(*self.component).r#type).declared;
+            external::wait(self.component, site, "a future", can_be_woken)
         };
         if step == Step::Raised {
             self.is_stopping.set(true);
-            return None;
+        } else {
+            self.ticket.set(Some(ticket));
+            self.heed_bell();
         }
-        self.ticket.set(Some(ticket));
-        // SAFETY: the component runs this.
-        if self.bell.is_set() && unsafe { call_off_own(self.component) } {
-            drop(self.ticket.take());
-            return None;
-        }
-        Some(Step::Blocked)
+        step
     }
 
     /// Ends the component's life, or waits for the operation that is being completed.
@@ -521,6 +519,12 @@ impl Life {
         if self.operation.blocked.get() != 0 && !self.call_off() {
             self.over.set(Some(end));
             return Step::Blocked;
+        }
+        // What its last operations left.
+        // SAFETY: the component runs this, and no operation is open.
+        unsafe {
+            (*self.departures.get()).clear();
+            (*self.arrivals.get()).clear();
         }
         let was_stopped = end == End::Stopped;
         if let Some(at_end) = self.at_end.take() {

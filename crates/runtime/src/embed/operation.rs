@@ -191,6 +191,7 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
                 Poll::Pending
             }
             Step::Raised => {
+                // The value goes with the component: see `Life::finish`.
                 life.reclaim();
                 life.stop();
                 Poll::Pending
