@@ -87,12 +87,7 @@ impl Spawn {
         };
         let ended = Arc::clone(&fate);
         let at_end = move |end| ended.end(end);
-        let handle = embed::spawn(
-            &self.plan,
-            self.location,
-            Box::pin(body),
-            Box::new(at_end),
-        );
+        let handle = embed::spawn(&self.plan, self.location, Box::pin(body), Box::new(at_end));
         Component { handle, fate }
     }
 }

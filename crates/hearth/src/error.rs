@@ -109,7 +109,11 @@ impl fmt::Display for Error {
             } => write!(
                 f,
                 "component {component} has no port {wanted}; it has {}",
-                if ports.is_empty() { "none".to_owned() } else { ports.join(", ") }
+                if ports.is_empty() {
+                    "none".to_owned()
+                } else {
+                    ports.join(", ")
+                }
             ),
             Error::NoSuchComponent { wanted } => {
                 write!(f, "there is no component {wanted}, or it has ended")

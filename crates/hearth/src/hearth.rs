@@ -151,9 +151,11 @@ impl Hearth {
     /// [`Error::NoSuchComponent`].
     pub fn find(&self, name: &str) -> Result<Compiled, Error> {
         let found = embed::find(name);
-        found.map(Compiled::found).ok_or_else(|| Error::NoSuchComponent {
-            wanted: name.to_owned(),
-        })
+        found
+            .map(Compiled::found)
+            .ok_or_else(|| Error::NoSuchComponent {
+                wanted: name.to_owned(),
+            })
     }
 
     /// Takes the messages of Insense components that ended by an uncaught exception, and that nobody

@@ -21,8 +21,14 @@ fn the_end_of_all_and_deadlocks_are_values() {
     let Err(Error::Deadlock { report }) = block_on(hearth.wait()) else {
         panic!("they wait for each other");
     };
-    assert!(report.contains("Left at crates/hearth/tests/rest.rs"), "{report}");
-    assert!(report.contains("Right at crates/hearth/tests/rest.rs"), "{report}");
+    assert!(
+        report.contains("Left at crates/hearth/tests/rest.rs"),
+        "{report}"
+    );
+    assert!(
+        report.contains("Right at crates/hearth/tests/rest.rs"),
+        "{report}"
+    );
     assert!(report.contains("send on i32"), "{report}");
     left.stop();
     assert_eq!(block_on(left), Err(Error::Stopped));

@@ -20,7 +20,10 @@ pub(crate) fn is_reference(of: &Type) -> bool {
 
 /// Does it hold an object of its component's heap?
 fn is_object(of: &Type) -> bool {
-    !matches!(of.kind, Kind::In | Kind::Out | Kind::Component | Kind::Foreign) && is_reference(of)
+    !matches!(
+        of.kind,
+        Kind::In | Kind::Out | Kind::Component | Kind::Foreign
+    ) && is_reference(of)
 }
 
 /// Bytes of an object. `object` is valid and not null.

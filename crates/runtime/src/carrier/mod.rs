@@ -24,8 +24,8 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Linked, Parker, current_of, hold_both, inflate, launch, mark_of, of_mark, place, ready_here,
-    set_core, wait, wake,
+    Entered, Hold, Linked, Parker, current_of, hold_both, inflate, launch, mark_of, of_mark, place,
+    ready_here, set_core, wait, wake,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;

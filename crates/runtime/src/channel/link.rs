@@ -299,7 +299,11 @@ pub(super) unsafe fn send(
             line.full.set(value);
             line.manner.set(light::manner(&*channel.payload, moves));
             line.sender.set(component);
-            let tell = if linked.watch(line, true) { 0 } else { TELL_SENDER };
+            let tell = if linked.watch(line, true) {
+                0
+            } else {
+                TELL_SENDER
+            };
             let next = |word: usize| (word & WAITS == 0).then_some(word | FULL | tell);
             if change(line, next).is_ok() {
                 park(component, channel, site);
@@ -343,7 +347,11 @@ pub(super) unsafe fn receive(
                 return Some(Step::Done);
             }
             line.receiver.set(component);
-            let tell = if linked.watch(line, false) { 0 } else { TELL_RECEIVER };
+            let tell = if linked.watch(line, false) {
+                0
+            } else {
+                TELL_RECEIVER
+            };
             let next = |word: usize| (word & FULL == 0).then_some(word | WAITS | tell);
             if change(line, next).is_ok() {
                 park(component, channel, site);
@@ -391,7 +399,11 @@ impl Watch {
     /// # Safety
     /// As for `look`.
     pub(crate) unsafe fn have_told(&self) -> Option<*mut Component> {
-        let tell = if self.is_sender { TELL_SENDER } else { TELL_RECEIVER };
+        let tell = if self.is_sender {
+            TELL_SENDER
+        } else {
+            TELL_RECEIVER
+        };
         let word = self.line.word.fetch_or(tell, Ordering::AcqRel);
         // SAFETY: as the caller promises.
         (word & self.sign() != 0).then(|| unsafe { self.deliver() })

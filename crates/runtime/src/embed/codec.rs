@@ -8,9 +8,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 use super::slot;
-use crate::abi::{
-    Array, Component, Foreign, HEADER, Kind, Object, Text, Type, Value, fields,
-};
+use crate::abi::{Array, Component, Foreign, HEADER, Kind, Object, Text, Type, Value, fields};
 use crate::external::text_in;
 use crate::object::text_of;
 use crate::portable::type_of_code;
@@ -57,7 +55,11 @@ pub(super) fn default_of<T: Send + 'static>() -> (bool, &'static Codec<T>) {
 pub(super) fn portable<T: Portable>() -> &'static Codec<T> {
     const {
         &Codec {
-            manner: if T::IS_SCALAR { Manner::Scalar } else { Manner::Object },
+            manner: if T::IS_SCALAR {
+                Manner::Scalar
+            } else {
+                Manner::Object
+            },
             of: type_of::<T>,
             encode: |component, value| T::encode(value, Heap(component)),
             // SAFETY: the caller's value is of this type.
@@ -334,9 +336,7 @@ unsafe impl<R: Record> Portable for R {
         let block = heap::alloc_zeroed(heap.0, of.object_size);
         // SAFETY: a fresh block of the struct's size.
         unsafe {
-            block
-                .cast::<Object>()
-                .write(Object { refs: 1, spare: 0 });
+            block.cast::<Object>().write(Object { refs: 1, spare: 0 });
             self.to_fields().write(of, block.cast(), heap);
         }
         Value::of_pointer(block)
@@ -356,4 +356,3 @@ pub(super) unsafe fn release(component: *mut Component, of: &Type, value: Value)
     // SAFETY: as the caller promises.
     unsafe { object::release_value(component, of, value) };
 }
-

@@ -67,7 +67,11 @@ impl<T: Send + 'static> Half<T> {
     /// One that nothing is connected to.
     pub fn new(is_out: bool) -> Half<T> {
         let (is_scalar, codec) = codec::default_of::<T>();
-        let codec = if is_scalar { ptr::from_ref(codec).cast_mut() } else { ptr::null_mut() };
+        let codec = if is_scalar {
+            ptr::from_ref(codec).cast_mut()
+        } else {
+            ptr::null_mut()
+        };
         Half {
             shared: Arc::new(Shared {
                 is_out,
@@ -131,16 +135,21 @@ impl<T: Send + 'static> Half<T> {
         Ok(())
     }
 
-    /// The half-channel, for the life that is about to use it.
+    /// The half-channel, for the life that is about to use it. If it is lost from now on, the life
+    /// will be rung.
     pub(super) fn channel(&self, life: &life::Life) -> *mut Channel {
         let shared = &self.shared;
         if shared.user.load(Ordering::Relaxed) != life.id {
             shared.user.store(life.id, Ordering::SeqCst);
-            // With the one in `ring_users`: either they see the user, or the user what they did.
+            // With the one in `cut_off`: either that sees the user, or the user that it is lost.
             fence(Ordering::SeqCst);
         }
         let channel = shared.channel.load(Ordering::Acquire);
-        if channel.is_null() { self.make(life) } else { channel }
+        if channel.is_null() {
+            self.make(life)
+        } else {
+            channel
+        }
     }
 
     #[cold]
@@ -246,8 +255,7 @@ impl<T: Send + 'static> Shared<T> {
         let of = self.codec().map(|codec| (codec.of)());
         let of = of.unwrap_or_else(|| unreachable!("decided above"));
         // SAFETY: the component runs the calling code; descriptors are static.
-        let channel =
-            unsafe { c::hearth_channel_new(component, of, u32::from(self.is_out)) };
+        let channel = unsafe { c::hearth_channel_new(component, of, u32::from(self.is_out)) };
         self.channel.store(channel, Ordering::Release);
         for peer in self.peers() {
             if let Some(theirs) = peer.made() {
@@ -293,9 +301,7 @@ impl<T: Send + 'static> Shared<T> {
         let mut rings = Vec::new();
         for peer in peers.iter().filter_map(Weak::upgrade) {
             let mut wires = lock(&peer.wires);
-            wires
-                .peers
-                .retain(|known| !ptr::eq(known.as_ptr(), self));
+            wires.peers.retain(|known| !ptr::eq(known.as_ptr(), self));
             if wires.peers.is_empty() && wires.ports.is_empty() {
                 peer.is_lost.store(true, Ordering::SeqCst);
                 // With the one in `channel`.
@@ -344,10 +350,7 @@ pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), C
 ///
 /// # Safety
 /// The life runs the calling code; its last operation received from this half-channel.
-pub(super) unsafe fn collect<T: Send + 'static>(
-    life: &life::Life,
-    codec: &'static Codec<T>,
-) -> T {
+pub(super) unsafe fn collect<T: Send + 'static>(life: &life::Life, codec: &'static Codec<T>) -> T {
     // SAFETY: as the caller promises, the results are this operation's.
     unsafe {
         let value = match codec.manner {

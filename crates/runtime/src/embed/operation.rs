@@ -148,10 +148,11 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
         let Some(value) = self.value.take() else {
             return Poll::Ready(Ok(()));
         };
+        // Before the look at whether it is lost: see `Half::channel`.
+        let channel = self.half.channel(life);
         if self.half.is_lost() {
             return Poll::Ready(Err(SendRefused::Disconnected(value)));
         }
-        let channel = self.half.channel(life);
         let codec = self.half.codec();
         let site = site::of(self.location, std::any::type_name::<T>());
         // SAFETY: the component runs the calling code; the half-channel is alive, and what is lent
@@ -253,10 +254,11 @@ impl<T: std::marker::Send + 'static> Receive<'_, T> {
         if !life.may_begin(context) {
             return Poll::Pending;
         }
+        // Before the look at whether it is lost: see `Half::channel`.
+        let channel = self.half.channel(life);
         if self.half.is_lost() {
             return Poll::Ready(Err(ReceiveRefused::Disconnected));
         }
-        let channel = self.half.channel(life);
         let site = site::of(self.location, std::any::type_name::<T>());
         // SAFETY: the component runs the calling code, and the half-channel is alive.
         match unsafe { c::hearth_receive(life.component, channel, site) } {

@@ -228,8 +228,10 @@ impl<A: Arms> Select<A> {
         let mut is_open = false;
         for (index, place) in list.iter_mut().enumerate() {
             let arm = self.arms.arm(index);
+            // Before the look at whether it is lost: see `Half::channel`.
+            let channel = arm.channel_here();
             if !arm.is_lost() {
-                place.channel = arm.channel_here();
+                place.channel = channel;
                 is_open = true;
             }
         }
