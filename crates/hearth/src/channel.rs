@@ -80,9 +80,21 @@ pub struct Out<T: std::marker::Send + 'static>(Half<T>);
 /// ```
 pub struct In<T: std::marker::Send + 'static>(Half<T>);
 
+impl<T: std::marker::Send + 'static> std::fmt::Debug for Out<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Out").finish_non_exhaustive()
+    }
+}
+
 impl<T: std::marker::Send + 'static> Default for Out<T> {
     fn default() -> Out<T> {
         Out::new()
+    }
+}
+
+impl<T: std::marker::Send + 'static> std::fmt::Debug for In<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("In").finish_non_exhaustive()
     }
 }
 

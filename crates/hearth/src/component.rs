@@ -138,6 +138,12 @@ pub struct Component<T> {
     fate: Arc<Fate<T>>,
 }
 
+impl<T> std::fmt::Debug for Component<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Component").finish_non_exhaustive()
+    }
+}
+
 impl<T> Component<T> {
     /// Asks the component to stop. It ends where it waits, or at its next wait: its future is dropped
     /// there.

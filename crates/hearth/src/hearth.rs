@@ -32,10 +32,13 @@ use crate::insense::{Compiled, Ending, Program};
 ///     let hearth = Hearth::start()?;
 ///     let tokio = tokio::runtime::Handle::current();
 ///     let component = hearth.spawn(async move {
-///         let nap = tokio.spawn(tokio::time::sleep(Duration::from_millis(1)));
-///         nap.await.is_ok()
+///         let nap = tokio.spawn(async {
+///             tokio::time::sleep(Duration::from_millis(1)).await;
+///             "rested"
+///         });
+///         nap.await.unwrap()
 ///     });
-///     assert!(component.await?);
+///     assert_eq!(component.await?, "rested");
 ///     Ok(())
 /// }
 /// ```

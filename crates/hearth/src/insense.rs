@@ -54,6 +54,7 @@ use crate::error::Error;
 
 /// A component that was compiled from Insense: found by its name
 /// ([`Hearth::find`](crate::Hearth::find)), or made here.
+#[derive(Debug)]
 pub struct Compiled {
     foreign: Foreign,
 }

@@ -27,7 +27,7 @@
 //!
 //! - [`Hearth`] starts the runtime in this process and makes components of futures, which a
 //!   [`Component`] then stands for: it stops them and tells what became of them.
-//! - [`channel`] makes an [`Out`] and an [`In`] that are connected; [`connect`] connects others, any
+//! - [`channel()`] makes an [`Out`] and an [`In`] that are connected; [`connect`] connects others, any
 //!   number to any number. [`select`] receives from whichever of several has a sender.
 //! - [`Sender`] and [`Receiver`] are half-channels for the rest of the program: async code under
 //!   any executor, tokio's for example, and plain threads.

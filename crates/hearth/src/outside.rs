@@ -306,6 +306,12 @@ impl<T: Send + 'static> Sender<T> {
     }
 }
 
+impl<T: Send + 'static> std::fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
 /// A second hand on the same half-channel.
 impl<T: Send + 'static> Clone for Sender<T> {
     fn clone(&self) -> Sender<T> {
@@ -392,6 +398,12 @@ impl<T: Send + 'static> Receiver<T> {
     /// In a component.
     pub fn recv_blocking(&self) -> Result<T, Error> {
         block_on(self.recv())
+    }
+}
+
+impl<T: Send + 'static> std::fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Receiver").finish_non_exhaustive()
     }
 }
 
