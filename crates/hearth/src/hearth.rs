@@ -106,7 +106,8 @@ impl Hearth {
         Spawn::new(name, Location::caller())
     }
 
-    /// Waits until all components of the process have ended.
+    /// Waits until all components of the process have ended. To be awaited elsewhere: a component would
+    /// wait for itself.
     ///
     /// ```
     /// use hearth::{Error, Hearth, block_on, channel};
@@ -134,6 +135,9 @@ impl Hearth {
     /// result waits for.
     ///
     /// The page of [`insense`](crate::insense) has an example.
+    ///
+    /// # Panics
+    /// The second time: a program's globals are there once.
     pub fn start_program(&self, program: Program) -> Ending {
         Compiled::found(program.main()).run()
     }

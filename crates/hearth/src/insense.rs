@@ -65,7 +65,10 @@ impl Compiled {
         Compiled { foreign: of.make() }
     }
 
-    /// Lets a component run that was made by [`Compiled::new`], and was not let run before.
+    /// Lets a component run that was made by [`Compiled::new`].
+    ///
+    /// # Panics
+    /// If it runs already, or has run.
     pub fn run(&self) -> Ending {
         let fate = Arc::new(Fate::default());
         let ended = Arc::clone(&fate);

@@ -41,7 +41,8 @@
 //!   several, [`select`].
 //! - An operation whose future is dropped is called off, whenever that is, and nothing is lost by it:
 //!   what was to be sent is dropped, and a value that came in the same moment is kept for the next
-//!   receive from that half-channel.
+//!   receive from that half-channel. (One that is forgotten, by `std::mem::forget` say, keeps the
+//!   component from any other.)
 //! - Any other future may be awaited in a component: its waker may be called from any thread. Those of
 //!   tokio that need tokio's context are made where there is one ([`Hearth`] says how).
 //! - [`Component::stop`] ends a component where it waits: its future is dropped there, destructors and

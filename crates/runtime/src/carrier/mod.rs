@@ -32,6 +32,8 @@ pub(crate) use threads::Parker;
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
+pub(crate) use workers::as_stranger;
+#[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, current_of, hold_both, inflate, mark_of, of_mark, post, ready_here,
 };

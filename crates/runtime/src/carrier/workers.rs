@@ -348,6 +348,14 @@ pub(super) fn for_core(core: Option<usize>) -> *const Worker {
         .unwrap_or(&workers[core % workers.len()])
 }
 
+/// Does something on a thread of the runtime that is about to sleep, as if the thread were another:
+/// what it makes ready is posted, and wakes it.
+pub(crate) fn as_stranger(action: impl FnOnce()) {
+    let worker = CURRENT.replace(ptr::null());
+    action();
+    CURRENT.set(worker);
+}
+
 /// A component can go on: its home has it run.
 ///
 /// # Safety

@@ -1,6 +1,8 @@
 //! Components and programs that were compiled from Insense.
 
 use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::life::Handle;
 use super::{observe, visit};
@@ -9,6 +11,7 @@ use crate::c;
 use crate::channel::{Channel, Direction};
 use crate::registry;
 use crate::seat::seat_of;
+use crate::sync::lock_std as lock;
 
 /// Why there is no such port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +93,8 @@ impl Drop for Port {
 #[derive(Debug)]
 pub struct Foreign {
     handle: Handle,
+    /// Made here, and not started yet.
+    is_new: AtomicBool,
 }
 
 impl Foreign {
@@ -135,6 +140,7 @@ pub fn find(name: &str) -> Option<Foreign> {
             if found.is_none() && registry::name_of(seat_of(component)) == name {
                 found = Some(Foreign {
                     handle: Handle::from_counted(component),
+                    is_new: AtomicBool::new(false),
                 });
             } else {
                 c::hearth_component_release(component);
@@ -171,6 +177,7 @@ impl ForeignType {
             let component = c::hearth_component_new(ptr::null_mut(), self.0, -1);
             Foreign {
                 handle: Handle::from_counted(component),
+                is_new: AtomicBool::new(true),
             }
         }
     }
@@ -179,10 +186,16 @@ impl ForeignType {
 impl Foreign {
     /// Lets a component run that [`ForeignType::make`] made. `at_end` learns how it ended: if by an
     /// exception, with its message.
+    ///
+    /// # Panics
+    /// If it runs already, or has run.
     pub fn start(&self, at_end: Box<dyn FnOnce(Result<(), String>) + Send>) {
+        // Relaxed: nothing but the answer matters.
+        let is_new = self.is_new.swap(false, Ordering::Relaxed);
+        assert!(is_new, "a component is started once");
         let _visit = visit();
         let component = self.handle.component();
-        // SAFETY: counted; a component that has been started once is in the registry, or ended.
+        // SAFETY: counted, and not started yet.
         unsafe {
             observe(seat_of(component).identity.id, at_end);
             c::hearth_component_start(component);
@@ -210,7 +223,18 @@ impl Program {
     }
 
     /// Its main sequence, made but not started.
+    ///
+    /// # Panics
+    /// The second time: a program's globals are there once.
     pub fn main(self) -> Foreign {
+        static MADE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+        let is_first = {
+            let mut made = lock(&MADE);
+            let is_first = !made.contains(&self.0.addr());
+            made.push(self.0.addr());
+            is_first
+        };
+        assert!(is_first, "a program is started once");
         // SAFETY: a valid program, as whoever made `self` promised, has a main sequence.
         unsafe { ForeignType((*self.0).main).make() }
     }

@@ -6,7 +6,7 @@
 //! | `codec` | holders of `WIRING`, once | all | any time |
 //! | `peers`, `ports` | holders of `WIRING` | those | |
 //! | `is_lost` | holders of `WIRING` | the user | any time |
-//! | `user` | the component that uses it | holders of `WIRING` | any time |
+//! | `user`, `users` | the components that use it | those, and holders of `WIRING` | any time; `users` locked |
 //! | `returned` | those who give back what came for a receive that was dropped | the user | |
 //!
 //! Half-channels that are connected travel alike: `codec` is the same, or none has one yet. It is
@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::codec::{self, Codec, Manner, Portable};
@@ -27,6 +27,9 @@ use crate::sync::lock_std as lock;
 
 /// Held while connections change.
 static WIRING: Mutex<()> = Mutex::new(());
+
+/// A half-channel that more lives than this have used looks which of them are there still.
+const USERS_KEPT: usize = 8;
 
 /// Why two half-channels were not connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +56,8 @@ pub(super) struct Shared<T: Send + 'static> {
     is_lost: AtomicBool,
     /// The number of the life that used it last.
     user: AtomicU64,
+    /// All lives that used it and may be there still.
+    users: Mutex<Vec<u64>>,
     wires: Mutex<Wires<T>>,
     has_returned: AtomicBool,
     returned: Mutex<VecDeque<T>>,
@@ -79,6 +84,7 @@ impl<T: Send + 'static> Half<T> {
                 codec: AtomicPtr::new(codec),
                 is_lost: AtomicBool::new(false),
                 user: AtomicU64::new(0),
+                users: Mutex::new(Vec::new()),
                 wires: Mutex::new(Wires {
                     peers: Vec::new(),
                     ports: Vec::new(),
@@ -100,7 +106,7 @@ impl<T: Send + 'static> Half<T> {
                 unsafe { c::hearth_disconnect(ptr::null_mut(), channel, ptr::null()) };
             }
             self.shared.is_lost.store(true, Ordering::SeqCst);
-            rings.push(self.shared.user.load(Ordering::SeqCst));
+            rings.extend_from_slice(&lock(&self.shared.users));
             rings
         };
         rings.into_iter().for_each(life::ring);
@@ -140,9 +146,7 @@ impl<T: Send + 'static> Half<T> {
     pub(super) fn channel(&self, life: &life::Life) -> *mut Channel {
         let shared = &self.shared;
         if shared.user.load(Ordering::Relaxed) != life.id {
-            shared.user.store(life.id, Ordering::SeqCst);
-            // With the one in `cut_off`: either that sees the user, or the user that it is lost.
-            fence(Ordering::SeqCst);
+            shared.note_user(life.id);
         }
         let channel = shared.channel.load(Ordering::Acquire);
         if channel.is_null() {
@@ -219,6 +223,18 @@ impl<T: Send + 'static> Shared<T> {
     fn made(&self) -> Option<*mut Channel> {
         let channel = self.channel.load(Ordering::Acquire);
         (!channel.is_null()).then_some(channel)
+    }
+
+    #[cold]
+    fn note_user(&self, life: u64) {
+        let mut users = lock(&self.users);
+        if users.len() > USERS_KEPT {
+            users.retain(|&user| life::is_there(user));
+        }
+        if !users.contains(&life) {
+            users.push(life);
+        }
+        self.user.store(life, Ordering::Relaxed);
     }
 
     /// Gives a value back to later receives.
@@ -304,9 +320,9 @@ impl<T: Send + 'static> Shared<T> {
             wires.peers.retain(|known| !ptr::eq(known.as_ptr(), self));
             if wires.peers.is_empty() && wires.ports.is_empty() {
                 peer.is_lost.store(true, Ordering::SeqCst);
-                // With the one in `channel`.
-                fence(Ordering::SeqCst);
-                rings.push(peer.user.load(Ordering::SeqCst));
+                // A user that is not in the list yet sees that it is lost: it looks after it has
+                // entered itself, under the same lock.
+                rings.extend_from_slice(&lock(&peer.users));
             }
         }
         rings

@@ -237,6 +237,11 @@ fn bell_of(id: u64) -> Option<Arc<Bell>> {
     with_bells(|bells| bells.get(&id).and_then(Weak::upgrade))
 }
 
+/// Has the life not ended?
+pub(super) fn is_there(id: u64) -> bool {
+    with_bells(|bells| bells.contains_key(&id))
+}
+
 /// Has a component look around, if it is there still.
 pub(super) fn ring(id: u64) {
     if let Some(bell) = bell_of(id) {

@@ -135,8 +135,8 @@ pub(crate) struct Verdict(Vec<Waker>);
 impl Verdict {
     /// Not while it is decided: who is woken may enter.
     pub(crate) fn tell(self) {
-        for waker in self.0 {
-            waker.wake();
+        if !self.0.is_empty() {
+            crate::carrier::as_stranger(|| self.0.into_iter().for_each(Waker::wake));
         }
     }
 }
