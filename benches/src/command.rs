@@ -2,11 +2,13 @@
 //! are told in another way than as two programs beside each other.
 
 use hearth_benches::measure::{pin, run, undisturbed};
+use hearth_benches::peers::beside;
+use hearth_benches::runtime::Effort;
 use hearth_benches::stats::{ratio, summary};
 use hearth_testing::large;
 use hearth_testing::toolchain::Workshop;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// A name and a measurement that prints and returns a row of the record.
@@ -20,14 +22,6 @@ pub(crate) const BENCHMARKS: [Measurement; 5] = [
     ("message-model", crate::message_model::message_model),
 ];
 
-/// How much to measure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
-    pub(crate) repeats: usize,
-    /// A tenth of the work in each run, where a benchmark can do with that.
-    pub(crate) brief: bool,
-}
-
 const LINES: usize = 100_000;
 const SEED: u64 = 2013;
 /// Lines a second.
@@ -37,19 +31,9 @@ const FIRST_RUN_GOAL_MS: f64 = 1000.0;
 
 const HELLO: &str = "printString(\"hello\\n\")\n";
 
-/// The command beside this one, as cargo built it.
-fn hearth() -> Result<PathBuf, String> {
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let hearth = this.parent().unwrap_or(Path::new(".")).join("hearth");
-    if hearth.is_file() {
-        return Ok(hearth);
-    }
-    Err(format!("there is no {}; use benches/run", hearth.display()))
-}
-
 /// The command with a cache of its own.
 fn command(workshop: &Workshop) -> Result<Command, String> {
-    let mut command = Command::new(hearth()?);
+    let mut command = Command::new(beside("hearth", "use benches/run")?);
     command.env("XDG_CACHE_HOME", workshop.path().join("cache"));
     Ok(command)
 }

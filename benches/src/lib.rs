@@ -9,4 +9,5 @@ pub mod catalogue;
 pub mod measure;
 pub mod peers;
 pub mod repeatability;
+pub mod runtime;
 pub mod stats;

@@ -6,12 +6,14 @@
 )]
 
 mod command;
+mod components;
 mod message_model;
 mod pair_latency;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
+use hearth_benches::runtime::rows::ROWS;
 use hearth_benches::stats::{Ratio, ratio, summary};
-use hearth_benches::{measure, peers};
+use hearth_benches::{measure, peers, runtime};
 use std::fmt::Write as _;
 use std::fs;
 use std::process::ExitCode;
@@ -27,48 +29,55 @@ struct Request {
     small: bool,
 }
 
+impl Request {
+    fn wants(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
+    }
+}
+
 fn main() -> ExitCode {
+    let mut words = std::env::args().skip(1);
+    if words.next().as_deref() == Some("peak") {
+        return peak(&words.collect::<Vec<_>>());
+    }
     let Some(request) = request(std::env::args().skip(1)) else {
         eprintln!(
-            "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}",
+            "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
+             groups: compute channels runtime",
             names()
         );
         return ExitCode::from(2);
     };
     if request.small {
-        return small(&request.names);
+        return small(&request);
     }
     if cfg!(debug_assertions) {
         eprintln!("a debug build measures nothing worth knowing; use benches/run");
         return ExitCode::from(2);
     }
-    let wanted = |name: &str| request.names.is_empty() || request.names.iter().any(|n| n == name);
     let mut rows = Vec::new();
     let mut failed = false;
-    for benchmark in BENCHMARKS.iter().filter(|benchmark| wanted(benchmark.name)) {
-        let input = benchmark.input(request.brief);
-        match compare(benchmark, input, request.repeats) {
-            Ok(row) => rows.push(row),
-            Err(error) => {
-                eprintln!("{}: {error}", benchmark.name);
-                failed = true;
-            }
+    let mut keep = |name: &str, outcome: Result<String, String>| match outcome {
+        Ok(row) => rows.push(row),
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            failed = true;
         }
+    };
+    for benchmark in BENCHMARKS.iter().filter(|one| request.wants(one.name)) {
+        let input = benchmark.input(request.brief);
+        keep(benchmark.name, compare(benchmark, input, request.repeats));
     }
-    let effort = command::Effort {
+    let effort = runtime::Effort {
         repeats: request.repeats,
         brief: request.brief,
     };
-    for (name, measure) in command::BENCHMARKS {
-        if wanted(name) {
-            match measure(effort) {
-                Ok(row) => rows.push(row),
-                Err(error) => {
-                    eprintln!("{name}: {error}");
-                    failed = true;
-                }
-            }
-        }
+    for row in ROWS.iter().filter(|row| request.wants(row.name)) {
+        keep(row.name, components::row(row, effort));
+    }
+    let commands = command::BENCHMARKS.iter();
+    for (name, measure) in commands.filter(|(name, _)| request.wants(name)) {
+        keep(name, measure(effort));
     }
     if request.record {
         failed |= record(&rows).is_err_and(|error| {
@@ -79,21 +88,36 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
+/// For `hearth-benches peak PROGRAM ARGUMENT…`, which this program calls itself.
+fn peak(words: &[String]) -> ExitCode {
+    match measure::tell_peak(words) {
+        Ok(said) => {
+            print!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Each benchmark once at its smallest, for its answer.
-fn small(names: &[String]) -> ExitCode {
+fn small(request: &Request) -> ExitCode {
     let mut failed = false;
-    for benchmark in &BENCHMARKS {
-        if !names.is_empty() && !names.iter().any(|name| name == benchmark.name) {
-            continue;
+    let mut tell = |name: &str, outcome: Result<(), String>| match outcome {
+        Ok(()) => println!("{name}: the answers are right"),
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            failed = true;
         }
+    };
+    for benchmark in BENCHMARKS.iter().filter(|one| request.wants(one.name)) {
         let outcome = peers::build(benchmark).and_then(|peers| peers.check(benchmark));
-        match outcome {
-            Ok(()) => println!("{}: the answers are right", benchmark.name),
-            Err(error) => {
-                eprintln!("{}: {error}", benchmark.name);
-                failed = true;
-            }
-        }
+        tell(benchmark.name, outcome);
+    }
+    for row in ROWS.iter().filter(|row| request.wants(row.name)) {
+        tell(row.name, runtime::session::check(row));
     }
     ExitCode::from(u8::from(failed))
 }
@@ -101,7 +125,12 @@ fn small(names: &[String]) -> ExitCode {
 fn names() -> String {
     let programs = BENCHMARKS.iter().map(|benchmark| benchmark.name);
     let commands = command::BENCHMARKS.iter().map(|(name, _)| *name);
-    programs.chain(commands).collect::<Vec<_>>().join(" ")
+    let rows = ROWS.iter().map(|row| row.name);
+    programs
+        .chain(rows)
+        .chain(commands)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn request(args: impl Iterator<Item = String>) -> Option<Request> {
@@ -121,6 +150,9 @@ fn request(args: impl Iterator<Item = String>) -> Option<Request> {
             "--record" => request.record = true,
             "--repeats" => request.repeats = args.next()?.parse().ok().filter(|&n| n > 0)?,
             "compute" => request.names.extend(of_clock(Clock::Cpu)),
+            "runtime" => request
+                .names
+                .extend(ROWS.iter().map(|row| row.name.to_owned())),
             "channels" => request.names.extend(of_clock(Clock::Wall)),
             name if known.split(' ').any(|one| one == name) => request.names.push(arg),
             _ => return None,

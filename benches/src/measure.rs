@@ -46,29 +46,46 @@ pub fn undisturbed<T>(
     wanted: usize,
     mut measure: impl FnMut() -> Result<(T, bool), String>,
 ) -> Result<Kept<T>, String> {
-    measure()?;
-    let mut kept = Kept {
-        values: Vec::with_capacity(wanted),
-        discarded: 0,
-    };
+    let mut kept = in_turn(1, wanted, |_| measure())?;
+    kept.pop().ok_or("nothing was measured".into())
+}
+
+/// The same for several sides, which take turns; those that have enough wait for the others.
+pub fn in_turn<T>(
+    sides: usize,
+    wanted: usize,
+    mut measure: impl FnMut(usize) -> Result<(T, bool), String>,
+) -> Result<Vec<Kept<T>>, String> {
+    let mut all: Vec<Kept<T>> = Vec::with_capacity(sides);
+    for side in 0..sides {
+        measure(side)?;
+        all.push(Kept {
+            values: Vec::with_capacity(wanted),
+            discarded: 0,
+        });
+    }
     for _ in 0..wanted * TRIES {
-        match measure()? {
-            (value, false) => kept.values.push(value),
-            (_, true) => kept.discarded += 1,
+        for (side, kept) in all.iter_mut().enumerate() {
+            if kept.values.len() < wanted {
+                match measure(side)? {
+                    (value, false) => kept.values.push(value),
+                    (_, true) => kept.discarded += 1,
+                }
+            }
         }
-        if kept.values.len() == wanted {
-            return Ok(kept);
+        if all.iter().all(|kept| kept.values.len() == wanted) {
+            return Ok(all);
         }
     }
-    if kept.values.len() * 2 < wanted {
-        return Err(format!(
+    match all.iter().find(|kept| kept.values.len() * 2 < wanted) {
+        Some(kept) => Err(format!(
             "the host is too busy: its other guests took our cores during {} of {} runs; try again \
              later",
             kept.discarded,
             wanted * TRIES
-        ));
+        )),
+        None => Ok(all),
     }
-    Ok(kept)
 }
 
 /// Seconds that other guests have taken from the cores we may use, since the start of the machine.
@@ -129,6 +146,75 @@ pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
     })
 }
 
+/// Runs programs at the same time, each on its core, to their ends: seconds until the last of them
+/// has ended, and whether one was disturbed.
+pub fn side_by_side(commands: Vec<Command>, cores: &[usize]) -> Result<(f64, bool), String> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = commands
+            .into_iter()
+            .zip(cores)
+            .map(|(mut command, &core)| {
+                scope.spawn(move || {
+                    // Of this thread, and with it of the program.
+                    bind(&[core])?;
+                    run(&mut command, "")
+                })
+            })
+            .collect();
+        let (mut seconds, mut disturbed) = (0.0, false);
+        for one in running {
+            let ran = one.join().map_err(|_| "a run has panicked")??;
+            seconds = f64::max(seconds, ran.times.wall);
+            disturbed |= ran.disturbed;
+        }
+        Ok((seconds, disturbed))
+    })
+}
+
+/// Begins the last line of what [`tell_peak`] prints.
+const PEAK: &str = "most resident bytes: ";
+
+/// What the command `peak PROGRAM ARGUMENT…` does: runs a program and says what was resident of it at
+/// most. A process of its own, as the system tells the most of all children that it waited for.
+pub fn tell_peak(words: &[String]) -> Result<String, String> {
+    let (program, arguments) = words.split_first().ok_or("no program")?;
+    let output = Command::new(program)
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .stdin(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("cannot start {program}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{program} ended with {}", output.status));
+    }
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| error.to_string())?;
+    // Linux counts in KiB.
+    let bytes = usage.max_rss() * 1024;
+    let said = String::from_utf8_lossy(&output.stdout);
+    Ok(format!("{}\n{PEAK}{bytes}\n", said.trim_end()))
+}
+
+/// Runs a program through [`tell_peak`]: the most bytes that were resident, and what it said.
+pub fn peak(command: &Command, input: &str) -> Result<(f64, String), String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut through = Command::new(this);
+    through.arg("peak").arg(command.get_program());
+    through.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => through.env(name, value),
+            None => through.env_remove(name),
+        };
+    }
+    let said = run(&mut through, input)?.stdout;
+    let parts = said.split_once(PEAK);
+    let bytes = parts.and_then(|(_, bytes)| bytes.trim_end().parse().ok());
+    match (parts, bytes) {
+        (Some((before, _)), Some(bytes)) => Ok((bytes, before.to_owned())),
+        _ => Err(format!("{command:?} says {said:?}")),
+    }
+}
+
 /// Programs of ours take seconds.
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -171,12 +257,17 @@ pub fn pin(count: usize) -> Result<Vec<usize>, String> {
             .collect()
     });
     let chosen = cores[cores.len().saturating_sub(count)..].to_vec();
+    bind(&chosen)?;
+    Ok(chosen)
+}
+
+/// Binds the calling thread, and with it every program it starts.
+fn bind(cores: &[usize]) -> Result<(), String> {
     let mut set = CpuSet::new();
-    for &core in &chosen {
+    for &core in cores {
         set.set(core).map_err(|error| error.to_string())?;
     }
-    sched_setaffinity(this, &set).map_err(|error| error.to_string())?;
-    Ok(chosen)
+    sched_setaffinity(Pid::from_raw(0), &set).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -192,6 +283,20 @@ mod tests {
         });
         let kept = kept.expect("enough");
         assert_eq!((kept.values, kept.discarded), (vec![3, 5, 7], 3));
+    }
+
+    #[test]
+    fn sides_take_turns() {
+        let mut order = Vec::new();
+        let kept = in_turn(2, 2, |side| {
+            order.push(side);
+            // The second side's first value that would count is disturbed.
+            Ok((order.len(), order.len() == 4))
+        });
+        let kept = kept.expect("enough");
+        assert_eq!(order, [0, 1, 0, 1, 0, 1, 1]);
+        assert_eq!((&kept[0].values, kept[0].discarded), (&vec![3, 5], 0));
+        assert_eq!((&kept[1].values, kept[1].discarded), (&vec![6, 7], 1));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Predictions of whole messages beside measurements that no model has seen: ours, fitted to a
 //! fresh profile, and the cache-impact source's equations on the same profile.
 
-use crate::command::Effort;
-use crate::pair_latency::{beside, output};
+use crate::pair_latency::output;
+use hearth_benches::peers::beside;
+use hearth_benches::runtime::Effort;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::topology::{OsThread, Topology};
 use hearth_model::hearth::{Between, Model, Question, Sample};

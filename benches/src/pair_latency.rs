@@ -1,13 +1,13 @@
 //! The probe's pair latency beside core-to-core-latency's: which of them says the same again?
 
-use crate::command::Effort;
 use hearth_benches::measure;
+use hearth_benches::peers::beside;
 use hearth_benches::repeatability::{
     Repeatability, Reported, core_to_core_latency, hearth, repeatability,
 };
+use hearth_benches::runtime::Effort;
 use hearth_testing::toolchain::Workshop;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const QUESTION: &str = "How well does the latency between two cores repeat over fresh processes?";
@@ -22,16 +22,6 @@ const VARIATION_MAX: f64 = 0.02;
 const COVERING_MIN: f64 = 0.9;
 /// Processes of each, if more are not asked for; the peer's figures in the sources are of 20.
 const RUNS_MIN: usize = 20;
-
-/// What cargo built beside this program.
-pub(crate) fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
-    let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    let found = this.parent().unwrap_or(Path::new(".")).join(path);
-    if found.is_file() {
-        return Ok(found);
-    }
-    Err(format!("there is no {}; {hint}", found.display()))
-}
 
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command

@@ -30,20 +30,35 @@ pub fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Compiles both sides as a user would: -O3.
-pub fn build(benchmark: &Benchmark) -> Result<Peers, String> {
-    let workshop = Workshop::new(benchmark.name)?;
-    let source = folder().join(format!("{}.isf", benchmark.insense));
+/// What cargo or `benches/install-peers` put beside this program. `hint` says what to do if it is
+/// not there.
+pub fn beside(path: &str, hint: &str) -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let found = this.parent().unwrap_or(Path::new(".")).join(path);
+    if found.is_file() {
+        return Ok(found);
+    }
+    Err(format!("there is no {path} beside this program; {hint}"))
+}
+
+/// Compiles `STEM.isf` below `benches` as `hearth build` does.
+pub fn build_insense(stem: &str, workshop: &Path) -> Result<PathBuf, String> {
+    let name = format!("{stem}.isf");
+    let source = folder().join(&name);
     let text = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
-    let name = format!("{}.isf", benchmark.name);
     let compiled = compile(&text, &name, &Options::default());
     let c = compiled.c.ok_or_else(|| {
         let first = compiled.diagnostics.iter().find(|d| d.is_error());
         format!("{name}: {}", first.map_or("no C", |d| &d.title))
     })?;
-    // As `hearth build` compiles.
     let toolchain = Toolchain::of_this_profile(&["-O3", "-falign-loops=32"])?;
-    let insense = toolchain.build(&c, workshop.path())?;
+    toolchain.build(&c, workshop)
+}
+
+/// Compiles both sides as a user would: -O3.
+pub fn build(benchmark: &Benchmark) -> Result<Peers, String> {
+    let workshop = Workshop::new(benchmark.name)?;
+    let insense = build_insense(benchmark.insense, workshop.path())?;
     let source = folder().join(format!("{}.c", benchmark.c));
     let peer = workshop.path().join("peer");
     let output = Command::new("cc")
@@ -64,7 +79,10 @@ pub fn build(benchmark: &Benchmark) -> Result<Peers, String> {
 
 impl Peers {
     pub fn run_insense(&self, input: u32) -> Result<Run, String> {
-        run(&mut Command::new(&self.insense), &format!("{input}\n"))
+        // Those that wait run beside kernel threads, so they are carried by them.
+        let mut command = Command::new(&self.insense);
+        command.env("HEARTH_CARRIER", "threads");
+        run(&mut command, &format!("{input}\n"))
     }
 
     pub fn run_c(&self, input: u32) -> Result<Run, String> {

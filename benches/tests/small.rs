@@ -2,6 +2,7 @@
 
 use hearth_benches::catalogue::{BENCHMARKS, Clock};
 use hearth_benches::peers::build;
+use hearth_benches::runtime::{rows::ROWS, session};
 
 #[test]
 #[ignore = "deep: `./x test --deep` does the same with release builds"]
@@ -10,6 +11,14 @@ fn small_runs_give_the_expected_answers() {
         let peers = build(benchmark).expect(benchmark.name);
         peers.check(benchmark).expect(benchmark.name);
     }
+    for row in &ROWS {
+        session::check(row).expect(row.name);
+    }
+}
+
+#[test]
+fn a_row_of_the_runtime_runs_without_peers() {
+    session::check(&ROWS[0]).expect(ROWS[0].name);
 }
 
 #[test]

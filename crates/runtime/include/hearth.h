@@ -299,7 +299,8 @@ hearth_step hearth_receive(hearth_component *self, hearth_channel *channel,
 struct hearth_worker {
     uintptr_t gate;         /* atomic: its mark; 0 while another thread has its half-channels */
     uint32_t busy;          /* atomic: its thread touches them */
-    uint32_t yield;         /* atomic: the component that runs should let others run */
+    uint32_t spare;
+    hearth_component *running; /* atomic: the component in whose code its thread is */
     hearth_component *next; /* ready, to run first */
     hearth_component *first, *last; /* ready, in turn */
 };
@@ -312,7 +313,8 @@ struct hearth_channel {
 
 typedef enum {
     HEARTH_WAITS_FOR_NOTHING, HEARTH_SENDS, HEARTH_SENDS_COPY, HEARTH_SENDS_MOVING,
-    HEARTH_RECEIVES, HEARTH_SELECTS, HEARTH_SELECTED, HEARTH_OFFERS, HEARTH_LINKED
+    HEARTH_RECEIVES, HEARTH_SELECTS, HEARTH_SELECTED, HEARTH_OFFERS, HEARTH_LINKED,
+    HEARTH_RETURNS
 } hearth_waiting;
 
 /* Order for the compiler; the other thread's part is a barrier for both. */
@@ -363,6 +365,7 @@ static inline hearth_step hearth_wait_here(hearth_worker *worker, hearth_compone
     self->waits_in = site;
     self->waiting = waiting;
     self->outcome = HEARTH_DONE;
+    __atomic_store_n(&worker->running, NULL, __ATOMIC_RELAXED);
     hearth_leave(worker);
     return HEARTH_BLOCKED;
 }
@@ -383,7 +386,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
-            if (HEARTH_LIKELY(into->slot == 0 && channel->slot == 0)) {
+            if (HEARTH_LIKELY(into->slot == 0 && channel->slot == 0 && into->sole == channel)) {
                 self->received = value;
                 return hearth_wait_here(worker, self, channel, site, HEARTH_SENDS);
             }

@@ -1,6 +1,7 @@
 //! How a component chooses among several partners or arms: in turn, or by a seed.
 
 /// The choices of one component.
+#[derive(Default)]
 pub(crate) struct Choices {
     /// State of the generator when `--seed` rules.
     seeded: Option<u64>,

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use hearth_sys::memory;
 
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
-use crate::channel::{self, Channel, Label};
+use crate::channel::{self, Channel, Origin};
 use crate::choices::Choices;
 use crate::seat::{Seat, request_stop, seat_of};
 use crate::sync::lock_std as lock;
@@ -38,40 +38,60 @@ pub(crate) unsafe fn make(
 ) -> *mut Component {
     // SAFETY: a valid type tells its size and its ports; a zeroed component is a valid one.
     unsafe {
-        let component = memory::allocate_zeroed((*of).size).cast::<Component>();
-        if component.is_null() {
-            heap::refused(creator, (*of).size);
+        carrier::notice(creator);
+        let ports = abi::ports(of);
+        let plan = Plan::of(&*of);
+        let block = memory::allocate_zeroed(plan.total).cast::<u8>();
+        if block.is_null() {
+            heap::refused(creator, plan.total);
         }
+        let component = block.add(plan.component).cast::<Component>();
         let identity = registry::identify(of);
-        let choices = match creator.is_null() {
-            true => Choices::root(options::get().seed),
-            false => seat_of(creator).choices.with_mut(Choices::child),
+        let choices = match (options::get().seed, creator.is_null()) {
+            (None, _) => Choices::default(),
+            (seed, true) => Choices::root(seed),
+            (_, false) => seat_of(creator).more.with_mut(|more| more.choices.child()),
         };
         let core = placement::choose(core, &identity);
-        let seat = heap::boxed(Seat::new(component, identity, choices, core));
+        let seat = block.cast::<Seat>();
+        seat.write(Seat::new(component, identity, choices, core, ports.len()));
         (*component).r#type = of;
         (*component).home = carrier::place(core);
-        (*component).seat = Box::into_raw(seat);
+        (*component).seat = seat;
         (*component).passes_left = match options::get().passes {
             Some(passes) if !identity.service => passes,
             _ => u64::MAX,
         };
-        for port in abi::ports(of) {
-            let label = Label {
-                owner: identity.id,
-                owner_type: of,
-                owner_number: identity.number,
+        for (index, port) in ports.iter().enumerate() {
+            let channel = block.add(plan.channels).cast::<Channel>().add(index);
+            let direction = channel::direction_of(port.direction);
+            let origin = Origin {
+                owner: seat,
                 port: port.name,
             };
-            let direction = channel::direction_of(port.direction);
-            port_place(component, port.offset).write(Channel::new(
-                port.payload,
-                direction,
-                label,
-                (*component).home,
-            ));
+            Channel::make_at(channel, port.payload, direction, origin, (*component).home);
+            port_place(component, port.offset).write(channel);
         }
         component
+    }
+}
+
+/// Where the parts of a component lie in its block of memory: the seat first.
+struct Plan {
+    component: usize,
+    channels: usize,
+    total: usize,
+}
+
+impl Plan {
+    fn of(of: &ComponentType) -> Plan {
+        let component = size_of::<Seat>().next_multiple_of(align_of::<Component>());
+        let channels = (component + of.size).next_multiple_of(align_of::<Channel>());
+        Plan {
+            component,
+            channels,
+            total: channels + of.port_count as usize * size_of::<Channel>(),
+        }
     }
 }
 
@@ -136,7 +156,7 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
         for port in abi::ports(of) {
             let channel = &*port_place(component, port.offset).read();
             // A half-channel that was assigned to the port belongs to somebody else.
-            if channel.label.owner == seat.identity.id {
+            if channel.is_of(seat) {
                 channel::disconnect(channel);
             }
         }
@@ -182,8 +202,39 @@ pub(crate) unsafe fn release(component: *mut Component) {
         for port in abi::ports((*component).r#type) {
             channel::release(port_place(component, port.offset).read());
         }
-        drop(Box::from_raw(seat));
-        memory::release(component.cast());
+        let_go(&*seat);
+    }
+}
+
+/// A component moves: what it was made with moves with it.
+///
+/// # Safety
+/// It is ready, and its old home's thread calls.
+#[cfg(not(loom))]
+pub(crate) unsafe fn move_channels(component: *mut Component, home: &'static carrier::Worker) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        for port in abi::ports((*component).r#type) {
+            let channel = &*port_place(component, port.offset).read();
+            if channel.is_of(seat_of(component)) {
+                channel::hub::make_shared(channel);
+                channel.move_home(home);
+            }
+        }
+    }
+}
+
+/// Something that kept a component's memory is gone: its references, or a half-channel of a port.
+///
+/// # Safety
+/// It is not used any more.
+pub(crate) unsafe fn let_go(seat: *const Seat) {
+    // SAFETY: alive until the last holder is gone; then nobody else can reach it.
+    unsafe {
+        if (*seat).let_go() {
+            ptr::drop_in_place(seat.cast_mut());
+            memory::release(seat.cast_mut().cast());
+        }
     }
 }
 

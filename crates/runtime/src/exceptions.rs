@@ -7,8 +7,9 @@ use crate::registry;
 use crate::seat::{Seat, seat_of};
 
 /// What a message adds to the exception's name.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) enum Detail {
+    #[default]
     None,
     /// A C literal.
     Text(*const c_char),
@@ -55,7 +56,10 @@ unsafe fn set(component: *mut Component, raised: u32, site: *const Site, detail:
     unsafe {
         (*component).raised = raised;
         (*component).raised_at = site;
-        seat_of(component).detail.with_mut(|place| *place = detail);
+        let seat = seat_of(component);
+        if !matches!(detail, Detail::None) || seat.more.is_made() {
+            seat.more.with_mut(|more| more.detail = detail);
+        }
     }
 }
 
@@ -69,7 +73,7 @@ pub(crate) unsafe fn uncaught_message(seat: &Seat) -> String {
         (
             (*seat.component).raised,
             (*seat.component).raised_at,
-            seat.detail.with(|detail| *detail),
+            seat.more.with(|more| more.detail),
         )
     };
     let name = NAMES

@@ -31,6 +31,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 use crate::abi::{Component, HEADER, Label, Object, Site, Step, Text, Value};
+use crate::carrier::Operation;
 use crate::channel::{self, Channel};
 use crate::idle::Visit;
 use crate::offer::Claim;
@@ -110,6 +111,7 @@ pub unsafe fn wait(
 ) -> (Step, Ticket) {
     // SAFETY: the offer is the component's own until it is opened.
     unsafe {
+        let operation = Operation::begin(this);
         let seat = seat_of(this);
         seat.retain();
         let round = next_round(seat);
@@ -118,7 +120,7 @@ pub unsafe fn wait(
             round,
         };
         if seat.is_stopping() {
-            return (raise_stop(seat), ticket);
+            return (operation.end(raise_stop(seat)), ticket);
         }
         seat.offer.with_mut(|offer| {
             offer.waiting = Waiting::Outside(what);

@@ -1,6 +1,7 @@
 //! Options, from the environment: `hearth run` sets them, and built programs heed them alike.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Where components go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(crate) struct Options {
     pub(crate) carrying: Carrying,
     /// How many workers; as many as there are cores if not given.
     pub(crate) workers: Option<usize>,
+    /// For how long a component may compute before others are served beside it, about.
+    pub(crate) slice: Duration,
     /// The program was compiled to behave as the original did.
     pub(crate) compat_original: bool,
     pub(crate) arguments: Vec<Vec<u8>>,
@@ -48,6 +51,7 @@ pub(crate) const DEFAULTS: Options = Options {
     policy: Policy::Os,
     carrying: Carrying::Workers,
     workers: None,
+    slice: Duration::from_millis(10),
     compat_original: false,
     arguments: Vec::new(),
 };
@@ -110,6 +114,18 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             }
         };
     }
+    if let Some(text) = variable("HEARTH_SLICE") {
+        options.slice = match text.parse() {
+            Ok(microseconds) if microseconds > 0 => Duration::from_micros(microseconds),
+            _ => {
+                return Err(bad(
+                    "HEARTH_SLICE",
+                    &text,
+                    "a number of microseconds from 1 up",
+                ));
+            }
+        };
+    }
     Ok(options)
 }
 
@@ -143,6 +159,7 @@ mod tests {
             ("HEARTH_PASSES", "many"),
             ("HEARTH_SEED", "-1"),
             ("HEARTH_CARRIER", "horses"),
+            ("HEARTH_SLICE", "0"),
             ("HEARTH_WORKERS", "0"),
             ("HEARTH_WORKERS", "4097"),
         ] {

@@ -64,7 +64,7 @@ fn exists(core: usize) -> bool {
 
 /// The core a component starts on.
 pub(crate) fn core_for(seat: &Seat) -> Option<usize> {
-    seat.core
+    seat.core()
 }
 
 /// `setCore`: keeps the calling component on a core, whatever the policy says. A core beyond the

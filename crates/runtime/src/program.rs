@@ -37,6 +37,8 @@ pub unsafe extern "C" fn hearth_main(
         }
     }
     std::panic::set_hook(Box::new(|panic| tell_bug(&panic.to_string())));
+    // With one thread it is asked in no time, with two the kernel takes milliseconds.
+    hearth_sys::membarrier::is_available();
     signals::watch();
     signals::watch_stacks();
     // SAFETY: a valid program has a main sequence.

@@ -1,6 +1,7 @@
 //! Who is running, and what they are called.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,17 +13,21 @@ use crate::sync::lock_std as lock;
 /// The main sequence is the first component made.
 const MAIN: u64 = 1;
 
-struct Running(*const Seat);
-// SAFETY: a seat is here from its start to its end, during which it is alive.
-unsafe impl Send for Running {}
-
+/// Those that run, in creation order, linked by their `neighbours`.
 struct Registry {
-    running: BTreeMap<u64, Running>,
+    first: *const Seat,
+    last: *const Seat,
+    running: usize,
     /// Those that keep the program alive.
     users: usize,
     /// How many of each type were made.
     made: HashMap<usize, u32>,
+    /// The type made last, and how many: not in the map meanwhile.
+    last_made: (usize, u32),
 }
+
+// SAFETY: a seat is here from its start to its end, during which it is alive.
+unsafe impl Send for Registry {}
 
 static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
 static NEXT_ID: AtomicU64 = AtomicU64::new(MAIN);
@@ -30,20 +35,66 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(MAIN);
 fn with<R>(action: impl FnOnce(&mut Registry) -> R) -> R {
     let mut registry = lock(&REGISTRY);
     action(registry.get_or_insert_with(|| Registry {
-        running: BTreeMap::new(),
+        first: ptr::null(),
+        last: ptr::null(),
+        running: 0,
         users: 0,
         made: HashMap::new(),
+        last_made: (0, 0),
     }))
+}
+
+impl Registry {
+    /// Counts one more of a type, and says how many that makes.
+    fn make_one(&mut self, of: usize) -> u32 {
+        if self.last_made.0 != of {
+            let (before, count) = self.last_made;
+            if before != 0 {
+                self.made.insert(before, count);
+            }
+            self.last_made = (of, self.made.get(&of).copied().unwrap_or(0));
+        }
+        self.last_made.1 += 1;
+        self.last_made.1
+    }
+
+    fn made(&self, of: usize) -> u32 {
+        if self.last_made.0 == of {
+            return self.last_made.1;
+        }
+        self.made.get(&of).copied().unwrap_or(1)
+    }
+
+    fn append(&mut self, seat: &Seat) {
+        seat.neighbours[0].set(self.last);
+        seat.neighbours[1].set(ptr::null());
+        // SAFETY: those in the list are alive, and the list is locked.
+        match unsafe { self.last.as_ref() } {
+            Some(last) => last.neighbours[1].set(seat),
+            None => self.first = seat,
+        }
+        self.last = seat;
+    }
+
+    fn remove(&mut self, seat: &Seat) {
+        let [before, behind] = [0, 1].map(|side| seat.neighbours[side].get());
+        // SAFETY: as above.
+        match unsafe { before.as_ref() } {
+            Some(before) => before.neighbours[1].set(behind),
+            None => self.first = behind,
+        }
+        // SAFETY: as above.
+        match unsafe { behind.as_ref() } {
+            Some(behind) => behind.neighbours[0].set(before),
+            None => self.last = before,
+        }
+    }
 }
 
 /// Names a new component.
 pub(crate) fn identify(of: *const ComponentType) -> Identity {
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
-    let number = with(|registry| {
-        let made = registry.made.entry(of.addr()).or_insert(0);
-        *made += 1;
-        *made
-    });
+    let number = with(|registry| registry.make_one(of.addr()));
     // SAFETY: component types are static.
     let service = unsafe { (*of).service };
     Identity {
@@ -65,7 +116,8 @@ pub(crate) fn is_main(seat: &Seat) -> bool {
 /// A component starts to run.
 pub(crate) fn enroll(seat: &Seat) {
     with(|registry| {
-        registry.running.insert(seat.identity.id, Running(seat));
+        registry.append(seat);
+        registry.running += 1;
         registry.users += usize::from(!seat.identity.service);
     });
 }
@@ -74,7 +126,8 @@ pub(crate) fn enroll(seat: &Seat) {
 #[must_use]
 pub(crate) fn retire(seat: &Seat) -> bool {
     with(|registry| {
-        registry.running.remove(&seat.identity.id);
+        registry.remove(seat);
+        registry.running -= 1;
         registry.users -= usize::from(!seat.identity.service);
         registry.users == 0
     })
@@ -82,7 +135,7 @@ pub(crate) fn retire(seat: &Seat) -> bool {
 
 /// How many are running.
 pub(crate) fn running() -> usize {
-    with(|registry| registry.running.len())
+    with(|registry| registry.running)
 }
 
 /// How many run that keep the program alive.
@@ -93,9 +146,11 @@ pub(crate) fn users() -> usize {
 /// Calls `action` for each running component, in creation order. It must not start or end any.
 pub(crate) fn for_each(mut action: impl FnMut(&Seat)) {
     with(|registry| {
-        for running in registry.running.values() {
-            // SAFETY: alive while it is in the registry, which is locked.
-            action(unsafe { &*running.0 });
+        let mut next = registry.first;
+        // SAFETY: alive while it is in the registry, which is locked.
+        while let Some(seat) = unsafe { next.as_ref() } {
+            next = seat.neighbours[1].get();
+            action(seat);
         }
     });
 }
@@ -136,7 +191,7 @@ pub(crate) fn port_name(label: &Label) -> Option<String> {
 fn name(of: *const ComponentType, number: u32) -> String {
     // SAFETY: component types are static.
     let name = unsafe { literal((*of).name) };
-    let made = with(|registry| registry.made.get(&of.addr()).copied().unwrap_or(1));
+    let made = with(|registry| registry.made(of.addr()));
     if made > 1 {
         format!("{name}#{number}")
     } else {

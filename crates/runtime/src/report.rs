@@ -103,29 +103,27 @@ unsafe fn channel_name(channel: &Channel, site: *const crate::abi::Site) -> Stri
     if !text.is_empty() {
         return text.into_owned();
     }
-    registry::port_name(&channel.label).unwrap_or_else(|| "a channel".to_owned())
+    // SAFETY: nothing runs.
+    let label = unsafe { channel.label() };
+    registry::port_name(&label).unwrap_or_else(|| "a channel".to_owned())
 }
 
 fn peers_of(channel: &Channel) -> Vec<Peer> {
     let _guard = hub::lock_of(channel);
     // SAFETY: locked, so peers are alive.
-    unsafe {
-        channel.inner.with(|inner| {
-            inner
-                .peers
-                .iter()
-                .map(|peer| {
-                    let label = &peer.as_ref().label;
-                    let name = registry::port_name(label)
-                        .unwrap_or_else(|| "a channel that belongs to no component".to_owned());
-                    Peer {
-                        owner: label.owner,
-                        name,
-                    }
-                })
-                .collect()
+    let labels = unsafe {
+        channel
+            .peers()
+            .into_iter()
+            .map(|peer| peer.as_ref().label())
+    };
+    labels
+        .map(|label| Peer {
+            owner: label.owner,
+            name: registry::port_name(&label)
+                .unwrap_or_else(|| "a channel that belongs to no component".to_owned()),
         })
-    }
+        .collect()
 }
 
 fn text(blocked: &[Blocked]) -> String {

@@ -6,7 +6,8 @@
 //! | `stop` | stoppers, set once | the component, reopeners, holders | any time |
 //! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
 //! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
-//! | `choices`, `detail` | the component | the component, its carrier | awake |
+//! | `more` | the component | the component, its carrier | awake |
+//! | `neighbours` | holders of the registry's lock | the same | |
 //! | `refs` | holders of references | | any time |
 
 use std::cell::Cell;
@@ -18,7 +19,7 @@ use crate::channel::{Channel, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
 use crate::offer::{Claim, OfferState};
-use crate::sync::{AtomicBool, AtomicUsize, Guarded, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicUsize, Lazily, Ordering, fence};
 
 /// What a component waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,21 @@ pub(crate) struct Offer {
     pub(crate) holder: u64,
 }
 
+impl Default for Offer {
+    fn default() -> Offer {
+        Offer {
+            waiting: Waiting::Receive,
+            value: Value::NOTHING,
+            moves: false,
+            payload: ptr::null(),
+            site: ptr::null(),
+            registered: Vec::new(),
+            round: 0,
+            holder: 0,
+        }
+    }
+}
+
 /// A half-channel that a component waits at.
 pub(crate) struct Registration {
     pub(crate) channel: *const Channel,
@@ -71,17 +87,27 @@ pub struct Seat {
     pub(crate) stop: AtomicBool,
     pub(crate) parker: Parker,
     pub(crate) component: *mut Component,
-    pub(crate) offer: Guarded<Offer>,
-    /// Where a light select waits.
-    pub(crate) arms: Guarded<Vec<Registration>>,
+    pub(crate) offer: Lazily<Offer>,
+    pub(crate) more: Lazily<More>,
+    pub(crate) identity: Identity,
+    /// Before and behind it among those that run; the registry's.
+    pub(crate) neighbours: [Cell<*const Seat>; 2],
     /// How many arms of its selects were served lightly.
     ticks: Cell<u32>,
-    pub(crate) choices: Guarded<Choices>,
-    pub(crate) detail: Guarded<Detail>,
-    pub(crate) identity: Identity,
-    /// The core to start on, if it matters.
-    pub(crate) core: Option<usize>,
+    /// One more than the core to start on, if it matters.
+    core: u32,
     refs: AtomicUsize,
+    /// What keeps the memory: the references together are one, and so is each port's half-channel.
+    holders: AtomicUsize,
+}
+
+/// What few components need.
+#[derive(Default)]
+pub(crate) struct More {
+    pub(crate) choices: Choices,
+    pub(crate) detail: Detail,
+    /// Where a light select waits.
+    pub(crate) arms: Vec<Registration>,
 }
 
 // SAFETY: the table above says which thread may touch what; the pointers inside are to things that
@@ -97,29 +123,26 @@ impl Seat {
         identity: Identity,
         choices: Choices,
         core: Option<usize>,
+        ports: usize,
     ) -> Seat {
+        let more = Lazily::new();
+        if choices.are_seeded() {
+            // SAFETY: nobody else knows of it.
+            unsafe { more.with_mut(|more: &mut More| more.choices = choices) };
+        }
         Seat {
             state: OfferState::new(),
             stop: AtomicBool::new(false),
             parker: Parker::new(),
             component,
-            offer: Guarded::new(Offer {
-                waiting: Waiting::Receive,
-                value: Value::NOTHING,
-                moves: false,
-                payload: ptr::null(),
-                site: ptr::null(),
-                registered: Vec::new(),
-                round: 0,
-                holder: 0,
-            }),
-            arms: Guarded::new(Vec::new()),
-            ticks: Cell::new(0),
-            choices: Guarded::new(choices),
-            detail: Guarded::new(Detail::None),
+            offer: Lazily::new(),
+            more,
             identity,
-            core,
+            neighbours: [const { Cell::new(ptr::null()) }; 2],
+            ticks: Cell::new(0),
+            core: core.map_or(0, |core| 1 + core as u32),
             refs: AtomicUsize::new(1),
+            holders: AtomicUsize::new(1 + ports),
         }
     }
 
@@ -137,6 +160,36 @@ impl Seat {
         }
         fence(Ordering::Acquire);
         true
+    }
+
+    /// Something that keeps the memory is gone; true if it was the last.
+    #[must_use]
+    pub(crate) fn let_go(&self) -> bool {
+        if self.holders.fetch_sub(1, Ordering::Release) != 1 {
+            return false;
+        }
+        fence(Ordering::Acquire);
+        true
+    }
+
+    /// The core to start on, if it matters.
+    pub(crate) fn core(&self) -> Option<usize> {
+        self.core.checked_sub(1).map(|core| core as usize)
+    }
+
+    /// Where to start among `count` partners: in turn, or as the seed says.
+    ///
+    /// # Safety
+    /// The component is the caller's to touch.
+    pub(crate) unsafe fn start(&self, next: usize, count: usize) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if self.more.is_made() {
+                self.more.with_mut(|more| more.choices.start(next, count))
+            } else {
+                next
+            }
+        }
     }
 
     /// Counts one more served arm, and says how many that makes.
@@ -162,7 +215,7 @@ impl Seat {
     /// The component is the caller's to touch.
     pub(crate) unsafe fn chooses_by_seed(&self) -> bool {
         // SAFETY: as the caller promises.
-        unsafe { self.choices.with(Choices::are_seeded) }
+        unsafe { self.more.with(|more| more.choices.are_seeded()) }
     }
 
     /// Has somebody asked it to stop?
@@ -243,7 +296,9 @@ pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: La
         let component = (*seat).component;
         (*component).raised = 1 + label as u32;
         (*component).raised_at = (*seat).offer.with(|offer| offer.site);
-        (*seat).detail.with_mut(|detail| *detail = Detail::None);
+        if (*seat).more.is_made() {
+            (*seat).more.with_mut(|more| more.detail = Detail::None);
+        }
         (*component).outcome = Step::Raised as u32;
         (*seat).state.complete(claim);
         carrier::wake(seat);

@@ -57,14 +57,13 @@ pub(crate) fn watch_stacks() {
     });
 }
 
-/// The owner of a thread's stack is a seat, or one more than the address of a worker, of which the
-/// component that runs is meant.
+/// The owner of a thread's stack is a seat, or one more than the address of a runner, of which the
+/// component that runs there is meant.
 fn seat_on(owner: usize) -> *mut Seat {
     if owner & 1 == 0 {
         return std::ptr::with_exposed_provenance_mut(owner);
     }
-    let worker = std::ptr::with_exposed_provenance(owner - 1);
-    let component = carrier::current_of(worker);
+    let component = carrier::component_on(owner - 1);
     if component.is_null() {
         return std::ptr::null_mut();
     }

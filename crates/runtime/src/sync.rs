@@ -4,11 +4,11 @@
 //! is both run and checked.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
@@ -66,6 +66,48 @@ impl<T> Guarded<T> {
         #[cfg(not(loom))]
         // SAFETY: as the caller promises.
         return change(unsafe { &mut *self.cell.get() });
+    }
+}
+
+/// What few components and half-channels ever need: made when it is first changed, and until then as
+/// if it were the default.
+pub(crate) struct Lazily<T>(Guarded<Option<Box<T>>>);
+
+impl<T: Default> Lazily<T> {
+    pub(crate) fn new() -> Lazily<T> {
+        Lazily(Guarded::new(None))
+    }
+
+    /// # Safety
+    /// Nobody writes it meanwhile.
+    pub(crate) unsafe fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.0.with(|value| match value {
+                Some(value) => look(value),
+                None => look(&T::default()),
+            })
+        }
+    }
+
+    /// # Safety
+    /// Nobody else touches it meanwhile, `change` itself included.
+    pub(crate) unsafe fn with_mut<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.0.with_mut(|value| {
+                change(value.get_or_insert_with(|| crate::heap::boxed(T::default())))
+            })
+        }
+    }
+
+    /// Is there anything but the default?
+    ///
+    /// # Safety
+    /// Nobody writes it meanwhile.
+    pub(crate) unsafe fn is_made(&self) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.with(Option::is_some) }
     }
 }
 

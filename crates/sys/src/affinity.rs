@@ -38,11 +38,16 @@ fn mask() -> io::Result<Vec<usize>> {
 }
 
 fn set_mask(words: &[usize]) -> io::Result<()> {
+    set_mask_of(0, words)
+}
+
+/// Of a thread of this process; 0 is the calling one.
+fn set_mask_of(thread: u32, words: &[usize]) -> io::Result<()> {
     // SAFETY: the buffer has the size that the call is told, and is only read.
     let result = unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
-            0,
+            thread,
             size_of_val(words),
             words.as_ptr(),
         )
@@ -95,6 +100,18 @@ pub fn pin_current(core: usize) -> io::Result<()> {
 /// Lets the calling thread run on all of these cores from now on.
 pub fn allow_current(cores: &[usize]) -> io::Result<()> {
     set_mask(&mask_of(cores)?)
+}
+
+/// The system's number of the calling thread, for [`allow_thread`].
+pub fn thread_id() -> u32 {
+    // SAFETY: the call takes nothing and always succeeds.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// Lets another thread of this process run on all of these cores from now on. One that has ended
+/// is an error.
+pub fn allow_thread(thread: u32, cores: &[usize]) -> io::Result<()> {
+    set_mask_of(thread, &mask_of(cores)?)
 }
 
 /// The core that the calling thread runs on now. None where the system will not say. It may be

@@ -24,8 +24,8 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Linked, Parker, current_of, hold_both, inflate, launch, mark_of, of_mark, place,
-    ready_here, set_core, wait, wake,
+    Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of,
+    notice, of_mark, own_worker, parks, place, post, ready_here, set_core, wait, wake, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
@@ -35,7 +35,8 @@ pub use workers::Worker;
 pub(crate) use workers::as_stranger;
 #[cfg(not(loom))]
 pub(crate) use workers::{
-    Entered, Hold, Linked, current_of, hold_both, inflate, mark_of, of_mark, post, ready_here,
+    Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, notice, of_mark,
+    parks, post, ready_here, own_worker, worker_of,
 };
 
 #[cfg(not(loom))]

@@ -3,7 +3,7 @@
 use loom::sync::Notify;
 use loom::sync::atomic::{AtomicBool, Ordering};
 
-use crate::abi::Component;
+use crate::abi::{Component, Step};
 use crate::channel::Channel;
 use crate::channel::link::Line;
 use crate::seat::Seat;
@@ -106,6 +106,31 @@ pub(crate) fn hold_both(_: &'static Worker, _: &'static Worker) -> (Hold, Hold) 
     unreachable!("{NONE}")
 }
 
+/// An operation, which needs nothing of a model's threads.
+pub(crate) struct Operation(());
+
+impl Operation {
+    pub(crate) unsafe fn begin(_: *mut Component) -> Operation {
+        Operation(())
+    }
+
+    pub(crate) fn end(self, step: Step) -> Step {
+        step
+    }
+}
+
+pub(crate) fn own_worker() -> Option<&'static Worker> {
+    None
+}
+
+pub(crate) unsafe fn notice(_: *mut Component) {}
+
+pub(crate) unsafe fn parks(_: *mut Component) {}
+
+pub(crate) fn worker_of(home: *const Worker) -> *const Worker {
+    home
+}
+
 pub(crate) unsafe fn post(_: *mut Component) {
     unreachable!("{NONE}")
 }
@@ -134,6 +159,6 @@ pub(crate) unsafe fn launch(_: *mut Component) {
 
 pub(crate) unsafe fn set_core(_: *mut Component, _: usize) {}
 
-pub(crate) fn current_of(_: *const Worker) -> *mut Component {
+pub(crate) fn component_on(_: usize) -> *mut Component {
     std::ptr::null_mut()
 }

@@ -41,10 +41,11 @@ pub(crate) unsafe fn find(
     start: impl FnOnce(usize, usize) -> usize,
 ) -> Found {
     // SAFETY: locked, and the closure touches other half-channels only.
-    let (count, stash, next) = unsafe {
-        channel
+    let (count, (stash, next)) = unsafe {
+        let turn = channel
             .inner
-            .with(|inner| (inner.peers.len(), inner.stash.is_some(), inner.next))
+            .with(|inner| (inner.stash.is_some(), inner.next));
+        (channel.peer_count(), turn)
     };
     // A pending tick takes its turn like one more peer.
     let places = count + usize::from(stash);
@@ -60,13 +61,15 @@ pub(crate) unsafe fn find(
         } else {
             // SAFETY: locked, so the peer is alive.
             unsafe {
-                let peer = channel.inner.with(|inner| inner.peers[place]);
+                let peer = channel.peer(place);
                 win_from(peer.as_ref(), claimant)
             }
         };
         if !matches!(found, Found::Nobody) {
-            // SAFETY: locked.
-            unsafe { channel.inner.with_mut(|inner| inner.next = place + 1) };
+            if places > 1 {
+                // SAFETY: locked.
+                unsafe { channel.inner.with_mut(|inner| inner.next = place + 1) };
+            }
             return found;
         }
     }
@@ -80,6 +83,9 @@ pub(crate) unsafe fn find(
 unsafe fn win_from(peer: &Channel, claimant: Claimant<'_>) -> Found {
     // SAFETY: locked; what happens to seats does not reach into this queue.
     unsafe {
+        if !peer.inner.is_made() {
+            return Found::Nobody;
+        }
         peer.change_queue(|inner| {
             for index in 0..inner.queue.len() {
                 let waiter = inner.queue[index];

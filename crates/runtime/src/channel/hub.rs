@@ -18,7 +18,7 @@
 use std::ptr::{self, NonNull};
 
 use super::link::{self, Line};
-use super::{Channel, light};
+use super::{Channel, Direction, light};
 use crate::carrier::{self, Hold, Worker};
 use crate::heap;
 use crate::sync::{Mutex, MutexGuard, Ordering, lock};
@@ -121,7 +121,7 @@ fn is_in(channel: &Channel, place: usize) -> bool {
 /// Leave to touch a group.
 pub(crate) enum Guard {
     Hub(HubGuard),
-    Worker(#[expect(dead_code, reason = "held")] Hold),
+    Worker(#[cfg_attr(not(loom), expect(dead_code, reason = "held"))] Hold),
 }
 
 /// Gets leave to touch a half-channel's group. Light waits there are offers afterwards.
@@ -189,10 +189,85 @@ fn inflate_around(channel: &Channel) {
     // SAFETY: as the caller promises; peers are alive.
     unsafe {
         light::inflate_at(channel);
-        let count = channel.inner.with(|inner| inner.peers.len());
-        for index in 0..count {
-            let peer = channel.inner.with(|inner| inner.peers[index]);
-            light::inflate_at(peer.as_ref());
+        if channel.direction == Direction::In && channel.sole.get().is_null() {
+            // Of many senders few wait, and they are listed.
+            if channel.inner.is_made() {
+                let ready = channel.inner.with_mut(|inner| std::mem::take(&mut inner.ready));
+                for out in ready {
+                    light::inflate_at(out.as_ref());
+                }
+            }
+            return;
+        }
+        for index in 0..channel.peer_count() {
+            light::inflate_at(channel.peer(index).as_ref());
+        }
+    }
+}
+
+/// Makes offers of the light waits at a half-channel. The caller has leave.
+fn inflate_here(channel: &Channel) {
+    // SAFETY: as the caller promises.
+    unsafe { light::inflate_at(channel) };
+}
+
+/// A shared group whose half-channels all belong to one worker is that worker's again; two that are
+/// connected to each other alone are linked. If neither can be, the leave comes back. It may be
+/// asked by that worker's thread only.
+///
+/// # Safety
+/// `guard` is of the half-channel's group, and the caller runs a component of its home.
+pub(crate) unsafe fn settle_grade(channel: &Channel, guard: Guard) -> Result<(), Guard> {
+    // SAFETY: as the caller promises.
+    unsafe { localize(channel, guard).or_else(|guard| link(channel, guard)) }
+}
+
+/// How large a group is looked through for whether it is one worker's.
+const SMALL_GROUP: usize = 16;
+
+/// Makes a shared group local to its only worker, if that is the calling thread's.
+///
+/// # Safety
+/// `guard` is of the half-channel's group.
+pub(crate) unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
+    let (Guard::Hub(mut state), Place::Hub(hub)) = (guard, current(channel)) else {
+        unreachable!("only what is shared is made local");
+    };
+    // SAFETY: members are alive, and the hub is locked.
+    let all_at = |worker: &Worker, state: &HubState| unsafe {
+        let is_at = |member: &NonNull<Channel>| {
+            let inner_allows = member.as_ref().inner.with(|inner| inner.watch.is_none());
+            ptr::eq(member.as_ref().home(), worker) && inner_allows
+        };
+        state.members.len() <= SMALL_GROUP && state.members.iter().all(is_at)
+    };
+    let worker = carrier::own_worker().filter(|worker| all_at(worker, &state));
+    let Some(worker) = worker else {
+        return Err(Guard::Hub(state));
+    };
+    let hold = worker.hold();
+    for member in state.members.drain(..) {
+        // SAFETY: as above.
+        move_to(unsafe { member.as_ref() }, worker.mark());
+    }
+    drop(hold);
+    drop(state);
+    hub.put_by();
+    Ok(())
+}
+
+/// Makes a half-channel shared, whatever it was.
+pub(crate) fn make_shared(channel: &Channel) {
+    loop {
+        match current(channel) {
+            Place::Hub(_) => return,
+            Place::Line(line) => link::unlink(channel, line),
+            Place::Worker(worker) => {
+                let hold = worker.hold();
+                if is_in(channel, worker.mark()) {
+                    share(channel, worker, hold);
+                }
+            }
         }
     }
 }
@@ -208,7 +283,7 @@ fn share(channel: &Channel, worker: &'static Worker, hold: Hold) {
     while let Some(&member) = state.members.get(next) {
         next += 1;
         // SAFETY: as above.
-        let peers = unsafe { member.as_ref().inner.with(|inner| inner.peers.clone()) };
+        let peers = unsafe { member.as_ref().peers() };
         for peer in peers {
             // SAFETY: as above.
             let other = unsafe { peer.as_ref() };
@@ -241,8 +316,8 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
             (Place::Worker(of_a), Place::Worker(of_b)) if ptr::eq(of_a, of_b) => {
                 let hold = of_a.hold();
                 if is_in(a, of_a.mark()) && is_in(b, of_a.mark()) {
-                    inflate_around(a);
-                    inflate_around(b);
+                    inflate_here(a);
+                    inflate_here(b);
                     return PairGuard::Worker(hold);
                 }
                 continue;
@@ -322,53 +397,43 @@ pub(super) fn move_to(channel: &Channel, place: usize) {
     channel.place.store(place, Ordering::Release);
 }
 
-/// Takes away all peers of a half-channel. A shared one is its worker's again, or gets a hub of its
-/// own.
+/// Takes away all peers of a half-channel. A shared one gets a hub of its own.
 pub(crate) fn set_apart(channel: &Channel) {
-    // Before the lock below: no hub is locked while another is held, `connect` aside.
-    let (fresh, hub) = first_place(channel.home);
-    if let Some(hub) = hub {
-        hub.lock().members.push(NonNull::from(channel));
-    }
-    let left = loop {
+    loop {
         match current(channel) {
             Place::Worker(worker) => {
                 let hold = worker.hold();
                 if is_in(channel, worker.mark()) {
-                    inflate_around(channel);
                     drop_peers(channel);
                     drop(hold);
-                    break None;
+                    return;
                 }
             }
             Place::Line(line) => link::unlink(channel, line),
-            Place::Hub(old) => {
-                let mut state = old.lock();
-                if !is_in(channel, old.address()) {
-                    continue;
-                }
-                drop_peers(channel);
-                if hub.is_some() && state.members.len() == 1 {
-                    drop(state);
-                    break None;
-                }
-                leave(&mut state, channel);
-                // SAFETY: locked.
-                unsafe { channel.inner.with_mut(|inner| inner.place = 0) };
-                let is_empty = state.members.is_empty();
-                move_to(channel, fresh);
-                drop(state);
-                if is_empty {
-                    old.put_by();
-                }
-                break Some(());
-            }
+            Place::Hub(_) => return set_apart_from_hub(channel),
         }
-    };
-    if let (None, Some(hub)) = (left, hub) {
-        hub.lock().members.clear();
-        hub.put_by();
     }
+}
+
+fn set_apart_from_hub(channel: &Channel) {
+    // Before the lock below: no hub is locked while another is held, `connect` aside.
+    let fresh = Hub::take();
+    fresh.lock().members.push(NonNull::from(channel));
+    // What is shared never is anything else but by those that use it.
+    let Guard::Hub(mut state) = lock_of(channel) else {
+        unreachable!("it was shared");
+    };
+    drop_peers(channel);
+    if state.members.len() > 1 {
+        leave(&mut state, channel);
+        // SAFETY: locked.
+        unsafe { channel.inner.with_mut(|inner| inner.place = 0) };
+        move_to(channel, fresh.address());
+        return;
+    }
+    drop(state);
+    fresh.lock().members.clear();
+    fresh.put_by();
 }
 
 /// Takes a half-channel that nobody refers to away from its peers and its hub.
@@ -401,33 +466,18 @@ pub(crate) fn leave_for_good(channel: &Channel) {
     }
 }
 
-/// Takes the half-channel and its peers out of each other's lists. The hub is locked.
+/// Takes the half-channel and its peers out of each other's lists. The caller has leave.
 fn drop_peers(channel: &Channel) {
-    // SAFETY: the hub of the half-channel and its peers is locked; peers are alive, since one that
-    // goes leaves first, which needs the lock.
+    // SAFETY: as the caller promises; peers are alive, since one that goes leaves first, which needs
+    // the same leave.
     unsafe {
-        let peers = channel.change_peers(|inner| {
-            inner.next = 0;
-            std::mem::take(&mut inner.peers)
-        });
-        for peer in peers {
-            let is_alone = peer.as_ref().change_peers(|inner| {
-                let Some(index) = inner
-                    .peers
-                    .iter()
-                    .position(|known| ptr::eq(known.as_ptr(), channel))
-                else {
-                    unreachable!("peers know each other");
-                };
-                inner.peers.remove(index);
-                // The turn stays with the peer that had it.
-                if inner.next > index {
-                    inner.next -= 1;
-                }
-                inner.peers.is_empty()
-            });
-            if let (true, Some(watch)) = (is_alone, &peer.as_ref().watch) {
-                watch();
+        for peer in channel.take_peers() {
+            if peer.as_ref().remove_peer(channel) {
+                peer.as_ref().inner.with(|inner| {
+                    if let Some(watch) = &inner.watch {
+                        watch();
+                    }
+                });
             }
         }
     }

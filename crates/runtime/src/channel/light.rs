@@ -12,7 +12,7 @@
 //! in queues, and goes on by the general protocol. A slot then says HEAVY, for as long as something
 //! is in the queue.
 
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use super::transfer;
 use super::{Channel, Waiter};
@@ -38,6 +38,8 @@ pub(crate) const OFFERS: u32 = 7;
 
 /// At a link: see [`super::link`].
 pub(crate) const LINKED: u32 = 8;
+/// It was detached, and wants its worker back.
+pub(crate) const RETURNS: u32 = 9;
 
 /// How a value of this type is sent.
 pub(super) fn manner(payload: &Type, moves: bool) -> u32 {
@@ -105,7 +107,7 @@ fn occupy(channel: &Channel, component: *mut Component, tag: usize) {
 /// Parks the running component.
 ///
 /// # Safety
-/// It runs the calling code, which returns Blocked to its carrier.
+/// It has entered, and runs the calling code, which returns Blocked to its carrier.
 unsafe fn park(component: *mut Component, channel: &Channel, waiting: u32, site: *const Site) {
     // SAFETY: the component's own fields.
     unsafe {
@@ -113,6 +115,7 @@ unsafe fn park(component: *mut Component, channel: &Channel, waiting: u32, site:
         (*component).waits_in = site;
         (*component).waiting = waiting;
         (*component).outcome = Step::Done as u32;
+        carrier::parks(component);
     }
 }
 
@@ -138,6 +141,10 @@ pub(super) unsafe fn send(
                     return None;
                 }
                 occupy(channel, component, 0);
+                if into.sole.get().is_null() {
+                    into.inner
+                        .with_mut(|inner| inner.ready.push_back(NonNull::from(channel)));
+                }
                 (*component).received = value;
                 let waiting = manner(&*channel.payload, moves);
                 park(component, channel, waiting, site);
@@ -184,8 +191,8 @@ pub(super) unsafe fn receive(
                 park(component, channel, RECEIVES, site);
                 Some(Step::Blocked)
             }
-            Sender::Waits { out, place } => {
-                take(entered, component, channel, out, place);
+            Sender::Waits { out } => {
+                take(entered, component, channel, out);
                 Some(Step::Done)
             }
         }
@@ -196,11 +203,7 @@ enum Sender<'a> {
     Nobody,
     /// Somebody is there whom only the general protocol can serve.
     Heavy,
-    Waits {
-        out: &'a Channel,
-        /// Its place among the peers.
-        place: usize,
-    },
+    Waits { out: &'a Channel },
 }
 
 /// The peer with a waiting sender whose turn it is.
@@ -213,29 +216,35 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
         if let Some(out) = channel.sole.get().as_ref() {
             return match look(out) {
                 Slot::Free => Sender::Nobody,
-                Slot::One(_) => Sender::Waits { out, place: 0 },
+                Slot::One(_) => Sender::Waits { out },
                 Slot::Heavy | Slot::Selecting(_) => Sender::Heavy,
             };
         }
-        channel.inner.with(|inner| {
-            let count = inner.peers.len();
-            for step in 0..count {
-                let mut place = inner.next + step;
-                if place >= count {
-                    place %= count;
-                }
-                let out: &Channel = &*inner.peers[place].as_ptr();
-                match look(out) {
-                    Slot::Free => {}
-                    // Several receivers at one sender take turns by the general protocol.
-                    Slot::One(_) if !out.sole.get().is_null() => {
-                        return Sender::Waits { out, place };
-                    }
-                    _ => return Sender::Heavy,
+        if !channel.inner.is_made() {
+            return Sender::Nobody;
+        }
+        loop {
+            let Some(out) = channel.inner.with(|inner| inner.ready.front().copied()) else {
+                break;
+            };
+            let out: &Channel = &*out.as_ptr();
+            match look(out) {
+                // Several receivers at one sender take turns by the general protocol.
+                Slot::One(_) if !out.sole.get().is_null() => return Sender::Waits { out },
+                Slot::One(_) | Slot::Selecting(_) => return Sender::Heavy,
+                // It waits by the general protocol now, or not at all.
+                Slot::Free | Slot::Heavy => {
+                    channel.inner.with_mut(|inner| inner.ready.pop_front());
                 }
             }
-            Sender::Nobody
-        })
+        }
+        // One that waits by the general protocol is found there.
+        let is_any_heavy = (0..channel.peer_count())
+            .any(|index| channel.peer(index).as_ref().slot.get() & HEAVY != 0);
+        if is_any_heavy {
+            return Sender::Heavy;
+        }
+        Sender::Nobody
     }
 }
 
@@ -248,7 +257,6 @@ unsafe fn take(
     component: *mut Component,
     channel: &Channel,
     out: &Channel,
-    place: usize,
 ) {
     // SAFETY: as the caller promises; out of its slot, the sender is the caller's.
     unsafe {
@@ -256,13 +264,13 @@ unsafe fn take(
         let moves = (*sender).waiting == SENDS_MOVING;
         (*sender).waiting = NOTHING;
         if channel.sole.get().is_null() {
-            channel.inner.with_mut(|inner| inner.next = place + 1);
+            channel.inner.with_mut(|inner| inner.ready.pop_front());
         }
-        drop(entered);
         let value = (*sender).received;
         (*component).received = transfer::pass(sender, component, &*channel.payload, value, moves);
         (*component).arm = 0;
         carrier::ready_here(sender);
+        drop(entered);
     }
 }
 
@@ -297,7 +305,7 @@ pub(super) unsafe fn select(
             return None;
         }
         let now = seat.now();
-        let mut best: Option<(u32, usize, &Channel, usize)> = None;
+        let mut best: Option<(u32, usize, &Channel)> = None;
         for (index, arm) in arms.iter().enumerate() {
             let Some(channel) = arm.channel.as_ref() else {
                 continue;
@@ -308,18 +316,18 @@ pub(super) unsafe fn select(
             match ready_sender(channel) {
                 Sender::Heavy => return None,
                 Sender::Nobody => {}
-                Sender::Waits { out, place } => {
+                Sender::Waits { out } => {
                     let age = now.wrapping_sub(channel.served.get());
                     if best.is_none_or(|(oldest, ..)| age > oldest) {
-                        best = Some((age, index, out, place));
+                        best = Some((age, index, out));
                     }
                 }
             }
         }
-        if let Some((_, index, out, place)) = best {
+        if let Some((_, index, out)) = best {
             let channel = &*arms[index].channel;
             serve(component, channel);
-            take(entered, component, channel, out, place);
+            take(entered, component, channel, out);
             (*component).arm = index as u32;
             return Some(Step::Done);
         }
@@ -327,7 +335,8 @@ pub(super) unsafe fn select(
             (*component).arm = DEFAULT;
             return Some(Step::Done);
         }
-        seat.arms.with_mut(|kept| {
+        seat.more.with_mut(|more| {
+            let kept = &mut more.arms;
             kept.clear();
             for (index, arm) in arms.iter().enumerate() {
                 let Some(channel) = arm.channel.as_ref() else {
@@ -355,17 +364,20 @@ pub(super) unsafe fn select(
 /// the component.
 ///
 /// # Safety
-/// The component is ready, and the caller runs it.
+/// The component is ready, and the caller runs its worker.
 pub(crate) unsafe fn settle(component: *mut Component) {
-    // SAFETY: as the caller promises; channels outlive the wait (see `Registration`).
+    // SAFETY: as the caller promises; channels outlive the wait (see `Registration`), and workers
+    // the program.
     unsafe {
         (*component).waiting = NOTHING;
         let seat = seat_of(component);
-        seat.arms.with(|kept| {
-            for registration in kept {
+        let home: &'static carrier::Worker = &*(*component).home;
+        let _hold = home.hold();
+        seat.more.with(|more| {
+            for registration in &more.arms {
                 let channel = &*registration.channel;
                 // One that is not its worker's any more was emptied as it changed hands.
-                if let Some(_entered) = Entered::even_if_attending(component, channel)
+                if channel.is_at(home.mark())
                     && channel.slot.get() == component.expose_provenance() | SELECT
                 {
                     channel.slot.set(0);
@@ -422,8 +434,8 @@ pub(crate) unsafe fn inflate(component: *mut Component) {
             }
         });
         if kind == SELECTS {
-            seat.arms.with(|kept| {
-                for registration in kept {
+            seat.more.with(|more| {
+                for registration in &more.arms {
                     enter_queue(
                         seat,
                         &*registration.channel,

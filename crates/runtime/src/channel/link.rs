@@ -127,13 +127,13 @@ pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
 /// # Safety
 /// The caller has locked their hub.
 unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
-    let (mine, theirs) = (channel.home.cast_mut(), peer.home.cast_mut());
+    let (mine, theirs) = (channel.home(), peer.home());
     // SAFETY: as the caller promises.
     let are_quiet = unsafe {
         [channel, peer].iter().all(|end| {
             end.slot.get() == 0
-                && end.watch.is_none()
-                && end.inner.with(|inner| inner.links_left > 0)
+                && end.links_left.get() > 0
+                && end.inner.with(|inner| inner.watch.is_none())
         })
     };
     !mine.is_null()
@@ -161,8 +161,8 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
             Direction::In => (peer, channel),
         };
         let marks = (
-            carrier::mark_of(out.home).unwrap_or(0),
-            carrier::mark_of(into.home).unwrap_or(0),
+            carrier::mark_of(out.home()).unwrap_or(0),
+            carrier::mark_of(into.home()).unwrap_or(0),
         );
         let line = Line::new();
         line.word.store(0, Ordering::Relaxed);
@@ -171,7 +171,7 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
         line.ends.out_worker.store(marks.0, Ordering::Relaxed);
         line.ends.into_worker.store(marks.1, Ordering::Relaxed);
         for end in [out, into] {
-            end.inner.with_mut(|inner| inner.links_left -= 1);
+            end.links_left.set(end.links_left.get() - 1);
             hub::leave(guard, end);
         }
         hub::move_to(out, line.mark());
@@ -254,6 +254,7 @@ unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) 
         (*component).waits_in = site;
         (*component).waiting = light::LINKED;
         (*component).outcome = Step::Done as u32;
+        carrier::parks(component);
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::rendezvous::{acknowledge, receive, release_sender, send, settle};
 use super::select::select;
-use super::{Channel, Direction, Label, connect, disconnect};
+use super::{Channel, Direction, connect, disconnect};
 use crate::abi::{Arm, Component, ComponentType, Held, Kind, STOPPED, Site, Step, Type, Value};
 use crate::carrier;
 use crate::choices::Choices;
@@ -92,7 +92,7 @@ impl Actor {
             number: 1,
             service: false,
         };
-        let seat = Seat::new(component, identity, Choices::root(None), None);
+        let seat = Seat::new(component, identity, Choices::root(None), None, 0);
         // SAFETY: just made.
         unsafe { (*component).seat = Box::into_raw(Box::new(seat)) };
         Arc::new(Actor { component })
@@ -202,7 +202,6 @@ impl Half {
         Arc::new(Half(Channel::new(
             &raw const INTEGER.0,
             Direction::Out,
-            Label::FREE,
             ptr::null(),
         )))
     }
@@ -211,7 +210,6 @@ impl Half {
         Arc::new(Half(Channel::new(
             &raw const INTEGER.0,
             Direction::In,
-            Label::FREE,
             ptr::null(),
         )))
     }

@@ -29,12 +29,13 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
 
 use crate::abi::{Component, ComponentType, Type, Value};
-use crate::carrier::Worker;
-use crate::heap;
+use crate::carrier::{self, Worker};
 use crate::seat::Seat;
-use crate::sync::{AtomicUsize, Guarded, Ordering, fence};
+use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, fence};
+use crate::{component, heap};
 
 pub(crate) use claim::{push, receivers_wait};
 pub(crate) use rendezvous::settle;
@@ -64,11 +65,16 @@ pub(crate) struct Label {
     pub(crate) port: *const c_char,
 }
 
-impl Label {
-    pub(crate) const FREE: Label = Label {
-        owner: 0,
-        owner_type: ptr::null(),
-        owner_number: 0,
+/// What a half-channel was made for: a port of a component, in whose memory it lies, or nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin {
+    pub(crate) owner: *const Seat,
+    pub(crate) port: *const c_char,
+}
+
+impl Origin {
+    pub(crate) const FREE: Origin = Origin {
+        owner: ptr::null(),
         port: ptr::null(),
     };
 }
@@ -87,36 +93,48 @@ pub struct Channel {
     /// When a select took from here last, by its component's count.
     pub(crate) served: Cell<u32>,
     /// The worker of the component it was made for, or by; null for a thread.
-    home: *const Worker,
-    pub(crate) direction: Direction,
+    home: AtomicPtr<Worker>,
     pub(crate) payload: *const Type,
-    pub(crate) label: Label,
-    refs: AtomicUsize,
-    pub(crate) inner: Guarded<Inner>,
-    /// Called when the last peer leaves, under the hub's lock.
-    watch: Option<Watch>,
+    origin: Origin,
+    pub(crate) inner: Lazily<Inner>,
+    refs: AtomicU32,
+    pub(crate) direction: Direction,
+    /// How often it may still be linked; a connection that keeps asking for more than a link can do
+    /// stays shared.
+    links_left: Cell<u8>,
 }
 
 /// For half-channels that stand for something outside: they learn that nobody is connected to them
 /// any more. Must neither wait nor touch channels.
 pub(crate) type Watch = Box<dyn Fn() + Send + Sync>;
 
-/// What the hub's lock guards.
+// As `hearth.h` has it; a test of the header holds it to the same numbers.
+const _: () = assert!(
+    std::mem::offset_of!(Channel, place) == 0
+        && std::mem::offset_of!(Channel, sole) == 8
+        && std::mem::offset_of!(Channel, slot) == 16
+);
+
+/// What few half-channels need, with leave.
+#[derive(Default)]
 pub(crate) struct Inner {
     /// Who waits here: senders if the half-channel is an out, receivers if an in. Entries of a
     /// select that was served elsewhere stay until that component has settled.
     pub(crate) queue: VecDeque<Waiter>,
-    /// Not counted: a half-channel that goes leaves its peers first.
-    pub(crate) peers: Vec<NonNull<Channel>>,
+    /// The peers, if they are several. Not counted: a half-channel that goes leaves its peers first.
+    several: Vec<NonNull<Channel>>,
+    /// Of several peers those where somebody waits lightly, first come, first served.
+    ready: VecDeque<NonNull<Channel>>,
     /// Index of the peer to try first: the one after the last partner.
     next: usize,
     /// Index in the hub's members.
     place: usize,
     /// A tick that nobody has taken yet (in only).
     stash: Option<Value>,
-    /// How often it may still be linked; a connection that keeps asking for more than a link can do
-    /// stays shared.
-    links_left: u8,
+    /// Called when the last peer leaves, with leave.
+    watch: Option<Watch>,
+    /// The port of another component that it stands for, in another process.
+    label: Option<Label>,
 }
 
 /// Somebody who waits at a half-channel. Its component is blocked, or about to be, in an operation
@@ -140,13 +158,16 @@ impl Channel {
     pub(crate) fn new(
         payload: *const Type,
         direction: Direction,
-        label: Label,
         home: *const Worker,
     ) -> *mut Channel {
-        Channel::make(payload, direction, label, home, None)
+        let place = heap::boxed(std::mem::MaybeUninit::<Channel>::uninit());
+        let channel = Box::into_raw(place).cast();
+        // SAFETY: a fresh block of the right size.
+        unsafe { Channel::make_at(channel, payload, direction, Origin::FREE, home) };
+        channel
     }
 
-    /// The same, with a watch on its peers.
+    /// The same, with a name and a watch on its peers.
     #[cfg(not(loom))]
     pub(crate) fn new_watched(
         payload: *const Type,
@@ -154,61 +175,197 @@ impl Channel {
         label: Label,
         watch: Watch,
     ) -> *mut Channel {
-        Channel::make(payload, direction, label, ptr::null(), Some(watch))
-    }
-
-    fn make(
-        payload: *const Type,
-        direction: Direction,
-        label: Label,
-        home: *const Worker,
-        watch: Option<Watch>,
-    ) -> *mut Channel {
-        let (place, hub) = hub::first_place(home);
-        let channel = Box::into_raw(heap::boxed(Channel {
-            place: AtomicUsize::new(place),
-            sole: Cell::new(ptr::null()),
-            slot: Cell::new(0),
-            arm: Cell::new(0),
-            served: Cell::new(0),
-            home,
-            direction,
-            payload,
-            label,
-            refs: AtomicUsize::new(1),
-            inner: Guarded::new(Inner {
-                queue: VecDeque::new(),
-                peers: Vec::new(),
-                next: 0,
-                place: 0,
-                stash: None,
-                links_left: LINKS,
-            }),
-            watch,
-        }));
-        if let Some(hub) = hub {
-            hub.lock()
-                .members
-                .push(NonNull::new(channel).expect("a box is not null"));
+        let channel = Channel::new(payload, direction, ptr::null());
+        // SAFETY: nobody else knows of it.
+        unsafe {
+            (*channel).inner.with_mut(|inner| {
+                inner.watch = Some(watch);
+                inner.label = Some(label);
+            });
         }
         channel
     }
 
-    /// Changes the peers, and keeps `sole` true.
+    /// Makes a half-channel in a block of memory.
+    ///
+    /// # Safety
+    /// The block is the half-channel's until that is freed.
+    pub(crate) unsafe fn make_at(
+        channel: *mut Channel,
+        payload: *const Type,
+        direction: Direction,
+        origin: Origin,
+        home: *const Worker,
+    ) {
+        let (place, hub) = hub::first_place(home);
+        // SAFETY: as the caller promises.
+        unsafe {
+            channel.write(Channel {
+                place: AtomicUsize::new(place),
+                sole: Cell::new(ptr::null()),
+                slot: Cell::new(0),
+                arm: Cell::new(0),
+                served: Cell::new(0),
+                home: AtomicPtr::new(home.cast_mut()),
+                payload,
+                origin,
+                inner: Lazily::new(),
+                refs: AtomicU32::new(1),
+                direction,
+                links_left: Cell::new(LINKS),
+            });
+        }
+        if let Some(hub) = hub {
+            hub.lock()
+                .members
+                .push(NonNull::new(channel).expect("a block is not null"));
+        }
+    }
+
+    /// What it is called in reports.
     ///
     /// # Safety
     /// The caller has leave.
-    pub(crate) unsafe fn change_peers<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
+    pub(crate) unsafe fn label(&self) -> Label {
+        // SAFETY: the owner's memory is there as long as the half-channel, which lies in it.
+        if let Some(owner) = unsafe { self.origin.owner.as_ref() } {
+            return Label {
+                owner: owner.identity.id,
+                // SAFETY: as above.
+                owner_type: unsafe { (*owner.component).r#type },
+                owner_number: owner.identity.number,
+                port: self.origin.port,
+            };
+        }
+        let nothing = Label {
+            owner: 0,
+            owner_type: ptr::null(),
+            owner_number: 0,
+            port: ptr::null(),
+        };
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.with(|inner| inner.label) }.unwrap_or(nothing)
+    }
+
+    /// Does it lie in this component's memory?
+    pub(crate) fn is_of(&self, owner: &Seat) -> bool {
+        ptr::eq(self.origin.owner, owner)
+    }
+
+    // ---- peers; the caller has leave ----------------------------------------------------------
+
+    /// How many half-channels it is connected to.
+    ///
+    /// # Safety
+    /// The caller has leave.
+    pub(crate) unsafe fn peer_count(&self) -> usize {
+        if !self.sole.get().is_null() {
+            return 1;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.with(|inner| inner.several.len()) }
+    }
+
+    /// One of them.
+    ///
+    /// # Safety
+    /// As for `peer_count`, of which `index` is below.
+    pub(crate) unsafe fn peer(&self, index: usize) -> NonNull<Channel> {
+        if let Some(sole) = NonNull::new(self.sole.get().cast_mut()) {
+            return sole;
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.with(|inner| inner.several[index]) }
+    }
+
+    /// All of them.
+    ///
+    /// # Safety
+    /// As for `peer_count`.
+    pub(crate) unsafe fn peers(&self) -> Vec<NonNull<Channel>> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            (0..self.peer_count())
+                .map(|index| self.peer(index))
+                .collect()
+        }
+    }
+
+    /// # Safety
+    /// As for `peer_count`; it is not one yet.
+    unsafe fn add_peer(&self, peer: &Channel) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.peer_count() {
+                0 => self.sole.set(peer),
+                count => self.inner.with_mut(|inner| {
+                    if count == 1 {
+                        let sole = self.sole.replace(ptr::null()).cast_mut();
+                        inner.several.extend(NonNull::new(sole));
+                        // Whoever waits there lightly has not said so.
+                        if let Some(sole) = NonNull::new(sole)
+                            && sole.as_ref().slot.get() & light::HEAVY == 0
+                            && sole.as_ref().slot.get() != 0
+                        {
+                            inner.ready.push_back(sole);
+                        }
+                    }
+                    inner.several.push(NonNull::from(peer));
+                }),
+            }
+        }
+    }
+
+    /// Takes one away; true if that was the last.
+    ///
+    /// # Safety
+    /// As for `peer_count`; it is one.
+    unsafe fn remove_peer(&self, peer: &Channel) -> bool {
+        if ptr::eq(self.sole.get(), peer) {
+            self.sole.set(ptr::null());
+            return true;
+        }
         // SAFETY: as the caller promises.
         unsafe {
             self.inner.with_mut(|inner| {
-                let result = change(inner);
-                self.sole.set(match inner.peers[..] {
-                    [only] => only.as_ptr(),
-                    _ => ptr::null(),
+                let known = |known: &NonNull<Channel>| ptr::eq(known.as_ptr(), peer);
+                let Some(index) = inner.several.iter().position(known) else {
+                    unreachable!("peers know each other");
+                };
+                inner.several.remove(index);
+                inner.ready.retain(|ready| !known(ready));
+                // The turn stays with the peer that had it.
+                if inner.next > index {
+                    inner.next -= 1;
+                }
+                if let [sole] = inner.several[..] {
+                    inner.several.clear();
+                    inner.ready.clear();
+                    inner.next = 0;
+                    self.sole.set(sole.as_ptr());
+                }
+            });
+        }
+        false
+    }
+
+    /// Takes all away.
+    ///
+    /// # Safety
+    /// As for `peer_count`.
+    unsafe fn take_peers(&self) -> Vec<NonNull<Channel>> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let peers = self.peers();
+            self.sole.set(ptr::null());
+            if self.inner.is_made() {
+                self.inner.with_mut(|inner| {
+                    inner.several.clear();
+                    inner.ready.clear();
+                    inner.next = 0;
                 });
-                result
-            })
+            }
+            peers
         }
     }
 
@@ -239,7 +396,19 @@ impl Channel {
     /// The component runs the calling code.
     pub(crate) unsafe fn is_at_home_with(&self, component: *mut Component) -> bool {
         // SAFETY: as the caller promises.
-        !self.home.is_null() && ptr::eq(self.home, unsafe { (*component).home })
+        let home = self.home();
+        !home.is_null() && ptr::eq(home, unsafe { (*component).home })
+    }
+
+    /// The worker of the component it was made for, or by; null for a thread.
+    pub(crate) fn home(&self) -> *const Worker {
+        self.home.load(Ordering::Relaxed)
+    }
+
+    /// Its component has another home now.
+    pub(crate) fn move_home(&self, home: &'static Worker) {
+        self.home
+            .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
     }
 
     /// Is it at this worker's mark, line's mark, or hub's address?
@@ -254,7 +423,7 @@ impl Channel {
     }
 
     /// How many references there are, by one of their holders.
-    pub(crate) fn references(&self) -> usize {
+    pub(crate) fn references(&self) -> u32 {
         self.refs.load(Ordering::Relaxed)
     }
 }
@@ -272,7 +441,13 @@ pub(crate) unsafe fn release(channel: *const Channel) {
         }
         fence(Ordering::Acquire);
         hub::leave_for_good(&*channel);
-        drop(Box::from_raw(channel.cast_mut()));
+        match (*channel).origin.owner.as_ref() {
+            None => drop(Box::from_raw(channel.cast_mut())),
+            Some(owner) => {
+                ptr::drop_in_place(channel.cast_mut());
+                component::let_go(owner);
+            }
+        }
     }
 }
 
@@ -288,7 +463,8 @@ pub unsafe extern "C" fn hearth_channel_new(
 ) -> *mut Channel {
     // SAFETY: as the caller promises.
     let home = unsafe { this.as_ref() }.map_or(ptr::null(), |this| this.home);
-    Channel::new(payload, direction_of(direction), Label::FREE, home)
+    let home = carrier::worker_of(home);
+    Channel::new(payload, direction_of(direction), home)
 }
 
 pub(crate) fn direction_of(number: u32) -> Direction {

@@ -6,6 +6,7 @@ use super::claim::{self, Claimant, Found};
 use super::transfer::{self, Onward};
 use super::{Channel, Waiter, hub, light, link, release, select};
 use crate::abi::{Component, Held, Label, Site, Step, Value};
+use crate::carrier::Operation;
 use crate::external;
 use crate::object;
 use crate::offer::Stage;
@@ -52,7 +53,7 @@ pub(crate) unsafe fn send(
             Found::Nobody => {
                 let guard = match guard {
                     hub::Guard::Hub(_) if channel.is_at_home_with(seat.component) => {
-                        match hub::link(channel, guard) {
+                        match hub::settle_grade(channel, guard) {
                             Ok(()) => {
                                 return send_now(seat.component, channel, value, moves, site);
                             }
@@ -125,7 +126,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                     hub::Guard::Hub(_)
                         if !acknowledge && channel.is_at_home_with(seat.component) =>
                     {
-                        match hub::link(channel, guard) {
+                        match hub::settle_grade(channel, guard) {
                             Ok(()) => return receive_now(seat.component, channel, site),
                             Err(guard) => guard,
                         }
@@ -165,7 +166,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
 /// Where to start among peers: in turn, or as the seed says.
 pub(super) fn start(seat: &Seat, next: usize, count: usize) -> usize {
     // SAFETY: the choices are the running component's own.
-    unsafe { seat.choices.with_mut(|choices| choices.start(next, count)) }
+    unsafe { seat.start(next, count) }
 }
 
 /// Queues at a half-channel. The half-channel is kept while the operation is pending.
@@ -300,6 +301,24 @@ pub(crate) unsafe fn release_sender(held: &mut Held, ok: bool) {
     }
 }
 
+/// Sends without locks, if that can be.
+///
+/// # Safety
+/// As for `send`.
+unsafe fn send_quickly(
+    component: *mut Component,
+    channel: &Channel,
+    value: Value,
+    moves: bool,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        light::send(component, channel, value, moves, site)
+            .or_else(|| link::send(component, channel, value, moves, site))
+    }
+}
+
 /// Sends in the shortest way there is.
 ///
 /// # Safety
@@ -313,9 +332,23 @@ unsafe fn send_now(
 ) -> Step {
     // SAFETY: as the caller promises.
     unsafe {
-        light::send(component, channel, value, moves, site)
-            .or_else(|| link::send(component, channel, value, moves, site))
+        send_quickly(component, channel, value, moves, site)
             .unwrap_or_else(|| send(seat_of(component), channel, value, moves, site))
+    }
+}
+
+/// Receives without locks, if that can be.
+///
+/// # Safety
+/// As for `receive`.
+unsafe fn receive_quickly(
+    component: *mut Component,
+    channel: &Channel,
+    site: *const Site,
+) -> Option<Step> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        light::receive(component, channel, site).or_else(|| link::receive(component, channel, site))
     }
 }
 
@@ -326,8 +359,7 @@ unsafe fn send_now(
 unsafe fn receive_now(component: *mut Component, channel: &Channel, site: *const Site) -> Step {
     // SAFETY: as the caller promises.
     unsafe {
-        light::receive(component, channel, site)
-            .or_else(|| link::receive(component, channel, site))
+        receive_quickly(component, channel, site)
             .unwrap_or_else(|| receive(seat_of(component), channel, site))
     }
 }
@@ -345,7 +377,14 @@ pub unsafe extern "C" fn hearth_send(
     site: *const Site,
 ) -> Step {
     // SAFETY: as the caller promises.
-    unsafe { send_now(this, &*channel, value, moves, site) }
+    unsafe {
+        let channel = &*channel;
+        if let Some(step) = send_quickly(this, channel, value, moves, site) {
+            return step;
+        }
+        let operation = Operation::begin(this);
+        operation.end(send_now(this, channel, value, moves, site))
+    }
 }
 
 /// Receives a value.
@@ -359,7 +398,14 @@ pub unsafe extern "C" fn hearth_receive(
     site: *const Site,
 ) -> Step {
     // SAFETY: as the caller promises.
-    unsafe { receive_now(this, &*channel, site) }
+    unsafe {
+        let channel = &*channel;
+        if let Some(step) = receive_quickly(this, channel, site) {
+            return step;
+        }
+        let operation = Operation::begin(this);
+        operation.end(receive_now(this, channel, site))
+    }
 }
 
 /// Receives a value and holds its sender.
@@ -373,7 +419,10 @@ pub unsafe extern "C" fn hearth_acknowledge(
     site: *const Site,
 ) -> Step {
     // SAFETY: as the caller promises.
-    unsafe { acknowledge(seat_of(this), &*channel, site) }
+    unsafe {
+        let operation = Operation::begin(this);
+        operation.end(acknowledge(seat_of(this), &*channel, site))
+    }
 }
 
 /// Ends an acknowledge.

@@ -6,7 +6,8 @@ use super::claim::{self, Claimant, Found};
 use super::rendezvous::{register, start};
 use super::{Channel, Waiter, hub, light, transfer};
 use crate::abi::{Arm, Component, DEFAULT, Label, Site, Step};
-use crate::choices::{Choices, Scratch};
+use crate::carrier::Operation;
+use crate::choices::Scratch;
 use crate::offer::Claim;
 use crate::seat::{Seat, Waiting, heed_stop, next_round, offers, raise_stop, seat_of};
 
@@ -29,11 +30,10 @@ pub(crate) unsafe fn select(
         if seat.is_stopping() {
             return raise_stop(seat);
         }
-        let mut scratch = seat.choices.with_mut(Choices::take_scratch);
+        let mut scratch = seat.more.with_mut(|more| more.choices.take_scratch());
         order_arms(seat, arms, &mut scratch);
         let step = select_in_order(seat, arms, &scratch.order, has_default, site);
-        seat.choices
-            .with_mut(|choices| choices.put_scratch(scratch));
+        seat.more.with_mut(|more| more.choices.put_scratch(scratch));
         step
     }
 }
@@ -91,7 +91,7 @@ unsafe fn order_arms(seat: &Seat, arms: &[Arm], scratch: &mut Scratch) {
     scratch.keys.clear();
     scratch.keys.extend(arms.iter().map(key_of));
     // SAFETY: the choices are the running component's own.
-    unsafe { seat.choices.with_mut(|choices| choices.order(scratch)) };
+    unsafe { seat.more.with_mut(|more| more.choices.order(scratch)) };
     let is_first = |arm: &u32| {
         let index = *arm as usize;
         !arms[index].channel.is_null()
@@ -152,7 +152,7 @@ unsafe fn take_partner(seat: &Seat, arm: &Arm, index: u32, waiter: Waiter, claim
 /// Remembers the turn of an arm.
 fn served(seat: &Seat, arm: &Arm) {
     // SAFETY: the choices are the running component's own.
-    unsafe { seat.choices.with_mut(|choices| choices.served(key_of(arm))) };
+    unsafe { seat.more.with_mut(|more| more.choices.served(key_of(arm))) };
 }
 
 #[must_use]
@@ -236,7 +236,7 @@ unsafe fn leave_all(seat: &Seat) {
 /// `seat` is settled, its carrier calls.
 pub(super) unsafe fn note_turn(seat: &Seat, key: usize) {
     // SAFETY: as the caller promises.
-    unsafe { seat.choices.with_mut(|choices| choices.served(key)) };
+    unsafe { seat.more.with_mut(|more| more.choices.served(key)) };
 }
 
 /// Selects.
@@ -258,9 +258,12 @@ pub unsafe extern "C" fn hearth_select(
         } else {
             std::slice::from_raw_parts(arms, count as usize)
         };
-        match light::select(this, arms, has_default, site) {
-            Some(step) => step,
-            None => select(seat_of(this), arms, has_default, site),
+        if let Some(step) = light::select(this, arms, has_default, site) {
+            return step;
         }
+        let operation = Operation::begin(this);
+        let step = light::select(this, arms, has_default, site)
+            .unwrap_or_else(|| select(seat_of(this), arms, has_default, site));
+        operation.end(step)
     }
 }

@@ -1,9 +1,10 @@
 //! Connect and disconnect.
 
-use std::ptr::{self, NonNull};
+use std::ptr;
 
 use super::{Channel, Direction, LINKS, claim, hub, transfer};
 use crate::abi::{Component, Site};
+use crate::carrier;
 
 /// Joins an `in` and an `out`, in either order. What was pending at both is completed. Joining a
 /// pair twice has no effect.
@@ -17,22 +18,25 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
     let guard = hub::merge(hub::lock_pair(out, into));
     // SAFETY: the hub of both is locked.
     unsafe {
-        let known = out
-            .inner
-            .with(|inner| inner.peers.iter().any(|peer| ptr::eq(peer.as_ptr(), into)));
-        if known {
+        let known = |index| ptr::eq(out.peer(index).as_ptr(), into);
+        if (0..out.peer_count()).any(known) {
             return;
         }
-        out.change_peers(|inner| inner.peers.push(NonNull::from(into)));
-        into.change_peers(|inner| inner.peers.push(NonNull::from(out)));
+        out.add_peer(into);
+        into.add_peer(out);
         for end in [out, into] {
-            end.inner.with_mut(|inner| inner.links_left = LINKS);
+            end.links_left.set(LINKS);
         }
         while let Some(found) = claim::find_pair(out, into) {
             matches.push(found);
         }
     }
-    drop(guard);
+    if let guard @ hub::Guard::Hub(_) = guard {
+        // SAFETY: it is theirs.
+        drop(unsafe { hub::localize(out, guard) });
+    } else {
+        drop(guard);
+    }
     for found in matches {
         // SAFETY: both sides are won and the lock is left.
         unsafe { transfer::complete_both(found) };
@@ -50,13 +54,16 @@ pub(crate) fn disconnect(channel: &Channel) {
 /// Both are alive, of opposite directions and equal payload.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_connect(
-    _self: *mut Component,
+    this: *mut Component,
     a: *mut Channel,
     b: *mut Channel,
     _site: *const Site,
 ) {
     // SAFETY: as the caller promises.
-    unsafe { connect(&*a, &*b) };
+    unsafe {
+        carrier::notice(this);
+        connect(&*a, &*b);
+    }
 }
 
 /// Takes away all peers.

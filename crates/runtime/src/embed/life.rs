@@ -190,6 +190,8 @@ unsafe fn call_off_own(component: *mut Component) -> bool {
             return false;
         }
         channel::settle(seat);
+        // It goes on, and may be detached again.
+        let _ = carrier::Operation::begin(component).end(Step::Done);
     }
     true
 }

@@ -17,24 +17,30 @@
 //! | `next`, `first`, `last`, `streak`, `patience` | its thread | its thread |
 //! | `busy` | its thread | its thread, those who wait for leave |
 //! | `gate` | holders of `leave` | its thread, holders of `leave` |
-//! | `current` | its thread | its thread, signal handlers on it |
+//! | `running` | its thread; to null only while busy | its thread, the monitor |
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
+
+mod leave;
+mod runner;
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
 };
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use hearth_sys::{Linux, affinity, futex, membarrier, procfs, stack};
+use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 
-use super::STACK_BYTES;
 use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
-use crate::channel::{self, Channel, light};
+use crate::channel::{self, light};
+pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
+pub(crate) use runner::{as_stranger, component_on};
+use runner::{Lost, Runner, current_worker};
+
 use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
 use crate::{component, exits, idle, options};
@@ -42,7 +48,8 @@ use crate::{component, exits, idle, options};
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
 const STREAK: u32 = 16;
-/// After so many components the inbox is emptied, however many are ready.
+/// After so many components the inbox is emptied, however many are ready; a multiple of
+/// [`LOOK_EVERY`].
 const INBOX_EVERY: u32 = 32;
 /// After so many components the watch list is looked through.
 const LOOK_EVERY: u32 = 8;
@@ -60,7 +67,9 @@ pub struct Worker {
     gate: AtomicUsize,
     /// Not 0: its thread touches its half-channels.
     busy: AtomicU32,
-    r#yield: AtomicU32,
+    spare: AtomicU32,
+    /// The component in whose code its thread is; null while it cannot be detached.
+    running: AtomicPtr<Component>,
     /// The one to run next: a partner of the one that runs.
     next: Cell<*mut Component>,
     /// The others that are ready, in turn.
@@ -73,14 +82,13 @@ pub struct Worker {
 /// What else only the worker's own thread touches.
 struct Mine {
     streak: Cell<u32>,
-    since_inbox: Cell<u32>,
+    /// How many components were picked.
+    picks: Cell<u32>,
     patience: Cell<Duration>,
-    current: AtomicPtr<Component>,
     /// Ends of links whose components are blocked; touched with leave only.
     watches: UnsafeCell<Vec<Watch>>,
     /// How many those are.
     watching: AtomicU32,
-    since_look: Cell<u32>,
 }
 
 /// What others touch too.
@@ -92,26 +100,55 @@ struct Shared {
     started: AtomicBool,
     /// Held by the thread that has this worker's half-channels.
     leave: Mutex<()>,
+    /// The thread that resumes its components.
+    runner: AtomicPtr<Runner>,
+    /// How many runners were detached and have not noticed; changed with leave.
+    detached: AtomicU32,
+    /// The home of a detached component.
+    is_stand_in: bool,
     index: usize,
     core: Option<usize>,
 }
+
+// As `hearth.h` has it; a test of the header holds it to the same numbers.
+const _: () = assert!(
+    std::mem::offset_of!(Worker, gate) == 0
+        && std::mem::offset_of!(Worker, busy) == 8
+        && std::mem::offset_of!(Worker, running) == 16
+        && std::mem::offset_of!(Worker, next) == 24
+        && std::mem::offset_of!(Worker, first) == 32
+        && std::mem::offset_of!(Worker, last) == 40
+);
 
 // SAFETY: the table above says which thread touches what.
 unsafe impl Sync for Worker {}
 // SAFETY: as above.
 unsafe impl Send for Worker {}
 
-thread_local! {
-    /// The worker whose thread this is.
-    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+static WORKERS: OnceLock<Vec<Worker>> = OnceLock::new();
+static STAND_INS: OnceLock<Vec<Worker>> = OnceLock::new();
+
+/// The cores that this process may use, as they were at the start.
+fn cores() -> &'static [usize] {
+    static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+    CORES.get_or_init(affinity::allowed)
 }
 
-static WORKERS: OnceLock<Vec<Worker>> = OnceLock::new();
+/// The stand-in for a worker.
+fn stand_in(worker: &Worker) -> &'static Worker {
+    let stand_ins = STAND_INS.get_or_init(|| {
+        let numbers = 0..all().len();
+        numbers
+            .map(|index| Worker::new(index, None, true))
+            .collect()
+    });
+    &stand_ins[worker.shared.index]
+}
 
 /// All workers; most have not started yet in a small program.
 fn all() -> &'static [Worker] {
     WORKERS.get_or_init(|| {
-        let cores = affinity::allowed();
+        let cores = cores();
         let count = options::get()
             .workers
             .unwrap_or_else(|| sensible_count(cores.len()));
@@ -119,7 +156,7 @@ fn all() -> &'static [Worker] {
         let is_pinned = count <= cores.len();
         let core_of = |index: usize| is_pinned.then(|| cores[index]);
         let workers: Vec<Worker> = (0..count)
-            .map(|index| Worker::new(index, core_of(index)))
+            .map(|index| Worker::new(index, core_of(index), false))
             .collect();
         if membarrier::is_available() {
             for worker in &workers {
@@ -153,39 +190,19 @@ fn home_of(component: *mut Component) -> *const Worker {
         .load(Ordering::Relaxed)
 }
 
-/// Makes an offer of what a component waits for, if it waits lightly.
-pub(crate) fn inflate(component: *mut Component) {
-    // SAFETY: workers live as long as the program.
-    while let Some(home) = unsafe { home_of(component).as_ref() } {
-        let hold = home.hold();
-        if !ptr::eq(home_of(component), home) {
-            continue;
-        }
-        // SAFETY: held, and what is waited at is alive.
-        unsafe {
-            if (*component).waiting != light::LINKED {
-                light::inflate(component);
-                return;
-            }
-            let channel = &*(*component).waits_at;
-            channel.retain();
-            drop(hold);
-            if let Some(line) = link::of_mark(channel.where_it_is()) {
-                link::unlink(channel, line);
-            }
-            channel::release(channel);
-        }
-    }
+/// Gives a component another home.
+fn set_home(component: *mut Component, home: &'static Worker) {
+    // SAFETY: the component is alive, and its home changes by atomic stores.
+    unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
+        .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
 }
 
-/// Leave to touch the half-channels of both workers, neither of which the calling thread is touching.
-pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) {
-    // In one order everywhere, and never while being busy: two threads do not wait for each other.
-    if a.shared.index < b.shared.index {
-        (a.hold_as_foreigner(), b.hold_as_foreigner())
-    } else {
-        let b = b.hold_as_foreigner();
-        (a.hold_as_foreigner(), b)
+/// The worker that a component's home stands for.
+pub(crate) fn worker_of(home: *const Worker) -> *const Worker {
+    // SAFETY: workers live as long as the program.
+    match unsafe { home.as_ref() } {
+        Some(stand_in) if stand_in.shared.is_stand_in => &raw const all()[stand_in.shared.index],
+        _ => home,
     }
 }
 
@@ -198,6 +215,12 @@ pub(crate) unsafe fn post(component: *mut Component) {
     unsafe { (*home_of(component)).post(component) };
 }
 
+/// The worker whose components the calling thread runs.
+pub(crate) fn own_worker() -> Option<&'static Worker> {
+    // SAFETY: workers live as long as the program.
+    unsafe { current_worker().as_ref() }
+}
+
 /// A component of the calling worker can go on.
 ///
 /// # Safety
@@ -205,122 +228,6 @@ pub(crate) unsafe fn post(component: *mut Component) {
 pub(crate) unsafe fn ready_here(component: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe { (*(*component).home).push_soon(component) };
-}
-
-/// Leave to touch a worker's half-channels.
-pub(crate) enum Hold {
-    /// Of its own thread.
-    Own(&'static Worker),
-    /// Of another, or where there are no barriers.
-    Foreign {
-        worker: &'static Worker,
-        reopens: bool,
-        _leave: MutexGuard<'static, ()>,
-    },
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        match self {
-            // Release: who waits for leave sees what was done.
-            Hold::Own(worker) => worker.busy.store(0, Ordering::Release),
-            Hold::Foreign {
-                worker,
-                reopens: true,
-                ..
-            } => worker.gate.store(worker.mark(), Ordering::Release),
-            Hold::Foreign { .. } => {}
-        }
-    }
-}
-
-/// Leave of a running component to touch a half-channel of its own worker, and all that are
-/// connected with it.
-pub(crate) struct Entered(&'static Worker);
-
-impl Entered {
-    /// None if the half-channel is not the worker's own, or somebody asks for attention.
-    ///
-    /// # Safety
-    /// The component runs the calling code.
-    pub(crate) unsafe fn new(component: *mut Component, channel: &Channel) -> Option<Entered> {
-        // SAFETY: as the caller promises.
-        unsafe {
-            let entered = Entered::even_if_attending(component, channel)?;
-            let is_free = (*component).attention.load(Ordering::Relaxed) == 0;
-            is_free.then_some(entered)
-        }
-    }
-
-    /// The same, whatever asks for attention.
-    ///
-    /// # Safety
-    /// As for `new`.
-    pub(crate) unsafe fn even_if_attending(
-        component: *mut Component,
-        channel: &Channel,
-    ) -> Option<Entered> {
-        // SAFETY: as the caller promises; workers live as long as the program.
-        let worker: &'static Worker = unsafe { (*component).home.as_ref() }?;
-        worker.busy.store(1, Ordering::Relaxed);
-        // The barrier of whoever wants leave orders the store before the loads.
-        compiler_fence(Ordering::SeqCst);
-        let entered = Entered(worker);
-        let gate = worker.gate.load(Ordering::Acquire);
-        (gate != 0 && channel.is_at(gate)).then_some(entered)
-    }
-
-    /// Is this half-channel the worker's own, too?
-    pub(crate) fn covers(&self, channel: &Channel) -> bool {
-        channel.is_at(self.0.mark())
-    }
-}
-
-/// Leave of a running component to touch its own end of a link.
-pub(crate) struct Linked(Entered);
-
-impl Linked {
-    /// None if the half-channel is not linked, is another worker's, or somebody asks for attention.
-    ///
-    /// # Safety
-    /// The component runs the calling code.
-    pub(crate) unsafe fn new(
-        component: *mut Component,
-        channel: &Channel,
-    ) -> Option<(Linked, &'static Line)> {
-        // SAFETY: as the caller promises; workers live as long as the program.
-        unsafe {
-            if !channel.is_at_home_with(component) {
-                return None;
-            }
-            let worker: &'static Worker = &*(*component).home;
-            worker.busy.store(1, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            let entered = Entered(worker);
-            let is_free = worker.gate.load(Ordering::Acquire) != 0
-                && (*component).attention.load(Ordering::Relaxed) == 0;
-            let line = link::of_mark(channel.where_it_is()).filter(|_| is_free)?;
-            Some((Linked(entered), line))
-        }
-    }
-
-    /// Has the worker watch an end. False if its list is full.
-    pub(crate) fn watch(&self, line: &'static Line, is_sender: bool) -> bool {
-        // SAFETY: entered.
-        unsafe { self.0.0.watch(Watch::new(line, is_sender)) }
-    }
-
-    /// Has it watch no more.
-    pub(crate) fn forget(&self, line: &'static Line, is_sender: bool) {
-        // SAFETY: entered.
-        unsafe { self.0.0.forget(line, is_sender) };
-    }
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        self.0.busy.store(0, Ordering::Release);
-    }
 }
 
 /// One a core, but no more than a control group lets run at the same time.
@@ -335,7 +242,7 @@ fn sensible_count(cores: usize) -> usize {
 pub(super) fn for_core(core: Option<usize>) -> *const Worker {
     let workers = all();
     let Some(core) = core else {
-        let current = CURRENT.get();
+        let current = current_worker();
         return if current.is_null() {
             &workers[0]
         } else {
@@ -348,14 +255,6 @@ pub(super) fn for_core(core: Option<usize>) -> *const Worker {
         .unwrap_or(&workers[core % workers.len()])
 }
 
-/// Does something on a thread of the runtime that is about to sleep, as if the thread were another:
-/// what it makes ready is posted, and wakes it.
-pub(crate) fn as_stranger(action: impl FnOnce()) {
-    let worker = CURRENT.replace(ptr::null());
-    action();
-    CURRENT.set(worker);
-}
-
 /// A component can go on: its home has it run.
 ///
 /// # Safety
@@ -365,9 +264,7 @@ pub(super) unsafe fn ready(component: *mut Component) {
     // SAFETY: as the caller promises; workers live as long as the program.
     unsafe {
         let home = (*component).home;
-        if ptr::eq(home, CURRENT.get()) {
-            (*home).push_soon(component);
-        } else {
+        if !ptr::eq(home, current_worker()) || !(*home).push_if_own(component) {
             (*home).post(component);
         }
     }
@@ -384,83 +281,75 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     unsafe { (*seat.component).destination = 1 + index as u32 };
 }
 
-/// The component that runs on a worker's thread, for that thread's signal handler.
-pub(crate) fn current_of(worker: *const Worker) -> *mut Component {
-    // SAFETY: workers live as long as the program.
-    unsafe { (*worker).mine.current.load(Ordering::Relaxed) }
-}
-
 impl Worker {
-    fn new(index: usize, core: Option<usize>) -> Worker {
+    fn new(index: usize, core: Option<usize>, is_stand_in: bool) -> Worker {
         Worker {
             gate: AtomicUsize::new(0),
             busy: AtomicU32::new(0),
-            r#yield: AtomicU32::new(0),
+            spare: AtomicU32::new(0),
+            running: AtomicPtr::new(ptr::null_mut()),
             next: Cell::new(ptr::null_mut()),
             first: Cell::new(ptr::null_mut()),
             last: Cell::new(ptr::null_mut()),
             mine: Mine {
                 streak: Cell::new(0),
-                since_inbox: Cell::new(0),
+                picks: Cell::new(0),
                 patience: Cell::new(PATIENCE),
-                current: AtomicPtr::new(ptr::null_mut()),
                 watches: UnsafeCell::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
-                since_look: Cell::new(0),
             },
             shared: Shared {
                 inbox: AtomicPtr::new(ptr::null_mut()),
                 asleep: AtomicU32::new(0),
-                started: AtomicBool::new(false),
+                started: AtomicBool::new(is_stand_in),
                 leave: Mutex::new(()),
+                runner: AtomicPtr::new(ptr::null_mut()),
+                detached: AtomicU32::new(0),
+                is_stand_in,
                 index,
                 core,
             },
         }
     }
 
-    pub(crate) fn mark(&self) -> usize {
-        ptr::from_ref(self).expose_provenance() + MARK
+    /// Is there anybody besides the component that runs?
+    fn somebody_waits(&self) -> bool {
+        // Only a guess: the queue is its runner's, who may be changing it.
+        // SAFETY: alive; read as if by another thread.
+        let queued = unsafe {
+            !self.next.as_ptr().read_volatile().is_null()
+                || !self.first.as_ptr().read_volatile().is_null()
+        };
+        queued
+            || !self.shared.inbox.load(Ordering::Relaxed).is_null()
+            || self.mine.watching.load(Ordering::Relaxed) > 0
     }
 
-    /// Does a component run the calling code, with another worker?
-    pub(crate) fn is_foreign_to_component(&self) -> bool {
-        let current = CURRENT.get();
-        !current.is_null() && !ptr::eq(current, self) && !current_of(current).is_null()
+    fn is_asleep(&self) -> bool {
+        !self.shared.started.load(Ordering::Relaxed)
+            || self.shared.asleep.load(Ordering::Relaxed) == 1
     }
 
-    fn hold_as_foreigner(&'static self) -> Hold {
-        let has_barriers = membarrier::is_available();
-        let leave = lock(&self.shared.leave);
-        if has_barriers {
-            self.gate.store(0, Ordering::Relaxed);
-            membarrier::everywhere();
-            // Acquire: what its thread did before is visible.
-            while self.busy.load(Ordering::Acquire) != 0 {
-                std::thread::yield_now();
-            }
-        }
-        Hold::Foreign {
-            worker: self,
-            reopens: has_barriers,
-            _leave: leave,
+    /// Keeps the calling thread on the worker's core.
+    fn pin_current(&self) {
+        if let Some(core) = self.shared.core {
+            // Refused only for a core that has gone offline or was forbidden since.
+            let _ = affinity::pin_current(core);
         }
     }
 
-    /// Gets leave to touch this worker's half-channels.
-    pub(crate) fn hold(&'static self) -> Hold {
-        if !membarrier::is_available() || !ptr::eq(CURRENT.get(), self) {
-            return self.hold_as_foreigner();
+    /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
+    fn push_if_own(&self, component: *mut Component) -> bool {
+        // It may be busy already, as it gives a stopped sender back.
+        let was_busy = self.busy.load(Ordering::Relaxed);
+        self.busy.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let is_own = self.gate.load(Ordering::Acquire) != 0;
+        if is_own {
+            self.push_soon(component);
         }
-        loop {
-            self.busy.store(1, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            if self.gate.load(Ordering::Acquire) != 0 {
-                return Hold::Own(self);
-            }
-            self.busy.store(0, Ordering::Release);
-            drop(lock(&self.shared.leave));
-        }
+        self.busy.store(was_busy, Ordering::Release);
+        is_own
     }
 
     // ---- its own thread -----------------------------------------------------------------------
@@ -529,7 +418,6 @@ impl Worker {
     /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
     /// component can go on.
     fn look_through(&'static self, sleeps: bool) -> bool {
-        self.mine.since_look.set(0);
         if self.mine.watching.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -561,15 +449,13 @@ impl Worker {
     /// The component to run now.
     fn pick(&'static self) -> Option<*mut Component> {
         let mine = &self.mine;
-        let since = mine.since_inbox.get() + 1;
-        mine.since_inbox.set(since);
-        if since >= INBOX_EVERY {
-            self.empty_inbox();
-        }
-        let since = mine.since_look.get() + 1;
-        mine.since_look.set(since);
-        if since >= LOOK_EVERY {
+        let picks = mine.picks.get().wrapping_add(1);
+        mine.picks.set(picks);
+        if picks.is_multiple_of(LOOK_EVERY) {
             self.look_through(false);
+            if picks.is_multiple_of(INBOX_EVERY) {
+                self.empty_inbox();
+            }
         }
         let next = self.next.get();
         if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
@@ -583,7 +469,6 @@ impl Worker {
 
     /// Queues what others have posted, in the order of posting. False if there was nothing.
     fn empty_inbox(&self) -> bool {
-        self.mine.since_inbox.set(0);
         if self.shared.inbox.load(Ordering::Relaxed).is_null() {
             return false;
         }
@@ -608,43 +493,86 @@ impl Worker {
         true
     }
 
-    /// The worker's life.
-    fn run(&'static self) -> ! {
-        CURRENT.set(self);
-        if let Some(core) = self.shared.core {
-            // Refused only for a core that has gone offline or was forbidden since.
-            let _ = affinity::pin_current(core);
-        }
+    /// Runs components until the runner has lost the worker.
+    fn run(&'static self, runner: &'static Runner) -> Lost {
         loop {
-            match self.pick() {
-                // SAFETY: it was ready, and is in no queue any more.
-                Some(component) => unsafe { self.resume(component) },
-                None => self.rest(),
+            let Some(component) = self.pick() else {
+                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
+                self.rest();
+                continue;
+            };
+            // SAFETY: it was ready, and is in no queue any more.
+            unsafe {
+                if (*component).waiting == light::RETURNS {
+                    runner::hand_over(self, runner, component);
+                    return Lost::HandedOver;
+                }
+                if (*component).destination != 0 && self.send_off(component) {
+                    continue;
+                }
+                let step = self.resume(runner, component);
+                if step == Step::Blocked {
+                    continue;
+                }
+                // It has ended, maybe detached.
+                let is_kept = self.is_kept(runner);
+                component::end(component, step);
+                runner.current.store(ptr::null_mut(), Ordering::Relaxed);
+                if !is_kept {
+                    return Lost::Detached;
+                }
             }
         }
     }
 
+    /// Runs a component until it waits or ends.
+    ///
     /// # Safety
     /// The component is ready, and in no queue.
-    unsafe fn resume(&'static self, component: *mut Component) {
+    unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
         // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
         unsafe {
-            if (*component).destination != 0 && self.send_off(component) {
-                return;
-            }
-            self.mine.current.store(component, Ordering::Relaxed);
             match (*component).waiting {
                 light::NOTHING => {}
                 light::SELECTED => light::settle(component),
                 light::LINKED => link::settle(component),
                 _ => channel::settle(seat_of(component)),
             }
-            let step = ((*(*component).r#type).resume)(component);
-            if step != Step::Blocked {
-                component::end(component, step);
-            }
-            self.mine.current.store(ptr::null_mut(), Ordering::Relaxed);
+            let rounds = runner.rounds.load(Ordering::Relaxed);
+            runner
+                .rounds
+                .store(rounds.wrapping_add(1), Ordering::Relaxed);
+            runner.current.store(component, Ordering::Relaxed);
+            // From here on the monitor may detach this thread; what waits makes this null again.
+            self.running.store(component, Ordering::Relaxed);
+            ((*(*component).r#type).resume)(component)
         }
+    }
+
+    /// The component of this thread has ended: is the thread still the worker's? If so, nobody
+    /// detaches it any more.
+    fn is_kept(&'static self, runner: &'static Runner) -> bool {
+        // Detached, and maybe noticed already: then the worker is another's to be busy with.
+        if runner.is_of(self) {
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            // Had it been detached since, the gate would be closed.
+            let is_open = self.gate.load(Ordering::Acquire) != 0;
+            if is_open {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+            self.busy.store(0, Ordering::Release);
+            if is_open {
+                return true;
+            }
+            let _leave = lock(&self.shared.leave);
+            if runner.is_of(self) {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+                return true;
+            }
+        }
+        self.be_noticed(runner);
+        false
     }
 
     /// Gives a component to the worker that it is to move to. False if that is this one.
@@ -660,10 +588,10 @@ impl Worker {
                 return false;
             }
             let home = &all()[index];
+            component::move_channels(component, home);
             {
                 let _hold = (*(*component).home).hold();
-                AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>())
-                    .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
+                set_home(component, home);
             }
             home.post(component);
             true
@@ -690,9 +618,14 @@ impl Worker {
             }
             return;
         }
+        let start = Instant::now();
         idle::leave();
         while asleep.load(Ordering::Acquire) == 1 {
             futex::wait(asleep, 1);
+        }
+        if start.elapsed() < 2 * PATIENCE {
+            // A little more patience would have been enough.
+            self.mine.patience.set(PATIENCE);
         }
     }
 
@@ -724,7 +657,7 @@ impl Worker {
     ///
     /// # Safety
     /// As for [`ready`].
-    unsafe fn post(&self, component: *mut Component) {
+    unsafe fn post(&'static self, component: *mut Component) {
         let inbox = &self.shared.inbox;
         let mut last = inbox.load(Ordering::Relaxed);
         loop {
@@ -759,32 +692,15 @@ impl Worker {
             .is_ok()
         {
             futex::wake_one(ptr::from_ref(asleep).addr());
+            runner::notice();
         } else {
             // Somebody else woke it. The caller is counted, so this is not the last one.
             idle::leave();
         }
     }
 
-    fn start(&self) {
-        struct Place(*const Worker);
-        // SAFETY: workers live as long as the program.
-        unsafe impl Send for Place {}
-        impl Place {
-            fn run(self) {
-                let owner = self.0.expose_provenance() | 1;
-                stack::watch(STACK_BYTES, owner, || {
-                    // SAFETY: as above; the one thread that is started for this worker.
-                    unsafe { (*self.0).run() }
-                });
-            }
-        }
-
-        idle::enter_woken();
-        let place = Place(self);
-        let thread = std::thread::Builder::new()
-            .name(format!("worker {}", self.shared.index))
-            .stack_size(STACK_BYTES);
-        if let Err(error) = thread.spawn(move || place.run()) {
+    fn start(&'static self) {
+        if let Err(error) = runner::start(self) {
             exits::unfit(&format!(
                 "could not start the thread of worker {} ({error}); use fewer workers (--workers), \
                  or raise the limit (ulimit -u)",

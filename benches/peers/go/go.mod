@@ -1,0 +1,3 @@
+module hearth/peers
+
+go 1.19

@@ -1,0 +1,299 @@
+//! Leave to touch a worker's half-channels: its own thread's, between `busy := 1` and `busy := 0`, and
+//! others', with the gate closed. `docs/internals/workers.md` says why one of the two always sees the
+//! other.
+
+use std::ptr;
+use std::sync::MutexGuard;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use hearth_sys::membarrier;
+
+use super::runner::{self, Runner, current, current_worker};
+use super::{MARK, Worker, all, home_of};
+use crate::abi::{Component, Step};
+use crate::channel::link::{self, Line, Watch};
+use crate::channel::{self, Channel, light};
+use crate::sync::lock_std as lock;
+
+/// Makes an offer of what a component waits for, if it waits lightly.
+pub(crate) fn inflate(component: *mut Component) {
+    // SAFETY: workers live as long as the program.
+    while let Some(home) = unsafe { home_of(component).as_ref() } {
+        let hold = home.hold();
+        if !ptr::eq(home_of(component), home) {
+            continue;
+        }
+        // SAFETY: held, and what is waited at is alive.
+        unsafe {
+            if (*component).waiting != light::LINKED {
+                light::inflate(component);
+                return;
+            }
+            let channel = &*(*component).waits_at;
+            channel.retain();
+            drop(hold);
+            if let Some(line) = link::of_mark(channel.where_it_is()) {
+                link::unlink(channel, line);
+            }
+            channel::release(channel);
+        }
+    }
+}
+
+/// Leave to touch the half-channels of both workers, neither of which the calling thread is touching.
+pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) {
+    // In one order everywhere, and never while being busy: two threads do not wait for each other.
+    if a.shared.index < b.shared.index {
+        (a.hold_as_foreigner(), b.hold_as_foreigner())
+    } else {
+        let b = b.hold_as_foreigner();
+        (a.hold_as_foreigner(), b)
+    }
+}
+
+/// Leave to touch a worker's half-channels.
+pub(crate) enum Hold {
+    /// Of its own thread.
+    Own(&'static Worker),
+    /// Of another, or where there are no barriers.
+    Foreign {
+        worker: &'static Worker,
+        _leave: MutexGuard<'static, ()>,
+    },
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        match self {
+            // Release: who waits for leave sees what was done.
+            Hold::Own(worker) => worker.busy.store(0, Ordering::Release),
+            Hold::Foreign { worker, .. } => worker.reopen(),
+        }
+    }
+}
+
+/// Leave of a running component to touch a half-channel of its own worker, and all that are
+/// connected with it.
+pub(crate) struct Entered(&'static Worker);
+
+impl Entered {
+    /// None if the half-channel is not the worker's own, or somebody asks for attention.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn new(component: *mut Component, channel: &Channel) -> Option<Entered> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let entered = Entered::even_if_attending(component, channel)?;
+            let is_free = (*component).attention.load(Ordering::Relaxed) == 0;
+            is_free.then_some(entered)
+        }
+    }
+
+    /// The same, whatever asks for attention.
+    ///
+    /// # Safety
+    /// As for `new`.
+    pub(crate) unsafe fn even_if_attending(
+        component: *mut Component,
+        channel: &Channel,
+    ) -> Option<Entered> {
+        // SAFETY: as the caller promises; workers live as long as the program.
+        let worker: &'static Worker = unsafe { (*component).home.as_ref() }?;
+        worker.busy.store(1, Ordering::Relaxed);
+        // The barrier of whoever wants leave orders the store before the loads.
+        compiler_fence(Ordering::SeqCst);
+        let entered = Entered(worker);
+        let gate = worker.gate.load(Ordering::Acquire);
+        (gate != 0 && channel.is_at(gate)).then_some(entered)
+    }
+
+    /// Is this half-channel the worker's own, too?
+    pub(crate) fn covers(&self, channel: &Channel) -> bool {
+        channel.is_at(self.0.mark())
+    }
+}
+
+/// Leave of a running component to touch its own end of a link.
+pub(crate) struct Linked(Entered);
+
+impl Linked {
+    /// None if the half-channel is not linked, is another worker's, or somebody asks for attention.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn new(
+        component: *mut Component,
+        channel: &Channel,
+    ) -> Option<(Linked, &'static Line)> {
+        // SAFETY: as the caller promises; workers live as long as the program.
+        unsafe {
+            if !channel.is_at_home_with(component) {
+                return None;
+            }
+            let worker: &'static Worker = &*(*component).home;
+            worker.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            let entered = Entered(worker);
+            let is_free = worker.gate.load(Ordering::Acquire) != 0
+                && (*component).attention.load(Ordering::Relaxed) == 0;
+            let line = link::of_mark(channel.where_it_is()).filter(|_| is_free)?;
+            Some((Linked(entered), line))
+        }
+    }
+
+    /// Has the worker watch an end. False if its list is full.
+    pub(crate) fn watch(&self, line: &'static Line, is_sender: bool) -> bool {
+        // SAFETY: entered.
+        unsafe { self.0.0.watch(Watch::new(line, is_sender)) }
+    }
+
+    /// Has it watch no more.
+    pub(crate) fn forget(&self, line: &'static Line, is_sender: bool) {
+        // SAFETY: entered.
+        unsafe { self.0.0.forget(line, is_sender) };
+    }
+}
+
+/// A detached component calls the runtime: it need not hold up its worker's half-channels any more.
+///
+/// # Safety
+/// It runs the calling code, or is null.
+pub(crate) unsafe fn notice(component: *mut Component) {
+    if component.is_null() {
+        return;
+    }
+    // SAFETY: as the caller promises; workers live as long as the program.
+    let Some(home) = (unsafe { home_of(component).as_ref() }) else {
+        return;
+    };
+    if home.shared.is_stand_in
+        && let Some(runner) = current()
+    {
+        all()[home.shared.index].be_noticed(runner);
+    }
+}
+
+/// The running component is in an operation that may wait. Its thread has its worker, and keeps it.
+pub(crate) struct Operation(*mut Component);
+
+impl Operation {
+    /// If the component was detached, its thread gets the worker back first.
+    ///
+    /// # Safety
+    /// The component runs the calling code.
+    pub(crate) unsafe fn begin(component: *mut Component) -> Operation {
+        // SAFETY: as the caller promises; workers live as long as the program.
+        while let Some(home) = unsafe { home_of(component).as_ref() } {
+            if home.shared.is_stand_in {
+                runner::come_back(component, home.shared.index);
+                continue;
+            }
+            let _hold = home.hold();
+            // Detached in between?
+            if ptr::eq(home_of(component), home) {
+                home.running.store(ptr::null_mut(), Ordering::Relaxed);
+                break;
+            }
+        }
+        Operation(component)
+    }
+
+    /// The operation has ended so. Unless it is blocked, the component goes on.
+    pub(crate) fn end(self, step: Step) -> Step {
+        if step != Step::Blocked {
+            // SAFETY: it runs on, and workers live as long as the program.
+            if let Some(home) = unsafe { (*self.0).home.as_ref() } {
+                home.running.store(self.0, Ordering::Relaxed);
+            }
+        }
+        step
+    }
+}
+
+/// The running component waits lightly: it cannot be detached from here on.
+///
+/// # Safety
+/// It has entered.
+pub(crate) unsafe fn parks(component: *mut Component) {
+    // SAFETY: as the caller promises; workers live as long as the program.
+    unsafe {
+        (*(*component).home)
+            .running
+            .store(ptr::null_mut(), Ordering::Relaxed)
+    };
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.0.busy.store(0, Ordering::Release);
+    }
+}
+
+impl Worker {
+    pub(crate) fn mark(&self) -> usize {
+        ptr::from_ref(self).expose_provenance() + MARK
+    }
+
+    /// Does a component run the calling code, with another worker?
+    pub(crate) fn is_foreign_to_component(&self) -> bool {
+        current().is_some_and(|runner| {
+            let worker = runner.worker.load(Ordering::Relaxed);
+            let is_running = !runner.current.load(Ordering::Relaxed).is_null();
+            !worker.is_null() && !ptr::eq(worker, self) && is_running
+        })
+    }
+
+    /// Opens the gate, if it may be open. The caller has leave, or none has it yet.
+    pub(super) fn reopen(&self) {
+        let may_open = !self.shared.is_stand_in
+            && self.shared.detached.load(Ordering::Relaxed) == 0
+            && membarrier::is_available();
+        if may_open {
+            self.gate.store(self.mark(), Ordering::Release);
+        }
+    }
+
+    /// A detached runner has noticed.
+    pub(super) fn be_noticed(&self, runner: &Runner) {
+        if runner.has_noticed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // The gate is closed for as long as a runner has not noticed: nobody is busy.
+        let _leave = lock(&self.shared.leave);
+        self.shared.detached.fetch_sub(1, Ordering::Relaxed);
+        self.reopen();
+    }
+
+    pub(super) fn hold_as_foreigner(&'static self) -> Hold {
+        let leave = lock(&self.shared.leave);
+        // A gate that is closed already stays so, by lack of barriers or for a detached runner.
+        if self.gate.load(Ordering::Relaxed) != 0 {
+            self.gate.store(0, Ordering::Relaxed);
+            membarrier::everywhere();
+            // Acquire: what its thread did before is visible.
+            while self.busy.load(Ordering::Acquire) != 0 {
+                std::thread::yield_now();
+            }
+        }
+        Hold::Foreign {
+            worker: self,
+            _leave: leave,
+        }
+    }
+
+    /// Gets leave to touch this worker's half-channels.
+    pub(crate) fn hold(&'static self) -> Hold {
+        if !ptr::eq(current_worker(), self) {
+            return self.hold_as_foreigner();
+        }
+        self.busy.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // With an open gate nobody was detached, so this is still the worker's own thread.
+        if self.gate.load(Ordering::Acquire) != 0 {
+            return Hold::Own(self);
+        }
+        self.busy.store(0, Ordering::Release);
+        self.hold_as_foreigner()
+    }
+}
