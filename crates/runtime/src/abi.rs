@@ -135,6 +135,16 @@ pub enum Kind {
     Out,
     Component,
     Procedure,
+    /// A value of the embedding program's own: see [`Foreign`].
+    Foreign,
+}
+
+/// How values of a foreign type pass from one component to another. A foreign type's `element` is
+/// one of these. Its values belong to their senders until they are passed, and are never released.
+#[repr(C)]
+pub struct Foreign {
+    /// Takes a value that a sender lends, for the component `to`, which runs or is parked for it.
+    pub pass: unsafe extern "C" fn(to: *mut Component, value: *mut c_void) -> *mut c_void,
 }
 
 /// A field of a struct type.
@@ -199,6 +209,9 @@ pub struct Component {
 
 /// `raised` of a component that was stopped.
 pub const STOPPED: u32 = u32::MAX;
+
+/// `raised` of a component whose wait was called off so that it looks around; never in C.
+pub const ROUSED: u32 = u32::MAX - 1;
 
 /// The labels of `ExceptionType`, in order.
 #[repr(u32)]

@@ -161,6 +161,8 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
             }
         }
         drop_replaced(component);
+        #[cfg(not(loom))]
+        crate::embed::note_end(seat.identity.id);
         let was_last = registry::retire(seat);
         release(component);
         if was_last {
@@ -173,7 +175,13 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
 /// As for `end`.
 unsafe fn tell_uncaught(seat: &Seat) {
     // SAFETY: as the caller promises.
-    output::complain(&unsafe { exceptions::uncaught_message(seat) });
+    let message = unsafe { exceptions::uncaught_message(seat) };
+    #[cfg(not(loom))]
+    if crate::embed::is_on() {
+        crate::embed::note_failure(seat.identity.id, message);
+        return;
+    }
+    output::complain(&message);
     exits::note_uncaught();
     if registry::is_main(seat) {
         exits::end(exits::FAILED);

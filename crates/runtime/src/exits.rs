@@ -41,6 +41,10 @@ pub(crate) fn is_ending() -> bool {
 /// All components have stopped.
 pub(crate) fn all_stopped() {
     #[cfg(not(loom))]
+    if crate::embed::is_on() {
+        return;
+    }
+    #[cfg(not(loom))]
     if crate::remote::owes_answers() {
         // Proxies of this very thread's worker may owe them.
         let ending = std::thread::Builder::new().name("ending".to_owned());

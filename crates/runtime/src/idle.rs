@@ -58,6 +58,13 @@ fn decide() {
         || registry::users() == 0
         || external::can_wake_any()
         || timers::any_is_awaited();
+    #[cfg(not(loom))]
+    if crate::embed::is_on() {
+        let verdict = crate::embed::judge(can_go_on);
+        drop(deciding);
+        verdict.tell();
+        return;
+    }
     if can_go_on {
         return;
     }

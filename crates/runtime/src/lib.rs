@@ -23,6 +23,8 @@ mod carrier;
 pub mod channel;
 mod choices;
 mod component;
+#[cfg(not(loom))]
+pub mod embed;
 mod exceptions;
 mod exits;
 pub mod external;

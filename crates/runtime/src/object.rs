@@ -20,7 +20,10 @@ pub(crate) fn is_reference(of: &Type) -> bool {
 
 /// Does it hold an object of its component's heap?
 fn is_object(of: &Type) -> bool {
-    !matches!(of.kind, Kind::In | Kind::Out | Kind::Component) && is_reference(of)
+    !matches!(
+        of.kind,
+        Kind::In | Kind::Out | Kind::Component | Kind::Foreign
+    ) && is_reference(of)
 }
 
 /// Bytes of an object. `object` is valid and not null.
@@ -139,6 +142,10 @@ impl Copying {
                 Kind::Component => {
                     component::hearth_component_retain(original.cast());
                 }
+                Kind::Foreign => {
+                    let foreign = of.element.cast::<crate::abi::Foreign>();
+                    return ((*foreign).pass)(self.to, original);
+                }
                 _ => return self.object(of, original),
             }
         }
@@ -249,6 +256,7 @@ unsafe fn release_one(
         match of.kind {
             Kind::In | Kind::Out => channel::release(pointer.cast()),
             Kind::Component => component::release(pointer.cast()),
+            Kind::Foreign => {}
             _ => {
                 let header = pointer.cast::<Object>();
                 if (*header).refs == IMMORTAL {

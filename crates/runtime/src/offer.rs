@@ -156,9 +156,19 @@ impl OfferState {
     /// sequentially consistent fence.
     #[must_use]
     pub(crate) fn interrupt(&self) -> bool {
+        self.interrupt_from(&[Stage::Open, Stage::Held, Stage::Outside])
+    }
+
+    /// Open or Outside → Interrupted: a wait that has come to nothing yet is called off.
+    #[must_use]
+    pub(crate) fn call_off(&self) -> bool {
+        self.interrupt_from(&[Stage::Open, Stage::Outside])
+    }
+
+    fn interrupt_from(&self, stages: &[Stage]) -> bool {
         let mut seen = self.word.load(Ordering::Relaxed);
         loop {
-            if !matches!(Stage::of(seen), Stage::Open | Stage::Held | Stage::Outside) {
+            if !stages.contains(&Stage::of(seen)) {
                 return false;
             }
             let next = word(seen >> TAG_BITS, Stage::Interrupted);

@@ -46,7 +46,7 @@ pub(crate) struct Options {
 /// More than any machine has cores; each costs a thread.
 pub(crate) const WORKERS_MAX: usize = 4096;
 
-const DEFAULTS: Options = Options {
+pub(crate) const DEFAULTS: Options = Options {
     passes: None,
     seed: None,
     policy: Policy::Os,
@@ -68,6 +68,11 @@ pub(crate) fn get() -> &'static Options {
 pub(crate) fn set(options: Options) {
     // Set once by `hearth_main`, before the first component is made.
     let _ = OPTIONS.set(options);
+}
+
+/// Sets them unless that was done already; the ones in force.
+pub(crate) fn set_first(options: Options) -> &'static Options {
+    OPTIONS.get_or_init(|| options)
 }
 
 /// Reads them. A bad value gives one line that says what would be good.

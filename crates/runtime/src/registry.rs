@@ -106,6 +106,10 @@ pub(crate) fn identify(of: *const ComponentType) -> Identity {
 
 /// Is it the main sequence?
 pub(crate) fn is_main(seat: &Seat) -> bool {
+    #[cfg(not(loom))]
+    if crate::embed::is_on() {
+        return false;
+    }
     seat.identity.id == MAIN
 }
 

@@ -34,6 +34,11 @@ struct Peer {
 
 /// Writes the report.
 pub(crate) fn deadlock() {
+    output::complain(of_all().trim_end());
+}
+
+/// The report. Nothing runs.
+pub(crate) fn of_all() -> String {
     let mut blocked = Vec::new();
     let mut seats = Vec::new();
     registry::for_each(|seat| seats.push(std::ptr::from_ref(seat)));
@@ -44,7 +49,7 @@ pub(crate) fn deadlock() {
             blocked.push(look_at(&*seat));
         }
     }
-    output::complain(text(&blocked).trim_end());
+    text(&blocked)
 }
 
 /// # Safety

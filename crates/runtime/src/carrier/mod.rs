@@ -32,6 +32,8 @@ pub(crate) use threads::Parker;
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
+pub(crate) use workers::as_stranger;
+#[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, notice, of_mark,
     own_worker, parks, post, ready_here, worker_of,

@@ -55,7 +55,7 @@ pub(crate) fn type_of_code(code: &str) -> Option<&'static Type> {
 /// into when it is sent.
 pub(crate) fn leave_no_node(of: &Type) -> bool {
     match of.kind {
-        Kind::In | Kind::Out | Kind::Component | Kind::Procedure => true,
+        Kind::In | Kind::Out | Kind::Component | Kind::Procedure | Kind::Foreign => true,
         // SAFETY: descriptors are static.
         Kind::Array => leave_no_node(unsafe { &*of.element }),
         Kind::Struct => {

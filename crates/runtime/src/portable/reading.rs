@@ -78,7 +78,7 @@ impl Reader<'_> {
                 let elements = (0..length).map(|_| self.value(element, depth + 1));
                 elements.collect::<Option<_>>().map(Portable::Array)
             }
-            Kind::In | Kind::Out | Kind::Component | Kind::Procedure => None,
+            Kind::In | Kind::Out | Kind::Component | Kind::Procedure | Kind::Foreign => None,
         }
     }
 

@@ -77,6 +77,7 @@ unsafe fn write_at(of: &Type, value: Value, to: &mut Vec<u8>, depth: usize) -> R
             Kind::In | Kind::Out => return Err(Stays::Channel),
             Kind::Component => return Err(Stays::Component),
             Kind::Procedure => return Err(Stays::Procedure),
+            Kind::Foreign => unreachable!("only components of the embedding program have them"),
         }
     }
     Ok(())

@@ -38,7 +38,7 @@ use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, light};
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
-pub(crate) use runner::component_on;
+pub(crate) use runner::{as_stranger, component_on};
 use runner::{Lost, Runner, current_worker};
 
 use crate::seat::{Seat, seat_of};

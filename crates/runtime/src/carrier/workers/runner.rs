@@ -69,6 +69,14 @@ pub(super) fn current_worker() -> *const Worker {
     })
 }
 
+/// Does something on a thread of the runtime that is about to sleep, as if the thread were another:
+/// what it makes ready is posted, and wakes it.
+pub(crate) fn as_stranger(action: impl FnOnce()) {
+    let runner = CURRENT.replace(ptr::null());
+    action();
+    CURRENT.set(runner);
+}
+
 /// The component that a thread runs, whose runner this is.
 pub(crate) fn component_on(runner: usize) -> *mut Component {
     // SAFETY: runners are never freed.

@@ -1,0 +1,7 @@
+//! Components among themselves, carried by two workers.
+
+mod cases;
+
+fn start() -> hearth::Hearth {
+    hearth::Hearth::builder().workers(2).start().unwrap()
+}

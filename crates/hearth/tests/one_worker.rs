@@ -1,0 +1,7 @@
+//! Components among themselves, carried by one worker.
+
+mod cases;
+
+fn start() -> hearth::Hearth {
+    hearth::Hearth::builder().workers(1).start().unwrap()
+}

@@ -1,0 +1,241 @@
+//! Components and programs that were compiled from Insense.
+
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::life::Handle;
+use super::{observe, visit};
+use crate::abi::{self, ABI, Component, ComponentType, Type, literal};
+use crate::c;
+use crate::channel::{Channel, Direction};
+use crate::registry;
+use crate::seat::seat_of;
+use crate::sync::lock_std as lock;
+
+/// Why there is no such port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortRefused {
+    pub component: String,
+    pub wanted: String,
+    /// Those that there are.
+    pub ports: Vec<String>,
+}
+
+/// A half-channel of a compiled component, whose type is known when the program runs.
+#[derive(Debug)]
+pub struct Port {
+    channel: *mut Channel,
+}
+
+// SAFETY: half-channels are shared by design.
+unsafe impl Send for Port {}
+// SAFETY: as above.
+unsafe impl Sync for Port {}
+
+impl Port {
+    pub(super) fn channel(&self) -> *mut Channel {
+        self.channel
+    }
+
+    pub(super) fn payload(&self) -> *const Type {
+        // SAFETY: counted.
+        unsafe { (*self.channel).payload }
+    }
+
+    /// Does it send?
+    pub fn is_out(&self) -> bool {
+        // SAFETY: counted.
+        unsafe { (*self.channel).direction == Direction::Out }
+    }
+
+    /// The code of its values' type.
+    pub fn code(&self) -> String {
+        // SAFETY: descriptors are static.
+        unsafe { literal((*self.payload()).code) }.into_owned()
+    }
+
+    /// Connects two ports of compiled components.
+    pub fn connect(&self, other: &Port) -> Result<(), super::ConnectRefused> {
+        if self.code() != other.code() {
+            return Err(super::ConnectRefused::Types {
+                ours: self.code(),
+                theirs: other.code(),
+            });
+        }
+        if self.is_out() == other.is_out() {
+            return Err(super::ConnectRefused::Direction);
+        }
+        let _visit = visit();
+        // SAFETY: both are counted, of opposite directions and equal payload.
+        unsafe { c::hearth_connect(ptr::null_mut(), self.channel, other.channel, ptr::null()) };
+        Ok(())
+    }
+}
+
+impl Clone for Port {
+    fn clone(&self) -> Port {
+        // SAFETY: counted.
+        let channel = unsafe { c::hearth_channel_retain(self.channel) };
+        Port { channel }
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let _visit = visit();
+        // SAFETY: counted.
+        unsafe { c::hearth_channel_release(self.channel) };
+    }
+}
+
+/// A component that was compiled from Insense.
+#[derive(Debug)]
+pub struct Foreign {
+    handle: Handle,
+    /// Made here, and not started yet.
+    is_new: AtomicBool,
+}
+
+impl Foreign {
+    /// Its port of this name.
+    pub fn port(&self, name: &str) -> Result<Port, PortRefused> {
+        let component = self.handle.component();
+        // SAFETY: counted; descriptors are static.
+        unsafe {
+            let of = (*component).r#type;
+            let ports = abi::ports(of);
+            let Some(port) = ports.iter().find(|port| literal(port.name) == name) else {
+                return Err(PortRefused {
+                    component: literal((*of).name).into_owned(),
+                    wanted: name.to_owned(),
+                    ports: ports
+                        .iter()
+                        .map(|port| literal(port.name).into_owned())
+                        .collect(),
+                });
+            };
+            let channel = c::hearth_port_of(component, port.name);
+            Ok(Port { channel })
+        }
+    }
+
+    /// Asks it to stop.
+    pub fn stop(&self) {
+        self.handle.stop();
+    }
+}
+
+/// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are several.
+pub fn find(name: &str) -> Option<Foreign> {
+    let mut found = None;
+    let mut running: Vec<*mut Component> = Vec::new();
+    registry::for_each(|seat| {
+        seat.retain();
+        running.push(seat.component);
+    });
+    for component in running {
+        // SAFETY: counted above.
+        unsafe {
+            if found.is_none() && registry::name_of(seat_of(component)) == name {
+                found = Some(Foreign {
+                    handle: Handle::from_counted(component),
+                    is_new: AtomicBool::new(false),
+                });
+            } else {
+                c::hearth_component_release(component);
+            }
+        }
+    }
+    found
+}
+
+/// A kind of component that was compiled from Insense.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignType(*const ComponentType);
+
+// SAFETY: descriptors are never written.
+unsafe impl Send for ForeignType {}
+// SAFETY: as above.
+unsafe impl Sync for ForeignType {}
+
+impl ForeignType {
+    /// The type that compiled code describes there.
+    ///
+    /// # Safety
+    /// `of` is a component type that Hearth's compiler made, for this version of the runtime, and
+    /// stays. Its components' first constructor takes no arguments.
+    pub unsafe fn from_raw(of: *const ComponentType) -> ForeignType {
+        ForeignType(of)
+    }
+
+    /// A component of this type, made but not started, so that it can be connected first.
+    pub fn make(self) -> Foreign {
+        let _visit = visit();
+        // SAFETY: a valid type, as whoever made `self` promised.
+        unsafe {
+            let component = c::hearth_component_new(ptr::null_mut(), self.0, -1);
+            Foreign {
+                handle: Handle::from_counted(component),
+                is_new: AtomicBool::new(true),
+            }
+        }
+    }
+}
+
+impl Foreign {
+    /// Lets a component run that [`ForeignType::make`] made. `at_end` learns how it ended: if by an
+    /// exception, with its message.
+    ///
+    /// # Panics
+    /// If it runs already, or has run.
+    pub fn start(&self, at_end: Box<dyn FnOnce(Result<(), String>) + Send>) {
+        // Relaxed: nothing but the answer matters.
+        let is_new = self.is_new.swap(false, Ordering::Relaxed);
+        assert!(is_new, "a component is started once");
+        let _visit = visit();
+        let component = self.handle.component();
+        // SAFETY: counted, and not started yet.
+        unsafe {
+            observe(seat_of(component).identity.id, at_end);
+            c::hearth_component_start(component);
+        }
+    }
+}
+
+/// A program that was compiled from Insense.
+#[derive(Clone, Copy, Debug)]
+pub struct Program(*const abi::Program);
+
+// SAFETY: descriptors are never written.
+unsafe impl Send for Program {}
+// SAFETY: as above.
+unsafe impl Sync for Program {}
+
+impl Program {
+    /// The program that compiled code describes there; None if that is of another version.
+    ///
+    /// # Safety
+    /// `program` is a program that Hearth's compiler made, and stays.
+    pub unsafe fn from_raw(program: *const abi::Program) -> Option<Program> {
+        // SAFETY: as the caller promises.
+        (unsafe { (*program).abi } == ABI).then_some(Program(program))
+    }
+
+    /// Its main sequence, made but not started.
+    ///
+    /// # Panics
+    /// The second time: a program's globals are there once.
+    pub fn main(self) -> Foreign {
+        static MADE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+        let is_first = {
+            let mut made = lock(&MADE);
+            let is_first = !made.contains(&self.0.addr());
+            made.push(self.0.addr());
+            is_first
+        };
+        assert!(is_first, "a program is started once");
+        // SAFETY: a valid program, as whoever made `self` promised, has a main sequence.
+        unsafe { ForeignType((*self.0).main).make() }
+    }
+}

@@ -1,0 +1,384 @@
+//! Typed half-channels, which come into being where they are first used.
+//!
+//! | field | written by | read by | when |
+//! |---|---|---|---|
+//! | `channel` | holders of `WIRING`, once | all | any time |
+//! | `codec` | holders of `WIRING`, once | all | any time |
+//! | `peers`, `ports` | holders of `WIRING` | those | |
+//! | `is_lost` | holders of `WIRING` | the user | any time |
+//! | `user`, `users` | the components that use it | those, and holders of `WIRING` | any time; `users` locked |
+//! | `returned` | those who give back what came for a receive that was dropped | the user | |
+//!
+//! Half-channels that are connected travel alike: `codec` is the same, or none has one yet. It is
+//! chosen when the first of them is used, or connected to a port of a compiled component.
+
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use super::codec::{self, Codec, Manner, Portable};
+use super::foreign::Port;
+use super::{life, visit};
+use crate::abi::{Component, literal};
+use crate::c;
+use crate::channel::Channel;
+use crate::sync::lock_std as lock;
+
+/// Held while connections change.
+static WIRING: Mutex<()> = Mutex::new(());
+
+/// A half-channel that more lives than this have used looks which of them are there still.
+const USERS_KEPT: usize = 8;
+
+/// Why two half-channels were not connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectRefused {
+    /// Their values are of different types: the codes of both.
+    Types { ours: String, theirs: String },
+    /// Both send, or both receive.
+    Direction,
+    /// One is used already, within this program, and moves its values; the other one goes by the
+    /// objects that Insense knows.
+    InUse,
+}
+
+/// A typed half-channel.
+pub struct Half<T: Send + 'static> {
+    pub(super) shared: Arc<Shared<T>>,
+}
+
+pub(super) struct Shared<T: Send + 'static> {
+    is_out: bool,
+    channel: AtomicPtr<Channel>,
+    codec: AtomicPtr<Codec<T>>,
+    /// It was connected, and is no more.
+    is_lost: AtomicBool,
+    /// The number of the life that used it last.
+    user: AtomicU64,
+    /// All lives that used it and may be there still.
+    users: Mutex<Vec<u64>>,
+    wires: Mutex<Wires<T>>,
+    has_returned: AtomicBool,
+    returned: Mutex<VecDeque<T>>,
+}
+
+struct Wires<T: Send + 'static> {
+    peers: Vec<Weak<Shared<T>>>,
+    ports: Vec<Port>,
+}
+
+impl<T: Send + 'static> Half<T> {
+    /// One that nothing is connected to.
+    pub fn new(is_out: bool) -> Half<T> {
+        let (is_scalar, codec) = codec::default_of::<T>();
+        let codec = if is_scalar {
+            ptr::from_ref(codec).cast_mut()
+        } else {
+            ptr::null_mut()
+        };
+        Half {
+            shared: Arc::new(Shared {
+                is_out,
+                channel: AtomicPtr::new(ptr::null_mut()),
+                codec: AtomicPtr::new(codec),
+                is_lost: AtomicBool::new(false),
+                user: AtomicU64::new(0),
+                users: Mutex::new(Vec::new()),
+                wires: Mutex::new(Wires {
+                    peers: Vec::new(),
+                    ports: Vec::new(),
+                }),
+                has_returned: AtomicBool::new(false),
+                returned: Mutex::new(VecDeque::new()),
+            }),
+        }
+    }
+
+    /// Takes away all peers.
+    pub fn disconnect(&self) {
+        let _visit = visit();
+        let rings = {
+            let _wiring = lock(&WIRING);
+            let mut rings = self.shared.cut_off();
+            if let Some(channel) = self.shared.made() {
+                // SAFETY: alive, by our reference.
+                unsafe { c::hearth_disconnect(ptr::null_mut(), channel, ptr::null()) };
+            }
+            self.shared.is_lost.store(true, Ordering::SeqCst);
+            rings.extend_from_slice(&lock(&self.shared.users));
+            rings
+        };
+        rings.into_iter().for_each(life::ring);
+    }
+
+    /// Connects with the port of a compiled component.
+    pub fn connect_port(&self, port: &Port) -> Result<(), ConnectRefused>
+    where
+        T: Portable,
+    {
+        let ours = codec::portable::<T>();
+        // SAFETY: codes are literals, and the port's half-channel is alive.
+        let (ours_code, theirs_code) =
+            unsafe { (literal((ours.of)().code), literal((*port.payload()).code)) };
+        if ours_code != theirs_code {
+            return Err(ConnectRefused::Types {
+                ours: ours_code.into_owned(),
+                theirs: theirs_code.into_owned(),
+            });
+        }
+        if port.is_out() == self.shared.is_out {
+            return Err(ConnectRefused::Direction);
+        }
+        let _visit = visit();
+        let _wiring = lock(&WIRING);
+        self.shared.decide(ours)?;
+        self.shared.is_lost.store(false, Ordering::SeqCst);
+        lock(&self.shared.wires).ports.push(port.clone());
+        if let Some(channel) = self.shared.made() {
+            join(channel, port.channel());
+        }
+        Ok(())
+    }
+
+    /// The half-channel, for the life that is about to use it. If it is lost from now on, the life
+    /// will be rung.
+    pub(super) fn channel(&self, life: &life::Life) -> *mut Channel {
+        let shared = &self.shared;
+        if shared.user.load(Ordering::Relaxed) != life.id {
+            shared.note_user(life.id);
+        }
+        let channel = shared.channel.load(Ordering::Acquire);
+        if channel.is_null() {
+            self.make(life)
+        } else {
+            channel
+        }
+    }
+
+    #[cold]
+    fn make(&self, life: &life::Life) -> *mut Channel {
+        let _visit = visit();
+        let _wiring = lock(&WIRING);
+        self.shared.make(life.component)
+    }
+
+    /// How its values travel; it has a half-channel.
+    pub(super) fn codec(&self) -> &'static Codec<T> {
+        let codec = self.shared.codec.load(Ordering::Acquire);
+        debug_assert!(!codec.is_null(), "decided when the half-channel was made");
+        // SAFETY: codecs are static.
+        unsafe { &*codec }
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.shared.is_lost.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_out(&self) -> bool {
+        self.shared.is_out
+    }
+
+    /// A value that came for a receive that was dropped.
+    pub(super) fn take_returned(&self) -> Option<T> {
+        if !self.shared.has_returned.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut returned = lock(&self.shared.returned);
+        let value = returned.pop_front();
+        self.shared
+            .has_returned
+            .store(!returned.is_empty(), Ordering::Release);
+        value
+    }
+}
+
+impl<T: Send + 'static> Drop for Half<T> {
+    fn drop(&mut self) {
+        let _visit = visit();
+        let rings = {
+            let _wiring = lock(&WIRING);
+            let rings = self.shared.cut_off();
+            if let Some(channel) = self.shared.made() {
+                // An operation that nobody wants any more may hold it for a while.
+                // SAFETY: alive, by our reference.
+                unsafe { c::hearth_disconnect(ptr::null_mut(), channel, ptr::null()) };
+            }
+            rings
+        };
+        rings.into_iter().for_each(life::ring);
+    }
+}
+
+impl<T: Send + 'static> Drop for Shared<T> {
+    fn drop(&mut self) {
+        if let Some(channel) = self.made() {
+            // SAFETY: our reference, from `make`.
+            unsafe { c::hearth_channel_release(channel) };
+        }
+    }
+}
+
+impl<T: Send + 'static> Shared<T> {
+    fn made(&self) -> Option<*mut Channel> {
+        let channel = self.channel.load(Ordering::Acquire);
+        (!channel.is_null()).then_some(channel)
+    }
+
+    #[cold]
+    fn note_user(&self, life: u64) {
+        let mut users = lock(&self.users);
+        if users.len() > USERS_KEPT {
+            users.retain(|&user| life::is_there(user));
+        }
+        if !users.contains(&life) {
+            users.push(life);
+        }
+        self.user.store(life, Ordering::Relaxed);
+    }
+
+    /// Gives a value back to later receives.
+    pub(super) fn give_back(&self, value: T) {
+        let mut returned = lock(&self.returned);
+        returned.push_back(value);
+        self.has_returned.store(true, Ordering::Release);
+    }
+
+    // ---- with WIRING ----------------------------------------------------------------------------
+
+    fn peers(&self) -> Vec<Arc<Shared<T>>> {
+        lock(&self.wires)
+            .peers
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    pub(super) fn codec(&self) -> Option<&'static Codec<T>> {
+        // SAFETY: codecs are static.
+        unsafe { self.codec.load(Ordering::Acquire).as_ref() }
+    }
+
+    fn make(&self, component: *mut Component) -> *mut Channel {
+        if let Some(channel) = self.made() {
+            return channel;
+        }
+        if self.codec().is_none() {
+            let (_, codec) = codec::default_of::<T>();
+            // None is decided among those connected, so none disagrees.
+            let _ = self.decide(codec);
+        }
+        let of = self.codec().map(|codec| (codec.of)());
+        let of = of.unwrap_or_else(|| unreachable!("decided above"));
+        // SAFETY: the component runs the calling code; descriptors are static.
+        let channel = unsafe { c::hearth_channel_new(component, of, u32::from(self.is_out)) };
+        self.channel.store(channel, Ordering::Release);
+        for peer in self.peers() {
+            if let Some(theirs) = peer.made() {
+                join(channel, theirs);
+            }
+        }
+        for port in &lock(&self.wires).ports {
+            join(channel, port.channel());
+        }
+        channel
+    }
+
+    /// Chooses how values travel, here and wherever this is connected to.
+    fn decide(&self, codec: &'static Codec<T>) -> Result<(), ConnectRefused> {
+        if let Some(known) = self.codec() {
+            return match known.manner == codec.manner {
+                true => Ok(()),
+                false => Err(ConnectRefused::InUse),
+            };
+        }
+        let codec = ptr::from_ref(codec).cast_mut();
+        self.codec.store(codec, Ordering::Release);
+        let mut left = self.peers();
+        while let Some(peer) = left.pop() {
+            if peer.codec().is_none() {
+                peer.codec.store(codec, Ordering::Release);
+                left.extend(peer.peers());
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets all peers, and has those know that are left alone: the lives to ring.
+    fn cut_off(&self) -> Vec<u64> {
+        let (peers, ports) = {
+            let mut wires = lock(&self.wires);
+            (
+                std::mem::take(&mut wires.peers),
+                std::mem::take(&mut wires.ports),
+            )
+        };
+        drop(ports);
+        let mut rings = Vec::new();
+        for peer in peers.iter().filter_map(Weak::upgrade) {
+            let mut wires = lock(&peer.wires);
+            wires.peers.retain(|known| !ptr::eq(known.as_ptr(), self));
+            if wires.peers.is_empty() && wires.ports.is_empty() {
+                peer.is_lost.store(true, Ordering::SeqCst);
+                // A user that is not in the list yet sees that it is lost: it looks after it has
+                // entered itself, under the same lock.
+                rings.extend_from_slice(&lock(&peer.users));
+            }
+        }
+        rings
+    }
+}
+
+/// Joins two half-channels of opposite directions and equal types.
+fn join(a: *mut Channel, b: *mut Channel) {
+    // SAFETY: both are alive, by their owners' references.
+    unsafe { c::hearth_connect(ptr::null_mut(), a, b, ptr::null()) };
+}
+
+/// Connects an out and an in.
+pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), ConnectRefused> {
+    if !out.is_out() || into.is_out() {
+        return Err(ConnectRefused::Direction);
+    }
+    let (a, b) = (&out.shared, &into.shared);
+    let _visit = visit();
+    let _wiring = lock(&WIRING);
+    let is_known = a.peers().iter().any(|peer| Arc::ptr_eq(peer, b));
+    if is_known {
+        return Ok(());
+    }
+    match (a.codec(), b.codec()) {
+        (Some(codec), _) => b.decide(codec)?,
+        (None, Some(codec)) => a.decide(codec)?,
+        (None, None) => {}
+    }
+    for (end, other) in [(a, b), (b, a)] {
+        lock(&end.wires).peers.push(Arc::downgrade(other));
+        end.is_lost.store(false, Ordering::SeqCst);
+    }
+    if let (Some(a), Some(b)) = (a.made(), b.made()) {
+        join(a, b);
+    }
+    Ok(())
+}
+
+/// Takes what a receive brought.
+///
+/// # Safety
+/// The life runs the calling code; its last operation received from this half-channel.
+pub(super) unsafe fn collect<T: Send + 'static>(life: &life::Life, codec: &'static Codec<T>) -> T {
+    // SAFETY: as the caller promises, the results are this operation's.
+    unsafe {
+        let value = match codec.manner {
+            Manner::Moved => (*life.arrivals()).take::<T>(),
+            Manner::Scalar => (codec.decode)((*life.component).received),
+            Manner::Object => {
+                let received = (*life.component).received;
+                let value = (codec.decode)(received);
+                codec::release(life.component, (codec.of)(), received);
+                value
+            }
+        };
+        value.unwrap_or_else(|| unreachable!("a receive that is done brought a value"))
+    }
+}

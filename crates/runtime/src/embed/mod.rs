@@ -1,0 +1,269 @@
+//! The runtime within a program written in Rust: the unsafe half of the crate `hearth`.
+//!
+//! Here a component is a future ([`life`]), polled from its `resume`. Half-channels ([`Half`]) come
+//! into being in the component that first uses them, so that those of one worker meet there lightly.
+//! Operations are futures that call the runtime once and look at the component's results when it is
+//! resumed. What they send is in the component meanwhile, and not in the future, so that a future
+//! that is dropped or forgotten takes nothing away from anybody.
+//!
+//! The runtime then neither prints nor ends the process: what it would say is given to whoever asks
+//! ([`rest`], [`Handle`], [`failures`]).
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use crate::idle::Visit;
+use crate::options::{self, Carrying, Options, Policy, WORKERS_MAX};
+use crate::sync::lock_std as lock;
+use crate::{registry, report};
+
+mod codec;
+mod foreign;
+mod half;
+mod life;
+mod operation;
+mod select;
+mod site;
+mod slot;
+
+pub use codec::{Fields, Portable, Record};
+pub use foreign::{Foreign, ForeignType, Port, PortRefused, Program, find};
+pub use half::{ConnectRefused, Half, connect};
+pub use life::{End, Handle, Plan, is_inside, set_core, spawn};
+pub use operation::{Receive, ReceiveRefused, Send, SendRefused};
+pub use select::{Arms, Of2, Of3, Of4, Of5, Of6, Select, Slice};
+
+/// What carries components, how many of it, and where it goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// One a core if not given.
+    pub workers: Option<usize>,
+    /// A kernel thread for each component instead of workers.
+    pub threads: bool,
+    /// What choices among several partners follow from.
+    pub seed: Option<u64>,
+    pub placement: Placement,
+}
+
+/// Where components go that have no say of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// In turn over the workers; with threads, wherever the operating system puts them.
+    #[default]
+    Spread,
+    /// All on the first core.
+    Single,
+    /// Anywhere, by the seed if there is one.
+    Random,
+}
+
+/// Why the runtime did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartRefused {
+    /// It runs already, with other settings.
+    Differs,
+    /// So many workers there cannot be.
+    Workers { asked: usize, most: usize },
+}
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Is the runtime part of another program?
+pub(crate) fn is_on() -> bool {
+    // Relaxed: set before the first component is made.
+    ON.load(Ordering::Relaxed)
+}
+
+/// Has the runtime be part of this program.
+pub fn start(settings: &Settings) -> Result<(), StartRefused> {
+    if let Some(asked) = settings.workers
+        && !(1..=WORKERS_MAX).contains(&asked)
+    {
+        let most = WORKERS_MAX;
+        return Err(StartRefused::Workers { asked, most });
+    }
+    let wanted = Options {
+        seed: settings.seed,
+        policy: match settings.placement {
+            Placement::Spread => Policy::Os,
+            Placement::Single => Policy::Single,
+            Placement::Random => Policy::Random,
+        },
+        carrying: match settings.threads {
+            true => Carrying::Threads,
+            false => Carrying::Workers,
+        },
+        workers: settings.workers,
+        ..options::DEFAULTS
+    };
+    ON.store(true, Ordering::Relaxed);
+    match *options::set_first(wanted.clone()) == wanted {
+        true => Ok(()),
+        false => Err(StartRefused::Differs),
+    }
+}
+
+/// What became of all components.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// They have ended.
+    Ended,
+    /// Those that are left are blocked, and nothing outside can wake one. The report says who waits
+    /// where, and for whom.
+    Deadlock(String),
+}
+
+struct Watcher {
+    waker: Waker,
+    verdict: Option<Rest>,
+}
+
+static WATCHERS: Mutex<Option<HashMap<u64, Watcher>>> = Mutex::new(None);
+
+fn with_watchers<R>(action: impl FnOnce(&mut HashMap<u64, Watcher>) -> R) -> R {
+    action(lock(&WATCHERS).get_or_insert_default())
+}
+
+/// Those to tell of a verdict.
+#[must_use]
+pub(crate) struct Verdict(Vec<Waker>);
+
+impl Verdict {
+    /// Not while it is decided: who is woken may enter.
+    pub(crate) fn tell(self) {
+        if !self.0.is_empty() {
+            crate::carrier::as_stranger(|| self.0.into_iter().for_each(Waker::wake));
+        }
+    }
+}
+
+/// Nothing runs: what that means for those who want to know.
+pub(crate) fn judge(can_go_on: bool) -> Verdict {
+    let is_asked = with_watchers(|all| all.values().any(|watcher| watcher.verdict.is_none()));
+    let verdict = match (is_asked, registry::users(), can_go_on) {
+        (true, 0, _) => Rest::Ended,
+        (true, _, false) => Rest::Deadlock(report::of_all().trim_end().to_owned()),
+        _ => return Verdict(Vec::new()),
+    };
+    with_watchers(|all| {
+        let open = all
+            .values_mut()
+            .filter(|watcher| watcher.verdict.is_none())
+            .map(|watcher| {
+                watcher.verdict = Some(verdict.clone());
+                watcher.waker.clone()
+            });
+        Verdict(open.collect())
+    })
+}
+
+/// Waits until no component can do anything any more.
+pub fn rest() -> AtRest {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    AtRest {
+        // A number needs no order.
+        number: NEXT.fetch_add(1, Ordering::Relaxed),
+        is_registered: false,
+    }
+}
+
+/// The future of [`rest`].
+pub struct AtRest {
+    number: u64,
+    is_registered: bool,
+}
+
+impl Future for AtRest {
+    type Output = Rest;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Rest> {
+        for _ in 0..2 {
+            let verdict = with_watchers(|all| {
+                let watcher = all.entry(self.number).or_insert_with(|| Watcher {
+                    waker: context.waker().clone(),
+                    verdict: None,
+                });
+                watcher.waker.clone_from(context.waker());
+                watcher.verdict.clone()
+            });
+            if let Some(verdict) = verdict {
+                return Poll::Ready(verdict);
+            }
+            if std::mem::replace(&mut self.is_registered, true) {
+                break;
+            }
+            // If nothing runs now, nobody else would decide.
+            drop(visit());
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for AtRest {
+    fn drop(&mut self) {
+        with_watchers(|all| all.remove(&self.number));
+    }
+}
+
+/// Held by a thread of the embedding program while it touches components: nothing is decided about
+/// rest meanwhile.
+pub(crate) fn visit() -> Visit {
+    Visit::begin()
+}
+
+/// Who wants to know how a compiled component ends.
+type Observer = Box<dyn FnOnce(Result<(), String>) + std::marker::Send>;
+
+#[derive(Default)]
+struct Ends {
+    observers: HashMap<u64, Observer>,
+    /// How components ended that have not quite ended yet.
+    failed: HashMap<u64, String>,
+    /// Of those whom nobody observes.
+    unobserved: Vec<String>,
+}
+
+static ENDS: Mutex<Option<Ends>> = Mutex::new(None);
+
+/// An exception that nobody caught ends a component.
+pub(crate) fn note_failure(id: u64, message: String) {
+    let mut ends = lock(&ENDS);
+    let ends = ends.get_or_insert_default();
+    if ends.observers.contains_key(&id) {
+        ends.failed.insert(id, message);
+    } else {
+        ends.unobserved.push(message);
+    }
+}
+
+/// A component ends.
+pub(crate) fn note_end(id: u64) {
+    if !is_on() {
+        return;
+    }
+    let (observer, failure) = {
+        let mut ends = lock(&ENDS);
+        let ends = ends.get_or_insert_default();
+        (ends.observers.remove(&id), ends.failed.remove(&id))
+    };
+    if let Some(observer) = observer {
+        observer(failure.map_or(Ok(()), Err));
+    }
+}
+
+fn observe(id: u64, observer: Observer) {
+    lock(&ENDS)
+        .get_or_insert_default()
+        .observers
+        .insert(id, observer);
+}
+
+/// Takes what has been said of compiled components that ended by an exception and whose end nobody
+/// waits for.
+pub fn failures() -> Vec<String> {
+    std::mem::take(&mut lock(&ENDS).get_or_insert_default().unobserved)
+}

@@ -1,0 +1,309 @@
+//! Sending and receiving as futures.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::codec::Manner;
+use super::half::{Half, collect};
+use super::life::{self, How, Life};
+use super::site;
+use crate::abi::{Arm, DEFAULT, Step, Value};
+use crate::c;
+
+/// Why nothing was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveRefused {
+    /// It was connected, and is no more.
+    Disconnected,
+    /// No component runs the calling code.
+    NotInComponent,
+}
+
+/// Why a value was not sent; here it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SendRefused<T> {
+    Disconnected(T),
+    NotInComponent(T),
+    /// The receiver took it, and did not acknowledge it.
+    NotAcknowledged,
+}
+
+/// Sends a value.
+#[must_use = "futures do nothing unless polled"]
+pub struct Send<'a, T: std::marker::Send + 'static> {
+    half: &'a Half<T>,
+    /// Absent while it stands in the component.
+    value: Option<T>,
+    began: Began,
+    location: &'static Location<'static>,
+}
+
+/// Which operation of which life, once it has begun.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Began {
+    pub(super) life: u64,
+    pub(super) number: u64,
+}
+
+impl Began {
+    pub(super) fn is_open(self) -> bool {
+        self.number != 0
+    }
+
+    /// How it ended, if it did. Panics in another component than the one where it began.
+    pub(super) fn end(&mut self, life: &Life, context: &Context<'_>) -> Option<How> {
+        assert!(
+            self.life == life.id,
+            "an operation goes on in the component where it began"
+        );
+        let how = life.take_end(self.number);
+        match how {
+            Some(_) => *self = Began::default(),
+            None => life.remember(context),
+        }
+        how
+    }
+}
+
+// Nothing is pinned: what is lent to the runtime is in the component.
+impl<T: std::marker::Send + 'static> Unpin for Send<'_, T> {}
+
+impl<T: std::marker::Send + 'static> Half<T> {
+    /// Sends a value, as soon as somebody receives it.
+    #[track_caller]
+    pub fn send(&self, value: T) -> Send<'_, T> {
+        Send {
+            half: self,
+            value: Some(value),
+            began: Began::default(),
+            location: Location::caller(),
+        }
+    }
+
+    /// Receives a value, as soon as somebody sends one.
+    #[track_caller]
+    pub fn receive(&self) -> Receive<'_, T> {
+        Receive {
+            half: self,
+            began: Began::default(),
+            location: Location::caller(),
+        }
+    }
+
+    /// Receives a value if somebody is waiting to send one.
+    #[track_caller]
+    pub fn try_receive(&self) -> Result<Option<T>, ReceiveRefused> {
+        let location = Location::caller();
+        if let Some(value) = self.take_returned() {
+            return Ok(Some(value));
+        }
+        life::with_current(|life| {
+            let life = life.ok_or(ReceiveRefused::NotInComponent)?;
+            if self.is_lost() {
+                return Err(ReceiveRefused::Disconnected);
+            }
+            if !life.is_free() {
+                return Ok(None);
+            }
+            let site = site::of(location, std::any::type_name::<Self>());
+            let arm = Arm {
+                channel: self.channel(life),
+                acknowledge: false,
+                site,
+            };
+            // SAFETY: the component runs the calling code, and the half-channel is alive.
+            let step = unsafe { c::hearth_select(life.component, &arm, 1, true, site) };
+            // SAFETY: as above.
+            if step != Step::Done || unsafe { (*life.component).arm } == DEFAULT {
+                return Ok(None);
+            }
+            // SAFETY: received just now.
+            Ok(Some(unsafe { collect(life, self.codec()) }))
+        })
+    }
+}
+
+impl<T: std::marker::Send + 'static> Send<'_, T> {
+    fn advance(&mut self, life: &Life, context: &Context<'_>) -> Poll<Result<(), SendRefused<T>>> {
+        if self.began.is_open() {
+            match self.began.end(life, context) {
+                None => return Poll::Pending,
+                Some(How::Done) => return Poll::Ready(Ok(())),
+                Some(How::Refused) => return Poll::Ready(Err(SendRefused::NotAcknowledged)),
+                // The value is where it was put, unless somebody took it in a rendezvous that a
+                // stop then ended.
+                Some(How::CalledOff) if self.value.is_none() => {
+                    // SAFETY: the life runs this, and this operation's value is there.
+                    self.value = unsafe { (*life.departures()).take() };
+                }
+                Some(How::CalledOff) => {}
+            }
+        }
+        if !life.may_begin(context) {
+            return Poll::Pending;
+        }
+        let Some(value) = self.value.take() else {
+            return Poll::Ready(Ok(()));
+        };
+        // Before the look at whether it is lost: see `Half::channel`.
+        let channel = self.half.channel(life);
+        if self.half.is_lost() {
+            return Poll::Ready(Err(SendRefused::Disconnected(value)));
+        }
+        let codec = self.half.codec();
+        let site = site::of(self.location, std::any::type_name::<T>());
+        // SAFETY: the component runs the calling code; the half-channel is alive, and what is lent
+        // stays in the component until the operation has ended.
+        let step = unsafe {
+            let lent = match codec.manner {
+                Manner::Moved => {
+                    let slot = life.departures();
+                    (*slot).put(value);
+                    Value::of_pointer(slot)
+                }
+                Manner::Scalar => {
+                    let bits = (codec.encode)(life.component, &value);
+                    self.value = Some(value);
+                    bits
+                }
+                Manner::Object => {
+                    let object = (codec.encode)(life.component, &value);
+                    life.lend((codec.of)(), object);
+                    self.value = Some(value);
+                    object
+                }
+            };
+            c::hearth_send(life.component, channel, lent, false, site)
+        };
+        match step {
+            Step::Done => {
+                life.reclaim();
+                Poll::Ready(Ok(()))
+            }
+            Step::Blocked => {
+                self.began = Began {
+                    life: life.id,
+                    number: life.begin(),
+                };
+                life.block(self.began.number, context);
+                Poll::Pending
+            }
+            Step::Raised => {
+                // The value goes with the component: see `Life::finish`.
+                life.reclaim();
+                life.stop();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T: std::marker::Send + 'static> Future for Send<'_, T> {
+    type Output = Result<(), SendRefused<T>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        life::with_current(|life| match life {
+            Some(life) => self.advance(life, context),
+            None => match self.value.take() {
+                Some(value) => Poll::Ready(Err(SendRefused::NotInComponent(value))),
+                None => panic!("an operation goes on in the component where it began"),
+            },
+        })
+    }
+}
+
+impl<T: std::marker::Send + 'static> Drop for Send<'_, T> {
+    fn drop(&mut self) {
+        if self.began.is_open() {
+            let dispose = |life: &Life, _| {
+                // SAFETY: the life runs this, and the operation has ended.
+                unsafe { (*life.departures()).clear() };
+            };
+            life::abandon(self.began.life, self.began.number, Box::new(dispose));
+        }
+    }
+}
+
+/// Receives a value.
+#[must_use = "futures do nothing unless polled"]
+pub struct Receive<'a, T: std::marker::Send + 'static> {
+    half: &'a Half<T>,
+    began: Began,
+    location: &'static Location<'static>,
+}
+
+impl<T: std::marker::Send + 'static> Receive<'_, T> {
+    fn advance(&mut self, life: &Life, context: &Context<'_>) -> Poll<Result<T, ReceiveRefused>> {
+        if self.began.is_open() {
+            match self.began.end(life, context) {
+                None => return Poll::Pending,
+                Some(How::Done) => {
+                    // SAFETY: this operation has just ended, well.
+                    return Poll::Ready(Ok(unsafe { collect(life, self.half.codec()) }));
+                }
+                Some(How::CalledOff | How::Refused) => {}
+            }
+        }
+        if let Some(value) = self.half.take_returned() {
+            return Poll::Ready(Ok(value));
+        }
+        if !life.may_begin(context) {
+            return Poll::Pending;
+        }
+        // Before the look at whether it is lost: see `Half::channel`.
+        let channel = self.half.channel(life);
+        if self.half.is_lost() {
+            return Poll::Ready(Err(ReceiveRefused::Disconnected));
+        }
+        let site = site::of(self.location, std::any::type_name::<T>());
+        // SAFETY: the component runs the calling code, and the half-channel is alive.
+        match unsafe { c::hearth_receive(life.component, channel, site) } {
+            // SAFETY: received just now.
+            Step::Done => Poll::Ready(Ok(unsafe { collect(life, self.half.codec()) })),
+            Step::Blocked => {
+                self.began = Began {
+                    life: life.id,
+                    number: life.begin(),
+                };
+                life.block(self.began.number, context);
+                Poll::Pending
+            }
+            Step::Raised => {
+                life.stop();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T: std::marker::Send + 'static> Future for Receive<'_, T> {
+    type Output = Result<T, ReceiveRefused>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        life::with_current(|life| match life {
+            Some(life) => self.advance(life, context),
+            None => Poll::Ready(Err(ReceiveRefused::NotInComponent)),
+        })
+    }
+}
+
+impl<T: std::marker::Send + 'static> Drop for Receive<'_, T> {
+    fn drop(&mut self) {
+        if self.began.is_open() {
+            let shared = Arc::clone(&self.half.shared);
+            let codec = self.half.codec();
+            let dispose = move |life: &Life, how| {
+                if how == How::Done {
+                    // SAFETY: this operation has just ended, well.
+                    shared.give_back(unsafe { collect(life, codec) });
+                }
+            };
+            life::abandon(self.began.life, self.began.number, Box::new(dispose));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Receiving from whichever of several half-channels has a sender.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::ptr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::codec::Codec;
+use super::half::{Half, Shared, collect};
+use super::life::{self, Disposer, How, Life};
+use super::operation::{Began, ReceiveRefused};
+use super::site;
+use crate::abi::{Arm, Site, Step};
+use crate::c;
+
+/// More arms than this need space of their own.
+const FEW: usize = 8;
+
+/// The arms of a select.
+///
+/// # Safety
+/// `collect` and `disposer` take what came for the arm of that number, of those that `each` tells.
+pub unsafe trait Arms {
+    /// Which arm, and its value.
+    type Output;
+    #[doc(hidden)]
+    fn count(&self) -> usize;
+    #[doc(hidden)]
+    fn arm(&self, index: usize) -> &dyn Receiver;
+    /// # Safety
+    /// The life that runs this has just received for this arm.
+    #[doc(hidden)]
+    unsafe fn collect(&self, arm: usize) -> Self::Output;
+    #[doc(hidden)]
+    fn take_returned(&self) -> Option<Self::Output>;
+}
+
+/// What a select needs of a half-channel, whatever its type.
+#[doc(hidden)]
+pub trait Receiver {
+    #[doc(hidden)]
+    fn is_lost(&self) -> bool;
+    #[doc(hidden)]
+    fn keeper(&self) -> Keeper;
+    #[doc(hidden)]
+    fn channel_here(&self) -> *mut crate::channel::Channel;
+}
+
+/// Gives what comes for a dropped select back to the half-channel.
+#[doc(hidden)]
+pub struct Keeper(Box<dyn FnOnce() + Send>);
+
+impl<T: Send + 'static> Receiver for Half<T> {
+    fn is_lost(&self) -> bool {
+        Half::is_lost(self)
+    }
+
+    fn keeper(&self) -> Keeper {
+        let shared: Arc<Shared<T>> = Arc::clone(&self.shared);
+        let codec: Option<&'static Codec<T>> = shared.codec();
+        Keeper(Box::new(move || {
+            life::with_current(|life| {
+                if let (Some(life), Some(codec)) = (life, codec) {
+                    // SAFETY: called where the operation has just ended, well, with this arm.
+                    shared.give_back(unsafe { collect(life, codec) });
+                }
+            });
+        }))
+    }
+
+    fn channel_here(&self) -> *mut crate::channel::Channel {
+        life::with_current(|life| life.map_or(ptr::null_mut(), |life| self.channel(life)))
+    }
+}
+
+/// # Safety
+/// The life that runs this has just received from this half-channel.
+unsafe fn collect_here<T: Send + 'static>(half: &Half<T>) -> T {
+    life::with_current(|life| match life {
+        // SAFETY: as the caller promises.
+        Some(life) => unsafe { collect(life, half.codec()) },
+        None => unreachable!("a life runs this"),
+    })
+}
+
+macro_rules! arms {
+    ($of:ident: $($t:ident $variant:ident $index:tt),+) => {
+        /// Which arm of a select was served, with its value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $of<$($t),+> {
+            $($variant($t)),+
+        }
+
+        // SAFETY: arms are counted from 0 in the order of the tuple.
+        unsafe impl<$($t: Send + 'static),+> Arms for ($(&Half<$t>,)+) {
+            type Output = $of<$($t),+>;
+            fn count(&self) -> usize {
+                [$($index),+].len()
+            }
+            fn arm(&self, index: usize) -> &dyn Receiver {
+                match index {
+                    $($index => self.$index,)+
+                    _ => unreachable!("there is no arm {index}"),
+                }
+            }
+            unsafe fn collect(&self, arm: usize) -> Self::Output {
+                // SAFETY: as the caller promises.
+                unsafe {
+                    match arm {
+                        $($index => $of::$variant(collect_here(self.$index)),)+
+                        _ => unreachable!("there is no arm {arm}"),
+                    }
+                }
+            }
+            fn take_returned(&self) -> Option<Self::Output> {
+                $(if let Some(value) = self.$index.take_returned() {
+                    return Some($of::$variant(value));
+                })+
+                None
+            }
+        }
+    };
+}
+arms!(Of2: A First 0, B Second 1);
+arms!(Of3: A First 0, B Second 1, C Third 2);
+arms!(Of4: A First 0, B Second 1, C Third 2, D Fourth 3);
+arms!(Of5: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4);
+arms!(Of6: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4, F Sixth 5);
+
+/// Arms of one type.
+pub struct Slice<'a, T: Send + 'static>(pub Vec<&'a Half<T>>);
+
+// SAFETY: arms are counted from 0 in the order of the list.
+unsafe impl<T: Send + 'static> Arms for Slice<'_, T> {
+    type Output = (usize, T);
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+    fn arm(&self, index: usize) -> &dyn Receiver {
+        self.0[index]
+    }
+    unsafe fn collect(&self, arm: usize) -> Self::Output {
+        // SAFETY: as the caller promises.
+        (arm, unsafe { collect_here(self.0[arm]) })
+    }
+    fn take_returned(&self) -> Option<Self::Output> {
+        self.0
+            .iter()
+            .enumerate()
+            .find_map(|(index, half)| Some((index, half.take_returned()?)))
+    }
+}
+
+/// Receives from whichever has a sender; of several the one served longest ago.
+#[must_use = "futures do nothing unless polled"]
+pub struct Select<A: Arms> {
+    arms: A,
+    began: Began,
+    location: &'static Location<'static>,
+}
+
+impl<A: Arms> Select<A> {
+    /// A select of these arms.
+    pub fn new(arms: A, location: &'static Location<'static>) -> Select<A> {
+        Select {
+            arms,
+            began: Began::default(),
+            location,
+        }
+    }
+
+    fn advance(
+        &mut self,
+        life: &Life,
+        context: &Context<'_>,
+    ) -> Poll<Result<A::Output, ReceiveRefused>> {
+        if self.began.is_open() {
+            match self.began.end(life, context) {
+                None => return Poll::Pending,
+                Some(How::Done) => return Poll::Ready(Ok(self.collect(life))),
+                Some(How::CalledOff | How::Refused) => {}
+            }
+        }
+        if let Some(output) = self.arms.take_returned() {
+            return Poll::Ready(Ok(output));
+        }
+        if !life.may_begin(context) {
+            return Poll::Pending;
+        }
+        let site = site::of(self.location, std::any::type_name::<A::Output>());
+        let step = self.begin(life, site);
+        match step {
+            None => Poll::Ready(Err(ReceiveRefused::Disconnected)),
+            Some(Step::Done) => Poll::Ready(Ok(self.collect(life))),
+            Some(Step::Blocked) => {
+                self.began = Began {
+                    life: life.id,
+                    number: life.begin(),
+                };
+                life.block(self.began.number, context);
+                Poll::Pending
+            }
+            Some(Step::Raised) => {
+                life.stop();
+                Poll::Pending
+            }
+        }
+    }
+
+    /// None if nothing is connected any more.
+    fn begin(&self, life: &Life, site: *const Site) -> Option<Step> {
+        let count = self.arms.count();
+        let closed = Arm {
+            channel: ptr::null_mut(),
+            acknowledge: false,
+            site: ptr::null(),
+        };
+        let mut few = [closed; FEW];
+        let mut many = Vec::new();
+        let list = if count <= FEW {
+            &mut few[..count]
+        } else {
+            many.resize(count, closed);
+            &mut many[..]
+        };
+        let mut is_open = false;
+        for (index, place) in list.iter_mut().enumerate() {
+            let arm = self.arms.arm(index);
+            // Before the look at whether it is lost: see `Half::channel`.
+            let channel = arm.channel_here();
+            if !arm.is_lost() {
+                place.channel = channel;
+                is_open = true;
+            }
+        }
+        if !is_open {
+            return None;
+        }
+        // SAFETY: the component runs the calling code, and the half-channels are alive.
+        Some(unsafe { c::hearth_select(life.component, list.as_ptr(), count as u32, false, site) })
+    }
+
+    fn collect(&self, life: &Life) -> A::Output {
+        // SAFETY: the component's own field; this operation has just ended, well.
+        unsafe { self.arms.collect((*life.component).arm as usize) }
+    }
+}
+
+impl<A: Arms + Unpin> Future for Select<A> {
+    type Output = Result<A::Output, ReceiveRefused>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        life::with_current(|life| match life {
+            Some(life) => self.advance(life, context),
+            None => Poll::Ready(Err(ReceiveRefused::NotInComponent)),
+        })
+    }
+}
+
+impl<A: Arms> Drop for Select<A> {
+    fn drop(&mut self) {
+        if !self.began.is_open() {
+            return;
+        }
+        let mut keepers: Vec<Option<Keeper>> = (0..self.arms.count())
+            .map(|index| Some(self.arms.arm(index).keeper()))
+            .collect();
+        let dispose: Disposer = Box::new(move |life, how| {
+            // SAFETY: the component's own field.
+            let arm = unsafe { (*life.component).arm } as usize;
+            if how == How::Done
+                && let Some(keeper) = keepers.get_mut(arm).and_then(Option::take)
+            {
+                life.within(keeper.0);
+            }
+        });
+        life::abandon(self.began.life, self.began.number, dispose);
+    }
+}
