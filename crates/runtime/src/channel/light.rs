@@ -237,10 +237,7 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
         if !channel.inner.is_made() {
             return Sender::Nobody;
         }
-        loop {
-            let Some(out) = channel.inner.with(|inner| inner.ready.front().copied()) else {
-                break;
-            };
+        while let Some(out) = channel.inner.with(|inner| inner.ready.front().copied()) {
             let out: &Channel = &*out.as_ptr();
             match look(out) {
                 // Several receivers at one sender take turns by the general protocol.

@@ -395,8 +395,8 @@ impl Channel {
     /// # Safety
     /// The component runs the calling code.
     pub(crate) unsafe fn is_at_home_with(&self, component: *mut Component) -> bool {
-        // SAFETY: as the caller promises.
         let home = self.home();
+        // SAFETY: as the caller promises.
         !home.is_null() && ptr::eq(home, unsafe { (*component).home })
     }
 

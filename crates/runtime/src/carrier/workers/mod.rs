@@ -38,8 +38,8 @@ use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, light};
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
-pub(crate) use runner::{as_stranger, component_on};
 use runner::{Lost, Runner, current_worker};
+pub(crate) use runner::{as_stranger, component_on};
 
 use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
