@@ -93,7 +93,8 @@ impl Programs {
                 command
                     .env("HEARTH_CARRIER", "workers")
                     .env("HEARTH_WORKERS", &workers)
-                    .env_remove("HEARTH_PLACE");
+                    // Those that do not say where they run are dealt out over the workers.
+                    .env("HEARTH_PLACE", "spread");
                 return Ok((command, insense_input(setting)));
             }
             Who::C(row) => {
