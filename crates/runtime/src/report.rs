@@ -2,6 +2,7 @@
 //!
 //! Written while nothing runs, so it may look at everybody's offers.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use crate::abi::literal;
@@ -126,10 +127,39 @@ fn peers_of(channel: &Channel) -> Vec<Peer> {
         .collect()
 }
 
+/// Of more components than these, those of a ring and the eldest others are told.
+const SHOWN: usize = 20;
+/// Of a longer ring, its beginning.
+const RING_SHOWN: usize = 10;
+/// Of more peers of one half-channel, the first.
+const PEERS_SHOWN: usize = 8;
+
+/// Whom to tell of, in creation order, and how many are left out.
+fn worth_telling<'a>(blocked: &'a [Blocked], cycle: &[usize]) -> (Vec<&'a Blocked>, usize) {
+    let is_user = |&index: &usize| !blocked[index].service;
+    let count = (0..blocked.len()).filter(is_user).count();
+    let mut chosen: Vec<usize> = if count <= SHOWN {
+        (0..blocked.len()).filter(is_user).collect()
+    } else {
+        let in_ring = cycle.iter().copied().filter(is_user).take(SHOWN);
+        in_ring
+            .chain((0..blocked.len()).filter(is_user))
+            .take(SHOWN)
+            .collect()
+    };
+    chosen.sort_unstable();
+    chosen.dedup();
+    let left = count - chosen.len();
+    let chosen = chosen.into_iter().map(|index| &blocked[index]);
+    (chosen.collect(), left)
+}
+
 fn text(blocked: &[Blocked]) -> String {
     let mut text =
         "deadlock: every component is blocked, and nothing outside can wake one\n".to_owned();
-    for one in blocked.iter().filter(|one| !one.service) {
+    let cycle = find_cycle(blocked);
+    let (told, left) = worth_telling(blocked, cycle.as_deref().unwrap_or_default());
+    for one in told {
         let _ = writeln!(
             text,
             "  {} at {}: {}, {}",
@@ -139,16 +169,24 @@ fn text(blocked: &[Blocked]) -> String {
             for_whom(one, blocked),
         );
     }
-    if let Some(cycle) = find_cycle(blocked) {
-        let names: Vec<_> = cycle
+    if left > 0 {
+        let _ = writeln!(text, "  and {left} more components");
+    }
+    if let Some(cycle) = cycle {
+        let mut names: Vec<_> = cycle
             .iter()
+            .take(RING_SHOWN)
             .map(|&index| blocked[index].name.as_str())
             .collect();
+        let more = format!("{} others", cycle.len() - names.len());
+        let first = names[0];
+        if cycle.len() > RING_SHOWN {
+            names.push(&more);
+        }
         let _ = writeln!(
             text,
-            "  cycle: {} waits for {}",
-            names.join(" waits for "),
-            names[0]
+            "  cycle: {} waits for {first}",
+            names.join(" waits for ")
         );
     }
     text
@@ -186,8 +224,10 @@ fn connected_to(peers: &[Peer], blocked: &[Blocked]) -> String {
     if peers.is_empty() {
         return "connected to nothing".to_owned();
     }
-    let peers: Vec<_> = peers
+    let left = peers.len().saturating_sub(PEERS_SHOWN);
+    let mut peers: Vec<_> = peers
         .iter()
+        .take(PEERS_SHOWN)
         .map(
             |peer| match blocked.iter().find(|other| other.id == peer.owner) {
                 Some(owner) => format!("{} ({} is at: {})", peer.name, owner.name, doing(owner)),
@@ -195,6 +235,9 @@ fn connected_to(peers: &[Peer], blocked: &[Blocked]) -> String {
             },
         )
         .collect();
+    if left > 0 {
+        peers.push(format!("{left} more"));
+    }
     format!("connected to {}", peers.join(" and "))
 }
 
@@ -205,6 +248,11 @@ fn doing(one: &Blocked) -> String {
 /// Components that wait for each other in a ring, if there are any: the first ring that a walk from
 /// the eldest finds.
 fn find_cycle(blocked: &[Blocked]) -> Option<Vec<usize>> {
+    let places: HashMap<u64, usize> = blocked
+        .iter()
+        .enumerate()
+        .map(|(index, one)| (one.id, index))
+        .collect();
     let edges: Vec<Vec<usize>> = blocked
         .iter()
         .map(|one| {
@@ -215,7 +263,7 @@ fn find_cycle(blocked: &[Blocked]) -> Option<Vec<usize>> {
                 .map(|peer| peer.owner);
             owners
                 .chain(one.holder)
-                .filter_map(|owner| blocked.iter().position(|other| other.id == owner))
+                .filter_map(|owner| places.get(&owner).copied())
                 .collect()
         })
         .collect();
