@@ -4,7 +4,8 @@
  * Resumed, it runs until it must wait (HEARTH_BLOCKED), ends by an exception or a stop
  * (HEARTH_RAISED), or has nothing more to do (HEARTH_DONE). What carries it, a kernel thread or
  * a worker, is not its business. While it waits, whoever completes its rendezvous may write the
- * fields `received`, `held`, `arm`, `raised` and `outcome`, and nobody else touches the struct.
+ * fields `received`, `held`, `arm`, `raised`, `outcome` and `waiting`, and nobody else touches the
+ * struct.
  *
  * Compile with -std=c11 -fwrapv: Insense integers wrap.
  */

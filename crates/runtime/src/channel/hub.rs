@@ -432,8 +432,12 @@ fn set_apart_from_hub(channel: &Channel) {
             move_to(channel, fresh.address());
             true
         }
-        // Alone already, or local again since it was looked at.
-        Guard::Hub(_) | Guard::Worker(_) => false,
+        // Alone already, or local again since it was looked at. Its leave ends here, before the
+        // other hub is locked.
+        other => {
+            drop(other);
+            false
+        }
     };
     if !moves {
         fresh.lock().members.clear();
