@@ -237,6 +237,15 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
         if !channel.inner.is_made() {
             return Sender::Nobody;
         }
+        // Who waits by the general protocol is served by it, and so are the others beside: there
+        // each has its turn.
+        if channel.inner.with(|inner| inner.may_queue) {
+            let does_queue = |index| channel.peer(index).as_ref().slot.get() & HEAVY != 0;
+            if (0..channel.peer_count()).any(does_queue) {
+                return Sender::Heavy;
+            }
+            channel.inner.with_mut(|inner| inner.may_queue = false);
+        }
         while let Some(out) = channel.inner.with(|inner| inner.ready.front().copied()) {
             let out: &Channel = &*out.as_ptr();
             match look(out) {
@@ -248,12 +257,6 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
                     channel.inner.with_mut(|inner| inner.ready.pop_front());
                 }
             }
-        }
-        // One that waits by the general protocol is found there.
-        let is_any_heavy = (0..channel.peer_count())
-            .any(|index| channel.peer(index).as_ref().slot.get() & HEAVY != 0);
-        if is_any_heavy {
-            return Sender::Heavy;
         }
         Sender::Nobody
     }
