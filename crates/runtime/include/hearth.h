@@ -300,17 +300,22 @@ hearth_step hearth_receive(hearth_component *self, hearth_channel *channel,
 struct hearth_worker {
     uintptr_t gate;         /* atomic: its mark; 0 while another thread has its half-channels */
     uint32_t busy;          /* atomic: its thread touches them */
-    uint32_t spare;
+    uint32_t ticks;         /* how many arms of selects were served here */
     hearth_component *running; /* atomic: the component in whose code its thread is */
     hearth_component *next; /* ready, to run first */
     hearth_component *first, *last; /* ready, in turn */
+    bool seeded;            /* a seed chooses among arms */
 };
 
 struct hearth_channel {
     uintptr_t place;      /* atomic: a worker's mark, or the runtime's business */
     hearth_channel *sole; /* the only peer */
     uintptr_t slot;       /* the component that waits here; low bits: not in the simplest way */
+    void *inner;          /* the runtime's business */
+    uint32_t arm;         /* which arm of its select the component in the slot waits in */
+    uint32_t served;      /* when an arm took from here last, in its worker's ticks */
 };
+#define HEARTH_SLOT_SELECT 1u /* in a slot with a component: it selects */
 
 typedef enum {
     HEARTH_WAITS_FOR_NOTHING, HEARTH_SENDS, HEARTH_SENDS_COPY, HEARTH_SENDS_MOVING,
@@ -342,6 +347,15 @@ static inline bool hearth_enter(hearth_worker *worker, hearth_component *self,
 static inline hearth_component *hearth_occupant(hearth_channel *channel)
 {
     return channel->slot & 3 ? NULL : (hearth_component *)channel->slot;
+}
+/* The component that selects here and is still open. */
+static inline hearth_component *hearth_selecting(hearth_channel *channel)
+{
+    hearth_component *component;
+    if ((channel->slot & 3) != HEARTH_SLOT_SELECT)
+        return NULL;
+    component = (hearth_component *)(channel->slot - HEARTH_SLOT_SELECT);
+    return component->waiting == HEARTH_SELECTS ? component : NULL;
 }
 static inline void hearth_ready(hearth_worker *worker, hearth_component *component)
 {
@@ -384,6 +398,17 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
                 into->slot = 0;
                 receiver->received = value;
                 hearth_ready(worker, receiver);
+                hearth_leave(worker);
+                return HEARTH_DONE;
+            }
+            receiver = hearth_selecting(into);
+            if (receiver) {
+                into->slot = 0;
+                into->served = ++worker->ticks;
+                receiver->received = value;
+                receiver->arm = into->arm;
+                hearth_ready(worker, receiver);
+                receiver->waiting = HEARTH_SELECTED;
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -440,6 +465,61 @@ typedef struct {
 hearth_step hearth_select(hearth_component *self, const hearth_arm *arms, uint32_t count,
                           bool has_default, const hearth_site *site);
 #define HEARTH_DEFAULT UINT32_MAX
+
+/* hearth_select. Where all open arms are in the simplest way, and somebody sends at one: from the one
+ * served longest ago. */
+static inline hearth_step hearth_select_here(hearth_component *self, const hearth_arm *arms,
+                                             uint32_t count, bool has_default,
+                                             const hearth_site *site)
+{
+    hearth_worker *worker = self->home;
+    if (HEARTH_LIKELY(worker != NULL && !worker->seeded)) {
+        hearth_channel *best = NULL, *out = NULL;
+        uintptr_t gate;
+        uint32_t oldest = 0, chosen = 0, i;
+        __atomic_store_n(&worker->busy, 1, __ATOMIC_RELAXED);
+        hearth_compiler_fence();
+        gate = __atomic_load_n(&worker->gate, __ATOMIC_RELAXED);
+        if (gate == 0 || __atomic_load_n(&self->attention, __ATOMIC_RELAXED) != 0)
+            goto slow;
+        for (i = 0; i < count; i++) {
+            hearth_channel *channel = arms[i].channel, *peer;
+            hearth_component *sender;
+            uint32_t age;
+            if (!channel)
+                continue;
+            if (arms[i].acknowledge ||
+                __atomic_load_n(&channel->place, __ATOMIC_ACQUIRE) != gate ||
+                channel->slot != 0 || (peer = channel->sole) == NULL)
+                goto slow;
+            if (peer->slot == 0)
+                continue;
+            sender = hearth_occupant(peer);
+            if (!sender || sender->waiting != HEARTH_SENDS)
+                goto slow;
+            age = worker->ticks - channel->served;
+            if (best == NULL || age > oldest) {
+                best = channel;
+                out = peer;
+                oldest = age;
+                chosen = i;
+            }
+        }
+        if (best) {
+            hearth_component *sender = hearth_occupant(out);
+            best->served = ++worker->ticks;
+            out->slot = 0;
+            self->received = sender->received;
+            self->arm = chosen;
+            hearth_ready(worker, sender);
+            hearth_leave(worker);
+            return HEARTH_DONE;
+        }
+    slow:
+        hearth_leave(worker);
+    }
+    return hearth_select(self, arms, count, has_default, site);
+}
 
 void hearth_connect(hearth_component *self, hearth_channel *a, hearth_channel *b,
                     const hearth_site *site);

@@ -91,8 +91,6 @@ pub struct Seat {
     pub(crate) neighbours: [Cell<*const Seat>; 2],
     pub(crate) id: u64,
     number: u32,
-    /// How many arms of its selects were served lightly.
-    ticks: Cell<u32>,
     pub(crate) parker: Parker,
     refs: AtomicU32,
     /// What keeps the memory: the references together are one, and so is each port's half-channel.
@@ -146,7 +144,6 @@ impl Seat {
             neighbours: [const { Cell::new(ptr::null()) }; 2],
             id: identity.id,
             number: identity.number,
-            ticks: Cell::new(0),
             parker: Parker::new(),
             refs: AtomicU32::new(1),
             holders: AtomicU32::new(1 + ports as u32),
@@ -215,23 +212,6 @@ impl Seat {
                 next
             }
         }
-    }
-
-    /// Counts one more served arm, and says how many that makes.
-    ///
-    /// # Safety
-    /// The component is the caller's to touch.
-    pub(crate) unsafe fn tick(&self) -> u32 {
-        self.ticks.set(self.ticks.get().wrapping_add(1));
-        self.ticks.get()
-    }
-
-    /// How many arms were served.
-    ///
-    /// # Safety
-    /// As for `tick`.
-    pub(crate) unsafe fn now(&self) -> u32 {
-        self.ticks.get()
     }
 
     /// Do its choices follow from a seed?

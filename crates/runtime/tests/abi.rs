@@ -47,13 +47,17 @@ fn header_and_mirror_agree() {
     let mut all: Vec<(&str, usize)> = vec![
         ("offsetof(struct hearth_worker, gate)", 0),
         ("offsetof(struct hearth_worker, busy)", 8),
+        ("offsetof(struct hearth_worker, ticks)", 12),
         ("offsetof(struct hearth_worker, running)", 16),
         ("offsetof(struct hearth_worker, next)", 24),
         ("offsetof(struct hearth_worker, first)", 32),
         ("offsetof(struct hearth_worker, last)", 40),
+        ("offsetof(struct hearth_worker, seeded)", 48),
         ("offsetof(struct hearth_channel, place)", 0),
         ("offsetof(struct hearth_channel, sole)", 8),
         ("offsetof(struct hearth_channel, slot)", 16),
+        ("offsetof(struct hearth_channel, arm)", 32),
+        ("offsetof(struct hearth_channel, served)", 36),
     ];
     layout! { all:
         "hearth_step" = abi::Step {}

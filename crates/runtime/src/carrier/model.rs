@@ -80,6 +80,14 @@ impl Entered {
         None
     }
 
+    pub(crate) fn now(&self) -> u32 {
+        unreachable!("{NONE}")
+    }
+
+    pub(crate) fn tick(&self) -> u32 {
+        unreachable!("{NONE}")
+    }
+
     pub(crate) fn covers(&self, _: &Channel) -> bool {
         unreachable!("{NONE}")
     }

@@ -169,7 +169,7 @@ pub(super) unsafe fn send(
             Slot::Selecting(receiver) => {
                 (*receiver).waiting = SELECTED;
                 (*receiver).arm = into.arm.get();
-                serve(receiver, into);
+                into.served.set(entered.tick());
                 receiver
             }
         };
@@ -285,18 +285,6 @@ unsafe fn take(entered: Entered, component: *mut Component, channel: &Channel, o
     }
 }
 
-/// Notes the turn of a half-channel in its receiver's selects.
-///
-/// # Safety
-/// The component is the caller's to touch.
-unsafe fn serve(receiver: *mut Component, channel: &Channel) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let seat = seat_of(receiver);
-        channel.served.set(seat.tick());
-    }
-}
-
 /// Selects among half-channels of the component's worker. None if that takes the general protocol.
 ///
 /// # Safety
@@ -315,7 +303,7 @@ pub(super) unsafe fn select(
         if seat.chooses_by_seed() {
             return None;
         }
-        let now = seat.now();
+        let now = entered.now();
         let mut best: Option<(u32, usize, &Channel)> = None;
         for (index, arm) in arms.iter().enumerate() {
             let Some(channel) = arm.channel.as_ref() else {
@@ -337,7 +325,7 @@ pub(super) unsafe fn select(
         }
         if let Some((_, index, out)) = best {
             let channel = &*arms[index].channel;
-            serve(component, channel);
+            channel.served.set(entered.tick());
             take(entered, component, channel, out);
             (*component).arm = index as u32;
             return Some(Step::Done);

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use super::rendezvous::{acknowledge, receive, release_sender, send, settle};
 use super::select::select;
 use super::{Channel, Direction, connect, disconnect};
-use crate::abi::{Arm, Component, ComponentType, Held, Kind, STOPPED, Site, Step, Type, Value};
+use crate::abi::{
+    Arm, Component, ComponentType, Held, Kind, STOPPED, Site, Step, Type, Value, held_of,
+};
 use crate::carrier;
 use crate::choices::Choices;
 use crate::model::faults;
@@ -172,7 +174,7 @@ impl Actor {
         unsafe {
             let step = acknowledge(self.seat(), channel.get(), ptr::null());
             let number = self.taken(step)?;
-            Some((number, (*self.component).held))
+            Some((number, held_of(self.component).read()))
         }
     }
 

@@ -86,7 +86,8 @@ pub struct Channel {
     pub(crate) inner: Lazily<Inner>,
     /// Which arm of its select the component in the slot waits in.
     pub(crate) arm: Cell<u32>,
-    /// When a select took from here last, by its component's count.
+    /// When a select took from here last, by its worker's count. One that comes from another worker,
+    /// or from before the count began anew, may be one turn early or late.
     pub(crate) served: Cell<u32>,
     refs: AtomicU32,
     /// How many half-channels before its component's seat it lies; 0 for a free one.
@@ -119,6 +120,8 @@ const _: () = assert!(
     std::mem::offset_of!(Channel, place) == 0
         && std::mem::offset_of!(Channel, sole) == 8
         && std::mem::offset_of!(Channel, slot) == 16
+        && cfg!(not(loom)) == (std::mem::offset_of!(Channel, arm) == 32)
+        && std::mem::offset_of!(Channel, served) == std::mem::offset_of!(Channel, arm) + 4
 );
 
 /// What few half-channels need, with leave.

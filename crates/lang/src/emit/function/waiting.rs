@@ -96,7 +96,7 @@ impl Emitter<'_, '_> {
         let site = self.context.site(span, "select");
         let list = if arms.is_empty() { "NULL" } else { "arms" };
         self.line(format!(
-            "step = hearth_select(base, {list}, {}, {}, {site});",
+            "step = hearth_select_here(base, {list}, {}, {}, {site});",
             arms.len(),
             default.is_some()
         ));

@@ -108,6 +108,17 @@ impl Entered {
         (gate != 0 && channel.is_at(gate)).then_some(entered)
     }
 
+    /// How many arms of selects were served on this worker.
+    pub(crate) fn now(&self) -> u32 {
+        self.0.ticks.get()
+    }
+
+    /// Counts one more, and says how many that makes.
+    pub(crate) fn tick(&self) -> u32 {
+        self.0.ticks.set(self.now().wrapping_add(1));
+        self.now()
+    }
+
     /// Is this half-channel the worker's own, too?
     pub(crate) fn covers(&self, channel: &Channel) -> bool {
         channel.is_at(self.0.mark())

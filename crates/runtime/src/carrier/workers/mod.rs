@@ -14,7 +14,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `next`, `first`, `last`, `streak`, `patience` | its thread | its thread |
+//! | `next`, `first`, `last`, `ticks`, `streak`, `patience` | its thread | its thread |
 //! | `busy` | its thread | its thread, those who wait for leave |
 //! | `gate` | holders of `leave` | its thread, holders of `leave` |
 //! | `running` | its thread; to null only while busy | its thread, the monitor |
@@ -67,7 +67,8 @@ pub struct Worker {
     gate: AtomicUsize,
     /// Not 0: its thread touches its half-channels.
     busy: AtomicU32,
-    spare: AtomicU32,
+    /// How many arms of selects were served here: their turns go by it. Its thread's, busy.
+    ticks: Cell<u32>,
     /// The component in whose code its thread is; null while it cannot be detached.
     running: AtomicPtr<Component>,
     /// The one to run next: a partner of the one that runs.
@@ -75,6 +76,8 @@ pub struct Worker {
     /// The others that are ready, in turn.
     first: Cell<*mut Component>,
     last: Cell<*mut Component>,
+    /// A seed chooses among arms.
+    seeded: bool,
     mine: Mine,
     shared: Shared,
 }
@@ -114,10 +117,12 @@ struct Shared {
 const _: () = assert!(
     std::mem::offset_of!(Worker, gate) == 0
         && std::mem::offset_of!(Worker, busy) == 8
+        && std::mem::offset_of!(Worker, ticks) == 12
         && std::mem::offset_of!(Worker, running) == 16
         && std::mem::offset_of!(Worker, next) == 24
         && std::mem::offset_of!(Worker, first) == 32
         && std::mem::offset_of!(Worker, last) == 40
+        && std::mem::offset_of!(Worker, seeded) == 48
 );
 
 // SAFETY: the table above says which thread touches what.
@@ -286,11 +291,12 @@ impl Worker {
         Worker {
             gate: AtomicUsize::new(0),
             busy: AtomicU32::new(0),
-            spare: AtomicU32::new(0),
+            ticks: Cell::new(0),
             running: AtomicPtr::new(ptr::null_mut()),
             next: Cell::new(ptr::null_mut()),
             first: Cell::new(ptr::null_mut()),
             last: Cell::new(ptr::null_mut()),
+            seeded: options::get().seed.is_some(),
             mine: Mine {
                 streak: Cell::new(0),
                 picks: Cell::new(0),
