@@ -69,6 +69,13 @@ impl Hub {
         lock(&SPARE).push(self);
     }
 
+    /// How many hubs have members.
+    #[cfg(not(loom))]
+    pub(crate) fn in_use() -> usize {
+        let spare = lock(&SPARE);
+        MADE.load(Ordering::Relaxed) as usize - spare.len()
+    }
+
     pub(crate) fn lock(&'static self) -> HubGuard {
         lock(&self.state)
     }
@@ -259,11 +266,18 @@ pub(crate) unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Gua
     Ok(())
 }
 
-/// Makes a half-channel shared, whatever it was.
-pub(crate) fn make_shared(channel: &Channel) {
+/// Gives a half-channel another home. It is shared then, whatever it was.
+pub(crate) fn move_home(channel: &Channel, home: &'static Worker) {
     loop {
         match current(channel) {
-            Place::Hub(_) => return,
+            // With the hub's lock: who links its half-channels goes by their homes.
+            Place::Hub(hub) => {
+                let _guard = hub.lock();
+                if is_in(channel, hub.address()) {
+                    channel.move_home(home);
+                    return;
+                }
+            }
             Place::Line(line) => link::unlink(channel, line),
             Place::Worker(worker) => {
                 let hold = worker.hold();

@@ -78,6 +78,15 @@ unsafe impl Send for Line {}
 
 static SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
 
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many links there are.
+#[cfg(not(loom))]
+pub(crate) fn in_use() -> usize {
+    let spare = lock(&SPARE);
+    MADE.load(Ordering::Relaxed) - spare.len()
+}
+
 /// In a half-channel's place, a line's mark is two more than its address.
 const MARK: usize = 2;
 
@@ -86,6 +95,7 @@ impl Line {
         if let Some(line) = lock(&SPARE).pop() {
             return line;
         }
+        MADE.fetch_add(1, Ordering::Relaxed);
         Box::leak(crate::heap::boxed(Line {
             word: AtomicUsize::new(0),
             given: Cell::new(Value::NOTHING),
