@@ -206,6 +206,11 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     let (Some(a), Some(b)) = line.workers() else {
         return;
     };
+    // Half of this may be of another link, which the line has come to serve between the two looks.
+    // Nobody gets the leave of one worker twice.
+    if ptr::eq(a, b) {
+        return;
+    }
     let _holds = carrier::hold_both(a, b);
     let is_current = channel.is_at(line.mark())
         && matches!(line.workers(), (Some(c), Some(d)) if ptr::eq(a, c) && ptr::eq(b, d));
