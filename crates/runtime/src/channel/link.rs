@@ -222,6 +222,11 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     // the components that wait here.
     unsafe {
         let (out, into) = (&*line.ends.out.get(), &*line.ends.into.get());
+        // Whoever links them moves one end after the other, with their hub's lock and without leave.
+        // Ended in between, the link would get its second end afterwards.
+        if !(out.is_at(line.mark()) && into.is_at(line.mark())) {
+            return;
+        }
         let word = line.word.swap(0, Ordering::Acquire);
         if word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();

@@ -234,7 +234,9 @@ impl Round {
         };
         round.add_meddlers(random);
         round.add_arrays(random);
-        round.add_questions(random);
+        for _ in 0..random.below(4) {
+            round.add_questions(random);
+        }
         round
     }
 
@@ -273,17 +275,20 @@ impl Round {
     }
 
     fn add_questions(&mut self, random: &mut Random) {
-        if random.once_in(2) {
-            return;
-        }
-        let (questions, outs) = question_halves(1 + random.below(5));
+        // Those that ask alone are linked with those that answer, and each answer is a link of its own.
+        let askers = if random.once_in(2) {
+            1
+        } else {
+            2 + random.below(8)
+        };
+        let (questions, outs) = question_halves(askers);
         for out in outs {
             out.connect(&questions);
             self.ledger.owing.fetch_add(1, Ordering::Relaxed);
             self.others.push(Handle::new(Asks {
                 life: Life::new(&self.ledger, random),
                 out,
-                left: 1 + random.below(30) as u32,
+                left: 1 + random.below(150) as u32,
                 reply: None,
                 has_asked: false,
             }));
