@@ -218,6 +218,7 @@ fn forbid_affinity() -> bool {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
 fn cores_need_not_be_chosen() {
     let played = std::thread::spawn(|| {
         if !forbid_affinity() {

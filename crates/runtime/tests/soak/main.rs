@@ -3,6 +3,11 @@
 //!
 //! The options of the runtime are the process's, so each way of running is a process of its own.
 //! `HEARTH_SOAK_SECONDS` says how long all of them together take, `HEARTH_SOAK_SEED` what they do.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test without a harness tells how it goes"
+)]
 
 mod actors;
 mod child;
