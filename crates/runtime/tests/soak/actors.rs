@@ -77,6 +77,8 @@ pub(crate) struct Life {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) random: Random,
     latest: HashMap<usize, u32>,
+    /// It does nothing but its work, as fast as it can.
+    hurries: bool,
 }
 
 impl Life {
@@ -86,18 +88,22 @@ impl Life {
             ledger: ledger.clone(),
             random: random.child(),
             latest: HashMap::new(),
+            hurries: random.once_in(3),
         }
     }
 
     /// Sometimes computes for longer than a short slice, and sometimes goes elsewhere.
     fn dally(&mut self, me: Me) {
+        if self.hurries {
+            return;
+        }
         if self.random.once_in(40) {
             let until = Instant::now() + Duration::from_micros(self.random.below(400) as u64);
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
         }
-        if self.random.once_in(2000) {
+        if self.random.once_in(5000) {
             // A call into the system that takes longer than any slice.
             std::thread::sleep(Duration::from_millis(25));
         }
@@ -344,8 +350,8 @@ unsafe impl Send for Array {}
 /// How long the array is that carries a message.
 fn length_of(number: i32) -> usize {
     let number = number as usize;
-    if number.is_multiple_of(61) {
-        5000
+    if number.is_multiple_of(31) {
+        20_000
     } else {
         1 + number % 60
     }
@@ -355,18 +361,18 @@ fn length_of(number: i32) -> usize {
 pub(crate) struct SendsArrays {
     life: Life,
     account: Account,
-    to: Half,
+    to: Option<Half>,
     out: Option<Half>,
     kept: Option<(Array, i32)>,
     is_sending: bool,
 }
 
 impl SendsArrays {
-    pub(crate) fn new(life: Life, account: Account, to: Half) -> SendsArrays {
+    pub(crate) fn new(life: Life, account: Account) -> SendsArrays {
         SendsArrays {
             life,
             account,
-            to,
+            to: None,
             out: None,
             kept: None,
             is_sending: false,
@@ -393,7 +399,7 @@ impl Program for SendsArrays {
             return Next::End;
         };
         let random = &mut self.life.random;
-        let to = &self.to;
+        let to = self.to.as_ref().expect("told before it starts");
         let out = self.out.get_or_insert_with(|| {
             let out = me.half(&INTEGERS, 1);
             out.connect(to);
@@ -411,35 +417,70 @@ impl Program for SendsArrays {
     }
 }
 
+/// Makes those that send it arrays, and receives them.
 pub(crate) struct ReceivesArrays {
     pub(crate) life: Life,
-    pub(crate) from: Half,
+    pub(crate) senders: Vec<SendsArrays>,
+    pub(crate) children: Arc<Mutex<Vec<Handle>>>,
+    pub(crate) from: Option<Half>,
+}
+
+impl ReceivesArrays {
+    fn begin(&mut self, me: Me) {
+        let from = me.half(&INTEGERS, 0);
+        for mut sender in self.senders.drain(..) {
+            sender.to = Some(from.clone());
+            start_child(me, sender, &self.children);
+        }
+        self.from = Some(from);
+    }
+}
+
+fn start_child(me: Me, program: impl Program + 'static, children: &Mutex<Vec<Handle>>) {
+    let child = me.make(program);
+    child.start();
+    children.lock().unwrap().push(child);
 }
 
 impl Program for ReceivesArrays {
     fn next(&mut self, me: Me, event: Event) -> Next {
-        if event == Event::Raised {
-            return Next::End;
-        }
-        if event == Event::Done {
-            let elements = me.take_array(me.received());
-            let number = elements[0];
-            assert_eq!(elements.len(), length_of(number));
-            assert!(elements.iter().all(|&element| element == number));
-            self.life.note(number, false);
+        match event {
+            Event::Raised => return Next::End,
+            Event::Start => self.begin(me),
+            Event::Done => {
+                let elements = me.take_array(me.received());
+                let number = elements[0];
+                assert_eq!(elements.len(), length_of(number));
+                assert!(elements.iter().all(|&element| element == number));
+                self.life.note(number, false);
+            }
         }
         self.life.dally(me);
-        me.receive_from(&self.from)
+        me.receive_from(self.from.as_ref().expect("made at the start"))
     }
 }
 
 /// Asks by sending a half-channel made for the purpose, and receives the answer there.
 pub(crate) struct Asks {
-    pub(crate) life: Life,
-    pub(crate) out: Half,
-    pub(crate) left: u32,
-    pub(crate) reply: Option<Half>,
-    pub(crate) has_asked: bool,
+    life: Life,
+    left: u32,
+    to: Option<Half>,
+    out: Option<Half>,
+    reply: Option<Half>,
+    has_asked: bool,
+}
+
+impl Asks {
+    pub(crate) fn new(life: Life, left: u32) -> Asks {
+        Asks {
+            life,
+            left,
+            to: None,
+            out: None,
+            reply: None,
+            has_asked: false,
+        }
+    }
 }
 
 impl Program for Asks {
@@ -462,24 +503,44 @@ impl Program for Asks {
         let value = reply.as_value();
         self.reply = Some(reply);
         self.has_asked = true;
-        me.send_value(&self.out, value, false)
+        let to = self.to.as_ref().expect("told before it starts");
+        let out = self.out.get_or_insert_with(|| {
+            let out = me.half(&REPLY, 1);
+            out.connect(to);
+            out
+        });
+        me.send_value(out, value, false)
     }
 }
 
-/// Answers on whatever half-channel comes.
+/// Makes those that ask, and answers on whatever half-channel comes.
 pub(crate) struct Answers {
     pub(crate) life: Life,
     pub(crate) account: Account,
-    pub(crate) questions: Half,
+    pub(crate) askers: Vec<Asks>,
+    pub(crate) children: Arc<Mutex<Vec<Handle>>>,
+    pub(crate) questions: Option<Half>,
     /// One it uses again and again.
     pub(crate) out: Option<Half>,
     pub(crate) asker: Option<Half>,
 }
 
-// The half-channels it waits at are its own.
+impl Answers {
+    fn begin(&mut self, me: Me) {
+        let questions = me.half(&REPLY, 0);
+        for mut asker in self.askers.drain(..) {
+            asker.to = Some(questions.clone());
+            start_child(me, asker, &self.children);
+        }
+        self.questions = Some(questions);
+    }
+}
+
 impl Program for Answers {
     fn next(&mut self, me: Me, event: Event) -> Next {
-        if self.asker.take().is_some() {
+        if event == Event::Start {
+            self.begin(me);
+        } else if self.asker.take().is_some() {
             if !settle(me, event, &self.account) {
                 return Next::End;
             }
@@ -488,7 +549,7 @@ impl Program for Answers {
             }
         } else if event == Event::Raised {
             return Next::End;
-        } else if event == Event::Done {
+        } else {
             let asker = Half::received(me.received());
             let Some(number) = self.account.next() else {
                 return Next::End;
@@ -499,13 +560,6 @@ impl Program for Answers {
             return me.send_value(out, Value::of_integer(number), false);
         }
         self.life.dally(me);
-        me.receive_from(&self.questions)
+        me.receive_from(self.questions.as_ref().expect("made at the start"))
     }
-}
-
-/// Where questions go.
-pub(crate) fn question_halves(askers: usize) -> (Half, Vec<Half>) {
-    let questions = Half::free(&REPLY, 0);
-    let outs = (0..askers).map(|_| Half::free(&REPLY, 1)).collect();
-    (questions, outs)
 }

@@ -11,10 +11,10 @@ use hearth_runtime::{c, census};
 
 use crate::actors::{
     Answers, Asks, Life, Meddles, Pool, Random, Receives, ReceivesArrays, Relays, Sends,
-    SendsArrays, question_halves,
+    SendsArrays,
 };
 use crate::ledger::{Ledger, MESSAGES};
-use crate::machine::{self, Half, Handle, INTEGERS, PORTS, Static};
+use crate::machine::{self, Handle, PORTS, Static};
 use crate::remains::{self, Growth};
 
 /// Far longer than any round takes.
@@ -193,7 +193,7 @@ impl Round {
         }
         for _ in 0..random.below(4) {
             let relay = Handle::new(Relays {
-                account: ledger.sender(MESSAGES).expect("few are made here"),
+                account: ledger.sender(MESSAGES / 16).expect("few are made here"),
                 life: life(random),
                 is_sending: false,
             });
@@ -257,19 +257,19 @@ impl Round {
     }
 
     fn add_arrays(&mut self, random: &mut Random) {
-        for _ in 0..random.below(3) {
-            let from = Half::free(&INTEGERS, 0);
-            for _ in 0..1 + random.below(3) {
-                let account = self.ledger.sender(5 + random.below(60) as u32);
+        for _ in 0..random.below(4) {
+            let senders = (0..1 + random.below(4)).map(|_| {
+                let account = self.ledger.sender(5 + random.below(100) as u32);
                 let account = account.expect("few are made here");
                 self.ledger.owing.fetch_add(1, Ordering::Relaxed);
-                let life = Life::new(&self.ledger, random);
-                let sender = Handle::new(SendsArrays::new(life, account, from.clone()));
-                self.others.push(sender);
-            }
+                SendsArrays::new(Life::new(&self.ledger, random), account)
+            });
+            let senders = senders.collect();
             self.others.push(Handle::new(ReceivesArrays {
                 life: Life::new(&self.ledger, random),
-                from,
+                senders,
+                children: self.children.clone(),
+                from: None,
             }));
         }
     }
@@ -281,22 +281,19 @@ impl Round {
         } else {
             2 + random.below(8)
         };
-        let (questions, outs) = question_halves(askers);
-        for out in outs {
-            out.connect(&questions);
+        let askers = (0..askers).map(|_| {
             self.ledger.owing.fetch_add(1, Ordering::Relaxed);
-            self.others.push(Handle::new(Asks {
-                life: Life::new(&self.ledger, random),
-                out,
-                left: 1 + random.below(150) as u32,
-                reply: None,
-                has_asked: false,
-            }));
-        }
+            let questions = if random.once_in(3) { 1000 } else { 100 };
+            let left = 1 + random.below(questions) as u32;
+            Asks::new(Life::new(&self.ledger, random), left)
+        });
+        let askers = askers.collect();
         self.others.push(Handle::new(Answers {
             life: Life::new(&self.ledger, random),
-            account: self.ledger.sender(MESSAGES).expect("few are made here"),
-            questions,
+            account: self.ledger.sender(MESSAGES / 4).expect("few are made here"),
+            askers,
+            children: self.children.clone(),
+            questions: None,
             out: None,
             asker: None,
         }));

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// So many senders a round at most, each with so many messages.
-pub(crate) const SENDERS: usize = 1 << 11;
-pub(crate) const MESSAGES: u32 = 1 << 12;
+pub(crate) const SENDERS: usize = 1 << 15;
+pub(crate) const MESSAGES: u32 = 1 << 16;
 
 /// What became of a send, in a message's entry; the rest of it counts.
 const ACCEPTED: u32 = 1 << 16;
@@ -19,11 +19,11 @@ const COUNT: u32 = ACCEPTED - 1;
 
 /// Messages carry who sent them and which of theirs they are.
 pub(crate) fn message(sender: usize, sequence: u32) -> i32 {
-    ((sender as u32) << 12 | sequence) as i32
+    ((sender as u32) << 16 | sequence) as i32
 }
 
 fn origin(message: i32) -> (usize, u32) {
-    (message as u32 as usize >> 12, message as u32 & 0xFFF)
+    (message as u32 as usize >> 16, message as u32 & 0xFFFF)
 }
 
 /// One round's.
