@@ -351,7 +351,8 @@ unsafe impl Send for Array {}
 fn length_of(number: i32) -> usize {
     let number = number as usize;
     if number.is_multiple_of(31) {
-        20_000
+        // Copying this takes longer than a short slice.
+        300_000
     } else {
         1 + number % 60
     }

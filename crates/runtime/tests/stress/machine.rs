@@ -397,6 +397,12 @@ impl Me {
         })
     }
 
+    /// Releases an array of one's own.
+    pub(crate) fn drop_array(self, value: Value) {
+        // SAFETY: the program owns the array.
+        unsafe { c::hearth_destroy(self.component(), &raw const INTEGERS.0, value.pointer) };
+    }
+
     /// The elements of a received array, which is released.
     pub(crate) fn take_array(self, value: Value) -> Vec<i32> {
         // SAFETY: the program owns the array.

@@ -418,6 +418,62 @@ fn arrays_arrive_whole() {
     await_all(&ended, 1);
 }
 
+/// While a sender copies for long, the worker serves another component and then sleeps. Whoever gets
+/// the copy must be woken all the same.
+#[test]
+fn a_sender_that_is_detached_while_it_copies_wakes_its_receiver() {
+    // Some times as long as a component may hold up others.
+    const ELEMENTS: u32 = 24_000_000;
+    let (tell, ended) = channel();
+    let (give, made) = channel();
+    let mut into = None;
+    let sink = Handle::new(move |me: Me, event: Event| {
+        if event == Event::Done {
+            me.drop_array(me.received());
+            tell.send(0).unwrap();
+            return Next::End;
+        }
+        let into = into.get_or_insert_with(|| me.half(&INTEGERS, 0));
+        let out = me.half(&INTEGERS, 1);
+        out.connect(into);
+        let source = me.make(sends_when_told(out, ELEMENTS));
+        source.start();
+        give.send(source).unwrap();
+        me.receive_from(into)
+    });
+    sink.start();
+    let source = made.recv_timeout(PATIENCE).expect("a component hangs");
+    let go = Handle::new(|me: Me, event: Event| match event {
+        Event::Start => me.send(0, 0),
+        _ => Next::End,
+    });
+    go.output(0).connect(&source.input(0));
+    go.start();
+    // This one is served meanwhile.
+    Handle::new(|_: Me, _: Event| Next::End).start();
+    await_all(&ended, 1);
+}
+
+/// Makes an array, waits for a word, sends the array, ends.
+fn sends_when_told(out: Half, elements: u32) -> impl FnMut(Me, Event) -> Next + Send {
+    let mut kept: Option<Array> = None;
+    let mut is_told = false;
+    move |me: Me, _: Event| match &kept {
+        None => {
+            kept = Some(Array(me.array(elements, 7)));
+            me.receive(0)
+        }
+        Some(Array(array)) if !is_told => {
+            is_told = true;
+            me.send_value(&out, *array, false)
+        }
+        Some(Array(array)) => {
+            me.drop_array(*array);
+            Next::End
+        }
+    }
+}
+
 /// An array between two steps of its owner.
 struct Array(hearth_runtime::abi::Value);
 // SAFETY: it goes with its owner, from thread to thread.
