@@ -329,6 +329,15 @@ impl Me {
         }
     }
 
+    /// The same at any half-channel.
+    pub(crate) fn arm_of(self, half: &Half) -> Arm {
+        Arm {
+            channel: half.0,
+            acknowledge: false,
+            site: ptr::null(),
+        }
+    }
+
     pub(crate) fn select_among(self, arms: &[Arm], has_default: bool) -> Next {
         let count = arms.len() as u32;
         // SAFETY: the program runs this machine.
