@@ -10,4 +10,5 @@ pub mod measure;
 pub mod peers;
 pub mod repeatability;
 pub mod runtime;
+pub mod savina;
 pub mod stats;

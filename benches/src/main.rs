@@ -5,6 +5,7 @@
     reason = "a command speaks to its user"
 )]
 
+mod actors;
 mod command;
 mod components;
 mod message_model;
@@ -13,7 +14,7 @@ mod pair_latency;
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::runtime::rows::ROWS;
 use hearth_benches::stats::{Ratio, ratio, summary};
-use hearth_benches::{measure, peers, runtime};
+use hearth_benches::{measure, peers, runtime, savina};
 use std::fmt::Write as _;
 use std::fs;
 use std::process::ExitCode;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     let Some(request) = request(std::env::args().skip(1)) else {
         eprintln!(
             "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
-             groups: compute channels runtime",
+             groups: compute channels runtime savina",
             names()
         );
         return ExitCode::from(2);
@@ -75,6 +76,12 @@ fn main() -> ExitCode {
     for row in ROWS.iter().filter(|row| request.wants(row.name)) {
         keep(row.name, components::row(row, effort));
     }
+    let mut table = actors::Table::default();
+    let programs = savina::programs();
+    for program in wanted_of(&programs, &request) {
+        keep(program.name, actors::row(program, effort, &mut table));
+    }
+    table.print();
     let commands = command::BENCHMARKS.iter();
     for (name, measure) in commands.filter(|(name, _)| request.wants(name)) {
         keep(name, measure(effort));
@@ -86,6 +93,15 @@ fn main() -> ExitCode {
         });
     }
     ExitCode::from(u8::from(failed))
+}
+
+fn wanted_of<'a>(
+    programs: &'a [savina::Program],
+    request: &Request,
+) -> impl Iterator<Item = &'a savina::Program> {
+    programs
+        .iter()
+        .filter(|program| request.wants(&program.full_name()))
 }
 
 /// For `hearth-benches peak PROGRAM ARGUMENT…`, which this program calls itself.
@@ -119,6 +135,9 @@ fn small(request: &Request) -> ExitCode {
     for row in ROWS.iter().filter(|row| request.wants(row.name)) {
         tell(row.name, runtime::session::check(row));
     }
+    for program in wanted_of(&savina::programs(), request) {
+        tell(&program.full_name(), program.check());
+    }
     ExitCode::from(u8::from(failed))
 }
 
@@ -126,9 +145,12 @@ fn names() -> String {
     let programs = BENCHMARKS.iter().map(|benchmark| benchmark.name);
     let commands = command::BENCHMARKS.iter().map(|(name, _)| *name);
     let rows = ROWS.iter().map(|row| row.name);
+    let of_savina = savina::programs();
+    let of_savina: Vec<String> = of_savina.iter().map(savina::Program::full_name).collect();
     programs
         .chain(rows)
         .chain(commands)
+        .chain(of_savina.iter().map(String::as_str))
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -153,6 +175,9 @@ fn request(args: impl Iterator<Item = String>) -> Option<Request> {
             "runtime" => request
                 .names
                 .extend(ROWS.iter().map(|row| row.name.to_owned())),
+            "savina" => request
+                .names
+                .extend(savina::programs().iter().map(savina::Program::full_name)),
             "channels" => request.names.extend(of_clock(Clock::Wall)),
             name if known.split(' ').any(|one| one == name) => request.names.push(arg),
             _ => return None,

@@ -231,6 +231,11 @@ pub(crate) fn expect_visitors() {
     with_waits(|waits| waits.insert((0, 0), true));
 }
 
+/// How many waits are open.
+pub(crate) fn open_waits() -> usize {
+    with_waits(|waits| waits.len())
+}
+
 /// Can anything outside still wake a component?
 pub(crate) fn can_wake_any() -> bool {
     with_waits(|waits| waits.values().any(|&wakeable| wakeable))

@@ -20,6 +20,8 @@
 
 pub mod abi;
 mod carrier;
+#[cfg(not(loom))]
+pub mod census;
 pub mod channel;
 mod choices;
 mod component;

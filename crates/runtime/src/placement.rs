@@ -7,7 +7,7 @@ use hearth_sys::affinity;
 
 use crate::abi::Component;
 use crate::carrier;
-use crate::options::{self, Policy};
+use crate::options::{self, Carrying, Policy};
 use crate::seat::{Identity, Seat};
 
 /// The cores this process may use, as they were at the start.
@@ -31,11 +31,18 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
     }
     static PLACED: AtomicUsize = AtomicUsize::new(0);
     let place = PLACED.fetch_add(1, Ordering::Relaxed);
+    let one_of = |number: usize| match options::get().workers {
+        // More workers than cores are bound to none of them: their own numbers stand for them.
+        Some(workers) if workers > cores.len() && options::get().carrying == Carrying::Workers => {
+            number % workers
+        }
+        _ => cores[number % cores.len()],
+    };
     match policy {
         Policy::Os => None,
-        Policy::Spread => Some(cores[place % cores.len()]),
+        Policy::Spread => Some(one_of(place)),
         Policy::Single => Some(cores[0]),
-        Policy::Random => Some(cores[random(place) % cores.len()]),
+        Policy::Random => Some(one_of(random(place))),
     }
 }
 

@@ -128,13 +128,108 @@ fn without_lines(text: &str) -> String {
 const DEADLOCK: &str =
     "hearth: deadlock: every component is blocked, and nothing outside can wake one\n";
 
+/// Two components play, with these options, on what the calling thread may use.
+fn play(options: &[(&str, &str)]) {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let program = BUILT.get_or_init(|| build("ping_pong"));
+    let mut command = command(program, &[]);
+    let output = finish(command.envs(options.iter().copied()).spawn().unwrap());
+    let expected = (Some(0), "500500\n".to_owned(), String::new());
+    assert_eq!(outcome_of(&output), expected, "{options:?}");
+}
+
+/// The ways of carrying that have to do with cores.
+fn play_all() {
+    let spread = ("HEARTH_PLACE", "spread");
+    play(&[]);
+    play(&[spread]);
+    play(&[("HEARTH_WORKERS", "2"), spread]);
+    play(&[("HEARTH_WORKERS", "3"), ("HEARTH_PLACE", "random")]);
+    play(&[("HEARTH_WORKERS", "2"), spread, ("HEARTH_SLICE", "20")]);
+    play(&[("HEARTH_CARRIER", "threads"), spread]);
+    play(&[
+        ("HEARTH_CARRIER", "threads"),
+        ("HEARTH_WORKERS", "64"),
+        spread,
+    ]);
+}
+
 #[test]
 fn ping_pong() {
-    let output = finish(command(&build("ping_pong"), &[]).spawn().unwrap());
-    assert_eq!(
-        outcome_of(&output),
-        (Some(0), "500500\n".to_owned(), String::new())
-    );
+    play_all();
+}
+
+#[test]
+fn more_workers_than_cores_share_them() {
+    for place in ["os", "spread", "single", "random"] {
+        play(&[("HEARTH_WORKERS", "64"), ("HEARTH_PLACE", place)]);
+    }
+    play(&[("HEARTH_WORKERS", "4096"), ("HEARTH_PLACE", "spread")]);
+}
+
+#[test]
+fn one_core_is_enough() {
+    let played = std::thread::spawn(|| {
+        // What this thread starts may use no other core either.
+        let last = *hearth_sys::affinity::allowed().last().unwrap();
+        hearth_sys::affinity::pin_current(last).unwrap();
+        play_all();
+    });
+    played.join().unwrap();
+}
+
+/// From now on nobody may say where the calling thread runs, nor whatever it starts. False if the
+/// system has no such filters for this machine.
+fn forbid_affinity() -> bool {
+    #[repr(C)]
+    struct Instruction(u16, u8, u8, u32);
+    #[repr(C)]
+    struct Filter(u16, *const Instruction);
+    unsafe extern "C" {
+        fn prctl(option: i32, ...) -> i32;
+    }
+    const SET_SECCOMP: i32 = 22;
+    const SET_NO_NEW_PRIVILEGES: i32 = 38;
+    const LOAD: u16 = 0x20;
+    const SKIP_UNLESS_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7FFF_0000;
+    const REFUSE: u32 = 0x0005_0000;
+    const NOT_PERMITTED: u32 = 1;
+    let set_affinity = match std::env::consts::ARCH {
+        "x86_64" => 203,
+        "aarch64" | "riscv64" => 122,
+        _ => return false,
+    };
+    let program = [
+        // The number of the system call.
+        Instruction(LOAD, 0, 0, 0),
+        Instruction(SKIP_UNLESS_EQUAL, 0, 1, set_affinity),
+        Instruction(RETURN, 0, 0, REFUSE | NOT_PERMITTED),
+        Instruction(RETURN, 0, 0, ALLOW),
+    ];
+    let filter = Filter(program.len() as u16, program.as_ptr());
+    // SAFETY: the first call takes numbers; the second reads a filter and its program, which are
+    // there for as long as it runs.
+    unsafe {
+        prctl(SET_NO_NEW_PRIVILEGES, 1usize, 0usize, 0usize, 0usize) == 0
+            && prctl(SET_SECCOMP, 2usize, &raw const filter) == 0
+    }
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
+fn cores_need_not_be_chosen() {
+    let played = std::thread::spawn(|| {
+        if !forbid_affinity() {
+            eprintln!("skipped: the system has no filters for system calls");
+            return;
+        }
+        let core = hearth_sys::affinity::allowed()[0];
+        assert!(hearth_sys::affinity::pin_current(core).is_err());
+        play_all();
+    });
+    played.join().unwrap();
 }
 
 #[test]

@@ -12,8 +12,10 @@
 //! Hubs are never freed, only used again. So a thread may lock a hub that its half-channel has left
 //! meanwhile: it looks again, under the lock, whether the half-channel still belongs to this hub.
 //!
-//! Order of locks: two hubs are locked only by `connect`, lower number first. A hub that is made
-//! ready for a half-channel is locked and unlocked before the half-channel's own hub is locked.
+//! Order of locks: two hubs are locked only by `connect`, lower number first, and the second only
+//! while the first is its half-channel's. With a hub's lock one may wait for a worker's leave; with
+//! leave, only for a hub that was put by, which others hold for a look. A hub that is made ready for a
+//! half-channel is locked and unlocked before the half-channel's own hub is locked.
 
 use std::ptr::{self, NonNull};
 
@@ -67,6 +69,13 @@ impl Hub {
         // The model checker's locks do not outlive a run.
         #[cfg(not(loom))]
         lock(&SPARE).push(self);
+    }
+
+    /// How many hubs have members.
+    #[cfg(not(loom))]
+    pub(crate) fn in_use() -> usize {
+        let spare = lock(&SPARE);
+        MADE.load(Ordering::Relaxed) as usize - spare.len()
     }
 
     pub(crate) fn lock(&'static self) -> HubGuard {
@@ -348,16 +357,24 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
                 continue;
             }
         };
+        // The second is waited for only while the first is known to be right. A hub that was put by may
+        // be taken by somebody who has a worker's leave, and who waits for its lock then.
         let pair = if ptr::eq(of_a, of_b) {
             PairGuard::One(of_a.lock())
         } else if of_a.number < of_b.number {
             let guard = of_a.lock();
+            if !is_in(a, of_a.address()) {
+                continue;
+            }
             PairGuard::Two {
                 a: (of_a, guard),
                 b: (of_b, of_b.lock()),
             }
         } else {
             let guard = of_b.lock();
+            if !is_in(b, of_b.address()) {
+                continue;
+            }
             PairGuard::Two {
                 a: (of_a, of_a.lock()),
                 b: (of_b, guard),

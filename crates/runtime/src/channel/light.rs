@@ -174,10 +174,17 @@ pub(super) unsafe fn send(
             }
         };
         into.slot.set(0);
+        if !object::is_reference(&*channel.payload()) {
+            (*receiver).received = value;
+            carrier::ready_here(receiver);
+            return Some(Step::Done);
+        }
+        // Copying may take long and holds up nobody. Meanwhile this thread may be detached: the queue
+        // is not its own afterwards, unless it looks again.
         drop(entered);
         (*receiver).received =
             transfer::pass(component, receiver, &*channel.payload(), value, moves);
-        carrier::ready_here(receiver);
+        carrier::wake(seat_of(receiver));
         Some(Step::Done)
     }
 }
@@ -368,10 +375,11 @@ pub(crate) unsafe fn settle(component: *mut Component) {
     // SAFETY: as the caller promises; channels outlive the wait (see `Registration`), and workers
     // the program.
     unsafe {
-        (*component).waiting = NOTHING;
         let seat = seat_of(component);
         let home: &'static carrier::Worker = &*(*component).home;
         let _hold = home.hold();
+        // Not before it is held: who empties a slot as it changes hands goes by this word.
+        (*component).waiting = NOTHING;
         seat.more.with(|more| {
             for registration in &more.arms {
                 let channel = &*registration.channel;

@@ -78,6 +78,15 @@ unsafe impl Send for Line {}
 
 static SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
 
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many links there are.
+#[cfg(not(loom))]
+pub(crate) fn in_use() -> usize {
+    let spare = lock(&SPARE);
+    MADE.load(Ordering::Relaxed) - spare.len()
+}
+
 /// In a half-channel's place, a line's mark is two more than its address.
 const MARK: usize = 2;
 
@@ -86,6 +95,7 @@ impl Line {
         if let Some(line) = lock(&SPARE).pop() {
             return line;
         }
+        MADE.fetch_add(1, Ordering::Relaxed);
         Box::leak(crate::heap::boxed(Line {
             word: AtomicUsize::new(0),
             given: Cell::new(Value::NOTHING),
@@ -196,6 +206,11 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     let (Some(a), Some(b)) = line.workers() else {
         return;
     };
+    // Half of this may be of another link, which the line has come to serve between the two looks.
+    // Nobody gets the leave of one worker twice.
+    if ptr::eq(a, b) {
+        return;
+    }
     let _holds = carrier::hold_both(a, b);
     let is_current = channel.is_at(line.mark())
         && matches!(line.workers(), (Some(c), Some(d)) if ptr::eq(a, c) && ptr::eq(b, d));
@@ -207,6 +222,11 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     // the components that wait here.
     unsafe {
         let (out, into) = (&*line.ends.out.get(), &*line.ends.into.get());
+        // Whoever links them moves one end after the other, with their hub's lock and without leave.
+        // Ended in between, the link would get its second end afterwards.
+        if !(out.is_at(line.mark()) && into.is_at(line.mark())) {
+            return;
+        }
         let word = line.word.swap(0, Ordering::Acquire);
         if word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();

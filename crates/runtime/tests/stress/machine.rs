@@ -2,14 +2,14 @@
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
-use std::sync::Once;
+use std::sync::{Mutex, Once};
 
 use hearth_runtime::abi::{
     Arm, Component, ComponentType, Held, Kind, Port, STOPPED, Site, Step, Type, Value, held_of,
 };
 use hearth_runtime::c;
 use hearth_runtime::channel::Channel;
-use hearth_runtime::external;
+use hearth_runtime::external::{self, Ticket};
 
 pub(crate) struct Static<T>(pub(crate) T);
 // SAFETY: descriptors are never written.
@@ -98,7 +98,7 @@ unsafe extern "C" fn resume(component: *mut Component) -> Step {
         loop {
             let next = program.next(me, event);
             match next {
-                Next::End if event == Event::Raised => return Step::Raised,
+                Next::End if event == Event::Raised && me.is_stopped() => return Step::Raised,
                 Next::End => return Step::Done,
                 // What was raised is handled.
                 Next::Operation(Step::Done) => event = Event::Done,
@@ -157,15 +157,21 @@ static MACHINE: Static<ComponentType> = Static(ComponentType {
 pub(crate) struct Handle(*mut Machine);
 // SAFETY: components may be started, stopped and wired from any thread.
 unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
 
 impl Handle {
     /// Made but not started, so that it can be wired first.
     pub(crate) fn new(program: impl Program + 'static) -> Handle {
         anchor();
-        // SAFETY: the descriptors are valid; the struct is not running yet.
+        Handle::made_by(ptr::null_mut(), program)
+    }
+
+    fn made_by(creator: *mut Component, program: impl Program + 'static) -> Handle {
+        // SAFETY: the descriptors are valid, and the creator runs this; the struct is not running yet.
         unsafe {
             let machine: *mut Machine =
-                c::hearth_component_new(ptr::null_mut(), &raw const MACHINE.0, -1).cast();
+                c::hearth_component_new(creator, &raw const MACHINE.0, -1).cast();
             (&raw mut (*machine).program).write(Some(Box::new(program)));
             Handle(machine)
         }
@@ -193,6 +199,13 @@ impl Handle {
     fn port(&self, name: *const c_char) -> Half {
         // SAFETY: counted, and there is such a port.
         Half(unsafe { c::hearth_port_of(self.0.cast(), name) })
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Handle {
+        // SAFETY: counted.
+        Handle(unsafe { c::hearth_component_retain(self.0.cast()) }.cast())
     }
 }
 
@@ -302,25 +315,41 @@ impl Me {
     }
 
     pub(crate) fn select(self, ports: &[usize]) -> Next {
+        let arms: Vec<_> = ports.iter().map(|&port| self.arm_at(port, false)).collect();
+        self.select_among(&arms, false)
+    }
+
+    /// An arm of a select at a port.
+    pub(crate) fn arm_at(self, port: usize, acknowledge: bool) -> Arm {
+        Arm {
+            // SAFETY: the program runs this machine.
+            channel: unsafe { (*self.0).ins[port] },
+            acknowledge,
+            site: ptr::null(),
+        }
+    }
+
+    /// The same at any half-channel.
+    pub(crate) fn arm_of(self, half: &Half) -> Arm {
+        Arm {
+            channel: half.0,
+            acknowledge: false,
+            site: ptr::null(),
+        }
+    }
+
+    pub(crate) fn select_among(self, arms: &[Arm], has_default: bool) -> Next {
+        let count = arms.len() as u32;
         // SAFETY: the program runs this machine.
-        unsafe {
-            let arms: Vec<Arm> = ports
-                .iter()
-                .map(|&port| Arm {
-                    channel: (*self.0).ins[port],
-                    acknowledge: false,
-                    site: ptr::null(),
-                })
-                .collect();
-            let count = arms.len() as u32;
-            Next::Operation(c::hearth_select(
+        Next::Operation(unsafe {
+            c::hearth_select(
                 self.component(),
                 arms.as_ptr(),
                 count,
-                false,
+                has_default,
                 &NOWHERE,
-            ))
-        }
+            )
+        })
     }
 
     pub(crate) fn received(self) -> Value {
@@ -343,6 +372,26 @@ impl Me {
         unsafe { (*self.component()).raised == STOPPED }
     }
 
+    /// A machine made by this one.
+    #[allow(dead_code, reason = "for some tests only")]
+    pub(crate) fn make(self, program: impl Program + 'static) -> Handle {
+        Handle::made_by(self.component(), program)
+    }
+
+    /// A half-channel made by this machine.
+    #[allow(dead_code, reason = "for some tests only")]
+    pub(crate) fn half(self, payload: &'static Static<Type>, direction: u32) -> Half {
+        // SAFETY: the program runs this machine.
+        Half(unsafe { c::hearth_channel_new(self.component(), &raw const payload.0, direction) })
+    }
+
+    /// Goes to a core.
+    #[allow(dead_code, reason = "for some tests only")]
+    pub(crate) fn set_core(self, core: u32) {
+        // SAFETY: the program runs this machine.
+        unsafe { c::hearth_set_core(self.component(), core) };
+    }
+
     /// A new array of one's own.
     pub(crate) fn array(self, length: u32, number: i32) -> Value {
         // SAFETY: the program runs this machine.
@@ -355,6 +404,12 @@ impl Me {
                 Value::of_integer(number),
             )
         })
+    }
+
+    /// Releases an array of one's own.
+    pub(crate) fn drop_array(self, value: Value) {
+        // SAFETY: the program owns the array.
+        unsafe { c::hearth_destroy(self.component(), &raw const INTEGERS.0, value.pointer) };
     }
 
     /// The elements of a received array, which is released.
@@ -370,14 +425,24 @@ impl Me {
     }
 }
 
+static ANCHORED: Mutex<Option<Ticket>> = Mutex::new(None);
+
+/// If every component is blocked, the runtime says so, who waits for whom, and ends the process.
+#[allow(dead_code, reason = "for some tests only")]
+pub(crate) fn expect_nothing_more() {
+    if let Some(ticket) = &*ANCHORED.lock().unwrap() {
+        ticket.set_wakeable(false);
+    }
+}
+
 /// One component that waits for ever for something that may come: without it the runtime would end
 /// this process when a test's components have stopped, and call the pauses between them deadlocks.
-fn anchor() {
+pub(crate) fn anchor() {
     unsafe extern "C" fn wait(component: *mut Component) -> Step {
         // SAFETY: the carrier runs this component.
         let (step, ticket) =
             unsafe { external::wait(component, ptr::null(), "the end of the tests", true) };
-        std::mem::forget(ticket);
+        *ANCHORED.lock().unwrap() = Some(ticket);
         step
     }
     static ANCHOR: Static<ComponentType> = Static(ComponentType {

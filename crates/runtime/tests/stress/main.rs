@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use machine::{Event, Half, Handle, INTEGERS, Me, Next, PORTS, REPLY};
+use machine::{Event, Half, Handle, INTEGER, INTEGERS, Me, Next, PORTS, REPLY};
 
 /// Far longer than any test takes; a machine that hangs fails it.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -418,6 +418,134 @@ fn arrays_arrive_whole() {
     await_all(&ended, 1);
 }
 
+/// While a sender copies for long, the worker serves another component and then sleeps. Whoever gets
+/// the copy must be woken all the same.
+#[test]
+fn a_sender_that_is_detached_while_it_copies_wakes_its_receiver() {
+    // Some times as long as a component may hold up others.
+    const ELEMENTS: u32 = 24_000_000;
+    let (tell, ended) = channel();
+    let (give, made) = channel();
+    let mut into = None;
+    let sink = Handle::new(move |me: Me, event: Event| {
+        if event == Event::Done {
+            me.drop_array(me.received());
+            tell.send(0).unwrap();
+            return Next::End;
+        }
+        let into = into.get_or_insert_with(|| me.half(&INTEGERS, 0));
+        let out = me.half(&INTEGERS, 1);
+        out.connect(into);
+        let source = me.make(sends_when_told(out, ELEMENTS));
+        source.start();
+        give.send(source).unwrap();
+        me.receive_from(into)
+    });
+    sink.start();
+    let source = made.recv_timeout(PATIENCE).expect("a component hangs");
+    let go = Handle::new(|me: Me, event: Event| match event {
+        Event::Start => me.send(0, 0),
+        _ => Next::End,
+    });
+    go.output(0).connect(&source.input(0));
+    go.start();
+    // This one is served meanwhile.
+    Handle::new(|_: Me, _: Event| Next::End).start();
+    await_all(&ended, 1);
+}
+
+/// Makes an array, waits for a word, sends the array, ends.
+fn sends_when_told(out: Half, elements: u32) -> impl FnMut(Me, Event) -> Next + Send {
+    let mut kept: Option<Array> = None;
+    let mut is_told = false;
+    move |me: Me, _: Event| match &kept {
+        None => {
+            kept = Some(Array(me.array(elements, 7)));
+            me.receive(0)
+        }
+        Some(Array(array)) if !is_told => {
+            is_told = true;
+            me.send_value(&out, *array, false)
+        }
+        Some(Array(array)) => {
+            me.drop_array(*array);
+            Next::End
+        }
+    }
+}
+
+/// A select is served as its component is about to move. Elsewhere, in another select, it does not
+/// stand at the first one's half-channels any more.
+#[test]
+fn who_moves_leaves_what_it_waited_at() {
+    for _ in 0..20 {
+        let (tell, told) = channel();
+        let (give, made) = channel();
+        let mut halves: Vec<Half> = Vec::new();
+        let mut has_moved = false;
+        let mover = Handle::new(move |me: Me, event: Event| match event {
+            Event::Start => {
+                halves = (0..2).map(|_| me.half(&INTEGER, 0)).collect();
+                // The first sends at once, the second when it is told.
+                for (number, into) in (0..).zip(&halves) {
+                    let out = me.half(&INTEGER, 1);
+                    out.connect(into);
+                    let sender = me.make(sends_one(out, number, number == 1));
+                    sender.start();
+                    give.send(sender).unwrap();
+                }
+                me.set_core(1);
+                let arms: Vec<_> = halves.iter().map(|half| me.arm_of(half)).collect();
+                me.select_among(&arms, false)
+            }
+            Event::Done => {
+                assert!(!has_moved, "message {} at no arm of its", me.number());
+                has_moved = true;
+                let old =
+                    std::mem::replace(&mut halves, (0..2).map(|_| me.half(&INTEGER, 0)).collect());
+                let arms: Vec<_> = halves.iter().map(|half| me.arm_of(half)).collect();
+                halves.extend(old);
+                tell.send(()).unwrap();
+                me.select_among(&arms, false)
+            }
+            Event::Raised => Next::End,
+        });
+        mover.start();
+        told.recv_timeout(PATIENCE).expect("the mover hangs");
+        let senders: Vec<Handle> = made.try_iter().collect();
+        let go = Handle::new(|me: Me, event: Event| match event {
+            Event::Start => me.send(0, 0),
+            _ => Next::End,
+        });
+        go.output(0).connect(&senders[1].input(0));
+        go.start();
+        // The second one's send is not received: it ends by being stopped.
+        let (stop, stopped) = channel();
+        let last = Handle::new(move |_: Me, _: Event| {
+            stop.send(()).unwrap();
+            Next::End
+        });
+        last.start();
+        stopped.recv_timeout(PATIENCE).expect("a component hangs");
+        senders.iter().for_each(Handle::stop);
+        mover.stop();
+    }
+}
+
+/// Sends one number, perhaps only when it is told to.
+fn sends_one(out: Half, number: i32, waits: bool) -> impl FnMut(Me, Event) -> Next + Send {
+    let mut stage = u32::from(!waits);
+    move |me: Me, event: Event| {
+        stage += 1;
+        match (event, stage) {
+            (Event::Raised, _) => Next::End,
+            (_, 1) => me.receive(0),
+            (_, 2) => me.send_value(&out, hearth_runtime::abi::Value::of_integer(number), false),
+            _ => Next::End,
+        }
+    }
+}
+
 /// An array between two steps of its owner.
 struct Array(hearth_runtime::abi::Value);
 // SAFETY: it goes with its owner, from thread to thread.
@@ -452,7 +580,7 @@ fn half_channels_travel() {
                     tell.send(index).unwrap();
                     return Next::End;
                 }
-                let fresh = Half::free(&machine::INTEGER, 0);
+                let fresh = Half::free(&INTEGER, 0);
                 let value = fresh.as_value();
                 reply = Some(fresh);
                 is_asked = true;
@@ -470,7 +598,7 @@ fn half_channels_travel() {
         }
         if event == Event::Done && !has_answered {
             let reply = Half::received(me.received());
-            let answer = Half::free(&machine::INTEGER, 1);
+            let answer = Half::free(&INTEGER, 1);
             answer.connect(&reply);
             has_answered = true;
             let step = me.send_value(&answer, hearth_runtime::abi::Value::of_integer(42), false);

@@ -58,6 +58,7 @@ pub(crate) enum Hold {
     /// Of another, or where there are no barriers.
     Foreign {
         worker: &'static Worker,
+        has_closed: bool,
         _leave: MutexGuard<'static, ()>,
     },
 }
@@ -67,7 +68,15 @@ impl Drop for Hold {
         match self {
             // Release: who waits for leave sees what was done.
             Hold::Own(worker) => worker.busy.store(0, Ordering::Release),
-            Hold::Foreign { worker, .. } => worker.reopen(),
+            // A gate that was found closed is its own thread's to open: of that thread alone it is
+            // known that it is not just about to be busy, by what it read before others were.
+            Hold::Foreign {
+                worker, has_closed, ..
+            } => {
+                if *has_closed || ptr::eq(current_worker(), *worker) {
+                    worker.reopen();
+                }
+            }
         }
     }
 }
@@ -272,14 +281,17 @@ impl Worker {
         if runner.has_noticed.swap(true, Ordering::Relaxed) {
             return;
         }
+        // The gate is closed for as long as a runner has not noticed, and then until the worker's
+        // thread opens it. Were it opened here, that thread might have said that it is busy, then
+        // this one that it is not, and then that one might find the gate open.
         self.shared.detached.fetch_sub(1, Ordering::Relaxed);
-        self.reopen();
     }
 
     pub(super) fn hold_as_foreigner(&'static self) -> Hold {
         let leave = lock(&self.shared.leave);
         // A gate that is closed already stays so, by lack of barriers or for a detached runner.
-        if self.gate.load(Ordering::Relaxed) != 0 {
+        let has_closed = self.gate.load(Ordering::Relaxed) != 0;
+        if has_closed {
             self.gate.store(0, Ordering::Relaxed);
             membarrier::everywhere();
             // Acquire: what its thread did before is visible.
@@ -289,6 +301,7 @@ impl Worker {
         }
         Hold::Foreign {
             worker: self,
+            has_closed,
             _leave: leave,
         }
     }

@@ -286,6 +286,22 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     unsafe { (*seat.component()).destination = 1 + index as u16 };
 }
 
+/// A component leaves what it waited in, where it waited: before it moves, too.
+///
+/// # Safety
+/// It is ready, in no queue, and its home's thread calls.
+unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match (*component).waiting {
+            light::NOTHING => {}
+            light::SELECTED => light::settle(component),
+            light::LINKED => link::settle(component),
+            _ => channel::settle(seat_of(component)),
+        }
+    }
+}
+
 impl Worker {
     fn new(index: usize, core: Option<usize>, is_stand_in: bool) -> Worker {
         Worker {
@@ -348,6 +364,10 @@ impl Worker {
     fn push_if_own(&self, component: *mut Component) -> bool {
         // It may be busy already, as it gives a stopped sender back.
         let was_busy = self.busy.load(Ordering::Relaxed);
+        // Detached before that, it read what another runner had written, and must not write it back.
+        if self.gate.load(Ordering::Acquire) == 0 {
+            return false;
+        }
         self.busy.store(1, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         let is_own = self.gate.load(Ordering::Acquire) != 0;
@@ -513,6 +533,7 @@ impl Worker {
                     runner::hand_over(self, runner, component);
                     return Lost::HandedOver;
                 }
+                settle(component);
                 if (*component).destination != 0 && self.send_off(component) {
                     continue;
                 }
@@ -534,16 +555,10 @@ impl Worker {
     /// Runs a component until it waits or ends.
     ///
     /// # Safety
-    /// The component is ready, and in no queue.
+    /// The component is ready, settled, and in no queue.
     unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
         // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
         unsafe {
-            match (*component).waiting {
-                light::NOTHING => {}
-                light::SELECTED => light::settle(component),
-                light::LINKED => link::settle(component),
-                _ => channel::settle(seat_of(component)),
-            }
             let rounds = runner.rounds.load(Ordering::Relaxed);
             runner
                 .rounds
