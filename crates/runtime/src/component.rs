@@ -217,8 +217,7 @@ pub(crate) unsafe fn move_channels(component: *mut Component, home: &'static car
         for port in abi::ports((*component).r#type) {
             let channel = &*port_place(component, port.offset).read();
             if channel.is_of(seat_of(component)) {
-                channel::hub::make_shared(channel);
-                channel.move_home(home);
+                channel::hub::move_home(channel, home);
             }
         }
     }

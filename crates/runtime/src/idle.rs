@@ -58,6 +58,11 @@ fn decide() {
         || registry::users() == 0
         || external::can_wake_any()
         || timers::any_is_awaited();
+    // The first visitor that came meanwhile waits for the verdict, but those behind it do not, and may
+    // have taken away what was looked for. There is none as long as they are here.
+    if ACTIVE.load(Ordering::SeqCst) != 0 {
+        return;
+    }
     #[cfg(not(loom))]
     if crate::embed::is_on() {
         let verdict = crate::embed::judge(can_go_on);

@@ -275,6 +275,18 @@ pub(crate) fn make_shared(channel: &Channel) {
     }
 }
 
+/// Gives a half-channel another home, and makes it shared. Under the hub's lock: with leave of its old
+/// home a link may be made for the old one in between.
+pub(crate) fn move_home(channel: &Channel, home: &'static Worker) {
+    loop {
+        make_shared(channel);
+        if let Guard::Hub(_guard) = lock_of(channel) {
+            channel.move_home(home);
+            return;
+        }
+    }
+}
+
 /// Makes a worker's group shared.
 fn share(channel: &Channel, worker: &'static Worker, hold: Hold) {
     let hub = Hub::take();

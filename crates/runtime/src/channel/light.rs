@@ -174,9 +174,17 @@ pub(super) unsafe fn send(
             }
         };
         into.slot.set(0);
+        let payload = &*channel.payload;
+        if !object::is_reference(payload) {
+            (*receiver).received = value;
+            carrier::ready_here(receiver);
+            drop(entered);
+            return Some(Step::Done);
+        }
+        // A copy may take long. This thread may be detached meanwhile, and the queue another's.
         drop(entered);
-        (*receiver).received = transfer::pass(component, receiver, &*channel.payload, value, moves);
-        carrier::ready_here(receiver);
+        (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
+        carrier::wake(seat_of(receiver));
         Some(Step::Done)
     }
 }
@@ -375,10 +383,11 @@ pub(crate) unsafe fn settle(component: *mut Component) {
     // SAFETY: as the caller promises; channels outlive the wait (see `Registration`), and workers
     // the program.
     unsafe {
-        (*component).waiting = NOTHING;
         let seat = seat_of(component);
         let home: &'static carrier::Worker = &*(*component).home;
         let _hold = home.hold();
+        // Held: whoever shares one of the half-channels knows by this that its slot is to be emptied.
+        (*component).waiting = NOTHING;
         seat.more.with(|more| {
             for registration in &more.arms {
                 let channel = &*registration.channel;

@@ -27,7 +27,7 @@
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
@@ -213,7 +213,8 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
             a_or_b(receiver, a, b).forget(line, false);
             if word & GIVEN != 0 {
                 (*receiver).received = line.given.get();
-                (*receiver).waiting = light::NOTHING;
+                (*receiver).arm = 0;
+                delivered(receiver);
                 if word & TELL_RECEIVER == 0 {
                     carrier::post(receiver);
                 }
@@ -226,7 +227,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
             let sender = line.sender.get();
             a_or_b(sender, a, b).forget(line, true);
             if word & TAKEN != 0 {
-                (*sender).waiting = light::NOTHING;
+                delivered(sender);
                 if word & TELL_SENDER == 0 {
                     carrier::post(sender);
                 }
@@ -241,6 +242,27 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     line.ends.out_worker.store(0, Ordering::Relaxed);
     line.ends.into_worker.store(0, Ordering::Relaxed);
     lock(&SPARE).push(line);
+}
+
+/// What a component waits for, looked at by its worker before it is resumed.
+///
+/// # Safety
+/// The component is alive.
+pub(crate) unsafe fn waiting_of(component: *mut Component) -> u32 {
+    // Acquire pairs with the Release of `delivered`: a component that was posted for its link may be
+    // told by who ends that link that it is served already.
+    // SAFETY: as the caller promises; others change it by atomic stores or before it is posted.
+    unsafe { AtomicU32::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Acquire)
+}
+
+/// A component has got what it waited for at a link, before it was resumed for it.
+///
+/// # Safety
+/// The component is the caller's to touch.
+unsafe fn delivered(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { AtomicU32::from_ptr(&raw mut (*component).waiting) }
+        .store(light::NOTHING, Ordering::Release);
 }
 
 fn a_or_b(component: *mut Component, a: &'static Worker, b: &'static Worker) -> &'static Worker {

@@ -256,11 +256,12 @@ impl Worker {
 
     /// A detached runner has noticed.
     pub(super) fn be_noticed(&self, runner: &Runner) {
+        // First of all: the monitor may be about to say so still.
+        let _leave = lock(&self.shared.leave);
         if runner.has_noticed.swap(true, Ordering::Relaxed) {
             return;
         }
         // The gate is closed for as long as a runner has not noticed: nobody is busy.
-        let _leave = lock(&self.shared.leave);
         self.shared.detached.fetch_sub(1, Ordering::Relaxed);
         self.reopen();
     }

@@ -224,10 +224,17 @@ pub(crate) fn own_worker() -> Option<&'static Worker> {
 /// A component of the calling worker can go on.
 ///
 /// # Safety
-/// It waits for nothing, stands in no queue, and is at home with the calling thread's worker.
+/// It waits for nothing, stands in no queue, and is at home with the calling thread's worker, which
+/// has entered: otherwise the thread may have been detached.
 pub(crate) unsafe fn ready_here(component: *mut Component) {
     // SAFETY: as the caller promises.
-    unsafe { (*(*component).home).push_soon(component) };
+    let home = unsafe { (*component).home };
+    debug_assert!(
+        ptr::eq(home, current_worker()),
+        "the queue is another thread's"
+    );
+    // SAFETY: as the caller promises; workers live as long as the program.
+    unsafe { (*home).push_soon(component) };
 }
 
 /// One a core, but no more than a control group lets run at the same time.
@@ -279,6 +286,22 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     let index = unsafe { (*for_core(Some(core))).shared.index };
     // SAFETY: the component's own field.
     unsafe { (*seat.component).destination = 1 + index as u32 };
+}
+
+/// A component that is ready leaves what it waited at. Its worker calls, before it resumes it.
+///
+/// # Safety
+/// The component is ready and in no queue, and the caller runs its worker.
+unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match link::waiting_of(component) {
+            light::NOTHING => {}
+            light::SELECTED => light::settle(component),
+            light::LINKED => link::settle(component),
+            _ => channel::settle(seat_of(component)),
+        }
+    }
 }
 
 impl Worker {
@@ -340,15 +363,21 @@ impl Worker {
 
     /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
     fn push_if_own(&self, component: *mut Component) -> bool {
-        // It may be busy already, as it gives a stopped sender back.
-        let was_busy = self.busy.load(Ordering::Relaxed);
-        self.busy.store(1, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
+        // It may be busy already, as it gives a stopped sender back, and stays so. Or it has just been
+        // detached, and it is another thread that is busy for a moment: then the gate is closed, and
+        // nothing may be written back later.
+        let was_busy = self.busy.load(Ordering::Relaxed) != 0;
+        if !was_busy {
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+        }
         let is_own = self.gate.load(Ordering::Acquire) != 0;
         if is_own {
             self.push_soon(component);
         }
-        self.busy.store(was_busy, Ordering::Release);
+        if !was_busy {
+            self.busy.store(0, Ordering::Release);
+        }
         is_own
     }
 
@@ -532,12 +561,7 @@ impl Worker {
     unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
         // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
         unsafe {
-            match (*component).waiting {
-                light::NOTHING => {}
-                light::SELECTED => light::settle(component),
-                light::LINKED => link::settle(component),
-                _ => channel::settle(seat_of(component)),
-            }
+            settle(component);
             let rounds = runner.rounds.load(Ordering::Relaxed);
             runner
                 .rounds
@@ -588,6 +612,8 @@ impl Worker {
                 return false;
             }
             let home = &all()[index];
+            // It leaves where it waited while that is its old home's still.
+            settle(component);
             component::move_channels(component, home);
             {
                 let _hold = (*(*component).home).hold();

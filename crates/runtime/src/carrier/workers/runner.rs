@@ -181,13 +181,14 @@ fn detach(worker: &'static Worker, runner: &'static Runner, rounds: u32) {
         lock(&SPARES).push(next);
         return;
     }
-    set_home(component, stand_in(worker));
+    // The detached one runs on, and is counted still. The other is counted before anything tells the
+    // detached one what has become of it: it might sleep at once, and be the last that was counted.
+    idle::enter_woken();
+    worker.shared.detached.fetch_add(1, Ordering::Relaxed);
+    runner.has_noticed.store(false, Ordering::Relaxed);
     worker.running.store(ptr::null_mut(), Ordering::Relaxed);
     runner.worker.store(ptr::null_mut(), Ordering::Relaxed);
-    runner.has_noticed.store(false, Ordering::Relaxed);
-    worker.shared.detached.fetch_add(1, Ordering::Relaxed);
-    // The detached one runs on, and is counted still.
-    idle::enter_woken();
+    set_home(component, stand_in(worker));
     next.take_turn(worker);
     drop(hold);
     let thread = runner.thread.load(Ordering::Relaxed);
