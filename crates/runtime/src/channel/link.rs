@@ -24,15 +24,13 @@
 //! half-channels get a hub. Lines are never freed, only used again, so that a stale one can be looked
 //! at: see [`unlink`].
 
-use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
 use crate::carrier::{self, Linked, Worker};
-use crate::sync::lock_std as lock;
+use crate::sync::{AtomicUsize, Mutex, Ordering, Watched, lock};
 
 /// The receiver is blocked.
 const WAITS: usize = 1;
@@ -51,20 +49,20 @@ const TELL_SENDER: usize = 32;
 #[repr(C, align(128))]
 pub(crate) struct Line {
     word: AtomicUsize,
-    given: Cell<Value>,
-    full: Cell<Value>,
+    given: Watched<Value>,
+    full: Watched<Value>,
     /// How the value in `full` is sent: a number of `light`.
-    manner: Cell<u32>,
-    sender: Cell<*mut Component>,
-    receiver: Cell<*mut Component>,
+    manner: Watched<u32>,
+    sender: Watched<*mut Component>,
+    receiver: Watched<*mut Component>,
     ends: Ends,
 }
 
 /// What does not change while the link is.
 #[repr(align(128))]
 struct Ends {
-    out: Cell<*const Channel>,
-    into: Cell<*const Channel>,
+    out: Watched<*const Channel>,
+    into: Watched<*const Channel>,
     /// Their workers: where a stale line is looked at, these are atomic.
     out_worker: AtomicUsize,
     into_worker: AtomicUsize,
@@ -76,7 +74,12 @@ unsafe impl Sync for Line {}
 // SAFETY: as above.
 unsafe impl Send for Line {}
 
+#[cfg(not(loom))]
 static SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+}
 
 /// In a half-channel's place, a line's mark is two more than its address.
 const MARK: usize = 2;
@@ -88,14 +91,14 @@ impl Line {
         }
         Box::leak(crate::heap::boxed(Line {
             word: AtomicUsize::new(0),
-            given: Cell::new(Value::NOTHING),
-            full: Cell::new(Value::NOTHING),
-            manner: Cell::new(0),
-            sender: Cell::new(ptr::null_mut()),
-            receiver: Cell::new(ptr::null_mut()),
+            given: Watched::new(Value::NOTHING),
+            full: Watched::new(Value::NOTHING),
+            manner: Watched::new(0),
+            sender: Watched::new(ptr::null_mut()),
+            receiver: Watched::new(ptr::null_mut()),
             ends: Ends {
-                out: Cell::new(ptr::null()),
-                into: Cell::new(ptr::null()),
+                out: Watched::new(ptr::null()),
+                into: Watched::new(ptr::null()),
                 out_worker: AtomicUsize::new(0),
                 into_worker: AtomicUsize::new(0),
             },

@@ -24,25 +24,24 @@
 mod leave;
 mod runner;
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
-};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 
 use crate::abi::{Component, Step};
-use crate::channel::link::{self, Line, Watch};
-use crate::channel::{self, light};
+use crate::channel::light;
+use crate::channel::link::Watch;
+use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on};
 
-use crate::seat::{Seat, seat_of};
-use crate::sync::lock_std as lock;
+use crate::seat::Seat;
+use crate::sync::{Guarded, Mutex};
 use crate::{component, exits, idle, options};
 
 /// A component that was made ready by the running one goes before the others so many times in a
@@ -86,7 +85,7 @@ struct Mine {
     picks: Cell<u32>,
     patience: Cell<Duration>,
     /// Ends of links whose components are blocked; touched with leave only.
-    watches: UnsafeCell<Vec<Watch>>,
+    watches: Guarded<Vec<Watch>>,
     /// How many those are.
     watching: AtomicU32,
 }
@@ -288,22 +287,6 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     unsafe { (*seat.component).destination = 1 + index as u32 };
 }
 
-/// A component that is ready leaves what it waited at. Its worker calls, before it resumes it.
-///
-/// # Safety
-/// The component is ready and in no queue, and the caller runs its worker.
-unsafe fn settle(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        match link::waiting_of(component) {
-            light::NOTHING => {}
-            light::SELECTED => light::settle(component),
-            light::LINKED => link::settle(component),
-            _ => channel::settle(seat_of(component)),
-        }
-    }
-}
-
 impl Worker {
     fn new(index: usize, core: Option<usize>, is_stand_in: bool) -> Worker {
         Worker {
@@ -318,7 +301,7 @@ impl Worker {
                 streak: Cell::new(0),
                 picks: Cell::new(0),
                 patience: Cell::new(PATIENCE),
-                watches: UnsafeCell::new(Vec::with_capacity(WATCHES)),
+                watches: Guarded::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
             },
             shared: Shared {
@@ -361,26 +344,6 @@ impl Worker {
         }
     }
 
-    /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
-    fn push_if_own(&self, component: *mut Component) -> bool {
-        // It may be busy already, as it gives a stopped sender back, and stays so. Or it has just been
-        // detached, and it is another thread that is busy for a moment: then the gate is closed, and
-        // nothing may be written back later.
-        let was_busy = self.busy.load(Ordering::Relaxed) != 0;
-        if !was_busy {
-            self.busy.store(1, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-        }
-        let is_own = self.gate.load(Ordering::Acquire) != 0;
-        if is_own {
-            self.push_soon(component);
-        }
-        if !was_busy {
-            self.busy.store(0, Ordering::Release);
-        }
-        is_own
-    }
-
     // ---- its own thread -----------------------------------------------------------------------
 
     /// The component goes next if no other does already, else last.
@@ -416,63 +379,6 @@ impl Worker {
             self.last.set(ptr::null_mut());
         }
         Some(first)
-    }
-
-    /// # Safety
-    /// The caller has leave.
-    unsafe fn watch(&self, watch: Watch) -> bool {
-        // SAFETY: as the caller promises.
-        let watches = unsafe { &mut *self.mine.watches.get() };
-        if watches.len() == WATCHES {
-            return false;
-        }
-        watches.push(watch);
-        self.mine
-            .watching
-            .store(watches.len() as u32, Ordering::Relaxed);
-        true
-    }
-
-    /// # Safety
-    /// The caller has leave.
-    pub(crate) unsafe fn forget(&self, line: &'static Line, is_sender: bool) {
-        // SAFETY: as the caller promises.
-        let watches = unsafe { &mut *self.mine.watches.get() };
-        watches.retain(|watch| !watch.is_of(line, is_sender));
-        self.mine
-            .watching
-            .store(watches.len() as u32, Ordering::Relaxed);
-    }
-
-    /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
-    /// component can go on.
-    fn look_through(&'static self, sleeps: bool) -> bool {
-        if self.mine.watching.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let _hold = self.hold();
-        // SAFETY: held.
-        let watches = unsafe { &mut *self.mine.watches.get() };
-        let mut found = false;
-        watches.retain(|watch| {
-            // SAFETY: held.
-            let ready = unsafe {
-                if sleeps {
-                    watch.have_told()
-                } else {
-                    watch.look()
-                }
-            };
-            if let Some(component) = ready {
-                found = true;
-                self.push_soon(component);
-            }
-            ready.is_none() && !sleeps
-        });
-        self.mine
-            .watching
-            .store(watches.len() as u32, Ordering::Relaxed);
-        found
     }
 
     /// The component to run now.
@@ -571,32 +477,6 @@ impl Worker {
             self.running.store(component, Ordering::Relaxed);
             ((*(*component).r#type).resume)(component)
         }
-    }
-
-    /// The component of this thread has ended: is the thread still the worker's? If so, nobody
-    /// detaches it any more.
-    fn is_kept(&'static self, runner: &'static Runner) -> bool {
-        // Detached, and maybe noticed already: then the worker is another's to be busy with.
-        if runner.is_of(self) {
-            self.busy.store(1, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            // Had it been detached since, the gate would be closed.
-            let is_open = self.gate.load(Ordering::Acquire) != 0;
-            if is_open {
-                self.running.store(ptr::null_mut(), Ordering::Relaxed);
-            }
-            self.busy.store(0, Ordering::Release);
-            if is_open {
-                return true;
-            }
-            let _leave = lock(&self.shared.leave);
-            if runner.is_of(self) {
-                self.running.store(ptr::null_mut(), Ordering::Relaxed);
-                return true;
-            }
-        }
-        self.be_noticed(runner);
-        false
     }
 
     /// Gives a component to the worker that it is to move to. False if that is this one.
