@@ -15,7 +15,7 @@ pub(crate) use loom::sync::atomic::{
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(loom)]
-pub(crate) use loom::thread::yield_now;
+pub(crate) use loom::{hint::spin_loop, thread::yield_now};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence, fence,
@@ -23,7 +23,7 @@ pub(crate) use std::sync::atomic::{
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
-pub(crate) use std::thread::yield_now;
+pub(crate) use std::{hint::spin_loop, thread::yield_now};
 
 pub(crate) use std::sync::atomic::Ordering;
 

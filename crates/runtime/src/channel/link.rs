@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicU32;
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
 use crate::carrier::{self, Linked, Worker};
-use crate::sync::{AtomicUsize, Mutex, Ordering, Watched, lock};
+use crate::sync::{AtomicUsize, Mutex, Ordering, Watched, lock, spin_loop};
 
 /// The receiver is blocked.
 const WAITS: usize = 1;
@@ -197,6 +197,8 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
 /// Makes a half-channel that is linked by this line shared, unless it is linked no more.
 pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     let (Some(a), Some(b)) = line.workers() else {
+        // Somebody has just ended it; the caller looks again.
+        spin_loop();
         return;
     };
     let _holds = carrier::hold_both(a, b);
@@ -211,6 +213,8 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     unsafe {
         let (out, into) = (&*line.ends.out.get(), &*line.ends.into.get());
         let word = line.word.swap(0, Ordering::Acquire);
+        #[cfg(loom)]
+        let word = crate::model::faults::forget_given(word, GIVEN);
         if word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();
             a_or_b(receiver, a, b).forget(line, false);
@@ -301,6 +305,15 @@ fn change(line: &Line, next: impl Fn(usize) -> Option<usize>) -> Result<usize, u
         .fetch_update(Ordering::AcqRel, Ordering::Acquire, next)
 }
 
+/// Does the other side's worker not watch, by what the word was before it was changed?
+fn is_to_tell(before: Result<usize, usize>, tell: usize) -> bool {
+    #[cfg(loom)]
+    if crate::model::faults::tells_nobody() {
+        return false;
+    }
+    before.is_ok_and(|word| word & tell != 0)
+}
+
 /// Sends over a link. None if that takes the general protocol.
 ///
 /// # Safety
@@ -329,7 +342,7 @@ pub(super) unsafe fn send(
                     .set(transfer::pass(component, receiver, payload, value, moves));
                 let before = change(line, |word| Some(word & !WAITS | GIVEN));
                 drop(linked);
-                if before.is_ok_and(|word| word & TELL_RECEIVER != 0) {
+                if is_to_tell(before, TELL_RECEIVER) {
                     carrier::post(receiver);
                 }
                 return Some(Step::Done);
@@ -380,7 +393,7 @@ pub(super) unsafe fn receive(
                 (*component).arm = 0;
                 let before = change(line, |word| Some(word & !FULL | TAKEN));
                 drop(linked);
-                if before.is_ok_and(|word| word & TELL_SENDER != 0) {
+                if is_to_tell(before, TELL_SENDER) {
                     carrier::post(sender);
                 }
                 return Some(Step::Done);

@@ -24,6 +24,8 @@ mod wiring;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, loom))]
+mod loom_workers;
 
 use std::collections::VecDeque;
 use std::ffi::c_char;

@@ -21,6 +21,7 @@
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
 
+mod crew;
 mod leave;
 mod runner;
 
@@ -598,7 +599,7 @@ impl Worker {
             .is_ok()
         {
             futex::wake_one(ptr::from_ref(asleep).addr());
-            runner::notice();
+            crew::notice();
         } else {
             // Somebody else woke it. The caller is counted, so this is not the last one.
             idle::leave();
@@ -606,7 +607,7 @@ impl Worker {
     }
 
     fn start(&'static self) {
-        if let Err(error) = runner::start(self) {
+        if let Err(error) = crew::start(self) {
             exits::unfit(&format!(
                 "could not start the thread of worker {} ({error}); use fewer workers (--workers), \
                  or raise the limit (ulimit -u)",
