@@ -353,7 +353,7 @@ impl Worker {
             settle(component);
             runner.rounds.fetch_add(1, Ordering::Relaxed);
             runner.current.store(component, Ordering::Relaxed);
-            self.running.store(component, Ordering::Relaxed);
+            self.running.store(component, Ordering::Release);
             ((*(*component).r#type).resume)(component)
         }
     }

@@ -188,6 +188,7 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
             end.links_left.set(end.links_left.get() - 1);
             hub::leave(guard, end);
         }
+        // Not both at once: see `unlink`.
         hub::move_to(out, line.mark());
         hub::move_to(into, line.mark());
         true
@@ -208,10 +209,16 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
         // The line has come to serve others meanwhile; the caller looks again.
         return;
     }
+    // SAFETY: it serves this half-channel, so its ends stay as long as both workers' leave is ours.
+    let (out, into) = unsafe { (&*line.ends.out.get(), &*line.ends.into.get()) };
+    if !out.is_at(line.mark()) || !into.is_at(line.mark()) {
+        // Whoever links them has moved one, and is about to move the other.
+        spin_loop();
+        return;
+    }
     // SAFETY: both workers' leave is ours, so nobody else touches the line, its half-channels, or
     // the components that wait here.
     unsafe {
-        let (out, into) = (&*line.ends.out.get(), &*line.ends.into.get());
         let word = line.word.swap(0, Ordering::Acquire);
         #[cfg(loom)]
         let word = crate::model::faults::forget_given(word, GIVEN);

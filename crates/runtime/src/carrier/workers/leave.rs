@@ -201,7 +201,8 @@ impl Operation {
         if step != Step::Blocked {
             // SAFETY: it runs on, and workers live as long as the program.
             if let Some(home) = unsafe { (*self.0).home.as_ref() } {
-                home.running.store(self.0, Ordering::Relaxed);
+                // Release: as where a worker resumes a component.
+                home.running.store(self.0, Ordering::Release);
             }
         }
         step

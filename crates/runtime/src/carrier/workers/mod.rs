@@ -475,7 +475,8 @@ impl Worker {
                 .store(rounds.wrapping_add(1), Ordering::Relaxed);
             runner.current.store(component, Ordering::Relaxed);
             // From here on the monitor may detach this thread; what waits makes this null again.
-            self.running.store(component, Ordering::Relaxed);
+            // Release, and Acquire in `detach`: who gets the worker then sees the queue as it is.
+            self.running.store(component, Ordering::Release);
             ((*(*component).r#type).resume)(component)
         }
     }

@@ -142,7 +142,7 @@ pub(super) fn detach(
     next: &'static Runner,
 ) -> bool {
     let hold = worker.hold_as_foreigner();
-    let component = worker.running.load(Ordering::Relaxed);
+    let component = worker.running.load(Ordering::Acquire);
     let is_still = runner.is_of(worker) && runner.rounds.load(Ordering::Relaxed) == rounds;
     if !is_still || component.is_null() {
         return false;
