@@ -321,7 +321,7 @@ fn loom_a_full_watch_list() {
 /// A third party ends the link with a message under way.
 #[test]
 fn loom_a_link_ends_by_a_third_party() {
-    check(2, || {
+    check(1, || {
         let (out, into) = linked_pair();
         let _players = [
             Player::new(0, vec![send(&out, 1)]),
@@ -331,7 +331,25 @@ fn loom_a_link_ends_by_a_third_party() {
     });
 }
 
-/// The sender ends it with its message under way; the next goes over another link, on the same line.
+/// The sender ends it with its message under way.
+fn given_and_disconnected() {
+    let (out, into) = linked_pair();
+    let leave = {
+        let out = out.clone();
+        Act::Do(Box::new(move || disconnect(out.get())))
+    };
+    let sender = Player::new(0, vec![send(&out, 1), leave]);
+    let receiver = Player::new(1, vec![receive(&into, &[1])]);
+    run(2, || ());
+    drop((sender, receiver));
+}
+
+#[test]
+fn loom_what_was_given_comes_though_the_link_ends() {
+    check(2, given_and_disconnected);
+}
+
+/// The same, and the next goes over another link, on the same line.
 fn disconnected_by_its_sender() {
     let (out, into) = linked_pair();
     let leave = {
@@ -388,7 +406,7 @@ fn loom_a_link_ends_by_a_select() {
 
 #[test]
 fn loom_a_link_ends_by_stops() {
-    check(2, || {
+    check(1, || {
         let (out, into) = linked_pair();
         let players = [
             Player::new(0, vec![send(&out, 1)]),
@@ -531,7 +549,7 @@ fn loom_one_is_detached() {
 
 #[test]
 fn loom_one_is_detached_and_ends() {
-    check(2, || {
+    check(1, || {
         let (out, into) = local_pair();
         let join = {
             let (out, into) = (out.clone(), into.clone());
@@ -580,10 +598,10 @@ fn loom_canary_sleeping_without_a_look_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "nothing runs, but")]
+#[should_panic(expected = "who waits at a link is delivered as it ends")]
 fn loom_canary_a_forgotten_value_is_found() {
     check(2, || {
         faults::plant_forgotten_value();
-        disconnected_by_its_sender();
+        given_and_disconnected();
     });
 }
