@@ -17,7 +17,8 @@
 //!
 //! Every program is also formatted: the layout must be stable and mean the same. Programs under
 //! `examples` and `tests/workloads` have `NAME.stdout`, and `NAME.options` and `NAME.stdin` if
-//! need be; those without output of their own need only be free of mistakes.
+//! need be; those without output of their own need only be free of mistakes. Workloads also run with
+//! components that are detached from their workers all the time.
 
 mod support;
 
@@ -83,6 +84,7 @@ struct Case {
     stdin: Option<String>,
     exit: i32,
     options: Vec<String>,
+    is_detached_often: bool,
 }
 
 fn optional(path: &Path) -> Option<String> {
@@ -131,6 +133,7 @@ fn corpus_case(folder: &Path) -> Result<(), String> {
         stdin: optional(&folder.join("stdin")),
         exit,
         options: words(optional(&folder.join("options"))),
+        is_detached_often: false,
     };
     let text = fs::read_to_string(folder.join("program.isf")).map_err(|error| error.to_string())?;
     let marks = marks(&text)?;
@@ -158,6 +161,7 @@ fn single_program(program: &Path) -> Result<(), String> {
         stdin: optional(&program.with_extension("stdin")),
         exit: 0,
         options: words(optional(&program.with_extension("options"))),
+        is_detached_often: folder.ends_with("tests/workloads"),
     };
     check_layout(&text, &case.options)?;
     if case.stdout.is_none() {
@@ -330,22 +334,38 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
         .iter()
         .any(|option| option.starts_with("--carrier"))
     {
-        return check_run_carried(case, has_warnings, &[]);
+        return check_run_carried(case, has_warnings, &[], &[]);
     }
     for carrier in CARRIERS {
-        check_run_carried(case, has_warnings, carrier)
+        check_run_carried(case, has_warnings, carrier, &[])
             .map_err(|complaints| format!("with {}: {complaints}", carrier.join(" ")))?;
+    }
+    if case.is_detached_often {
+        for workers in ["--workers=1", "--workers=2"] {
+            let carrier = [workers, "--place=spread"];
+            check_run_carried(case, has_warnings, &carrier, &[SHORT_SLICE])
+                .map_err(|complaints| format!("detached with {workers}: {complaints}"))?;
+        }
     }
     Ok(())
 }
 
-fn check_run_carried(case: &Case, has_warnings: bool, carrier: &[&str]) -> Result<(), String> {
+/// So short, in microseconds, that components are detached and come back all the time.
+const SHORT_SLICE: (&str, &str) = ("HEARTH_SLICE", "20");
+
+fn check_run_carried(
+    case: &Case,
+    has_warnings: bool,
+    carrier: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<(), String> {
     let mut command = hearth();
     command
         .arg("run")
         .args(carrier)
         .args(&case.options)
         .arg(&case.program)
+        .envs(variables.iter().copied())
         .current_dir(&case.folder);
     let stdin = case.stdin.as_deref().map(str::as_bytes);
     let found = outcome(&mut command, stdin)?;

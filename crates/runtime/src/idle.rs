@@ -1,29 +1,43 @@
 //! Knowing when nothing runs any more.
 //!
-//! `ACTIVE` counts the carriers that are not asleep, and threads that are about to wake one from
+//! `COUNT` has the carriers that are not asleep, and threads that are about to wake one from
 //! outside. Invariant: it is at least the number of threads that may still change anything. A waker
 //! counts a sleeper in before the sleeper can run, and is itself counted; so once the count is
 //! nought, it stays so until something outside the program enters.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use crate::sync::lock_std as lock;
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::{exits, external, output, registry, report, timers};
 
-static ACTIVE: AtomicUsize = AtomicUsize::new(0);
-/// Held while it is decided whether the program can go on. Whoever enters from outside while nothing
-/// runs waits for the verdict.
-static DECIDING: Mutex<()> = Mutex::new(());
+/// How many run, and `VERDICT` while it is decided whether the program can go on.
+struct Count {
+    active: AtomicUsize,
+    /// Held while it is decided. Whoever enters from outside meanwhile waits for the verdict.
+    deciding: Mutex<()>,
+}
+
+const VERDICT: usize = 1 << (usize::BITS - 1);
+
+#[cfg(not(loom))]
+static COUNT: Count = Count {
+    active: AtomicUsize::new(0),
+    deciding: Mutex::new(()),
+};
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref COUNT: Count = Count {
+        active: AtomicUsize::new(0),
+        deciding: Mutex::new(()),
+    };
+}
 
 /// One more runs: woken or started by the caller, who is counted.
 pub(crate) fn enter_woken() {
-    ACTIVE.fetch_add(1, Ordering::SeqCst);
+    COUNT.active.fetch_add(1, Ordering::SeqCst);
 }
 
 /// One fewer runs: the caller sleeps or ends.
 pub(crate) fn leave() {
-    if ACTIVE.fetch_sub(1, Ordering::SeqCst) == 1 {
+    if COUNT.active.fetch_sub(1, Ordering::SeqCst) & !VERDICT == 1 {
         decide();
     }
 }
@@ -33,8 +47,8 @@ pub(crate) struct Visit(());
 
 impl Visit {
     pub(crate) fn begin() -> Visit {
-        if ACTIVE.fetch_add(1, Ordering::SeqCst) == 0 {
-            drop(lock(&DECIDING));
+        if COUNT.active.fetch_add(1, Ordering::SeqCst) & VERDICT != 0 {
+            drop(lock(&COUNT.deciding));
         }
         Visit(())
     }
@@ -46,11 +60,39 @@ impl Drop for Visit {
     }
 }
 
+/// While this lives, visitors wait.
+struct Deciding;
+
+impl Deciding {
+    /// None if somebody runs again.
+    fn begin() -> Option<Deciding> {
+        let begun = COUNT
+            .active
+            .compare_exchange(0, VERDICT, Ordering::SeqCst, Ordering::SeqCst);
+        begun.ok().map(|_| Deciding)
+    }
+
+    /// Has nobody come since? Those who did decide again when they leave.
+    fn is_quiet(&self) -> bool {
+        COUNT.active.load(Ordering::SeqCst) == VERDICT
+    }
+}
+
+impl Drop for Deciding {
+    fn drop(&mut self) {
+        COUNT.active.fetch_sub(VERDICT, Ordering::SeqCst);
+    }
+}
+
 /// Nothing runs: write what was printed, and see whether anything outside can change that.
 #[cold]
 fn decide() {
-    let deciding = lock(&DECIDING);
-    if ACTIVE.load(Ordering::SeqCst) != 0 {
+    let lock = lock(&COUNT.deciding);
+    let Some(deciding) = Deciding::begin() else {
+        return;
+    };
+    #[cfg(loom)]
+    if crate::carrier::judge() {
         return;
     }
     output::flush();
@@ -58,10 +100,14 @@ fn decide() {
         || registry::users() == 0
         || external::can_wake_any()
         || timers::any_is_awaited();
+    if !deciding.is_quiet() {
+        return;
+    }
     #[cfg(not(loom))]
     if crate::embed::is_on() {
         let verdict = crate::embed::judge(can_go_on);
         drop(deciding);
+        drop(lock);
         verdict.tell();
         return;
     }
@@ -70,6 +116,6 @@ fn decide() {
     }
     report::deadlock();
     // Not before the process is gone: nobody enters any more.
-    let _deciding = deciding;
+    let _both = (deciding, lock);
     exits::end(exits::FAILED)
 }

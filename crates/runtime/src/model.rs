@@ -8,12 +8,18 @@ pub(crate) mod faults {
     std::thread_local! {
         static IGNORES_STOP: Cell<bool> = const { Cell::new(false) };
         static REGISTERS_BLINDLY: Cell<bool> = const { Cell::new(false) };
+        static SLEEPS_BLINDLY: Cell<bool> = const { Cell::new(false) };
+        static TELLS_NOBODY: Cell<bool> = const { Cell::new(false) };
+        static FORGETS_GIVEN: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Takes all faults away.
     pub(crate) fn heal() {
         IGNORES_STOP.set(false);
         REGISTERS_BLINDLY.set(false);
+        SLEEPS_BLINDLY.set(false);
+        TELLS_NOBODY.set(false);
+        FORGETS_GIVEN.set(false);
     }
 
     /// Plants: an offer is opened without a look for a stop request afterwards.
@@ -32,5 +38,36 @@ pub(crate) mod faults {
 
     pub(crate) fn registers_blindly() -> bool {
         REGISTERS_BLINDLY.get()
+    }
+
+    /// Plants: a worker sleeps without a last look at its ends of links.
+    pub(crate) fn plant_blind_sleep() {
+        SLEEPS_BLINDLY.set(true);
+    }
+
+    pub(crate) fn sleeps_blindly() -> bool {
+        SLEEPS_BLINDLY.get()
+    }
+
+    /// Plants: who gives or takes at a link does not look whether it is to tell.
+    pub(crate) fn plant_told_nobody() {
+        TELLS_NOBODY.set(true);
+    }
+
+    pub(crate) fn tells_nobody() -> bool {
+        TELLS_NOBODY.get()
+    }
+
+    /// Plants: a link ends without delivering what was given.
+    pub(crate) fn plant_forgotten_value() {
+        FORGETS_GIVEN.set(true);
+    }
+
+    pub(crate) fn forget_given(word: usize, given: usize) -> usize {
+        if FORGETS_GIVEN.get() {
+            word & !given
+        } else {
+            word
+        }
     }
 }

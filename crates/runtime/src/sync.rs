@@ -3,14 +3,27 @@
 //! The channel protocol takes everything it shares between threads from here, so that one source
 //! is both run and checked.
 
+/// Half of a barrier whose other half is the kernel's ([`hearth_sys::membarrier`]): order for the
+/// compiler only. The model checker knows no such barriers; there both halves are fences, which is
+/// what the kernel makes of them for the threads that matter.
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
+pub(crate) use loom::sync::atomic::fence as compiler_fence;
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence,
+};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
+#[cfg(loom)]
+pub(crate) use loom::{hint::spin_loop, thread::yield_now};
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, compiler_fence, fence,
+};
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::{hint::spin_loop, thread::yield_now};
 
 pub(crate) use std::sync::atomic::Ordering;
 
@@ -66,6 +79,36 @@ impl<T> Guarded<T> {
         #[cfg(not(loom))]
         // SAFETY: as the caller promises.
         return change(unsafe { &mut *self.cell.get() });
+    }
+}
+
+/// A plain cell of something shared, whose users agree by protocol on who may touch it. The model
+/// checker watches them.
+#[cfg(not(loom))]
+pub(crate) type Watched<T> = std::cell::Cell<T>;
+
+#[cfg(loom)]
+pub(crate) struct Watched<T>(loom::cell::UnsafeCell<T>);
+
+#[cfg(loom)]
+impl<T: Copy> Watched<T> {
+    pub(crate) fn new(value: T) -> Watched<T> {
+        Watched(loom::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn get(&self) -> T {
+        // SAFETY: the model fails where somebody else writes meanwhile.
+        self.0.with(|value| unsafe { *value })
+    }
+
+    pub(crate) fn set(&self, value: T) {
+        self.replace(value);
+    }
+
+    pub(crate) fn replace(&self, value: T) -> T {
+        // SAFETY: the model fails where somebody else looks or writes meanwhile.
+        self.0
+            .with_mut(|place| unsafe { std::mem::replace(&mut *place, value) })
     }
 }
 

@@ -24,15 +24,13 @@
 //! half-channels get a hub. Lines are never freed, only used again, so that a stale one can be looked
 //! at: see [`unlink`].
 
-use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU8;
 
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
 use crate::carrier::{self, Linked, Worker};
-use crate::sync::lock_std as lock;
+use crate::sync::{AtomicUsize, Mutex, Ordering, Watched, lock, spin_loop};
 
 /// The receiver is blocked.
 const WAITS: usize = 1;
@@ -51,20 +49,20 @@ const TELL_SENDER: usize = 32;
 #[repr(C, align(128))]
 pub(crate) struct Line {
     word: AtomicUsize,
-    given: Cell<Value>,
-    full: Cell<Value>,
+    given: Watched<Value>,
+    full: Watched<Value>,
     /// How the value in `full` is sent: a number of `light`.
-    manner: Cell<u8>,
-    sender: Cell<*mut Component>,
-    receiver: Cell<*mut Component>,
+    manner: Watched<u8>,
+    sender: Watched<*mut Component>,
+    receiver: Watched<*mut Component>,
     ends: Ends,
 }
 
 /// What does not change while the link is.
 #[repr(align(128))]
 struct Ends {
-    out: Cell<*const Channel>,
-    into: Cell<*const Channel>,
+    out: Watched<*const Channel>,
+    into: Watched<*const Channel>,
     /// Their workers: where a stale line is looked at, these are atomic.
     out_worker: AtomicUsize,
     into_worker: AtomicUsize,
@@ -76,7 +74,12 @@ unsafe impl Sync for Line {}
 // SAFETY: as above.
 unsafe impl Send for Line {}
 
+#[cfg(not(loom))]
 static SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+}
 
 static MADE: AtomicUsize = AtomicUsize::new(0);
 
@@ -98,14 +101,14 @@ impl Line {
         MADE.fetch_add(1, Ordering::Relaxed);
         Box::leak(crate::heap::boxed(Line {
             word: AtomicUsize::new(0),
-            given: Cell::new(Value::NOTHING),
-            full: Cell::new(Value::NOTHING),
-            manner: Cell::new(0),
-            sender: Cell::new(ptr::null_mut()),
-            receiver: Cell::new(ptr::null_mut()),
+            given: Watched::new(Value::NOTHING),
+            full: Watched::new(Value::NOTHING),
+            manner: Watched::new(0),
+            sender: Watched::new(ptr::null_mut()),
+            receiver: Watched::new(ptr::null_mut()),
             ends: Ends {
-                out: Cell::new(ptr::null()),
-                into: Cell::new(ptr::null()),
+                out: Watched::new(ptr::null()),
+                into: Watched::new(ptr::null()),
                 out_worker: AtomicUsize::new(0),
                 into_worker: AtomicUsize::new(0),
             },
@@ -195,6 +198,7 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
             end.links_left.set(end.links_left.get() - 1);
             hub::leave(guard, end);
         }
+        // Not both at once: see `unlink`.
         hub::move_to(out, line.mark());
         hub::move_to(into, line.mark());
         true
@@ -204,6 +208,8 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
 /// Makes a half-channel that is linked by this line shared, unless it is linked no more.
 pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     let (Some(a), Some(b)) = line.workers() else {
+        // Somebody has just ended it; the caller looks again.
+        spin_loop();
         return;
     };
     // Half of this may be of another link, which the line has come to serve between the two looks.
@@ -218,22 +224,26 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
         // The line has come to serve others meanwhile; the caller looks again.
         return;
     }
+    // SAFETY: it serves this half-channel, so its ends stay as long as both workers' leave is ours.
+    let (out, into) = unsafe { (&*line.ends.out.get(), &*line.ends.into.get()) };
+    if !out.is_at(line.mark()) || !into.is_at(line.mark()) {
+        // Whoever links them has moved one, and is about to move the other.
+        spin_loop();
+        return;
+    }
     // SAFETY: both workers' leave is ours, so nobody else touches the line, its half-channels, or
     // the components that wait here.
     unsafe {
-        let (out, into) = (&*line.ends.out.get(), &*line.ends.into.get());
-        // Whoever links them moves one end after the other, with their hub's lock and without leave.
-        // Ended in between, the link would get its second end afterwards.
-        if !(out.is_at(line.mark()) && into.is_at(line.mark())) {
-            return;
-        }
         let word = line.word.swap(0, Ordering::Acquire);
+        #[cfg(loom)]
+        let word = crate::model::faults::forget_given(word, GIVEN);
         if word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();
             a_or_b(receiver, a, b).forget(line, false);
             if word & GIVEN != 0 {
                 (*receiver).received = line.given.get();
-                (*receiver).waiting = light::NOTHING;
+                (*receiver).arm = 0;
+                delivered(receiver);
                 if word & TELL_RECEIVER == 0 {
                     carrier::post(receiver);
                 }
@@ -246,7 +256,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
             let sender = line.sender.get();
             a_or_b(sender, a, b).forget(line, true);
             if word & TAKEN != 0 {
-                (*sender).waiting = light::NOTHING;
+                delivered(sender);
                 if word & TELL_SENDER == 0 {
                     carrier::post(sender);
                 }
@@ -261,6 +271,27 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     line.ends.out_worker.store(0, Ordering::Relaxed);
     line.ends.into_worker.store(0, Ordering::Relaxed);
     lock(&SPARE).push(line);
+}
+
+/// What a component waits for, looked at by its worker before it is resumed.
+///
+/// # Safety
+/// The component is alive.
+pub(crate) unsafe fn waiting_of(component: *mut Component) -> u8 {
+    // Acquire pairs with the Release of `delivered`: a component that was posted for its link may be
+    // told by who ends that link that it is served already.
+    // SAFETY: as the caller promises; others change it by atomic stores or before it is posted.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Acquire)
+}
+
+/// A component has got what it waited for at a link, before it was resumed for it.
+///
+/// # Safety
+/// The component is the caller's to touch.
+unsafe fn delivered(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }
+        .store(light::NOTHING, Ordering::Release);
 }
 
 fn a_or_b(component: *mut Component, a: &'static Worker, b: &'static Worker) -> &'static Worker {
@@ -296,6 +327,15 @@ fn change(line: &Line, next: impl Fn(usize) -> Option<usize>) -> Result<usize, u
         .fetch_update(Ordering::AcqRel, Ordering::Acquire, next)
 }
 
+/// Does the other side's worker not watch, by what the word was before it was changed?
+fn is_to_tell(before: Result<usize, usize>, tell: usize) -> bool {
+    #[cfg(loom)]
+    if crate::model::faults::tells_nobody() {
+        return false;
+    }
+    before.is_ok_and(|word| word & tell != 0)
+}
+
 /// Sends over a link. None if that takes the general protocol.
 ///
 /// # Safety
@@ -324,7 +364,7 @@ pub(super) unsafe fn send(
                     .set(transfer::pass(component, receiver, payload, value, moves));
                 let before = change(line, |word| Some(word & !WAITS | GIVEN));
                 drop(linked);
-                if before.is_ok_and(|word| word & TELL_RECEIVER != 0) {
+                if is_to_tell(before, TELL_RECEIVER) {
                     carrier::post(receiver);
                 }
                 return Some(Step::Done);
@@ -375,7 +415,7 @@ pub(super) unsafe fn receive(
                 (*component).arm = 0;
                 let before = change(line, |word| Some(word & !FULL | TAKEN));
                 drop(linked);
-                if before.is_ok_and(|word| word & TELL_SENDER != 0) {
+                if is_to_tell(before, TELL_SENDER) {
                     carrier::post(sender);
                 }
                 return Some(Step::Done);

@@ -4,7 +4,7 @@
 //!
 //! What loom cannot see: the components' own structs, which are C's and plain memory (their writers
 //! hold a claim, and the claim's ordering is checked by `offer`, a watched cell written beside
-//! them); the thread carrier's parker; the idle count; reuse of hubs.
+//! them); the thread carrier's parker; reuse of hubs. Workers are in `loom_workers.rs`.
 
 use std::ptr;
 
@@ -17,16 +17,16 @@ use super::{Channel, Direction, connect, disconnect};
 use crate::abi::{
     Arm, Component, ComponentType, Held, Kind, STOPPED, Site, Step, Type, Value, held_of,
 };
-use crate::carrier;
+use crate::carrier::{self, Worker};
 use crate::choices::Choices;
 use crate::model::faults;
 use crate::seat::{Identity, Seat, request_stop, seat_of};
 
-struct Static<T>(T);
+pub(super) struct Static<T>(pub(super) T);
 // SAFETY: descriptors are never written.
 unsafe impl<T> Sync for Static<T> {}
 
-static INTEGER: Static<Type> = Static(Type {
+pub(super) static INTEGER: Static<Type> = Static(Type {
     code: c"i".as_ptr(),
     kind: Kind::Integer,
     size: 4,
@@ -199,7 +199,7 @@ impl Drop for Actor {
 }
 
 /// A half-channel of the model.
-struct Half(*mut Channel);
+pub(super) struct Half(pub(super) *mut Channel);
 // SAFETY: half-channels are shared between threads by design.
 unsafe impl Send for Half {}
 // SAFETY: as above.
@@ -222,7 +222,12 @@ impl Half {
         )))
     }
 
-    fn get(&self) -> &Channel {
+    /// Of a worker.
+    pub(super) fn at(direction: Direction, worker: &'static Worker) -> Arc<Half> {
+        Arc::new(Half(Channel::new(&raw const INTEGER.0, direction, worker)))
+    }
+
+    pub(super) fn get(&self) -> &Channel {
         // SAFETY: alive as long as the half.
         unsafe { &*self.0 }
     }
@@ -238,9 +243,11 @@ impl Drop for Half {
     }
 }
 
-fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+pub(super) fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
+    // `LOOM_MAX_PREEMPTIONS` says otherwise.
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    builder.max_branches = 20_000;
     faults::heal();
     builder.check(model);
 }

@@ -24,8 +24,9 @@ mod wiring;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, loom))]
+mod loom_workers;
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
@@ -33,7 +34,7 @@ use std::ptr::{self, NonNull};
 use crate::abi::{self, Component, ComponentType, Port, Type, Value};
 use crate::carrier::{self, Worker};
 use crate::seat::Seat;
-use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, fence};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, fence};
 use crate::{component, heap};
 
 pub(crate) use claim::{push, receivers_wait};
@@ -103,8 +104,8 @@ pub struct Channel {
 struct Free {
     channel: Channel,
     payload: *const Type,
-    /// The worker of the component that made it; null for a thread.
-    home: *const Worker,
+    /// The worker of the component that made it; null for a thread. Only in models it moves.
+    home: std::sync::atomic::AtomicPtr<Worker>,
 }
 
 #[cfg(not(loom))]
@@ -116,6 +117,7 @@ const _: () = assert!(size_of::<Channel>().is_multiple_of(align_of::<Seat>()));
 pub(crate) type Watch = Box<dyn Fn() + Send + Sync>;
 
 // As `hearth.h` has it; a test of the header holds it to the same numbers.
+#[cfg(not(loom))]
 const _: () = assert!(
     std::mem::offset_of!(Channel, place) == 0
         && std::mem::offset_of!(Channel, sole) == 8
@@ -178,7 +180,7 @@ impl Channel {
         // SAFETY: a fresh block of the right size.
         unsafe {
             (&raw mut (*free).payload).write(payload);
-            (&raw mut (*free).home).write(home);
+            (&raw mut (*free).home).write(home.cast_mut().into());
             Channel::make_at(&raw mut (*free).channel, direction, Origin::Free, home);
             &raw mut (*free).channel
         }
@@ -475,8 +477,15 @@ impl Channel {
     pub(crate) fn home(&self) -> *const Worker {
         match self.owner() {
             Some(owner) => carrier::worker_of(carrier::home_of(owner.component())),
-            None => self.free().home,
+            None => self.free().home.load(Ordering::Relaxed),
         }
+    }
+
+    /// The component that made it has moved, in a model.
+    #[cfg(loom)]
+    pub(crate) fn move_home(&self, home: &'static Worker) {
+        let home = ptr::from_ref(home).cast_mut();
+        self.free().home.store(home, Ordering::Relaxed);
     }
 
     /// Is it at this worker's mark, line's mark, or hub's address?

@@ -3,17 +3,14 @@
 //! other.
 
 use std::ptr;
-use std::sync::MutexGuard;
-use std::sync::atomic::{Ordering, compiler_fence};
-
-use hearth_sys::membarrier;
 
 use super::runner::{self, Runner, current, current_worker};
-use super::{MARK, Worker, home_of};
+use super::{MARK, WATCHES, Worker, home_of, membarrier};
 use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, Channel, light};
-use crate::sync::lock_std as lock;
+use crate::seat::seat_of;
+use crate::sync::{MutexGuard, Ordering, compiler_fence, lock, yield_now};
 
 /// Makes an offer of what a component waits for, if it waits lightly.
 pub(crate) fn inflate(component: *mut Component) {
@@ -222,7 +219,8 @@ impl Operation {
         if step != Step::Blocked {
             // SAFETY: it runs on, and workers live as long as the program.
             if let Some(home) = unsafe { (*self.0).home.as_ref() } {
-                home.running.store(self.0, Ordering::Relaxed);
+                // Release: as where a worker resumes a component.
+                home.running.store(self.0, Ordering::Release);
             }
         }
         step
@@ -296,7 +294,7 @@ impl Worker {
             membarrier::everywhere();
             // Acquire: what its thread did before is visible.
             while self.busy.load(Ordering::Acquire) != 0 {
-                std::thread::yield_now();
+                yield_now();
             }
         }
         Hold::Foreign {
@@ -319,5 +317,136 @@ impl Worker {
         }
         self.busy.store(0, Ordering::Release);
         self.hold_as_foreigner()
+    }
+
+    /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
+    pub(super) fn push_if_own(&self, component: *mut Component) -> bool {
+        // It may be busy already, as it gives a stopped sender back, and stays so. Or it has just been
+        // detached, and it is another thread that is busy for a moment: then the gate is closed, and
+        // nothing may be written back later.
+        let was_busy = self.busy.load(Ordering::Relaxed) != 0;
+        if !was_busy {
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+        }
+        let is_own = self.gate.load(Ordering::Acquire) != 0;
+        if is_own {
+            self.push_soon(component);
+        }
+        if !was_busy {
+            self.busy.store(0, Ordering::Release);
+        }
+        is_own
+    }
+
+    /// The component of this thread has ended: is the thread still the worker's? If so, nobody
+    /// detaches it any more.
+    pub(super) fn is_kept(&'static self, runner: &'static Runner) -> bool {
+        // Detached, and maybe noticed already: then the worker is another's to be busy with.
+        if runner.is_of(self) {
+            self.busy.store(1, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            // Had it been detached since, the gate would be closed.
+            let is_open = self.gate.load(Ordering::Acquire) != 0;
+            if is_open {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+            }
+            self.busy.store(0, Ordering::Release);
+            if is_open {
+                return true;
+            }
+            let _leave = lock(&self.shared.leave);
+            if runner.is_of(self) {
+                self.running.store(ptr::null_mut(), Ordering::Relaxed);
+                return true;
+            }
+        }
+        self.be_noticed(runner);
+        false
+    }
+
+    // ---- watching; see `link.rs` ----------------------------------------------------------------
+
+    /// # Safety
+    /// The caller has leave.
+    pub(super) unsafe fn watch(&self, watch: Watch) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.change_watches(|watches| {
+                let has_room = watches.len() < WATCHES;
+                if has_room {
+                    watches.push(watch);
+                }
+                has_room
+            })
+        }
+    }
+
+    /// # Safety
+    /// The caller has leave.
+    pub(crate) unsafe fn forget(&self, line: &'static Line, is_sender: bool) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.change_watches(|watches| watches.retain(|watch| !watch.is_of(line, is_sender)));
+        }
+    }
+
+    /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
+    /// component can go on.
+    pub(super) fn look_through(&'static self, sleeps: bool) -> bool {
+        if self.mine.watching.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let _hold = self.hold();
+        let mut found = false;
+        let look = |watch: &Watch| {
+            // SAFETY: held.
+            let ready = unsafe {
+                if sleeps {
+                    watch.have_told()
+                } else {
+                    watch.look()
+                }
+            };
+            if let Some(component) = ready {
+                found = true;
+                self.push_soon(component);
+            }
+            ready.is_none() && !sleeps
+        };
+        // SAFETY: held.
+        unsafe { self.change_watches(|watches| watches.retain(look)) };
+        found
+    }
+
+    /// # Safety
+    /// The caller has leave.
+    unsafe fn change_watches<R>(&self, change: impl FnOnce(&mut Vec<Watch>) -> R) -> R {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.mine.watches.with_mut(|watches| {
+                let result = change(watches);
+                self.mine
+                    .watching
+                    .store(watches.len() as u32, Ordering::Relaxed);
+                result
+            })
+        }
+    }
+}
+
+/// A component that is ready leaves what it waited at. Its worker calls, before it resumes it.
+///
+/// # Safety
+/// The component is ready and in no queue, and the caller runs its worker.
+pub(super) unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match link::waiting_of(component) {
+            light::NOTHING => {}
+            light::SELECTED => light::settle(component),
+            light::LINKED => link::settle(component),
+            _ => channel::settle(seat_of(component)),
+        }
     }
 }

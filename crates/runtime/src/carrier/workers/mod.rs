@@ -21,28 +21,28 @@
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
 
+mod crew;
 mod leave;
 mod runner;
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, compiler_fence, fence,
-};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 
 use crate::abi::{Component, Step};
-use crate::channel::link::{self, Line, Watch};
-use crate::channel::{self, light};
+use crate::channel::light;
+use crate::channel::link::Watch;
+use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on};
 
-use crate::seat::{Seat, seat_of};
-use crate::sync::lock_std as lock;
+use crate::seat::Seat;
+use crate::sync::{Guarded, Mutex};
 use crate::{component, exits, idle, options};
 
 /// A component that was made ready by the running one goes before the others so many times in a
@@ -89,7 +89,7 @@ struct Mine {
     picks: Cell<u32>,
     patience: Cell<Duration>,
     /// Ends of links whose components are blocked; touched with leave only.
-    watches: UnsafeCell<Vec<Watch>>,
+    watches: Guarded<Vec<Watch>>,
     /// How many those are.
     watching: AtomicU32,
 }
@@ -229,10 +229,17 @@ pub(crate) fn own_worker() -> Option<&'static Worker> {
 /// A component of the calling worker can go on.
 ///
 /// # Safety
-/// It waits for nothing, stands in no queue, and is at home with the calling thread's worker.
+/// It waits for nothing, stands in no queue, and is at home with the calling thread's worker, which
+/// has entered: otherwise the thread may have been detached.
 pub(crate) unsafe fn ready_here(component: *mut Component) {
     // SAFETY: as the caller promises.
-    unsafe { (*(*component).home).push_soon(component) };
+    let home = unsafe { (*component).home };
+    debug_assert!(
+        ptr::eq(home, current_worker()),
+        "the queue is another thread's"
+    );
+    // SAFETY: as the caller promises; workers live as long as the program.
+    unsafe { (*home).push_soon(component) };
 }
 
 /// One a core, but no more than a control group lets run at the same time.
@@ -286,22 +293,6 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     unsafe { (*seat.component()).destination = 1 + index as u16 };
 }
 
-/// A component leaves what it waited in, where it waited: before it moves, too.
-///
-/// # Safety
-/// It is ready, in no queue, and its home's thread calls.
-unsafe fn settle(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        match (*component).waiting {
-            light::NOTHING => {}
-            light::SELECTED => light::settle(component),
-            light::LINKED => link::settle(component),
-            _ => channel::settle(seat_of(component)),
-        }
-    }
-}
-
 impl Worker {
     fn new(index: usize, core: Option<usize>, is_stand_in: bool) -> Worker {
         Worker {
@@ -317,7 +308,7 @@ impl Worker {
                 streak: Cell::new(0),
                 picks: Cell::new(0),
                 patience: Cell::new(PATIENCE),
-                watches: UnsafeCell::new(Vec::with_capacity(WATCHES)),
+                watches: Guarded::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
             },
             shared: Shared {
@@ -360,24 +351,6 @@ impl Worker {
         }
     }
 
-    /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
-    fn push_if_own(&self, component: *mut Component) -> bool {
-        // It may be busy already, as it gives a stopped sender back.
-        let was_busy = self.busy.load(Ordering::Relaxed);
-        // Detached before that, it read what another runner had written, and must not write it back.
-        if self.gate.load(Ordering::Acquire) == 0 {
-            return false;
-        }
-        self.busy.store(1, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        let is_own = self.gate.load(Ordering::Acquire) != 0;
-        if is_own {
-            self.push_soon(component);
-        }
-        self.busy.store(was_busy, Ordering::Release);
-        is_own
-    }
-
     // ---- its own thread -----------------------------------------------------------------------
 
     /// The component goes next if no other does already, else last.
@@ -413,63 +386,6 @@ impl Worker {
             self.last.set(ptr::null_mut());
         }
         Some(first)
-    }
-
-    /// # Safety
-    /// The caller has leave.
-    unsafe fn watch(&self, watch: Watch) -> bool {
-        // SAFETY: as the caller promises.
-        let watches = unsafe { &mut *self.mine.watches.get() };
-        if watches.len() == WATCHES {
-            return false;
-        }
-        watches.push(watch);
-        self.mine
-            .watching
-            .store(watches.len() as u32, Ordering::Relaxed);
-        true
-    }
-
-    /// # Safety
-    /// The caller has leave.
-    pub(crate) unsafe fn forget(&self, line: &'static Line, is_sender: bool) {
-        // SAFETY: as the caller promises.
-        let watches = unsafe { &mut *self.mine.watches.get() };
-        watches.retain(|watch| !watch.is_of(line, is_sender));
-        self.mine
-            .watching
-            .store(watches.len() as u32, Ordering::Relaxed);
-    }
-
-    /// Looks through the watch list, and has the others told from now on if `sleeps`. True if some
-    /// component can go on.
-    fn look_through(&'static self, sleeps: bool) -> bool {
-        if self.mine.watching.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let _hold = self.hold();
-        // SAFETY: held.
-        let watches = unsafe { &mut *self.mine.watches.get() };
-        let mut found = false;
-        watches.retain(|watch| {
-            // SAFETY: held.
-            let ready = unsafe {
-                if sleeps {
-                    watch.have_told()
-                } else {
-                    watch.look()
-                }
-            };
-            if let Some(component) = ready {
-                found = true;
-                self.push_soon(component);
-            }
-            ready.is_none() && !sleeps
-        });
-        self.mine
-            .watching
-            .store(watches.len() as u32, Ordering::Relaxed);
-        found
     }
 
     /// The component to run now.
@@ -565,35 +481,10 @@ impl Worker {
                 .store(rounds.wrapping_add(1), Ordering::Relaxed);
             runner.current.store(component, Ordering::Relaxed);
             // From here on the monitor may detach this thread; what waits makes this null again.
-            self.running.store(component, Ordering::Relaxed);
+            // Release, and Acquire in `detach`: who gets the worker then sees the queue as it is.
+            self.running.store(component, Ordering::Release);
             ((*(*component).r#type).resume)(component)
         }
-    }
-
-    /// The component of this thread has ended: is the thread still the worker's? If so, nobody
-    /// detaches it any more.
-    fn is_kept(&'static self, runner: &'static Runner) -> bool {
-        // Detached, and maybe noticed already: then the worker is another's to be busy with.
-        if runner.is_of(self) {
-            self.busy.store(1, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            // Had it been detached since, the gate would be closed.
-            let is_open = self.gate.load(Ordering::Acquire) != 0;
-            if is_open {
-                self.running.store(ptr::null_mut(), Ordering::Relaxed);
-            }
-            self.busy.store(0, Ordering::Release);
-            if is_open {
-                return true;
-            }
-            let _leave = lock(&self.shared.leave);
-            if runner.is_of(self) {
-                self.running.store(ptr::null_mut(), Ordering::Relaxed);
-                return true;
-            }
-        }
-        self.be_noticed(runner);
-        false
     }
 
     /// Gives a component to the worker that it is to move to. False if that is this one.
@@ -714,7 +605,7 @@ impl Worker {
             .is_ok()
         {
             futex::wake_one(ptr::from_ref(asleep).addr());
-            runner::notice();
+            crew::notice();
         } else {
             // Somebody else woke it. The caller is counted, so this is not the last one.
             idle::leave();
@@ -722,7 +613,7 @@ impl Worker {
     }
 
     fn start(&'static self) {
-        if let Err(error) = runner::start(self) {
+        if let Err(error) = crew::start(self) {
             exits::unfit(&format!(
                 "could not start the thread of worker {} ({error}); use fewer workers (--workers), \
                  or raise the limit (ulimit -u)",

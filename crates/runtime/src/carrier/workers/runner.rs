@@ -18,19 +18,13 @@
 //! rejoins there, too), or ends; the component's `home` is a *stand-in* meanwhile, whose gate is never open.
 
 use std::cell::Cell;
-use std::io;
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, fence};
 
-use hearth_sys::{affinity, futex, stack};
-
-use super::super::STACK_BYTES;
-use super::{Worker, all, set_home, stand_in};
+use super::{Worker, all, futex, set_home, stand_in};
 use crate::abi::Component;
 use crate::channel::light;
-use crate::sync::lock_std as lock;
-use crate::{idle, options};
+use crate::idle;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 /// A thread that runs components.
 pub(super) struct Runner {
@@ -45,21 +39,25 @@ pub(super) struct Runner {
     /// but for the monitor, with the worker's leave.
     pub(super) has_noticed: AtomicBool,
     /// A spare or rejoining runner sleeps while this is 0.
-    turn: AtomicU32,
-    thread: AtomicU32,
+    pub(super) turn: AtomicU32,
+    /// What the kernel calls its thread.
+    pub(super) thread: AtomicU32,
 }
 
+#[cfg(not(loom))]
 thread_local! {
     /// The runner that the calling thread is.
     static CURRENT: Cell<*const Runner> = const { Cell::new(ptr::null()) };
 }
-
-static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
+#[cfg(loom)]
+loom::thread_local! {
+    static CURRENT: Cell<*const Runner> = Cell::new(ptr::null());
+}
 
 /// The runner that the calling thread is, if it is one.
 pub(super) fn current() -> Option<&'static Runner> {
     // SAFETY: runners are never freed.
-    unsafe { CURRENT.get().as_ref() }
+    unsafe { CURRENT.with(Cell::get).as_ref() }
 }
 
 /// The worker whose components the calling thread runs; null for other threads.
@@ -72,9 +70,9 @@ pub(super) fn current_worker() -> *const Worker {
 /// Does something on a thread of the runtime that is about to sleep, as if the thread were another:
 /// what it makes ready is posted, and wakes it.
 pub(crate) fn as_stranger(action: impl FnOnce()) {
-    let runner = CURRENT.replace(ptr::null());
+    let runner = CURRENT.with(|current| current.replace(ptr::null()));
     action();
-    CURRENT.set(runner);
+    CURRENT.with(|current| current.set(runner));
 }
 
 /// The component that a thread runs, whose runner this is.
@@ -93,12 +91,28 @@ pub(super) enum Lost {
 }
 
 impl Runner {
+    pub(super) fn new() -> Runner {
+        Runner {
+            worker: AtomicPtr::new(ptr::null_mut()),
+            current: AtomicPtr::new(ptr::null_mut()),
+            has_noticed: AtomicBool::new(true),
+            rounds: AtomicU32::new(0),
+            turn: AtomicU32::new(0),
+            thread: AtomicU32::new(0),
+        }
+    }
+
+    /// The calling thread is this one from here on.
+    pub(super) fn become_current(&self) {
+        CURRENT.with(|current| current.set(self));
+    }
+
     pub(super) fn is_of(&self, worker: &Worker) -> bool {
         ptr::eq(self.worker.load(Ordering::Relaxed), worker)
     }
 
     /// Gives it a worker. The caller counts it in.
-    fn take_turn(&self, worker: &'static Worker) {
+    pub(super) fn take_turn(&self, worker: &'static Worker) {
         worker
             .shared
             .runner
@@ -110,89 +124,40 @@ impl Runner {
         futex::wake_one(ptr::from_ref(&self.turn).addr());
     }
 
-    fn wait_for_turn(&self) {
+    pub(super) fn wait_for_turn(&self) {
         while self.turn.load(Ordering::Acquire) == 0 {
             futex::wait(&self.turn, 0);
         }
     }
-
-    /// The thread's life.
-    fn live(&'static self) -> ! {
-        CURRENT.set(self);
-        self.thread.store(affinity::thread_id(), Ordering::Relaxed);
-        loop {
-            self.wait_for_turn();
-            // SAFETY: workers are never freed.
-            let worker: &'static Worker = unsafe { &*self.worker.load(Ordering::Relaxed) };
-            worker.pin_current();
-            let lost = worker.run(self);
-            self.turn.store(0, Ordering::Relaxed);
-            lock(&SPARES).push(self);
-            if let Lost::Detached = lost {
-                idle::leave();
-            }
-        }
-    }
-}
-
-/// A runner without a worker: a spare one, or a new thread.
-fn spare() -> io::Result<&'static Runner> {
-    if let Some(runner) = lock(&SPARES).pop() {
-        return Ok(runner);
-    }
-    let runner: &'static Runner = Box::leak(Box::new(Runner {
-        worker: AtomicPtr::new(ptr::null_mut()),
-        current: AtomicPtr::new(ptr::null_mut()),
-        has_noticed: AtomicBool::new(true),
-        rounds: AtomicU32::new(0),
-        turn: AtomicU32::new(0),
-        thread: AtomicU32::new(0),
-    }));
-    std::thread::Builder::new()
-        .name("worker".to_owned())
-        .stack_size(STACK_BYTES)
-        .spawn(move || {
-            let owner = ptr::from_ref(runner).expose_provenance() | 1;
-            stack::watch(STACK_BYTES, owner, || runner.live())
-        })?;
-    Ok(runner)
-}
-
-/// Starts a worker: it gets its first runner.
-pub(super) fn start(worker: &'static Worker) -> io::Result<()> {
-    idle::enter_woken();
-    spare()?.take_turn(worker);
-    monitor::start()
 }
 
 // ---- leaving and coming back ------------------------------------------------------------------
 
-/// Takes a worker from a runner whose component goes on computing.
-fn detach(worker: &'static Worker, runner: &'static Runner, rounds: u32) {
-    let Ok(next) = spare() else {
-        // No more threads: the others wait, as they would on a machine with one core.
-        return;
-    };
+/// Takes a worker from a runner whose component goes on computing, and gives it to the next. False if
+/// it has gone on to another component meanwhile, after so many rounds.
+pub(super) fn detach(
+    worker: &'static Worker,
+    runner: &'static Runner,
+    rounds: u32,
+    next: &'static Runner,
+) -> bool {
     let hold = worker.hold_as_foreigner();
-    let component = worker.running.load(Ordering::Relaxed);
+    let component = worker.running.load(Ordering::Acquire);
     let is_still = runner.is_of(worker) && runner.rounds.load(Ordering::Relaxed) == rounds;
     if !is_still || component.is_null() {
-        drop(hold);
-        lock(&SPARES).push(next);
-        return;
+        return false;
     }
-    set_home(component, stand_in(worker));
+    // The detached one runs on, and is counted still. The other is counted before anything tells the
+    // detached one what has become of it: it might sleep at once, and be the last that was counted.
+    idle::enter_woken();
+    worker.shared.detached.fetch_add(1, Ordering::Relaxed);
+    runner.has_noticed.store(false, Ordering::Relaxed);
     worker.running.store(ptr::null_mut(), Ordering::Relaxed);
     runner.worker.store(ptr::null_mut(), Ordering::Relaxed);
-    runner.has_noticed.store(false, Ordering::Relaxed);
-    worker.shared.detached.fetch_add(1, Ordering::Relaxed);
-    // The detached one runs on, and is counted still.
-    idle::enter_woken();
+    set_home(component, stand_in(worker));
     next.take_turn(worker);
     drop(hold);
-    let thread = runner.thread.load(Ordering::Relaxed);
-    // Where it may not, it shares the worker's core.
-    let _ = affinity::allow_thread(thread, super::cores());
+    true
 }
 
 /// A detached component is about to wait: its thread gets the worker back.
@@ -237,76 +202,3 @@ pub(super) unsafe fn hand_over(
         other.take_turn(worker);
     }
 }
-
-// ---- looking after them -----------------------------------------------------------------------
-
-mod monitor {
-    use super::*;
-
-    static STARTED: AtomicBool = AtomicBool::new(false);
-    static ASLEEP: AtomicU32 = AtomicU32::new(0);
-
-    pub(super) fn start() -> io::Result<()> {
-        if STARTED.swap(true, Ordering::Relaxed) {
-            notice();
-            return Ok(());
-        }
-        std::thread::Builder::new()
-            .name("monitor".to_owned())
-            .stack_size(256 << 10)
-            .spawn(watch)?;
-        Ok(())
-    }
-
-    /// A worker wakes.
-    pub(in super::super) fn notice() {
-        fence(Ordering::SeqCst);
-        if ASLEEP.load(Ordering::Relaxed) == 1 && ASLEEP.swap(0, Ordering::Relaxed) == 1 {
-            futex::wake_one(ptr::from_ref(&ASLEEP).addr());
-        }
-    }
-
-    fn watch() {
-        let mut seen: Vec<(*const Runner, u32)> = vec![(ptr::null(), 0); all().len()];
-        loop {
-            // A component may hold up others for so long, twice at most.
-            std::thread::sleep(options::get().slice);
-            let mut is_any_awake = false;
-            for (worker, seen) in all().iter().zip(&mut seen) {
-                if worker.is_asleep() {
-                    seen.0 = ptr::null();
-                    continue;
-                }
-                is_any_awake = true;
-                // SAFETY: a started worker has a runner, and runners are never freed.
-                let Some(runner) =
-                    (unsafe { worker.shared.runner.load(Ordering::Relaxed).as_ref() })
-                else {
-                    continue;
-                };
-                let now = (ptr::from_ref(runner), runner.rounds.load(Ordering::Relaxed));
-                let is_running = !worker.running.load(Ordering::Relaxed).is_null();
-                if is_running && now == *seen && worker.somebody_waits() {
-                    detach(worker, runner, now.1);
-                }
-                *seen = now;
-            }
-            if !is_any_awake {
-                sleep();
-            }
-        }
-    }
-
-    fn sleep() {
-        ASLEEP.store(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if all().iter().any(|worker| !worker.is_asleep()) {
-            ASLEEP.store(0, Ordering::Relaxed);
-            return;
-        }
-        while ASLEEP.load(Ordering::Relaxed) == 1 {
-            futex::wait(&ASLEEP, 1);
-        }
-    }
-}
-pub(super) use monitor::notice;

@@ -1,0 +1,147 @@
+//! The threads of runners, and who looks after them.
+
+use std::io;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+
+use hearth_sys::{affinity, futex, stack};
+
+use super::super::STACK_BYTES;
+use super::runner::{Lost, Runner, detach};
+use super::{Worker, all};
+use crate::sync::lock_std as lock;
+use crate::{idle, options};
+
+static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
+
+impl Runner {
+    /// The thread's life.
+    fn live(&'static self) -> ! {
+        self.become_current();
+        self.thread.store(affinity::thread_id(), Ordering::Relaxed);
+        loop {
+            self.wait_for_turn();
+            // SAFETY: workers are never freed.
+            let worker: &'static Worker = unsafe { &*self.worker.load(Ordering::Relaxed) };
+            worker.pin_current();
+            let lost = worker.run(self);
+            self.turn.store(0, Ordering::Relaxed);
+            lock(&SPARES).push(self);
+            if let Lost::Detached = lost {
+                idle::leave();
+            }
+        }
+    }
+}
+
+/// A runner without a worker: a spare one, or a new thread.
+fn spare() -> io::Result<&'static Runner> {
+    if let Some(runner) = lock(&SPARES).pop() {
+        return Ok(runner);
+    }
+    let runner: &'static Runner = Box::leak(Box::new(Runner::new()));
+    std::thread::Builder::new()
+        .name("worker".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            let owner = ptr::from_ref(runner).expose_provenance() | 1;
+            stack::watch(STACK_BYTES, owner, || runner.live())
+        })?;
+    Ok(runner)
+}
+
+/// Starts a worker: it gets its first runner.
+pub(super) fn start(worker: &'static Worker) -> io::Result<()> {
+    idle::enter_woken();
+    spare()?.take_turn(worker);
+    monitor::start()
+}
+
+// ---- looking after them -----------------------------------------------------------------------
+
+mod monitor {
+    use super::*;
+
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    static ASLEEP: AtomicU32 = AtomicU32::new(0);
+
+    pub(super) fn start() -> io::Result<()> {
+        if STARTED.swap(true, Ordering::Relaxed) {
+            notice();
+            return Ok(());
+        }
+        std::thread::Builder::new()
+            .name("monitor".to_owned())
+            .stack_size(256 << 10)
+            .spawn(watch)?;
+        Ok(())
+    }
+
+    /// A worker wakes.
+    pub(in super::super) fn notice() {
+        fence(Ordering::SeqCst);
+        if ASLEEP.load(Ordering::Relaxed) == 1 && ASLEEP.swap(0, Ordering::Relaxed) == 1 {
+            futex::wake_one(ptr::from_ref(&ASLEEP).addr());
+        }
+    }
+
+    fn watch() {
+        let mut seen: Vec<(*const Runner, u32)> = vec![(ptr::null(), 0); all().len()];
+        loop {
+            // A component may hold up others for so long, twice at most.
+            std::thread::sleep(options::get().slice);
+            let mut is_any_awake = false;
+            for (worker, seen) in all().iter().zip(&mut seen) {
+                if worker.is_asleep() {
+                    seen.0 = ptr::null();
+                    continue;
+                }
+                is_any_awake = true;
+                // SAFETY: a started worker has a runner, and runners are never freed.
+                let Some(runner) =
+                    (unsafe { worker.shared.runner.load(Ordering::Relaxed).as_ref() })
+                else {
+                    continue;
+                };
+                let now = (ptr::from_ref(runner), runner.rounds.load(Ordering::Relaxed));
+                let is_running = !worker.running.load(Ordering::Relaxed).is_null();
+                if is_running && now == *seen && worker.somebody_waits() {
+                    replace(worker, runner, now.1);
+                }
+                *seen = now;
+            }
+            if !is_any_awake {
+                sleep();
+            }
+        }
+    }
+
+    /// Has another thread run the components of a worker whose own is held up.
+    fn replace(worker: &'static Worker, runner: &'static Runner, rounds: u32) {
+        let Ok(next) = spare() else {
+            // No more threads: the others wait, as they would on a machine with one core.
+            return;
+        };
+        if !detach(worker, runner, rounds, next) {
+            lock(&SPARES).push(next);
+            return;
+        }
+        let thread = runner.thread.load(Ordering::Relaxed);
+        // Where it may not, it shares the worker's core.
+        let _ = affinity::allow_thread(thread, super::super::cores());
+    }
+
+    fn sleep() {
+        ASLEEP.store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if all().iter().any(|worker| !worker.is_asleep()) {
+            ASLEEP.store(0, Ordering::Relaxed);
+            return;
+        }
+        while ASLEEP.load(Ordering::Relaxed) == 1 {
+            futex::wait(&ASLEEP, 1);
+        }
+    }
+}
+pub(super) use monitor::notice;
