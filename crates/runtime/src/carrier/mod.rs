@@ -24,9 +24,9 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, component_on, enlist, hold_both, home_of,
-    inflate, interfere, judge, launch, live, mark_of, moves, of_mark, own_worker, parks, place, post,
-    ready_here, rejoin, set_core, start, wait, wake, worker, worker_of,
+    Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, component_on, enlist, hold_both,
+    home_of, inflate, interfere, judge, launch, live, mark_of, moves, of_mark, own_worker, parks,
+    place, post, ready_here, rejoin, set_core, start, wait, wake, worker, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;

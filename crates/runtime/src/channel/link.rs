@@ -81,7 +81,7 @@ loom::lazy_static! {
     static ref SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
 }
 
-static MADE: AtomicUsize = AtomicUsize::new(0);
+static MADE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 /// How many links there are.
 #[cfg(not(loom))]

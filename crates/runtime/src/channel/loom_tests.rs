@@ -57,6 +57,26 @@ static ACTOR: Static<ComponentType> = Static(ComponentType {
     },
 });
 
+/// What a component's struct begins with.
+pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component {
+    Component {
+        r#type: of,
+        home,
+        next: ptr::null_mut(),
+        waits_at: ptr::null_mut(),
+        waits_in: ptr::null(),
+        received: Value::NOTHING,
+        attention: 0.into(),
+        raised: 0,
+        arm: 0,
+        stage: 0,
+        passes_left: u32::MAX,
+        waiting: 0,
+        outcome: 0,
+        destination: 0,
+    }
+}
+
 /// A component's block of memory.
 #[repr(C)]
 struct Body {
@@ -83,22 +103,7 @@ impl Actor {
         };
         let body = Box::into_raw(Box::new(Body {
             seat: Seat::new(identity, Choices::root(None), None, 0),
-            component: Component {
-                r#type: &raw const ACTOR.0,
-                home: ptr::null(),
-                next: ptr::null_mut(),
-                waits_at: ptr::null_mut(),
-                waits_in: ptr::null(),
-                received: Value::NOTHING,
-                attention: 0.into(),
-                raised: 0,
-                arm: 0,
-                stage: 0,
-                passes_left: u32::MAX,
-                waiting: 0,
-                outcome: 0,
-                destination: 0,
-            },
+            component: header(&raw const ACTOR.0, ptr::null()),
         }));
         let _ = body.expose_provenance();
         // SAFETY: just made.

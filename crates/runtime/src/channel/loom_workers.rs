@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::loom_tests::{Half, INTEGER, Static, check};
+use super::loom_tests::{Half, INTEGER, Static, check, header};
 use super::rendezvous::{hearth_receive, hearth_send};
 use super::select::hearth_select;
 use super::{Direction, connect, disconnect, hub};
-use crate::abi::{Arm, Component, ComponentType, Held, STOPPED, Site, Step, Value};
+use crate::abi::{Arm, Component, ComponentType, STOPPED, Site, Step, Value};
 use crate::carrier;
 use crate::choices::Choices;
 use crate::idle::Visit;
 use crate::model::faults;
-use crate::seat::{Identity, Seat, request_stop};
+use crate::seat::{Identity, Seat, request_stop, seat_of};
 
 /// What a script does: first a call, then, when that has ended, a look at the results.
 enum Act {
@@ -118,7 +118,7 @@ impl Act {
                     Step::Done
                 }
                 Act::Move(index) => {
-                    (*this).destination = 1 + *index as u32;
+                    (*this).destination = 1 + *index as u16;
                     Step::Done
                 }
             }
@@ -137,6 +137,13 @@ impl Act {
     }
 }
 
+/// A component's block of memory.
+#[repr(C)]
+struct Body {
+    seat: Seat,
+    scripted: Scripted,
+}
+
 /// A component with its script.
 struct Player {
     component: *mut Component,
@@ -150,42 +157,25 @@ unsafe impl Sync for Player {}
 impl Player {
     /// Ready to run at a worker.
     fn new(worker: usize, script: Vec<Act>) -> Arc<Player> {
-        let base = Component {
-            r#type: &raw const SCRIPTED.0,
-            home: carrier::worker(worker),
-            next: ptr::null_mut(),
-            waits_at: ptr::null_mut(),
-            waits_in: ptr::null(),
-            waiting: 0,
-            spare: 0,
-            seat: ptr::null_mut(),
-            passes_left: u64::MAX,
-            attention: 0.into(),
-            raised: 0,
-            raised_at: ptr::null(),
-            received: Value::NOTHING,
-            held: Held::NOBODY,
-            arm: 0,
-            outcome: 0,
-            stage: 0,
-            destination: 0,
-        };
-        let component = Box::into_raw(Box::new(Scripted {
-            base,
-            script,
-            at: 0,
-            is_blocked: false,
-        }))
-        .cast::<Component>();
         let identity = Identity {
             id: 1 + worker as u64,
             number: 1,
             service: false,
         };
-        let seat = Seat::new(component, identity, Choices::root(None), None, 0);
+        let body = Box::into_raw(Box::new(Body {
+            seat: Seat::new(identity, Choices::root(None), None, 0),
+            scripted: Scripted {
+                base: header(&raw const SCRIPTED.0, carrier::worker(worker)),
+                script,
+                at: 0,
+                is_blocked: false,
+            },
+        }));
+        let _ = body.expose_provenance();
         // SAFETY: just made.
+        let component = unsafe { (&raw mut (*body).scripted).cast::<Component>() };
+        // SAFETY: as above.
         unsafe {
-            (*component).seat = Box::into_raw(Box::new(seat));
             carrier::enlist(component);
         }
         Arc::new(Player { component })
@@ -198,7 +188,7 @@ impl Player {
             (*self.component)
                 .attention
                 .fetch_or(1, std::sync::atomic::Ordering::Relaxed);
-            request_stop(&*(*self.component).seat);
+            request_stop(seat_of(self.component));
         }
     }
 }
@@ -211,8 +201,8 @@ impl Drop for Player {
         }
         // SAFETY: all workers have ended.
         unsafe {
-            drop(Box::from_raw((*self.component).seat));
-            drop(Box::from_raw(self.component.cast::<Scripted>()));
+            let seat = ptr::from_ref(seat_of(self.component)).cast_mut();
+            drop(Box::from_raw(seat.cast::<Body>()));
         }
     }
 }

@@ -34,7 +34,7 @@ use std::ptr::{self, NonNull};
 use crate::abi::{self, Component, ComponentType, Port, Type, Value};
 use crate::carrier::{self, Worker};
 use crate::seat::Seat;
-use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, fence};
+use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, fence};
 use crate::{component, heap};
 
 pub(crate) use claim::{push, receivers_wait};
