@@ -28,14 +28,19 @@ pub(crate) fn leave() {
     }
 }
 
+/// One more runs, of its own accord: something outside has come.
+pub(crate) fn enter() {
+    if ACTIVE.fetch_add(1, Ordering::SeqCst) == 0 {
+        drop(lock(&DECIDING));
+    }
+}
+
 /// A thread of the outside, while it completes waits.
 pub(crate) struct Visit(());
 
 impl Visit {
     pub(crate) fn begin() -> Visit {
-        if ACTIVE.fetch_add(1, Ordering::SeqCst) == 0 {
-            drop(lock(&DECIDING));
-        }
+        enter();
         Visit(())
     }
 }

@@ -159,6 +159,11 @@ pub(crate) unsafe fn launch(_: *mut Component) {
 
 pub(crate) unsafe fn set_core(_: *mut Component, _: usize) {}
 
+/// A model has no timers.
+pub(crate) fn set_due(_: Option<std::time::Instant>) {}
+
+pub(crate) fn stir() {}
+
 pub(crate) fn component_on(_: usize) -> *mut Component {
     std::ptr::null_mut()
 }

@@ -19,9 +19,10 @@
 //! | `gate` | holders of `leave` | its thread, holders of `leave` |
 //! | `running` | its thread; to null only while busy | its thread, the monitor |
 //! | `inbox` | posters; its thread, by exchange | both |
-//! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
+//! | `asleep` | its thread: 0 → 1 or 2 → 0; a poster: 1 or 2 → 0 | both |
 
 mod leave;
+mod polling;
 mod runner;
 
 use std::cell::{Cell, UnsafeCell};
@@ -38,6 +39,8 @@ use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, light};
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
+pub(crate) use polling::offer as see_to_outside;
+use polling::AT_ITS_WORD;
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on};
 
@@ -48,8 +51,8 @@ use crate::{component, exits, idle, options};
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
 const STREAK: u32 = 16;
-/// After so many components the inbox is emptied, however many are ready; a multiple of
-/// [`LOOK_EVERY`].
+/// After so many components the inbox is emptied, however many are ready, and timers and descriptors
+/// are looked at if nobody waits for them; a multiple of [`LOOK_EVERY`].
 const INBOX_EVERY: u32 = 32;
 /// After so many components the watch list is looked through.
 const LOOK_EVERY: u32 = 8;
@@ -327,7 +330,7 @@ impl Worker {
 
     fn is_asleep(&self) -> bool {
         !self.shared.started.load(Ordering::Relaxed)
-            || self.shared.asleep.load(Ordering::Relaxed) == 1
+            || self.shared.asleep.load(Ordering::Relaxed) != 0
     }
 
     /// Keeps the calling thread on the worker's core.
@@ -447,13 +450,14 @@ impl Worker {
     }
 
     /// The component to run now.
-    fn pick(&'static self) -> Option<*mut Component> {
+    fn pick(&'static self, runner: &Runner) -> Option<*mut Component> {
         let mine = &self.mine;
         let picks = mine.picks.get().wrapping_add(1);
         mine.picks.set(picks);
         if picks.is_multiple_of(LOOK_EVERY) {
             self.look_through(false);
             if picks.is_multiple_of(INBOX_EVERY) {
+                self.look_outside(runner);
                 self.empty_inbox();
             }
         }
@@ -496,7 +500,7 @@ impl Worker {
     /// Runs components until the runner has lost the worker.
     fn run(&'static self, runner: &'static Runner) -> Lost {
         loop {
-            let Some(component) = self.pick() else {
+            let Some(component) = self.pick(runner) else {
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 self.rest();
                 continue;
@@ -603,30 +607,40 @@ impl Worker {
         if self.empty_inbox() || self.look_out() || self.look_through(true) {
             return;
         }
-        let asleep = &self.shared.asleep;
-        asleep.store(1, Ordering::Relaxed);
-        // With the fence in `post`: either this thread sees what was posted, or the poster sees
-        // that it sleeps.
-        fence(Ordering::SeqCst);
-        if !self.shared.inbox.load(Ordering::Relaxed).is_null() {
-            if asleep
-                .compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed)
-                .is_err()
-            {
-                // The poster counted this thread in, which had not left yet.
-                idle::leave();
-            }
-            return;
-        }
         let start = Instant::now();
-        idle::leave();
-        while asleep.load(Ordering::Acquire) == 1 {
-            futex::wait(asleep, 1);
+        if !self.waits_for_outside() {
+            let asleep = &self.shared.asleep;
+            if !self.falls_asleep(AT_ITS_WORD) {
+                return;
+            }
+            while asleep.load(Ordering::Acquire) == AT_ITS_WORD {
+                futex::wait(asleep, AT_ITS_WORD);
+            }
         }
         if start.elapsed() < 2 * PATIENCE {
             // A little more patience would have been enough.
             self.mine.patience.set(PATIENCE);
         }
+    }
+
+    /// Says that its thread sleeps, and how, and has it counted no more. False if there is something
+    /// to do after all.
+    fn falls_asleep(&self, how: u32) -> bool {
+        let asleep = &self.shared.asleep;
+        asleep.store(how, Ordering::Relaxed);
+        // With the fences in `post` and `polling`: either this thread sees what was posted, or that
+        // nobody waits for the outside, or the other one sees that it sleeps.
+        fence(Ordering::SeqCst);
+        let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
+        if has_come || how == AT_ITS_WORD && polling::is_open() {
+            if asleep.swap(0, Ordering::Relaxed) == 0 {
+                // The poster counted this thread in, which had not left yet.
+                idle::leave();
+            }
+            return false;
+        }
+        idle::leave();
+        true
     }
 
     /// Looks at the inbox for as long as waking up would take. True if something came.
@@ -677,7 +691,7 @@ impl Worker {
             return;
         }
         fence(Ordering::SeqCst);
-        if self.shared.asleep.load(Ordering::Relaxed) == 1 {
+        if self.shared.asleep.load(Ordering::Relaxed) != 0 {
             self.wake();
         }
     }
@@ -686,12 +700,9 @@ impl Worker {
     fn wake(&self) {
         // Count it in before it can run: the count must not reach nought in between.
         idle::enter_woken();
-        let asleep = &self.shared.asleep;
-        if asleep
-            .compare_exchange(1, 0, Ordering::Release, Ordering::Relaxed)
-            .is_ok()
-        {
-            futex::wake_one(ptr::from_ref(asleep).addr());
+        let was = self.shared.asleep.swap(0, Ordering::Release);
+        if was != 0 {
+            polling::rouse(self, was);
             runner::notice();
         } else {
             // Somebody else woke it. The caller is counted, so this is not the last one.

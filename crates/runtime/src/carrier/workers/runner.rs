@@ -30,7 +30,7 @@ use super::{Worker, all, set_home, stand_in};
 use crate::abi::Component;
 use crate::channel::light;
 use crate::sync::lock_std as lock;
-use crate::{idle, options};
+use crate::{idle, options, poller};
 
 /// A thread that runs components.
 pub(super) struct Runner {
@@ -271,6 +271,10 @@ mod monitor {
         loop {
             // A component may hold up others for so long, twice at most.
             std::thread::sleep(options::get().slice);
+            // First: what it makes ready may wait behind a component that runs.
+            if poller::is_time() {
+                poller::look();
+            }
             let mut is_any_awake = false;
             for (worker, seen) in all().iter().zip(&mut seen) {
                 if worker.is_asleep() {
