@@ -242,8 +242,8 @@ pub(crate) fn wait(ready: &mut Ready) {
     // With the one in `stir`.
     fence(Ordering::SeqCst);
     if DUE.load(Ordering::Relaxed) >= due {
-        let time = (due != NEVER)
-            .then(|| Duration::from_nanos(due.saturating_sub(clock::steady_ns())));
+        let time =
+            (due != NEVER).then(|| Duration::from_nanos(due.saturating_sub(clock::steady_ns())));
         poller().poll.wait(ready, time);
     }
     WAITS_UNTIL.store(0, Ordering::Relaxed);

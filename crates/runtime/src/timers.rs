@@ -112,7 +112,10 @@ pub(crate) fn now() -> Instant {
 }
 
 /// When the next timer is due.
-#[cfg_attr(not(test), allow(dead_code, reason = "for a carrier with a clock of its own"))]
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "for a carrier with a clock of its own")
+)]
 pub(crate) fn next_due() -> Option<Instant> {
     with(Timers::next).0
 }

@@ -21,17 +21,20 @@ pub fn write_all(descriptor: i32, mut bytes: &[u8]) -> io::Result<()> {
         let error = io::Error::last_os_error();
         match error.kind() {
             io::ErrorKind::Interrupted => {}
-            io::ErrorKind::WouldBlock => wait_writable(descriptor),
+            io::ErrorKind::WouldBlock => {
+                // SAFETY: the caller's descriptor, open during the call as it was for the write.
+                wait_writable(unsafe { BorrowedFd::borrow_raw(descriptor) });
+            }
             _ => return Err(error),
         }
     }
     Ok(())
 }
 
-/// A descriptor that somebody else made non-blocking: wait as a blocking one would.
-fn wait_writable(descriptor: i32) {
+/// Waits until more can be written to a descriptor, as a write would that waits.
+pub fn wait_writable(descriptor: BorrowedFd<'_>) {
     let mut poll = libc::pollfd {
-        fd: descriptor,
+        fd: descriptor.as_raw_fd(),
         events: libc::POLLOUT,
         revents: 0,
     };

@@ -39,8 +39,8 @@ use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, light};
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
-pub(crate) use polling::offer as see_to_outside;
 use polling::AT_ITS_WORD;
+pub(crate) use polling::offer as see_to_outside;
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on};
 
