@@ -112,10 +112,7 @@ pub(crate) fn now() -> Instant {
 }
 
 /// When the next timer is due.
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "for a carrier with a clock of its own")
-)]
+#[allow(dead_code, reason = "for a carrier with a clock of its own")]
 pub(crate) fn next_due() -> Option<Instant> {
     with(Timers::next).0
 }
@@ -296,4 +293,37 @@ pub unsafe extern "C" fn hearth_set_rtimer(
         duration_of(f64::from(milliseconds) / 1000.0),
         false,
     );
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A carrier may have a time of its own: nothing happens but by its word, and in order.
+    #[test]
+    fn time_is_what_the_carrier_says() {
+        static CALLED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+        let later = |hours: u64| now() + Duration::from_secs(hours * 3600);
+        let times = [3, 1, 2].map(later);
+        for (hours, time) in [3, 1, 2].into_iter().zip(times) {
+            call_at(time, move || {
+                lock(&CALLED).push(hours);
+                // A call may set others.
+                call_at(time + Duration::from_secs(1), move || {
+                    lock(&CALLED).push(hours * 10)
+                });
+            });
+        }
+        assert_eq!(next_due(), Some(times[1]));
+        fire_due(times[1] - Duration::from_nanos(1));
+        assert_eq!(*lock(&CALLED), []);
+        fire_due(times[2]);
+        assert_eq!(*lock(&CALLED), [1, 2]);
+        assert_eq!(next_due(), Some(times[1] + Duration::from_secs(1)));
+        fire_due(times[0] + Duration::from_secs(1));
+        assert_eq!(*lock(&CALLED), [1, 2, 10, 20, 3]);
+        fire_due(times[0] + Duration::from_secs(1));
+        assert_eq!(*lock(&CALLED), [1, 2, 10, 20, 3, 30]);
+        assert_eq!(next_due(), None);
+    }
 }
