@@ -123,7 +123,7 @@ pub(crate) fn own_worker() -> Option<&'static Worker> {
     None
 }
 
-pub(crate) unsafe fn notice(_: *mut Component) {}
+pub(crate) unsafe fn rejoin(_: *mut Component) {}
 
 pub(crate) unsafe fn parks(_: *mut Component) {}
 
@@ -133,6 +133,10 @@ pub(crate) fn worker_of(home: *const Worker) -> *const Worker {
 
 pub(crate) unsafe fn post(_: *mut Component) {
     unreachable!("{NONE}")
+}
+
+pub(crate) fn home_of(_: *mut Component) -> *const Worker {
+    std::ptr::null()
 }
 
 pub(crate) fn of_mark(_: usize) -> Option<&'static Worker> {

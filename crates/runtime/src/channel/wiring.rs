@@ -61,7 +61,7 @@ pub unsafe extern "C" fn hearth_connect(
 ) {
     // SAFETY: as the caller promises.
     unsafe {
-        carrier::notice(this);
+        carrier::rejoin(this);
         connect(&*a, &*b);
     }
 }
