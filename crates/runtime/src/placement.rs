@@ -26,13 +26,14 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
         return requested;
     }
     let policy = options::get().policy;
-    if policy == Policy::Os || identity.service || identity.id == 1 {
+    let is_left = matches!(policy, Policy::Os | Policy::Steal);
+    if is_left || identity.service || identity.id == 1 {
         return None;
     }
     static PLACED: AtomicUsize = AtomicUsize::new(0);
     let place = PLACED.fetch_add(1, Ordering::Relaxed);
     match policy {
-        Policy::Os => None,
+        Policy::Os | Policy::Steal => None,
         Policy::Spread => Some(cores[place % cores.len()]),
         Policy::Single => Some(cores[0]),
         Policy::Random => Some(cores[random(place) % cores.len()]),

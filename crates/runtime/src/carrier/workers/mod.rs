@@ -24,6 +24,7 @@
 mod leave;
 mod polling;
 mod runner;
+mod sharing;
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
@@ -43,6 +44,8 @@ use polling::AT_ITS_WORD;
 pub(crate) use polling::offer as see_to_outside;
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on};
+use sharing::Sharing;
+pub(crate) use sharing::runs;
 
 use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
@@ -88,6 +91,7 @@ struct Mine {
     /// How many components were picked.
     picks: Cell<u32>,
     patience: Cell<Duration>,
+    sharing: Sharing,
     /// Ends of links whose components are blocked; touched with leave only.
     watches: UnsafeCell<Vec<Watch>>,
     /// How many those are.
@@ -280,8 +284,25 @@ pub(super) unsafe fn ready(component: *mut Component) {
 pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     // SAFETY: workers live as long as the program.
     let index = unsafe { (*for_core(Some(core))).shared.index };
+    seat.runs.set(runs::STAYS);
     // SAFETY: the component's own field.
     unsafe { (*seat.component()).destination = 1 + index as u16 };
+}
+
+/// A component leaves what it waited in, where it waited: before it moves, too.
+///
+/// # Safety
+/// It is ready, in no queue, and its home's thread calls.
+unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match (*component).waiting {
+            light::NOTHING => {}
+            light::SELECTED => light::settle(component),
+            light::LINKED => link::settle(component),
+            _ => channel::settle(seat_of(component)),
+        }
+    }
 }
 
 impl Worker {
@@ -298,6 +319,7 @@ impl Worker {
                 streak: Cell::new(0),
                 picks: Cell::new(0),
                 patience: Cell::new(PATIENCE),
+                sharing: Sharing::new(),
                 watches: UnsafeCell::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
             },
@@ -499,10 +521,12 @@ impl Worker {
 
     /// Runs components until the runner has lost the worker.
     fn run(&'static self, runner: &'static Runner) -> Lost {
+        self.mine.sharing.begin();
         loop {
             let Some(component) = self.pick(runner) else {
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 self.rest();
+                self.mine.sharing.begin();
                 continue;
             };
             // SAFETY: it was ready, and is in no queue any more.
@@ -511,15 +535,20 @@ impl Worker {
                     runner::hand_over(self, runner, component);
                     return Lost::HandedOver;
                 }
+                settle(component);
                 if (*component).destination != 0 && self.send_off(component) {
                     continue;
                 }
                 let step = self.resume(runner, component);
                 if step == Step::Blocked {
+                    self.share(component);
                     continue;
                 }
                 // It has ended, maybe detached.
                 let is_kept = self.is_kept(runner);
+                if is_kept {
+                    self.share(component);
+                }
                 component::end(component, step);
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 if !is_kept {
@@ -532,16 +561,10 @@ impl Worker {
     /// Runs a component until it waits or ends.
     ///
     /// # Safety
-    /// The component is ready, and in no queue.
+    /// The component is ready, settled, and in no queue.
     unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
         // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
         unsafe {
-            match (*component).waiting {
-                light::NOTHING => {}
-                light::SELECTED => light::settle(component),
-                light::LINKED => link::settle(component),
-                _ => channel::settle(seat_of(component)),
-            }
             let rounds = runner.rounds.load(Ordering::Relaxed);
             runner
                 .rounds
