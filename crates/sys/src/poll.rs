@@ -158,6 +158,14 @@ fn wait_for(
             Err(_) => return 0,
         }
     }
+    wait_coarsely(set, events, time)
+}
+
+fn wait_coarsely(
+    set: BorrowedFd<'_>,
+    events: &mut [libc::epoll_event],
+    time: Option<Duration>,
+) -> usize {
     let milliseconds = time.map_or(-1, |time| {
         i32::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
     });
@@ -247,6 +255,12 @@ mod tests {
         let (start, time) = (Instant::now(), Duration::from_micros(300));
         poll.wait(&mut Vec::new(), Some(time));
         assert!(start.elapsed() >= time);
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 2];
+        let start = Instant::now();
+        assert_eq!(wait_coarsely(poll.set.as_fd(), &mut events, Some(time)), 0);
+        assert!(start.elapsed() >= time);
+        poll.ring();
+        assert_eq!(wait_coarsely(poll.set.as_fd(), &mut events, None), 1);
     }
 
     #[test]
