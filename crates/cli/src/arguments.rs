@@ -211,6 +211,9 @@ pub(crate) enum Place {
     Single,
     /// Anywhere
     Random,
+    /// On the worker of the one that makes them; idle workers take components that compute from
+    /// busy ones
+    Steal,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]

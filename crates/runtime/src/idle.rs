@@ -42,14 +42,19 @@ pub(crate) fn leave() {
     }
 }
 
+/// One more runs, of its own accord: something outside has come.
+pub(crate) fn enter() {
+    if COUNT.active.fetch_add(1, Ordering::SeqCst) & VERDICT != 0 {
+        drop(lock(&COUNT.deciding));
+    }
+}
+
 /// A thread of the outside, while it completes waits.
 pub(crate) struct Visit(());
 
 impl Visit {
     pub(crate) fn begin() -> Visit {
-        if COUNT.active.fetch_add(1, Ordering::SeqCst) & VERDICT != 0 {
-            drop(lock(&COUNT.deciding));
-        }
+        enter();
         Visit(())
     }
 }

@@ -3,7 +3,7 @@
 //! A component is a struct that starts with [`abi::Component`] and a function that resumes it. The
 //! runtime's part of it is its [`seat::Seat`]. Components meet at half-channels ([`channel`]); a
 //! carrier ([`carrier`]) resumes them and parks them while they wait; [`external`] is the door for
-//! timers, input and devices. The contract with compiled programs is `include/hearth.h`, mirrored in
+//! timers, input and devices, and idle carriers wait for those ([`poller`]). The contract with compiled programs is `include/hearth.h`, mirrored in
 //! [`abi`].
 //!
 //! Of Insense this crate knows values and exceptions, nothing of syntax or typing. It alone decides
@@ -31,12 +31,16 @@ mod exceptions;
 mod exits;
 pub mod external;
 mod heap;
+#[cfg(not(loom))]
+mod helpers;
 mod idle;
 pub mod object;
 mod offer;
 mod options;
 pub mod output;
 mod placement;
+#[cfg(not(loom))]
+mod poller;
 #[cfg(not(loom))]
 mod portable;
 #[cfg(not(loom))]

@@ -15,6 +15,8 @@ pub(crate) enum Policy {
     Single,
     /// Anywhere, by the seed if there is one.
     Random,
+    /// On the worker of the one that makes them, until an idle worker gets them from a busy one.
+    Steal,
 }
 
 /// What carries components.
@@ -96,7 +98,11 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             "spread" => Policy::Spread,
             "single" => Policy::Single,
             "random" => Policy::Random,
-            _ => return Err(bad("HEARTH_PLACE", &text, "os, spread, single or random")),
+            "steal" => Policy::Steal,
+            _ => {
+                let good = "os, spread, single, random or steal";
+                return Err(bad("HEARTH_PLACE", &text, good));
+            }
         };
     }
     if let Some(text) = variable("HEARTH_CARRIER") {
@@ -168,7 +174,7 @@ mod tests {
         }
         assert_eq!(
             read_one("HEARTH_PLACE", "here").unwrap_err(),
-            "HEARTH_PLACE=\"here\" is not understood; it takes os, spread, single or random"
+            "HEARTH_PLACE=\"here\" is not understood; it takes os, spread, single, random or steal"
         );
     }
 }

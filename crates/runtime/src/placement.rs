@@ -26,7 +26,8 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
         return requested;
     }
     let policy = options::get().policy;
-    if policy == Policy::Os || identity.service || identity.id == 1 {
+    let is_left = matches!(policy, Policy::Os | Policy::Steal);
+    if is_left || identity.service || identity.id == 1 {
         return None;
     }
     static PLACED: AtomicUsize = AtomicUsize::new(0);
@@ -39,7 +40,7 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
         _ => cores[number % cores.len()],
     };
     match policy {
-        Policy::Os => None,
+        Policy::Os | Policy::Steal => None,
         Policy::Spread => Some(one_of(place)),
         Policy::Single => Some(cores[0]),
         Policy::Random => Some(one_of(random(place))),

@@ -7,6 +7,7 @@
 //! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
 //! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
 //! | `more` | the component | the component, its carrier | awake |
+//! | `runs` | its worker's thread | the same | |
 //! | `neighbours` | holders of the registry's lock | the same | |
 //! | `refs` | holders of references | | any time |
 
@@ -98,6 +99,8 @@ pub struct Seat {
     /// One more than the core to start on, if it matters.
     core: u16,
     pub(crate) stop: AtomicBool,
+    /// What its worker knows of how long it runs.
+    pub(crate) runs: Cell<u8>,
 }
 
 // With a header of 72 and half-channels of 48 bytes, a component with two takes 240 beyond its fields.
@@ -149,6 +152,7 @@ impl Seat {
             holders: AtomicU32::new(1 + ports as u32),
             core: core.map_or(0, |core| u16::try_from(core + 1).unwrap_or(0)),
             stop: AtomicBool::new(false),
+            runs: Cell::new(0),
         }
     }
 

@@ -46,12 +46,26 @@ impl Offset {
 
 /// The system's raw monotonic clock in nanoseconds. No steering by time servers.
 pub fn monotonic_ns() -> u64 {
+    system_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// The clock by which the system's waits end, and that of the standard library's `Instant`.
+pub fn steady_ns() -> u64 {
+    system_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// The same as of the last tick, some milliseconds ago: a load or two.
+pub fn steady_coarse_ns() -> u64 {
+    system_ns(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+fn system_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the call writes the structure given.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

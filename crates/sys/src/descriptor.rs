@@ -1,6 +1,10 @@
-//! Writing to file descriptors without a buffer in between.
+//! Writing to file descriptors without a buffer in between, and reading what is there.
 
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 pub const STDOUT: i32 = 1;
 pub const STDERR: i32 = 2;
@@ -17,22 +21,50 @@ pub fn write_all(descriptor: i32, mut bytes: &[u8]) -> io::Result<()> {
         let error = io::Error::last_os_error();
         match error.kind() {
             io::ErrorKind::Interrupted => {}
-            io::ErrorKind::WouldBlock => wait_writable(descriptor),
+            io::ErrorKind::WouldBlock => {
+                // SAFETY: the caller's descriptor, open during the call as it was for the write.
+                wait_writable(unsafe { BorrowedFd::borrow_raw(descriptor) });
+            }
             _ => return Err(error),
         }
     }
     Ok(())
 }
 
-/// A descriptor that somebody else made non-blocking: wait as a blocking one would.
-fn wait_writable(descriptor: i32) {
+/// Waits until more can be written to a descriptor, as a write would that waits.
+pub fn wait_writable(descriptor: BorrowedFd<'_>) {
     let mut poll = libc::pollfd {
-        fd: descriptor,
+        fd: descriptor.as_raw_fd(),
         events: libc::POLLOUT,
         revents: 0,
     };
     // SAFETY: one pollfd, as told.
     unsafe { libc::poll(&mut poll, 1, -1) };
+}
+
+/// Takes what has come at a socket, without waiting, though the socket waits otherwise: nothing there
+/// is an error, `WouldBlock`; the end is 0 bytes.
+pub fn receive_now(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and length describe `bytes`.
+    let count = unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            bytes.as_mut_ptr().cast(),
+            bytes.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Opens a file for reading, and for writing if asked to, neither of which then waits; nor does the
+/// opening.
+pub fn open_unblocked(path: &Path, writes: bool) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(writes)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
 }
 
 /// Is it a terminal?

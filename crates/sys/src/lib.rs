@@ -4,7 +4,7 @@
 //! a channel is, prints, or ends the process.
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
-//! [`claim`], [`paths`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
+//! [`poll`], [`claim`], [`paths`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
 //! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. What the system will not do comes
 //! back as a [`Refused`], with the reason and the next step. [`System`] is the part that can be
 //! imagined for a test.
@@ -33,6 +33,7 @@ pub mod membarrier;
 pub mod memory;
 pub mod paths;
 pub mod policy;
+pub mod poll;
 pub mod procfs;
 pub mod refused;
 pub mod relay;

@@ -26,7 +26,7 @@ pub use model::Worker;
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, component_on, enlist, hold_both,
     home_of, inflate, interfere, judge, launch, live, mark_of, moves, of_mark, own_worker, parks,
-    place, post, ready_here, rejoin, set_core, start, wait, wake, worker, worker_of,
+    place, post, ready_here, rejoin, set_core, set_due, start, stir, wait, wake, worker, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
@@ -56,6 +56,28 @@ pub(crate) fn place(core: Option<usize>) -> *const Worker {
     match crate::options::get().carrying {
         crate::options::Carrying::Threads => std::ptr::null(),
         crate::options::Carrying::Workers => workers::for_core(core),
+    }
+}
+
+/// A timer is due then, before all others.
+#[cfg(not(loom))]
+pub(crate) fn set_due(next: Option<std::time::Instant>) {
+    crate::poller::set_due(next);
+}
+
+/// That is earlier than it was: whoever waits for it should know.
+#[cfg(not(loom))]
+pub(crate) fn stir() {
+    crate::poller::stir();
+}
+
+/// There is something outside to wait for: sees to it that somebody does, now or when it has nothing
+/// else to do.
+#[cfg(not(loom))]
+pub(crate) fn see_to_outside() {
+    match crate::options::get().carrying {
+        crate::options::Carrying::Threads => threads::see_to_outside(),
+        crate::options::Carrying::Workers => workers::see_to_outside(),
     }
 }
 

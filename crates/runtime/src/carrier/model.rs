@@ -521,3 +521,8 @@ pub(crate) unsafe fn launch(_: *mut Component) {
 }
 
 pub(crate) unsafe fn set_core(_: *mut Component, _: usize) {}
+
+/// A model has no timers.
+pub(crate) fn set_due(_: Option<std::time::Instant>) {}
+
+pub(crate) fn stir() {}

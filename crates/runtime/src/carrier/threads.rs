@@ -1,11 +1,13 @@
 //! A kernel thread for each component: it resumes the component, and sleeps while that is blocked.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use hearth_sys::{affinity, futex, stack};
 
 use super::STACK_BYTES;
 use crate::abi::{Component, Step};
+use crate::idle::Visit;
+use crate::poller::{self, Ready};
 use crate::seat::{Seat, seat_of};
 use crate::{channel, component, exits, idle, placement, registry};
 
@@ -122,4 +124,31 @@ fn resume_to_the_end(component: *mut Component, seat: &Seat) -> Step {
 pub(crate) fn pin_current(core: usize) {
     // Refused only for a core that is offline or outside the process's own set.
     let _ = affinity::pin_current(core);
+}
+
+/// There is something outside to wait for: a thread does, from the first time on.
+pub(super) fn see_to_outside() {
+    static STARTED: AtomicBool = AtomicBool::new(false);
+    if STARTED.load(Ordering::Relaxed) || STARTED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let thread = std::thread::Builder::new()
+        .name("poller".to_owned())
+        .stack_size(256 << 10);
+    if let Err(error) = thread.spawn(wait_for_outside) {
+        exits::unfit(&format!(
+            "could not start the thread for timers and descriptors ({error}); raise ulimit -u"
+        ));
+    }
+}
+
+fn wait_for_outside() {
+    let mut ready = Ready::new();
+    loop {
+        poller::wait(&mut ready);
+        if poller::has_come(&ready) {
+            let _visit = Visit::begin();
+            poller::serve(&mut ready);
+        }
+    }
 }

@@ -10,18 +10,22 @@
 //! ```
 //!
 //! The exporter acknowledges: the sender stays blocked until the Taken has come. The importer sends
-//! like anybody else. A thread reads the stream. The link ends when the stream does, or when the
-//! proxy's half-channel loses its last peer; whoever notices shuts the stream down, and the reading
-//! threads of both sides clear up.
+//! like anybody else. The poller says when there is something in the stream ([`Reader`]). The link
+//! ends when the stream does, or when the proxy's half-channel loses its last peer; whoever notices
+//! shuts the stream down, and the readers of both sides have it cleared up.
 
+use std::io::ErrorKind;
 use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::wire::Message;
+use hearth_sys::descriptor;
+
+use super::wire::{Message, Received};
 use crate::abi::{Component, ComponentType, Held, Site, Step, Type, Value, held_of};
 use crate::channel::{
     self, Channel, Direction, Label, hearth_acknowledge, hearth_connect, hearth_release_sender,
@@ -30,14 +34,14 @@ use crate::channel::{
 use crate::external::{self, Ticket};
 use crate::idle::Visit;
 use crate::offer::Stage;
+use crate::poller::{self, Then};
 use crate::portable::{self, Portable};
 use crate::seat::seat_of;
-use crate::services::devices;
 use crate::services::mailbox::Mailbox;
 use crate::sync::lock_std as lock;
-use crate::{component, object, output};
+use crate::{component, helpers, object, output};
 
-/// What both a proxy and its reading thread use.
+/// What both a proxy and its reader use.
 struct Link {
     stream: UnixStream,
     payload: &'static Type,
@@ -134,12 +138,22 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
     // Like any other peer, the link does not keep the half-channel: when nobody refers to it any
     // more it goes, and the link with it.
     drop(channel);
-    start_thread(move || {
-        let proxy = proxy;
-        read(&link);
-        // SAFETY: `start_proxy` gave us a counted reference.
-        unsafe { end(&link, proxy.0) };
-    });
+    let mut reader = Reader {
+        link: Arc::clone(&link),
+        piece: vec![0; PIECE].into(),
+        received: Received::default(),
+        proxy: Some(proxy),
+    };
+    // Refused for lack of memory: then the reader ends the link as it is dropped.
+    let _ = poller::watch(link, move || reader.read());
+}
+
+/// Reads a link's stream, and ends the link when it is dropped.
+struct Reader {
+    link: Arc<Link>,
+    piece: Box<[u8]>,
+    received: Received,
+    proxy: Option<Counted>,
 }
 
 fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
@@ -159,7 +173,7 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
             port: c"channel".as_ptr(),
         };
         let severed = Arc::clone(link);
-        // Called under a lock: it must not wait. The reading thread does the rest. Only reading
+        // Called under a lock: it must not wait. The reader does the rest. Only reading
         // ends: a value that was received already may still be acknowledged.
         let on_alone = Box::new(move || severed.shut(Shutdown::Read));
         let channel = Channel::new_watched(local.payload(), direction, label, on_alone);
@@ -180,23 +194,49 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
     }
 }
 
-/// Reads the stream to its end.
-fn read(link: &Link) {
-    loop {
-        match Message::receive(&link.stream) {
-            Ok(Message::Value(bytes)) => {
-                let Some(value) = portable::read(link.payload, &bytes) else {
-                    return;
+/// How much is read at once, and how often in a row: others are to have their turn.
+const PIECE: usize = 16 << 10;
+const PIECES: u32 = 16;
+
+impl Reader {
+    /// Takes what has come.
+    fn read(&mut self) -> Then {
+        for _ in 0..PIECES {
+            // Only reading must not wait: a proxy that sends does.
+            match descriptor::receive_now(self.link.as_fd(), &mut self.piece) {
+                Ok(0) => return Then::Over,
+                Ok(count) => self.received.add(&self.piece[..count]),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Then::Again,
+                    ErrorKind::Interrupted => continue,
+                    _ => return Then::Over,
+                },
+            }
+            loop {
+                let has_sense = match self.received.next() {
+                    Ok(None) => break,
+                    Ok(Some(message)) => self.link.heed(message),
+                    Err(_) => false,
                 };
-                if !link.arrivals.deliver(Arrival {
-                    value,
-                    of: link.payload,
-                }) {
-                    return;
+                if !has_sense {
+                    return Then::Over;
                 }
             }
-            Ok(Message::Taken(well)) => link.answer(well),
-            Ok(_) | Err(_) => return,
+        }
+        Then::Again
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let (link, proxy) = (Arc::clone(&self.link), self.proxy.take());
+        if let Some(proxy) = proxy {
+            // It may have to wait for an answer.
+            helpers::hand(move || {
+                let proxy = proxy;
+                // SAFETY: `start_proxy` gave us a counted reference.
+                unsafe { end(&link, proxy.0) };
+            });
         }
     }
 }
@@ -224,7 +264,30 @@ unsafe fn end(link: &Link, proxy: *mut Component) {
     });
 }
 
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 impl Link {
+    /// False if the message makes no sense.
+    fn heed(&self, message: Message) -> bool {
+        match message {
+            Message::Value(bytes) => portable::read(self.payload, &bytes).is_some_and(|value| {
+                self.arrivals.deliver(Arrival {
+                    value,
+                    of: self.payload,
+                })
+            }),
+            Message::Taken(well) => {
+                self.answer(well);
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn shut(&self, how: Shutdown) {
         // It may be shut already.
         let _ = self.stream.shutdown(how);
@@ -432,11 +495,6 @@ fn is_about_to_answer((importer, link): &(Counted, Weak<Link>)) -> bool {
         channel::light::seems_to_wait(importer.0)
             || matches!(seat_of(importer.0).state.stage(), Stage::Open | Stage::Held)
     }
-}
-
-/// Starts a thread for a link or a request.
-pub(super) fn start_thread(run: impl FnOnce() + Send + 'static) {
-    devices::start_thread("link", run);
 }
 
 /// For threads that outlive the native that got the channel: a counted reference.

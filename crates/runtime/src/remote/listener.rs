@@ -1,21 +1,24 @@
 //! How nodes reach each other: a socket for each node that has published something.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::{Once, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
-use super::link::{self, Kept, start_thread};
+use super::link::{self, Kept};
 use super::wire::{Message, Status};
 use super::{node, published};
 use crate::abi::literal;
 use crate::channel::{self, Channel, Direction};
 use crate::external;
+use crate::helpers;
 use crate::idle::Visit;
+use crate::poller::{self, Then, Watch};
 use crate::portable;
+use crate::timers;
 
 /// How long an answer may take. Nodes are on one machine; only one that is stopped takes longer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,19 +31,32 @@ pub(super) fn open() {
         // Of an earlier node with this address.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).unwrap_or_else(|error| node::unusable(&error));
+        if let Err(error) = listener.set_nonblocking(true) {
+            node::unusable(&error);
+        }
         external::expect_visitors();
-        start_thread(move || {
-            for stream in listener.incoming() {
-                // A visitor who has left again, or no descriptors left: give others time to close
-                // some. The visitor notices.
-                let Ok(stream) = stream else {
-                    std::thread::park_timeout(Duration::from_millis(10));
-                    continue;
-                };
-                start_thread(move || attend(stream));
-            }
-        });
+        let (listener, watch) = (Arc::new(listener), Watch::reserve());
+        let accepting = Arc::clone(&listener);
+        poller::watch_as(watch, listener, move || accept(&accepting, watch))
+            .unwrap_or_else(|error| node::unusable(&error));
     });
+}
+
+/// Has helpers attend to those at the door.
+fn accept(listener: &UnixListener, watch: Watch) -> Then {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => helpers::hand(move || attend(stream)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Then::Again,
+            // A visitor who has left again, or no descriptors left: give others time to close some.
+            // The visitor notices.
+            Err(_) => {
+                let later = timers::now() + Duration::from_millis(10);
+                timers::call_at(later, move || poller::resume(watch));
+                return Then::Later;
+            }
+        }
+    }
 }
 
 /// A socket's path has at most 107 bytes; through the open directory it is always short enough.

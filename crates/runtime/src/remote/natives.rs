@@ -2,14 +2,14 @@
 
 use std::ffi::c_void;
 
-use super::link::{Kept, start_thread};
+use super::link::Kept;
 use super::wire::{Notice, Status};
 use super::{listener, node, published};
 use crate::abi::{Component, Label, Object, Site, Step, Text, Value};
 use crate::channel::{Channel, Direction};
 use crate::object::text_of;
 use crate::services::values::{self, COUNTED_ONCE};
-use crate::{exceptions, external};
+use crate::{exceptions, external, helpers};
 
 /// `publish`: raises DuplicateLCNException if the node has a channel of that name.
 ///
@@ -112,7 +112,7 @@ unsafe fn elsewhere(
     // SAFETY: as the caller promises.
     let (step, ticket) = unsafe { external::wait(this, site, "another node", true) };
     if step == Step::Blocked {
-        start_thread(move || match ask().exception() {
+        helpers::hand(move || match ask().exception() {
             None => ticket.complete(|_| Value::NOTHING),
             Some(label) => ticket.raise(label),
         });

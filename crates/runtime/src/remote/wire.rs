@@ -123,13 +123,9 @@ impl Message {
     pub(super) fn receive(mut from: impl Read) -> io::Result<Message> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
-        let length = u32::from_le_bytes(length) as usize;
-        if length > LONGEST {
-            return Err(io::Error::from(io::ErrorKind::InvalidData));
-        }
-        let mut bytes = vec![0; length];
+        let mut bytes = vec![0; length_of(length)?];
         from.read_exact(&mut bytes)?;
-        Message::of_bytes(bytes).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+        Message::of_bytes(bytes).ok_or_else(nonsense)
     }
 
     fn of_bytes(bytes: Vec<u8>) -> Option<Message> {
@@ -162,6 +158,49 @@ impl Message {
         };
         rest.rest.is_empty().then_some(message)
     }
+}
+
+/// What has come of messages.
+#[derive(Default)]
+pub(super) struct Received {
+    bytes: Vec<u8>,
+    /// How many of them are of messages that were taken out.
+    taken: usize,
+}
+
+impl Received {
+    pub(super) fn add(&mut self, more: &[u8]) {
+        self.bytes.drain(..std::mem::take(&mut self.taken));
+        self.bytes.extend_from_slice(more);
+    }
+
+    /// The next message, if all of it is there. An error if there is no sense in it.
+    pub(super) fn next(&mut self) -> io::Result<Option<Message>> {
+        let rest = &self.bytes[self.taken..];
+        let Some((length, rest)) = rest.split_first_chunk() else {
+            return Ok(None);
+        };
+        let length = length_of(*length)?;
+        let Some(bytes) = rest.get(..length) else {
+            return Ok(None);
+        };
+        self.taken += 4 + length;
+        Message::of_bytes(bytes.to_vec())
+            .map(Some)
+            .ok_or_else(nonsense)
+    }
+}
+
+fn length_of(bytes: [u8; 4]) -> io::Result<usize> {
+    let length = u32::from_le_bytes(bytes) as usize;
+    match length <= LONGEST {
+        true => Ok(length),
+        false => Err(nonsense()),
+    }
+}
+
+fn nonsense() -> io::Error {
+    io::Error::from(io::ErrorKind::InvalidData)
 }
 
 /// A channel that a node has published.
@@ -274,6 +313,25 @@ mod tests {
             assert_eq!(Message::receive(&mut rest).unwrap(), message);
         }
         assert!(Message::receive(rest).is_err());
+    }
+
+    /// However they come apart on the way.
+    #[test]
+    fn messages_are_put_together() {
+        let bytes: Vec<u8> = examples().iter().flat_map(Message::to_bytes).collect();
+        for size in [1, 3, 4, 7, 1000] {
+            let (mut received, mut found) = (Received::default(), Vec::new());
+            for piece in bytes.chunks(size) {
+                received.add(piece);
+                while let Some(message) = received.next().unwrap() {
+                    found.push(message);
+                }
+            }
+            assert_eq!(found, examples());
+        }
+        let mut broken = Received::default();
+        broken.add(&[0xFF; 8]);
+        assert!(broken.next().is_err());
     }
 
     #[test]

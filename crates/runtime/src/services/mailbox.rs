@@ -1,19 +1,22 @@
 //! What arrives from outside, and the components that wait for it.
 //!
-//! A device's thread delivers items; natives ask for them. Items that nobody asked for yet wait in
-//! the box, as many as it has room for; the rest is dropped, as a radio would.
+//! A device's handler or thread delivers items; natives ask for them. Items that nobody asked for yet
+//! wait in the box, as many as it has room for; the rest is dropped, as a radio would.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::abi::{Component, Site, Step, Value};
 use crate::external::{self, Ticket};
+use crate::poller::{self, Watch};
 use crate::sync::lock_std as lock;
 
 /// Items of type `T` on their way to components.
 pub(crate) struct Mailbox<T> {
     state: Mutex<State<T>>,
     asked: Condvar,
+    /// To be resumed when somebody waits.
+    source: OnceLock<Watch>,
     /// In words, for reports: "input".
     what: &'static str,
     room: usize,
@@ -43,6 +46,7 @@ impl<T> Mailbox<T> {
         Mailbox {
             state: Mutex::new(state),
             asked: Condvar::new(),
+            source: OnceLock::new(),
             what,
             room,
             make,
@@ -69,6 +73,9 @@ impl<T> Mailbox<T> {
         } else {
             state.waiting.push_back(ticket);
             self.asked.notify_one();
+            if let Some(&source) = self.source.get() {
+                poller::resume(source);
+            }
             None
         };
         drop(state);
@@ -112,6 +119,20 @@ impl<T> Mailbox<T> {
             std::mem::take(&mut state.waiting)
         };
         drop(hopeless);
+    }
+
+    /// From now on this is resumed whenever somebody waits.
+    pub(crate) fn set_source(&self, source: Watch) {
+        // A box has one.
+        let _ = self.source.set(source);
+        if self.is_asked() {
+            poller::resume(source);
+        }
+    }
+
+    /// Does anybody wait?
+    pub(crate) fn is_asked(&self) -> bool {
+        !lock(&self.state).waiting.is_empty()
     }
 
     /// Sleeps until somebody waits.

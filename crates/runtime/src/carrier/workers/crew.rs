@@ -11,7 +11,7 @@ use super::super::STACK_BYTES;
 use super::runner::{Lost, Runner, detach};
 use super::{Worker, all};
 use crate::sync::lock_std as lock;
-use crate::{idle, options};
+use crate::{idle, options, poller};
 
 static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
 
@@ -91,6 +91,10 @@ mod monitor {
         loop {
             // A component may hold up others for so long, twice at most.
             std::thread::sleep(options::get().slice);
+            // First: what it makes ready may wait behind a component that runs.
+            if poller::is_time() {
+                poller::look();
+            }
             let mut is_any_awake = false;
             for (worker, seen) in all().iter().zip(&mut seen) {
                 if worker.is_asleep() {

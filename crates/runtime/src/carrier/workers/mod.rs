@@ -19,11 +19,13 @@
 //! | `gate` | holders of `leave` | its thread, holders of `leave` |
 //! | `running` | its thread; to null only while busy | its thread, the monitor |
 //! | `inbox` | posters; its thread, by exchange | both |
-//! | `asleep` | its thread: 0 → 1 → 0; a poster: 1 → 0 | both |
+//! | `asleep` | its thread: 0 → 1 or 2 → 0; a poster: 1 or 2 → 0 | both |
 
 mod crew;
 mod leave;
+mod polling;
 mod runner;
+mod sharing;
 
 use std::cell::Cell;
 use std::ptr;
@@ -38,8 +40,12 @@ use crate::channel::light;
 use crate::channel::link::Watch;
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
+use polling::AT_ITS_WORD;
+pub(crate) use polling::offer as see_to_outside;
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on};
+use sharing::Sharing;
+pub(crate) use sharing::runs;
 
 use crate::seat::Seat;
 use crate::sync::{Guarded, Mutex};
@@ -48,8 +54,8 @@ use crate::{component, exits, idle, options};
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
 const STREAK: u32 = 16;
-/// After so many components the inbox is emptied, however many are ready; a multiple of
-/// [`LOOK_EVERY`].
+/// After so many components the inbox is emptied, however many are ready, and timers and descriptors
+/// are looked at if nobody waits for them; a multiple of [`LOOK_EVERY`].
 const INBOX_EVERY: u32 = 32;
 /// After so many components the watch list is looked through.
 const LOOK_EVERY: u32 = 8;
@@ -88,6 +94,7 @@ struct Mine {
     /// How many components were picked.
     picks: Cell<u32>,
     patience: Cell<Duration>,
+    sharing: Sharing,
     /// Ends of links whose components are blocked; touched with leave only.
     watches: Guarded<Vec<Watch>>,
     /// How many those are.
@@ -289,8 +296,25 @@ pub(super) unsafe fn ready(component: *mut Component) {
 pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     // SAFETY: workers live as long as the program.
     let index = unsafe { (*for_core(Some(core))).shared.index };
+    seat.runs.set(runs::STAYS);
     // SAFETY: the component's own field.
     unsafe { (*seat.component()).destination = 1 + index as u16 };
+}
+
+/// A component leaves what it waited in, where it waited: before it moves, too.
+///
+/// # Safety
+/// It is ready, in no queue, and its home's thread calls.
+unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match (*component).waiting {
+            light::NOTHING => {}
+            light::SELECTED => light::settle(component),
+            light::LINKED => link::settle(component),
+            _ => channel::settle(seat_of(component)),
+        }
+    }
 }
 
 impl Worker {
@@ -308,6 +332,7 @@ impl Worker {
                 streak: Cell::new(0),
                 picks: Cell::new(0),
                 patience: Cell::new(PATIENCE),
+                sharing: Sharing::new(),
                 watches: Guarded::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
             },
@@ -340,7 +365,7 @@ impl Worker {
 
     fn is_asleep(&self) -> bool {
         !self.shared.started.load(Ordering::Relaxed)
-            || self.shared.asleep.load(Ordering::Relaxed) == 1
+            || self.shared.asleep.load(Ordering::Relaxed) != 0
     }
 
     /// Keeps the calling thread on the worker's core.
@@ -389,13 +414,14 @@ impl Worker {
     }
 
     /// The component to run now.
-    fn pick(&'static self) -> Option<*mut Component> {
+    fn pick(&'static self, runner: &Runner) -> Option<*mut Component> {
         let mine = &self.mine;
         let picks = mine.picks.get().wrapping_add(1);
         mine.picks.set(picks);
         if picks.is_multiple_of(LOOK_EVERY) {
             self.look_through(false);
             if picks.is_multiple_of(INBOX_EVERY) {
+                self.look_outside(runner);
                 self.empty_inbox();
             }
         }
@@ -437,10 +463,12 @@ impl Worker {
 
     /// Runs components until the runner has lost the worker.
     fn run(&'static self, runner: &'static Runner) -> Lost {
+        self.mine.sharing.begin();
         loop {
-            let Some(component) = self.pick() else {
+            let Some(component) = self.pick(runner) else {
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 self.rest();
+                self.mine.sharing.begin();
                 continue;
             };
             // SAFETY: it was ready, and is in no queue any more.
@@ -455,10 +483,14 @@ impl Worker {
                 }
                 let step = self.resume(runner, component);
                 if step == Step::Blocked {
+                    self.share(component);
                     continue;
                 }
                 // It has ended, maybe detached.
                 let is_kept = self.is_kept(runner);
+                if is_kept {
+                    self.share(component);
+                }
                 component::end(component, step);
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 if !is_kept {
@@ -516,30 +548,40 @@ impl Worker {
         if self.empty_inbox() || self.look_out() || self.look_through(true) {
             return;
         }
-        let asleep = &self.shared.asleep;
-        asleep.store(1, Ordering::Relaxed);
-        // With the fence in `post`: either this thread sees what was posted, or the poster sees
-        // that it sleeps.
-        fence(Ordering::SeqCst);
-        if !self.shared.inbox.load(Ordering::Relaxed).is_null() {
-            if asleep
-                .compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed)
-                .is_err()
-            {
-                // The poster counted this thread in, which had not left yet.
-                idle::leave();
-            }
-            return;
-        }
         let start = Instant::now();
-        idle::leave();
-        while asleep.load(Ordering::Acquire) == 1 {
-            futex::wait(asleep, 1);
+        if !self.waits_for_outside() {
+            let asleep = &self.shared.asleep;
+            if !self.falls_asleep(AT_ITS_WORD) {
+                return;
+            }
+            while asleep.load(Ordering::Acquire) == AT_ITS_WORD {
+                futex::wait(asleep, AT_ITS_WORD);
+            }
         }
         if start.elapsed() < 2 * PATIENCE {
             // A little more patience would have been enough.
             self.mine.patience.set(PATIENCE);
         }
+    }
+
+    /// Says that its thread sleeps, and how, and has it counted no more. False if there is something
+    /// to do after all.
+    fn falls_asleep(&self, how: u32) -> bool {
+        let asleep = &self.shared.asleep;
+        asleep.store(how, Ordering::Relaxed);
+        // With the fences in `post` and `polling`: either this thread sees what was posted, or that
+        // nobody waits for the outside, or the other one sees that it sleeps.
+        fence(Ordering::SeqCst);
+        let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
+        if has_come || how == AT_ITS_WORD && polling::is_open() {
+            if asleep.swap(0, Ordering::Relaxed) == 0 {
+                // The poster counted this thread in, which had not left yet.
+                idle::leave();
+            }
+            return false;
+        }
+        idle::leave();
+        true
     }
 
     /// Looks at the inbox for as long as waking up would take. True if something came.
@@ -590,7 +632,7 @@ impl Worker {
             return;
         }
         fence(Ordering::SeqCst);
-        if self.shared.asleep.load(Ordering::Relaxed) == 1 {
+        if self.shared.asleep.load(Ordering::Relaxed) != 0 {
             self.wake();
         }
     }
@@ -599,12 +641,9 @@ impl Worker {
     fn wake(&self) {
         // Count it in before it can run: the count must not reach nought in between.
         idle::enter_woken();
-        let asleep = &self.shared.asleep;
-        if asleep
-            .compare_exchange(1, 0, Ordering::Release, Ordering::Relaxed)
-            .is_ok()
-        {
-            futex::wake_one(ptr::from_ref(asleep).addr());
+        let was = self.shared.asleep.swap(0, Ordering::Release);
+        if was != 0 {
+            polling::rouse(self, was);
             crew::notice();
         } else {
             // Somebody else woke it. The caller is counted, so this is not the last one.

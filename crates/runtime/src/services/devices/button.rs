@@ -1,18 +1,19 @@
 //! The button: a signal, a FIFO, or a list of times.
 
-use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-use hearth_sys::signal;
+use hearth_sys::{descriptor, signal};
 
 use crate::abi::{Component, Site, Step, Value};
-use crate::exits;
+use crate::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
 use crate::settings::{self, after};
+use crate::{exits, timers};
 
 const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
 /// Presses that wait for somebody to notice them. A finger is slower than this.
@@ -50,15 +51,18 @@ fn open() {
     match settings::read(VARIABLE, || Source::Signal, parse) {
         Source::Off => PRESSES.close(),
         Source::Signal => {
-            let signals = signal::arrivals(signal::USER_1).unwrap_or_else(|error| {
+            let watched = signal::arrivals(signal::USER_1).and_then(|signals| {
+                signals.set_nonblocking(true)?;
+                press_for_each(signal::NOTICE, Arc::new(signals))
+            });
+            watched.unwrap_or_else(|error| {
                 exits::unfit(&format!(
                     "could not watch for the button's signal ({error})"
                 ))
             });
-            super::start_thread("button", move || press_for_each(signal::NOTICE, signals));
         }
-        Source::Fifo(path) => super::start_thread("button", move || press_by_fifo(&path)),
-        Source::Times(times) => super::start_thread("button", move || press_at(&times)),
+        Source::Fifo(path) => press_by_fifo(&path),
+        Source::Times(times) => press_at(timers::now(), times.into_iter()),
     }
 }
 
@@ -95,52 +99,58 @@ fn parse_times(list: &str) -> Result<Source, String> {
     }
 }
 
-fn press_at(times: &[Duration]) {
-    let start = Instant::now();
-    for &time in times {
-        while let Some(left) = time
-            .checked_sub(start.elapsed())
-            .filter(|left| !left.is_zero())
-        {
-            // Nobody unparks this thread, but it may wake for no reason.
-            std::thread::park_timeout(left);
-        }
+/// Presses at the times left after `start`.
+fn press_at(start: Instant, mut left: std::vec::IntoIter<Duration>) {
+    let Some(time) = left.next() else {
+        PRESSES.close();
+        return;
+    };
+    timers::call_at(start + time, move || {
         PRESSES.deliver(Press);
-    }
-    PRESSES.close();
+        press_at(start, left);
+    });
 }
 
 /// Each line is a press. The FIFO is opened for writing too, so that it never ends.
 fn press_by_fifo(path: &Path) {
-    let fifo = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap_or_else(|error| {
-            exits::unfit(&format!(
-                "could not open the button's FIFO {} ({error})",
-                path.display()
-            ))
-        });
-    press_for_each(b'\n', fifo);
+    let watched = descriptor::open_unblocked(path, true)
+        .and_then(|fifo| press_for_each(b'\n', Arc::new(fifo)));
+    watched.unwrap_or_else(|error| {
+        exits::unfit(&format!(
+            "could not open the button's FIFO {} ({error})",
+            path.display()
+        ))
+    });
 }
 
-/// Presses once for each byte of this value, until the source ends.
-fn press_for_each(wanted: u8, mut source: impl Read) {
-    let mut bytes = [0; 64];
-    loop {
-        match source.read(&mut bytes) {
-            Ok(0) => break,
-            Ok(count) => {
+/// Presses once for each byte of this value, until the source ends. Reading from it does not wait.
+fn press_for_each<S>(wanted: u8, source: Arc<S>) -> std::io::Result<()>
+where
+    S: AsFd + Send + Sync + 'static,
+    for<'a> &'a S: Read,
+{
+    let watched = Arc::clone(&source);
+    poller::watch(watched, move || {
+        let mut bytes = [0; 64];
+        match (&*source).read(&mut bytes) {
+            Ok(count) if count > 0 => {
                 for _ in bytes[..count].iter().filter(|&&byte| byte == wanted) {
                     PRESSES.deliver(Press);
                 }
+                Then::Again
             }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(_) => break,
+            Err(error)
+                if [ErrorKind::Interrupted, ErrorKind::WouldBlock].contains(&error.kind()) =>
+            {
+                Then::Again
+            }
+            Ok(_) | Err(_) => {
+                PRESSES.close();
+                Then::Over
+            }
         }
-    }
-    PRESSES.close();
+    })?;
+    Ok(())
 }
 
 #[cfg(test)]

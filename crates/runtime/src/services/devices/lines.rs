@@ -1,16 +1,20 @@
 //! Lines of text from outside: standard input for `getString`, and the serial line.
 //!
-//! A reader reads only when somebody waits for a line. A line comes without its end (LF or CR LF);
+//! A reader reads only when somebody waits for a line. Standard input, which others may share, and
+//! files are read by a thread, which waits; other lines when there is something. A line comes without its end (LF or CR LF);
 //! one longer than 255 bytes comes in pieces of 255. What stands after the last line end is a line
 //! if it is not empty. At the end of input nobody gets anything any more.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Once, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
+
+use hearth_sys::descriptor;
 
 use crate::abi::{Component, Site, Step, Value};
+use crate::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
 use crate::settings::{self, after};
 use crate::{exits, external, options, output};
@@ -44,7 +48,7 @@ pub(crate) unsafe fn next_of_console(this: *mut Component, site: *const Site) ->
     static STARTED: Once = Once::new();
     // What the program asks should stand there before it waits for the answer.
     output::flush();
-    STARTED.call_once(|| start(&CONSOLE, "input", || Ok(io::stdin())));
+    STARTED.call_once(|| read_by_thread(&CONSOLE, "input", io::stdin()));
     // SAFETY: as the caller promises.
     unsafe { CONSOLE.ask(this, site) }
 }
@@ -60,10 +64,7 @@ pub(crate) unsafe fn next_of_serial(this: *mut Component, site: *const Site) -> 
         match &port {
             Port::Off => SERIAL_LINE.close(),
             Port::Input => {}
-            Port::File(path) => {
-                let path = path.clone();
-                start(&SERIAL_LINE, "serial", move || open(&path));
-            }
+            Port::File(path) => open_serial(path),
         }
         port
     });
@@ -107,82 +108,133 @@ fn parse(text: &str) -> Result<Port, String> {
 
 /// A FIFO is opened for writing too: so it does not end when its writer goes, and opening it waits
 /// for nobody.
-fn open(path: &Path) -> io::Result<std::fs::File> {
+fn open(path: &Path) -> io::Result<File> {
     let is_fifo = std::fs::metadata(path)?.file_type().is_fifo();
-    OpenOptions::new().read(true).write(is_fifo).open(path)
+    descriptor::open_unblocked(path, is_fifo)
 }
 
-fn start<R: Read>(
-    lines: &'static Mailbox<Line>,
-    name: &str,
-    open: impl FnOnce() -> io::Result<R> + Send + 'static,
-) {
+fn open_serial(path: &Path) {
+    let source = open(path)
+        .unwrap_or_else(|error| exits::unfit(&format!("could not open the serial line ({error})")));
+    let source = Arc::new(source);
+    // What cannot be waited for is read by a thread.
+    if read_when_ready(&source).is_err() {
+        read_by_thread(&SERIAL_LINE, "serial", ByThread(source));
+    }
+}
+
+struct ByThread(Arc<File>);
+
+impl Read for ByThread {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        (&*self.0).read(bytes)
+    }
+}
+
+fn read_when_ready(source: &Arc<File>) -> io::Result<()> {
+    let (source, watched) = (Arc::clone(source), Arc::clone(source));
+    let mut lines = Lines::default();
+    let watch = poller::watch(watched, move || {
+        if !SERIAL_LINE.is_asked() {
+            return Then::Later;
+        }
+        let mut bytes = [0; 1024];
+        match (&*source).read(&mut bytes) {
+            Ok(count) if count > 0 => {
+                // All of them: what nobody asked for yet waits in the box.
+                for line in bytes[..count].iter().filter_map(|&byte| lines.take(byte)) {
+                    SERIAL_LINE.deliver(line);
+                }
+                Then::Again
+            }
+            Err(error)
+                if [ErrorKind::Interrupted, ErrorKind::WouldBlock].contains(&error.kind()) =>
+            {
+                Then::Again
+            }
+            // Input that fails has ended: there is nothing more to be had.
+            Ok(_) | Err(_) => {
+                while let Some(line) = lines.end() {
+                    SERIAL_LINE.deliver(line);
+                }
+                SERIAL_LINE.close();
+                Then::Over
+            }
+        }
+    })?;
+    SERIAL_LINE.set_source(watch);
+    Ok(())
+}
+
+fn read_by_thread(lines: &'static Mailbox<Line>, name: &str, source: impl Read + Send + 'static) {
     super::start_thread(name, move || {
-        lines.wait_until_asked();
-        let source = open().unwrap_or_else(|error| {
-            exits::unfit(&format!("could not open the serial line ({error})"))
-        });
         read_lines(BufReader::new(source), lines);
         lines.close();
     });
 }
 
-fn read_lines(source: impl BufRead, lines: &Mailbox<Line>) {
-    let mut source = Lines {
-        source,
-        carried: Vec::new(),
-    };
+fn read_lines(mut source: impl BufRead, asked: &Mailbox<Line>) {
+    let mut lines = Lines::default();
     loop {
-        lines.wait_until_asked();
-        match source.next() {
-            Ok(Some(line)) => lines.deliver(line),
+        asked.wait_until_asked();
+        match next_line(&mut source, &mut lines) {
+            Ok(Some(line)) => asked.deliver(line),
             // Input that fails has ended: there is nothing more to be had.
             Ok(None) | Err(_) => return,
         };
     }
 }
 
-struct Lines<R> {
-    source: R,
-    /// Read already, and part of the next piece: one byte, or CR and one byte.
-    carried: Vec<u8>,
+/// A line, or the next piece of a long one.
+fn next_line(source: &mut impl BufRead, lines: &mut Lines) -> io::Result<Option<Line>> {
+    loop {
+        let byte = match source.fill_buf() {
+            Ok(buffer) => buffer.first().copied(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let Some(byte) = byte else {
+            return Ok(lines.end());
+        };
+        source.consume(1);
+        if let Some(line) = lines.take(byte) {
+            return Ok(Some(line));
+        }
+    }
 }
 
-impl<R: BufRead> Lines<R> {
-    /// A line, or the next piece of a long one.
-    fn next(&mut self) -> io::Result<Option<Line>> {
-        let mut line = std::mem::take(&mut self.carried);
-        let mut is_end = line.is_empty();
-        while let Some(byte) = self.byte()? {
-            is_end = false;
-            if byte == b'\n' {
-                if line.last() == Some(&b'\r') {
-                    line.pop();
-                }
-                break;
+/// Bytes become lines.
+#[derive(Default)]
+struct Lines {
+    /// What has come of the next one.
+    line: Line,
+}
+
+impl Lines {
+    /// One more byte; gives the line, or the piece of a long one, that is complete with it.
+    fn take(&mut self, byte: u8) -> Option<Line> {
+        if byte == b'\n' {
+            if self.line.last() == Some(&b'\r') {
+                self.line.pop();
             }
-            line.push(byte);
-            // A CR may belong to the line's end; the next byte tells.
-            if line.len() > LONGEST + 1 || line.len() == LONGEST + 1 && byte != b'\r' {
-                break;
-            }
+            return Some(std::mem::take(&mut self.line));
         }
-        if line.len() > LONGEST {
-            self.carried = line.split_off(LONGEST);
-        }
-        Ok((!is_end).then_some(line))
+        self.line.push(byte);
+        // A CR may belong to the line's end; the next byte tells.
+        let length = self.line.len();
+        let is_long = length > LONGEST + 1 || length == LONGEST + 1 && byte != b'\r';
+        is_long.then(|| self.piece())
     }
 
-    fn byte(&mut self) -> io::Result<Option<u8>> {
-        let byte = loop {
-            match self.source.fill_buf() {
-                Ok(buffer) => break buffer.first().copied(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        };
-        self.source.consume(usize::from(byte.is_some()));
-        Ok(byte)
+    /// No more bytes; gives what is left, a piece at a time.
+    fn end(&mut self) -> Option<Line> {
+        (!self.line.is_empty()).then(|| self.piece())
+    }
+
+    /// As much as a line may have; the rest is part of the next piece.
+    fn piece(&mut self) -> Line {
+        let rest = self.line.split_off(LONGEST.min(self.line.len()));
+        std::mem::replace(&mut self.line, rest)
     }
 }
 
@@ -191,11 +243,8 @@ mod tests {
     use super::*;
 
     fn lines(text: &[u8]) -> Vec<Line> {
-        let mut source = Lines {
-            source: text,
-            carried: Vec::new(),
-        };
-        std::iter::from_fn(|| source.next().unwrap()).collect()
+        let (mut source, mut lines) = (text, Lines::default());
+        std::iter::from_fn(|| next_line(&mut source, &mut lines).unwrap()).collect()
     }
 
     #[test]

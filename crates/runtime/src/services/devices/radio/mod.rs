@@ -9,15 +9,19 @@ mod packet;
 mod reliable;
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use hearth_sys::descriptor;
 use packet::{Kind, Packet};
 
 use crate::abi::{AnyBox, Component, Object, Site, Step, Type, Value, literal};
+use crate::poller::{self, Then, Watch};
 use crate::portable::{self, Portable, type_of_code};
 use crate::remote::claims::{self, Claim};
 use crate::remote::node;
@@ -84,7 +88,14 @@ fn setting() -> Option<Setting> {
 struct Ear {
     address: u32,
     socket: UdpSocket,
+    watch: Watch,
     _claim: Claim,
+}
+
+impl AsFd for Ear {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 /// The ear in use; None before the first use and when the radio is off.
@@ -146,11 +157,15 @@ fn open(setting: Setting, address: u32) -> Arc<Ear> {
             setting.base
         ));
     };
-    let socket = UdpSocket::bind(place).unwrap_or_else(|error| {
+    let unfit = |error| -> ! {
         exits::unfit(&format!(
             "radio: could not listen at {place} ({error}); set {VARIABLE} to another base port"
         ))
-    });
+    };
+    let socket = UdpSocket::bind(place).unwrap_or_else(|error| unfit(error));
+    if let Err(error) = socket.set_nonblocking(true) {
+        unfit(error);
+    }
     // After the socket: whoever sees the claim can send.
     let claim =
         claims::take(directory(setting), address).unwrap_or_else(|error| node::unusable(&error));
@@ -160,10 +175,17 @@ fn open(setting: Setting, address: u32) -> Arc<Ear> {
     let ear = Arc::new(Ear {
         address,
         socket,
+        watch: Watch::reserve(),
         _claim: claim,
     });
-    let listening = Arc::clone(&ear);
-    super::start_thread("radio", move || listen(&listening));
+    let (listening, mut heard) = (Arc::clone(&ear), HashMap::new());
+    let watched = poller::watch_as(ear.watch, ear.clone(), move || {
+        listen(&listening, &mut heard);
+        Then::Again
+    });
+    if let Err(error) = watched {
+        unfit(error);
+    }
     ear
 }
 
@@ -172,23 +194,25 @@ fn place_of(setting: Setting, address: u32) -> Option<SocketAddr> {
     Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
-/// Takes in packets until another ear takes over.
-fn listen(ear: &Arc<Ear>) {
-    let mut heard = HashMap::new();
+/// Takes in the packets that are there, but not so many that others wait for long.
+fn listen(ear: &Arc<Ear>, heard: &mut HashMap<u32, u32>) {
     let mut bytes = [0; DATAGRAM];
-    loop {
-        // Errors tell of packets that found nobody: no concern of the radio's.
-        let Ok((length, from)) = ear.socket.recv_from(&mut bytes) else {
-            continue;
+    for _ in 0..ROOM {
+        let (length, from) = match ear.socket.recv_from(&mut bytes) {
+            Ok(packet) => packet,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            // Errors tell of packets that found nobody: no concern of the radio's.
+            Err(_) => continue,
         };
-        if !lock(&EAR)
+        // Has another one taken over?
+        let is_current = lock(&EAR)
             .as_ref()
-            .is_some_and(|current| Arc::ptr_eq(current, ear))
-        {
+            .is_some_and(|current| Arc::ptr_eq(current, ear));
+        if !is_current {
             return;
         }
         if let Some(packet) = Packet::read(&bytes[..length]) {
-            take_in(ear, &packet, from, &mut heard);
+            take_in(ear, &packet, from, heard);
         }
     }
 }
@@ -236,7 +260,13 @@ fn transmit(packet: &[u8], to: SocketAddr) {
         return;
     }
     // A radio never knows whether anybody listens.
-    let _ = ear.socket.send_to(packet, to);
+    while let Err(error) = ear.socket.send_to(packet, to) {
+        match error.kind() {
+            ErrorKind::Interrupted => {}
+            ErrorKind::WouldBlock => descriptor::wait_writable(ear.as_fd()),
+            _ => return,
+        }
+    }
 }
 
 fn is_lost(part: f64) -> bool {
@@ -421,11 +451,7 @@ pub(crate) fn set_address(address: u32) {
     let old = current.replace(open(setting, address));
     drop(current);
     if let Some(old) = old {
-        // Its thread notices that it is not needed any more.
-        let _ = old
-            .socket
-            .local_addr()
-            .and_then(|place| old.socket.send_to(&[], place));
+        poller::forget(old.watch);
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, Once, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use crate::abi::Value;
 use crate::external::Ticket;
-use crate::services::devices;
 use crate::sync::lock_std as lock;
+use crate::timers;
 
 /// How often a packet is sent, and how long each sending waits for the answer.
 const TRIES: u32 = 6;
@@ -19,28 +19,22 @@ struct Unanswered {
     packet: Vec<u8>,
     to: SocketAddr,
     tries_left: u32,
-    next: Instant,
 }
 
 static UNANSWERED: Mutex<Option<HashMap<u32, Unanswered>>> = Mutex::new(None);
-static CHANGED: Condvar = Condvar::new();
 
 /// Completes the ticket with whether the packet, sent once already, gets an answer.
 pub(super) fn expect(number: u32, packet: Vec<u8>, to: SocketAddr, ticket: Ticket) {
-    static STARTED: Once = Once::new();
-    STARTED.call_once(|| devices::start_thread("radio repeats", run));
-    let next = Instant::now() + PATIENCE;
     let entry = Unanswered {
         ticket,
         packet,
         to,
         tries_left: TRIES - 1,
-        next,
     };
     lock(&UNANSWERED)
         .get_or_insert_default()
         .insert(number, entry);
-    CHANGED.notify_one();
+    repeat_later(number);
 }
 
 /// An answer has come.
@@ -51,51 +45,27 @@ pub(super) fn answered(number: u32) {
     }
 }
 
-fn run() {
+fn repeat_later(number: u32) {
+    timers::call_at(timers::now() + PATIENCE, move || repeat(number));
+}
+
+/// Sends a packet again, or gives it up. One that was answered is here no more.
+fn repeat(number: u32) {
     let mut unanswered = lock(&UNANSWERED);
-    loop {
-        let now = Instant::now();
-        let map = unanswered.get_or_insert_default();
-        let due = map
-            .iter()
-            .filter(|(_, entry)| entry.next <= now)
-            .map(|(&number, _)| number);
-        let due: Vec<u32> = due.collect();
-        let mut lost = Vec::new();
-        for number in due {
-            let Some(entry) = map.get_mut(&number) else {
-                continue;
-            };
-            if entry.tries_left > 0 {
-                entry.tries_left -= 1;
-                entry.next = now + PATIENCE;
-                super::transmit(&entry.packet, entry.to);
-            } else {
-                lost.extend(map.remove(&number));
-            }
-        }
-        let wait = map
-            .values()
-            .map(|entry| entry.next.saturating_duration_since(now))
-            .min();
-        if !lost.is_empty() {
-            drop(unanswered);
-            for entry in lost {
-                entry.ticket.complete(|_| Value::of_bool(false));
-            }
-            unanswered = lock(&UNANSWERED);
-            continue;
-        }
-        unanswered = match wait {
-            None => CHANGED
-                .wait(unanswered)
-                .unwrap_or_else(PoisonError::into_inner),
-            Some(time) => {
-                CHANGED
-                    .wait_timeout(unanswered, time)
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .0
-            }
-        };
+    let unanswered_by_number = unanswered.get_or_insert_default();
+    let Some(entry) = unanswered_by_number.get_mut(&number) else {
+        return;
+    };
+    if entry.tries_left > 0 {
+        entry.tries_left -= 1;
+        super::transmit(&entry.packet, entry.to);
+        drop(unanswered);
+        repeat_later(number);
+        return;
+    }
+    let lost = unanswered_by_number.remove(&number);
+    drop(unanswered);
+    if let Some(entry) = lost {
+        entry.ticket.complete(|_| Value::of_bool(false));
     }
 }

@@ -1,0 +1,240 @@
+//! `--place steal`: busy workers let idle ones have some of their components.
+//!
+//! Half-channels are plain memory of their worker's thread, so an idle worker cannot just take a
+//! component: it would need leave for each, which holds up the victim for longer than giving does.
+//! Instead a worker that has just run a component for long, and has several ready, looks for one that
+//! sleeps and gives it every second of those that may go. Who sleeps, the word `asleep` says already;
+//! whoever falls asleep later is found after the next long run.
+//!
+//! Only components that compute go: those whose last two runs were long, and those of which nothing is
+//! known yet, if the first runs of the last two of their kind were. One that is woken for a message
+//! and soon waits again stays with its partners, where a message costs a hundredth of what it costs to
+//! move. What stays in any case: services and the main sequence; what was placed on a core; what is
+//! in the middle of being detached.
+//!
+//! Time is measured over eight runs at once while those are short, which costs next to nothing, and
+//! else one by one.
+
+use std::cell::Cell;
+use std::ptr;
+
+use hearth_sys::clock;
+
+use super::{Worker, all, settle};
+use crate::abi::{Component, ComponentType};
+use crate::channel::light;
+use crate::options::{self, Policy};
+use crate::registry;
+use crate::seat::seat_of;
+
+/// A run is long if it takes this many nanoseconds: about what moving a component costs, its
+/// half-channels shared from then on, and waking a worker for it.
+const LONG_NS: u64 = 5_000;
+/// So many runs are measured at once while they are short, and one by one after a long one.
+const WINDOW: u32 = 8;
+/// How far into its queue a worker looks for components to give, and how many others it looks at for
+/// one that sleeps.
+const FAR: usize = 64;
+
+/// What is known of a component's runs, in its seat.
+pub(crate) mod runs {
+    /// It has not run yet, or nobody has measured how long.
+    pub(crate) const UNKNOWN: u8 = 0;
+    pub(crate) const SHORT: u8 = 1;
+    /// The last was long. Once may be an accident: the system may have taken the core away.
+    pub(crate) const LONG_ONCE: u8 = 2;
+    pub(crate) const LONG: u8 = 3;
+    /// It was placed.
+    pub(crate) const STAYS: u8 = 4;
+}
+
+/// What a worker that shares knows of its runs; its own thread's.
+pub(super) struct Sharing {
+    is_on: bool,
+    /// Since when the clock was not looked at, and how many runs ago that was.
+    since: Cell<u64>,
+    runs: Cell<u32>,
+    /// How many more runs are measured one by one.
+    singly: Cell<u32>,
+    /// The kind of component whose first run was long last, and of how many in a row it was.
+    kind: Cell<*const ComponentType>,
+    of_kind: Cell<u32>,
+}
+
+impl Sharing {
+    pub(super) fn new() -> Sharing {
+        Sharing {
+            is_on: options::get().policy == Policy::Steal,
+            since: Cell::new(0),
+            runs: Cell::new(0),
+            singly: Cell::new(0),
+            kind: Cell::new(ptr::null()),
+            of_kind: Cell::new(0),
+        }
+    }
+
+    /// What comes now is measured on its own.
+    pub(super) fn begin(&self) {
+        if self.is_on {
+            self.since.set(clock::steady_ns());
+            self.runs.set(0);
+            self.singly.set(WINDOW);
+        }
+    }
+}
+
+impl Worker {
+    /// A component has run until it waits or ends.
+    ///
+    /// # Safety
+    /// It is alive, and its home's thread calls.
+    pub(super) unsafe fn share(&'static self, ran: *mut Component) {
+        if self.mine.sharing.is_on {
+            // SAFETY: as the caller promises.
+            unsafe { self.measure(ran) };
+        }
+    }
+
+    /// # Safety
+    /// As for `share`.
+    unsafe fn measure(&'static self, ran: *mut Component) {
+        let sharing = &self.mine.sharing;
+        let (runs, singly) = (sharing.runs.get() + 1, sharing.singly.get());
+        if singly == 0 && runs < WINDOW {
+            sharing.runs.set(runs);
+            return;
+        }
+        let now = clock::steady_ns();
+        let is_long = now.saturating_sub(sharing.since.replace(now)) >= LONG_NS;
+        sharing.runs.set(0);
+        sharing.singly.set(match is_long {
+            true => WINDOW,
+            false => singly.saturating_sub(1),
+        });
+        // Of several runs that were measured at once, any may have been long, or none.
+        if singly > 0 {
+            // SAFETY: as the caller promises.
+            unsafe { sharing.note(ran, is_long) };
+            if is_long {
+                self.give_some();
+            }
+        }
+    }
+
+    /// Gives every second of the components that may go to a worker that sleeps.
+    #[cold]
+    fn give_some(&'static self) {
+        self.empty_inbox();
+        let has_several = !self.first.get().is_null()
+            && (!self.next.get().is_null() || !ptr::eq(self.first.get(), self.last.get()));
+        if !has_several {
+            return;
+        }
+        let Some(sleeper) = self.find_sleeper() else {
+            return;
+        };
+        let mut given = self.take_some();
+        while let Some(component) = given {
+            // SAFETY: taken out of the queue, so ready and in none, and at home here.
+            unsafe {
+                given = (*component).next.as_mut().map(ptr::from_mut);
+                settle(component);
+                (*component).destination = 1 + sleeper.shared.index as u16;
+                self.send_off(component);
+            }
+        }
+    }
+
+    /// One that sleeps or has not started.
+    fn find_sleeper(&self) -> Option<&'static Worker> {
+        let workers = all();
+        let others = workers.iter().cycle().skip(self.shared.index + 1);
+        others
+            .take((workers.len() - 1).min(FAR))
+            .find(|worker| worker.is_asleep())
+    }
+
+    /// Takes every second of those that may go out of the queue, linked by `next`. Something stays.
+    fn take_some(&self) -> Option<*mut Component> {
+        let (mut taken, mut last_taken) = (ptr::null_mut(), ptr::null_mut::<Component>());
+        let (mut before, mut component) = (ptr::null_mut::<Component>(), self.first.get());
+        let mut one_stays = !self.next.get().is_null();
+        for _ in 0..FAR {
+            if component.is_null() {
+                break;
+            }
+            // SAFETY: those in the queue are parked and alive, and their links the queue's.
+            unsafe {
+                let behind = (*component).next;
+                if one_stays && self.mine.sharing.may_go(component) {
+                    match before.as_mut() {
+                        Some(before) => before.next = behind,
+                        None => self.first.set(behind),
+                    }
+                    if behind.is_null() {
+                        self.last.set(before);
+                    }
+                    (*component).next = ptr::null_mut();
+                    match last_taken.as_mut() {
+                        Some(last) => last.next = component,
+                        None => taken = component,
+                    }
+                    last_taken = component;
+                    one_stays = false;
+                } else {
+                    before = component;
+                    one_stays = true;
+                }
+                component = behind;
+            }
+        }
+        (!taken.is_null()).then_some(taken)
+    }
+}
+
+impl Sharing {
+    /// Notes how long a component ran.
+    ///
+    /// # Safety
+    /// As for `share`.
+    unsafe fn note(&self, ran: *mut Component, is_long: bool) {
+        // SAFETY: as the caller promises.
+        let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
+        if known.get() == runs::UNKNOWN {
+            if is_long && self.kind.replace(kind) == kind {
+                self.of_kind.set(self.of_kind.get() + 1);
+            } else if is_long {
+                self.of_kind.set(1);
+            } else if self.kind.get() == kind {
+                self.of_kind.set(0);
+            }
+        }
+        known.set(match (known.get(), is_long) {
+            (runs::STAYS, _) => runs::STAYS,
+            (_, false) => runs::SHORT,
+            (runs::LONG_ONCE | runs::LONG, true) => runs::LONG,
+            (_, true) => runs::LONG_ONCE,
+        });
+    }
+
+    /// May a component in the queue go to another worker?
+    ///
+    /// # Safety
+    /// It is ready, and its home's thread calls.
+    unsafe fn may_go(&self, component: *mut Component) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let seat = seat_of(component);
+            let computes = match seat.runs.get() {
+                runs::UNKNOWN => self.kind.get() == (*component).r#type && self.of_kind.get() >= 2,
+                runs => runs == runs::LONG,
+            };
+            computes
+                && (*component).waiting != light::RETURNS
+                && (*component).destination == 0
+                && seat.core().is_none()
+                && !seat.identity().service
+                && !registry::is_main(seat)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+/* Programs that say on how many threads their components ran; the first argument says which. */
+#define _GNU_SOURCE
+#include "hand.h"
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MANY 16
+#define ROUNDS 40
+#define MESSAGES 20000
+
+/* ---- who ran where ----------------------------------------------------------------------- */
+
+static atomic_long threads[64];
+
+static void note_thread(void)
+{
+    long id = syscall(SYS_gettid);
+    for (int i = 0; i < 64; i++) {
+        long none = 0;
+        if (threads[i] == id) return;
+        if (atomic_compare_exchange_strong(&threads[i], &none, id) || none == id) return;
+    }
+}
+
+static void print_threads(hearth_component *self)
+{
+    int count = 0;
+    while (count < 64 && threads[count] != 0) count++;
+    print_int(self, count);
+}
+
+static void compute(double milliseconds)
+{
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        note_thread();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - start.tv_sec) * 1e3 + (now.tv_nsec - start.tv_nsec) * 1e-6 < milliseconds);
+}
+
+/* ---- computing --------------------------------------------------------------------------- */
+
+COMPONENT(Cruncher)
+    for (self->a = 0; self->a < ROUNDS; self->a++) {
+        compute(0.2);
+        AWAIT(SEND(out, 1));
+    }
+END
+
+COMPONENT(Pinned)
+    hearth_set_core(base, 0);
+    AWAIT(SEND(out, 1));
+    for (self->a = 1; self->a < ROUNDS; self->a++) {
+        compute(0.2);
+        AWAIT(SEND(out, 1));
+    }
+END
+
+COMPONENT(Collector)
+    for (self->a = 0; self->a < MANY * ROUNDS; self->a++) {
+        AWAIT(RECEIVE(in));
+    }
+    print_threads(base);
+END
+
+static void start_many(hearth_component *self, const hearth_component_type *type, int32_t core)
+{
+    hearth_component *collector = begin(self, &Collector);
+    for (int i = 0; i < MANY; i++) {
+        hearth_component *one = hearth_component_new(self, type, core);
+        join(self, one, "out", collector, "in");
+        hearth_component_start(one);
+        hearth_component_release(one);
+    }
+    hearth_component_release(collector);
+}
+
+static void computing(hearth_component *self) { start_many(self, &Cruncher, -1); }
+static void pinned(hearth_component *self) { start_many(self, &Pinned, -1); }
+static void placed(hearth_component *self) { start_many(self, &Cruncher, 0); }
+
+/* ---- once and no more -------------------------------------------------------------------- */
+
+static atomic_int ended;
+
+COMPONENT(Once)
+    compute(2);
+    if (++ended == MANY) print_threads(base);
+END
+
+static void once(hearth_component *self)
+{
+    for (int i = 0; i < MANY; i++) hearth_component_release(begin(self, &Once));
+}
+
+/* ---- talking ----------------------------------------------------------------------------- */
+
+COMPONENT(Talker)
+    for (self->a = 0; self->a < MESSAGES; self->a++) {
+        AWAIT(SEND(out, self->a));
+        note_thread();
+    }
+END
+
+COMPONENT(Hearer)
+    for (self->a = 0; self->a < MESSAGES; self->a++) {
+        AWAIT(RECEIVE(in));
+        note_thread();
+    }
+    print_threads(base);
+END
+
+static void talking(hearth_component *self)
+{
+    hearth_component *talker = begin(self, &Talker), *hearer = begin(self, &Hearer);
+    join(self, talker, "out", hearer, "in");
+    hearth_component_release(talker);
+    hearth_component_release(hearer);
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+static const struct { const char *name; void (*run)(hearth_component *); } cases[] = {
+    {"computing", computing}, {"pinned", pinned}, {"placed", placed}, {"once", once},
+    {"talking", talking}};
+
+static hearth_step main_resume(hearth_component *self)
+{
+    hearth_string *wanted = hearth_argument(self, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (strcmp(cases[i].name, wanted->text) == 0) {
+            hearth_release(self, &string, wanted);
+            cases[i].run(self);
+            return HEARTH_DONE;
+        }
+    hearth_raise(self, HEARTH_OPERATION_FAILED, SITE(""), "there is no such case");
+    return HEARTH_RAISED;
+}
+static const hearth_component_type main_type = {
+    "main", sizeof(hearth_component), main_resume, NULL, 0, NULL, false,
+    {"hand.isf", 1, 1, "main"}};
+static const hearth_program program = {"hand.isf", HEARTH_ABI, &main_type, false};
+
+int main(int argc, char **argv) { return hearth_main(&program, argc, argv); }
