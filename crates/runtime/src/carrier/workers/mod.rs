@@ -301,22 +301,6 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     unsafe { (*seat.component()).destination = 1 + index as u16 };
 }
 
-/// A component leaves what it waited in, where it waited: before it moves, too.
-///
-/// # Safety
-/// It is ready, in no queue, and its home's thread calls.
-unsafe fn settle(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        match (*component).waiting {
-            light::NOTHING => {}
-            light::SELECTED => light::settle(component),
-            light::LINKED => link::settle(component),
-            _ => channel::settle(seat_of(component)),
-        }
-    }
-}
-
 impl Worker {
     fn new(index: usize, core: Option<usize>, is_stand_in: bool) -> Worker {
         Worker {

@@ -13,7 +13,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-use super::runner::{self, Runner};
+use super::runner::Runner;
 use super::{Worker, all};
 use crate::idle::{self, Visit};
 use crate::poller::{self, Ready};
