@@ -12,7 +12,7 @@ use crate::channel::{self, Channel, Origin};
 use crate::choices::Choices;
 use crate::seat::{Seat, request_stop, seat_of};
 use crate::sync::lock_std as lock;
-use crate::{carrier, exceptions, exits, heap, options, output, placement, registry};
+use crate::{carrier, exceptions, exits, heap, options, output, placement, registry, simulator};
 
 /// Bits of `attention`.
 const STOP_REQUESTED: u32 = 1;
@@ -62,6 +62,9 @@ pub(crate) unsafe fn make(
             Some(passes) if !identity.service => passes,
             _ => u64::MAX,
         };
+        if simulator::is_on() {
+            simulator::made(component);
+        }
         for (index, port) in ports.iter().enumerate() {
             let channel = block.add(plan.channels).cast::<Channel>().add(index);
             let direction = channel::direction_of(port.direction);
@@ -182,6 +185,8 @@ unsafe fn tell_uncaught(seat: &Seat) {
         return;
     }
     output::complain(&message);
+    // SAFETY: as the caller promises.
+    simulator::note_failure(|| unsafe { exceptions::uncaught_kind(seat) });
     exits::note_uncaught();
     if registry::is_main(seat) {
         exits::end(exits::FAILED);
@@ -291,8 +296,16 @@ pub unsafe extern "C" fn hearth_component_new(
 /// As the header says: it was just made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_component_start(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe { start(component) };
+    let start = || {
+        // SAFETY: as the caller promises.
+        unsafe { start(component) };
+    };
+    if simulator::is_on() {
+        // SAFETY: compiled code runs, of some component, and holds no lock.
+        unsafe { simulator::deed(carrier::running(), "", ptr::null(), start) };
+    } else {
+        start();
+    }
 }
 
 /// Adds a reference.
@@ -371,14 +384,22 @@ pub unsafe extern "C" fn hearth_port_assign(
 /// # Safety
 /// As the header says: `self` runs this, `other` is alive.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hearth_stop(_self: *mut Component, other: *mut Component) {
+pub unsafe extern "C" fn hearth_stop(this: *mut Component, other: *mut Component) {
     // SAFETY: as the caller promises.
     let seat = unsafe { seat_of(other) };
-    if options::get().compat_original {
-        // Seen before the next pass, and nowhere else.
-        attend(seat, STOP_REQUESTED);
+    let stop = || {
+        if options::get().compat_original {
+            // Seen before the next pass, and nowhere else.
+            attend(seat, STOP_REQUESTED);
+        } else {
+            stop(seat);
+        }
+    };
+    if simulator::is_on() {
+        // SAFETY: as the caller promises; compiled code holds no lock.
+        unsafe { simulator::deed(this, "stops another", ptr::null(), stop) };
     } else {
-        stop(seat);
+        stop();
     }
 }
 
@@ -390,6 +411,9 @@ pub unsafe extern "C" fn hearth_stop(_self: *mut Component, other: *mut Componen
 pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
+        if simulator::is_on() {
+            simulator::ends_pass(this);
+        }
         let attention = (*this).attention.load(Ordering::Relaxed);
         if (*this).passes_left == 0 || attention & STOP_REQUESTED != 0 {
             (*this).raised = STOPPED;
@@ -401,6 +425,7 @@ pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
                 .fetch_and(!PORT_REPLACED, Ordering::Relaxed);
             drop_replaced(this);
         }
-        true
+        // Set aside, it comes back here by the carrier, between the passes.
+        !(simulator::is_on() && simulator::pauses_between_passes(this))
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::lock_std as lock;
-use crate::{exits, external, output, registry, report, timers};
+use crate::{exits, external, output, registry, report, simulator, timers};
 
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 /// Held while it is decided whether the program can go on. Whoever enters from outside while nothing
@@ -33,6 +33,10 @@ pub(crate) struct Visit(());
 
 impl Visit {
     pub(crate) fn begin() -> Visit {
+        if simulator::is_on() {
+            simulator::door::enter(None);
+            return Visit(());
+        }
         if ACTIVE.fetch_add(1, Ordering::SeqCst) == 0 {
             drop(lock(&DECIDING));
         }
@@ -40,8 +44,22 @@ impl Visit {
     }
 }
 
+impl Visit {
+    /// None if it would take longer than this to be let into a simulation.
+    pub(crate) fn begin_within(patience: std::time::Duration) -> Option<Visit> {
+        if simulator::is_on() {
+            return simulator::door::enter(Some(patience)).then_some(Visit(()));
+        }
+        Some(Visit::begin())
+    }
+}
+
 impl Drop for Visit {
     fn drop(&mut self) {
+        if simulator::is_on() {
+            simulator::door::leave();
+            return;
+        }
         leave();
     }
 }

@@ -7,6 +7,7 @@ use hearth_sys::affinity;
 
 use crate::abi::Component;
 use crate::carrier;
+use crate::simulator;
 use crate::options::{self, Policy};
 use crate::seat::{Identity, Seat};
 
@@ -19,6 +20,9 @@ fn cores() -> &'static [usize] {
 /// The core for a new component: the one asked for, else what the policy says. The main sequence
 /// and services stay with the operating system.
 pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
+    if simulator::is_on() {
+        return simulator::place(request, identity);
+    }
     // The first call comes before any thread is pinned.
     let cores = cores();
     let requested = usize::try_from(request).ok().filter(|&core| exists(core));
@@ -52,6 +56,9 @@ fn random(place: usize) -> usize {
 
 /// Is there such a core? The process may be kept from using it all the same.
 fn exists(core: usize) -> bool {
+    if simulator::is_on() {
+        return true;
+    }
     let last = cores().iter().copied().max().unwrap_or(0);
     core <= last
 }

@@ -11,7 +11,7 @@ use crate::abi::{Component, Value};
 use crate::channel::{self, Channel};
 use crate::idle::Visit;
 use crate::sync::lock_std as lock;
-use crate::{exits, external};
+use crate::{exits, external, simulator};
 
 /// A repeating timer does not tick more often than this, so that it leaves time for work.
 const SHORTEST: Duration = Duration::from_micros(100);
@@ -64,7 +64,7 @@ fn entry(timers: &mut Option<Timers>) -> &mut Timers {
 /// Sets the timer of a half-channel, in place of the one it had.
 fn set(channel: &Channel, after: Duration, repeat: bool) {
     let timer = Timer {
-        next: Instant::now() + after,
+        next: now() + after,
         interval: repeat.then(|| after.max(SHORTEST)),
     };
     let key = std::ptr::from_ref(channel).addr();
@@ -73,7 +73,7 @@ fn set(channel: &Channel, after: Duration, repeat: bool) {
         timers.due.push(std::cmp::Reverse((timer.next, key)));
         let replaced = timers.set.insert(key, timer).is_some();
         timers.forget_outdated();
-        if !timers.thread_runs {
+        if !timers.thread_runs && !simulator::is_on() {
             timers.thread_runs = true;
             start_thread();
         }
@@ -93,6 +93,20 @@ fn unset(channel: &Channel) {
         // SAFETY: the timer was counted; the caller keeps the half-channel.
         unsafe { channel::release(channel) };
     }
+}
+
+/// What the time is for timers.
+fn now() -> Instant {
+    if simulator::is_on() {
+        simulator::clock::now()
+    } else {
+        Instant::now()
+    }
+}
+
+/// When the next timer may be due, not before.
+pub(crate) fn next_due() -> Option<Instant> {
+    with(|timers| timers.due.peek().map(|&std::cmp::Reverse((next, _))| next))
 }
 
 fn start_thread() {
@@ -143,9 +157,9 @@ fn wait(
 }
 
 /// Gives a tick to each half-channel whose time has come.
-fn fire() {
+pub(crate) fn fire() {
     let _visit = Visit::begin();
-    for (key, is_over) in take_due(Instant::now()) {
+    for (key, is_over) in take_due(now()) {
         let channel = std::ptr::with_exposed_provenance::<Channel>(key);
         // SAFETY: `take_due` gave us a counted reference each.
         unsafe {

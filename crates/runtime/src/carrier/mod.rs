@@ -32,7 +32,7 @@ pub(crate) use threads::Parker;
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
-pub(crate) use workers::as_stranger;
+pub(crate) use workers::{Stage, as_stranger, running, with_open_gate};
 #[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, notice, of_mark,

@@ -398,14 +398,18 @@ impl Watch {
         if self.is_sender { TAKEN } else { GIVEN }
     }
 
+    /// Is the wait over? A look that changes nothing.
+    pub(crate) fn is_over(&self) -> bool {
+        self.line.word.load(Ordering::Acquire) & self.sign() != 0
+    }
+
     /// The component, if its wait is over.
     ///
     /// # Safety
     /// The caller has its worker's leave.
     pub(crate) unsafe fn look(&self) -> Option<*mut Component> {
-        let is_over = self.line.word.load(Ordering::Acquire) & self.sign() != 0;
         // SAFETY: as the caller promises.
-        is_over.then(|| unsafe { self.deliver() })
+        self.is_over().then(|| unsafe { self.deliver() })
     }
 
     /// Has the other side tell from now on; the component, if its wait is over already.
@@ -442,6 +446,13 @@ impl Watch {
             component
         }
     }
+}
+
+/// Is the wait of a component over that is blocked at a link? For the simulator's looks, while
+/// nothing else runs.
+pub(crate) fn is_over(channel: &Channel) -> bool {
+    of_mark(channel.where_it_is())
+        .is_some_and(|line| Watch::new(line, channel.direction == Direction::Out).is_over())
 }
 
 /// Before a component is resumed that somebody posted: takes what its link has for it.

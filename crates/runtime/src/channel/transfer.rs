@@ -7,6 +7,7 @@ use crate::abi::{Component, Held, Type, Value};
 use crate::object;
 use crate::offer::Claim;
 use crate::seat::{self, Seat};
+use crate::simulator;
 
 /// A sender and a receiver, both won.
 #[must_use]
@@ -104,6 +105,7 @@ pub(crate) unsafe fn give(receiver: Waiter, claim: Claim, value: Value) {
     // SAFETY: as the caller promises.
     unsafe {
         let to = (*receiver.seat).component;
+        simulator::ticked(to);
         (*to).received = value;
         (*to).arm = receiver.arm;
         (*to).held = Held::NOBODY;
@@ -137,6 +139,7 @@ pub(super) unsafe fn pass(
     value: Value,
     moves: bool,
 ) -> Value {
+    simulator::passed(from, to);
     // SAFETY: as the caller promises.
     unsafe {
         if !object::is_reference(payload) {
@@ -183,6 +186,7 @@ pub(crate) unsafe fn take_tick(receiver: &Seat, value: Value, arm: u32) {
     // SAFETY: as the caller promises.
     unsafe {
         let to = receiver.component;
+        simulator::ticked(to);
         (*to).received = value;
         (*to).arm = arm;
         (*to).held = Held {

@@ -114,6 +114,11 @@ impl<T> Mailbox<T> {
         drop(hopeless);
     }
 
+    /// Does somebody wait?
+    pub(crate) fn is_asked(&self) -> bool {
+        !lock(&self.state).waiting.is_empty()
+    }
+
     /// Sleeps until somebody waits.
     pub(crate) fn wait_until_asked(&self) {
         let mut state = lock(&self.state);

@@ -23,6 +23,7 @@
 
 mod leave;
 mod runner;
+mod simulated;
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
@@ -39,11 +40,12 @@ use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, light};
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
 use runner::{Lost, Runner, current_worker};
-pub(crate) use runner::{as_stranger, component_on};
+pub(crate) use runner::{as_stranger, component_on, running};
+pub(crate) use simulated::{Stage, with_open_gate};
 
 use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
-use crate::{component, exits, idle, options};
+use crate::{component, exits, idle, options, simulator};
 
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
@@ -148,6 +150,9 @@ fn stand_in(worker: &Worker) -> &'static Worker {
 /// All workers; most have not started yet in a small program.
 fn all() -> &'static [Worker] {
     WORKERS.get_or_init(|| {
+        if simulator::is_on() {
+            return simulated::make_all();
+        }
         let cores = cores();
         let count = options::get()
             .workers
@@ -266,6 +271,23 @@ pub(super) unsafe fn ready(component: *mut Component) {
         let home = (*component).home;
         if !ptr::eq(home, current_worker()) || !(*home).push_if_own(component) {
             (*home).post(component);
+        }
+    }
+}
+
+/// Before a component is resumed: its wait comes to its end.
+///
+/// # Safety
+/// The component is ready, in no queue, and the calling thread runs its worker.
+#[inline]
+unsafe fn settle(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match (*component).waiting {
+            light::NOTHING => {}
+            light::SELECTED => light::settle(component),
+            light::LINKED => link::settle(component),
+            _ => channel::settle(seat_of(component)),
         }
     }
 }
@@ -532,12 +554,7 @@ impl Worker {
     unsafe fn resume(&'static self, runner: &'static Runner, component: *mut Component) -> Step {
         // SAFETY: as the caller promises, it is this thread's now, until it is blocked or ends.
         unsafe {
-            match (*component).waiting {
-                light::NOTHING => {}
-                light::SELECTED => light::settle(component),
-                light::LINKED => link::settle(component),
-                _ => channel::settle(seat_of(component)),
-            }
+            settle(component);
             let rounds = runner.rounds.load(Ordering::Relaxed);
             runner
                 .rounds

@@ -69,6 +69,11 @@ pub(super) fn current_worker() -> *const Worker {
     })
 }
 
+/// The component that the calling thread runs, or ran last; null for other threads.
+pub(crate) fn running() -> *mut Component {
+    current().map_or(ptr::null_mut(), |runner| runner.current.load(Ordering::Relaxed))
+}
+
 /// Does something on a thread of the runtime that is about to sleep, as if the thread were another:
 /// what it makes ready is posted, and wakes it.
 pub(crate) fn as_stranger(action: impl FnOnce()) {
@@ -118,7 +123,6 @@ impl Runner {
 
     /// The thread's life.
     fn live(&'static self) -> ! {
-        CURRENT.set(self);
         self.thread.store(affinity::thread_id(), Ordering::Relaxed);
         loop {
             self.wait_for_turn();
@@ -140,6 +144,13 @@ fn spare() -> io::Result<&'static Runner> {
     if let Some(runner) = lock(&SPARES).pop() {
         return Ok(runner);
     }
+    start_thread(|runner| runner.live())
+}
+
+/// A new runner and its thread, which lives so.
+pub(super) fn start_thread(
+    life: impl FnOnce(&'static Runner) + Send + 'static,
+) -> io::Result<&'static Runner> {
     let runner: &'static Runner = Box::leak(Box::new(Runner {
         worker: AtomicPtr::new(ptr::null_mut()),
         current: AtomicPtr::new(ptr::null_mut()),
@@ -152,8 +163,9 @@ fn spare() -> io::Result<&'static Runner> {
         .name("worker".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
+            CURRENT.set(runner);
             let owner = ptr::from_ref(runner).expose_provenance() | 1;
-            stack::watch(STACK_BYTES, owner, || runner.live())
+            stack::watch(STACK_BYTES, owner, || life(runner))
         })?;
     Ok(runner)
 }

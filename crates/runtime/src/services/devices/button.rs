@@ -11,6 +11,7 @@ use hearth_sys::signal;
 
 use crate::abi::{Component, Site, Step, Value};
 use crate::exits;
+use crate::simulator;
 use crate::services::mailbox::Mailbox;
 use crate::settings::{self, after};
 
@@ -58,6 +59,7 @@ fn open() {
             super::start_thread("button", move || press_for_each(signal::NOTICE, signals));
         }
         Source::Fifo(path) => super::start_thread("button", move || press_by_fifo(&path)),
+        Source::Times(times) if simulator::is_on() => simulate(&times),
         Source::Times(times) => super::start_thread("button", move || press_at(&times)),
     }
 }
@@ -108,6 +110,17 @@ fn press_at(times: &[Duration]) {
         PRESSES.deliver(Press);
     }
     PRESSES.close();
+}
+
+/// The presses come at their times, as a simulation counts them.
+fn simulate(times: &[Duration]) {
+    for &time in times {
+        simulator::clock::after(time, || {
+            PRESSES.deliver(Press);
+        });
+    }
+    let end = times.last().copied().unwrap_or_default();
+    simulator::clock::after(end, || PRESSES.close());
 }
 
 /// Each line is a press. The FIFO is opened for writing too, so that it never ends.
