@@ -317,11 +317,12 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
 }
 
 /// What carries components makes no difference to what a program does.
-const CARRIERS: [&[&str]; 4] = [
+const CARRIERS: [&[&str]; 5] = [
     &["--carrier=workers"],
     &["--carrier=workers", "--place=spread"],
     &["--carrier=workers", "--workers=1"],
     &["--carrier=threads"],
+    &["--simulate=1"],
 ];
 
 fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {

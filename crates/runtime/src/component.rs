@@ -52,7 +52,11 @@ pub(crate) unsafe fn make(
             (seed, true) => Choices::root(seed),
             (_, false) => seat_of(creator).more.with_mut(|more| more.choices.child()),
         };
-        let core = placement::choose(core, &identity);
+        let core = if simulator::is_on() {
+            simulator::place(core, of, &identity)
+        } else {
+            placement::choose(core, &identity)
+        };
         let seat = block.cast::<Seat>();
         seat.write(Seat::new(component, identity, choices, core, ports.len()));
         (*component).r#type = of;

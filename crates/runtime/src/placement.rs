@@ -20,9 +20,6 @@ fn cores() -> &'static [usize] {
 /// The core for a new component: the one asked for, else what the policy says. The main sequence
 /// and services stay with the operating system.
 pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
-    if simulator::is_on() {
-        return simulator::place(request, identity);
-    }
     // The first call comes before any thread is pinned.
     let cores = cores();
     let requested = usize::try_from(request).ok().filter(|&core| exists(core));

@@ -21,9 +21,10 @@ mod trace;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::abi::{Arm, Component, Program, Site, Step, literal};
+use crate::abi::{Arm, Component, ComponentType, Program, Site, Step, literal};
 use crate::carrier::{self, Stage};
 use crate::channel::Channel;
+use crate::options::Policy;
 use crate::seat::Identity;
 use crate::services::devices::lines;
 use crate::sync::lock_std as lock;
@@ -473,6 +474,31 @@ const NOWHERE: Site = Site {
 };
 
 impl State {
+    /// The worker for a new component, and the one that the plain schedule has for it.
+    fn place(&mut self, request: i32, identity: &Identity) -> (usize, usize) {
+        let count = self.in_use.len();
+        let asked = usize::try_from(request).ok().map(|core| core % count);
+        let fixed = match options::get().policy {
+            Policy::Single => Some(0),
+            _ if identity.id == registry::MAIN => Some(0),
+            _ => None,
+        };
+        if let Some(worker) = asked.or(fixed) {
+            return (worker, worker);
+        }
+        let plain = if identity.service {
+            self.worker
+        } else {
+            self.placed += 1;
+            (self.placed - 1) % count
+        };
+        if options::get().policy == Policy::Spread {
+            return (plain, plain);
+        }
+        let choice = self.schedule.choose(Kind::Place, count);
+        ((plain + choice) % count, plain)
+    }
+
     /// Is the running component set aside after what it has done?
     ///
     /// # Safety
@@ -578,33 +604,19 @@ pub(crate) unsafe fn deed<R>(
 
 /// Which worker a new component goes to that has no say of its own: in turn, or as the schedule says.
 /// The main sequence and services stay with whoever makes them, in the plain schedule.
-pub(crate) fn place(request: i32, identity: &Identity) -> Option<usize> {
+pub(crate) fn place(
+    request: i32,
+    of: *const ComponentType,
+    identity: &Identity,
+) -> Option<usize> {
     let mut state = state();
-    let count = state.in_use.len();
-    if let Ok(core) = usize::try_from(request) {
-        return Some(core % count);
-    }
-    let turn = state.placed;
-    match options::get().policy {
-        options::Policy::Single => return Some(0),
-        _ if identity.id == registry::MAIN => return Some(0),
-        options::Policy::Spread if !identity.service => {
-            state.placed += 1;
-            return Some(turn % count);
-        }
-        _ => {}
-    }
-    let plain = if identity.service {
-        state.worker
-    } else {
-        state.placed += 1;
-        turn % count
+    let (worker, plain) = state.place(request, identity);
+    let event = match worker == plain {
+        true => Event::IsMade,
+        false => Event::IsPlaced(plain),
     };
-    let choice = state.schedule.choose(Kind::Place, count);
-    let worker = (plain + choice) % count;
-    if choice > 0 {
-        state.trace.add(worker, None, Event::IsPlaced(worker));
-    }
+    let who = Who::will_be(identity, of);
+    state.trace.add(worker, Some(who), event);
     Some(worker)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::abi::{Component, ComponentType, Site, literal};
 use crate::exceptions::place_of;
 use crate::registry;
-use crate::seat::seat_of;
+use crate::seat::{Identity, seat_of};
 
 /// So many events are kept, the last ones.
 const KEPT: usize = 20_000;
@@ -33,6 +33,14 @@ impl Who {
             id: identity.id,
             // SAFETY: as above.
             of: unsafe { (*component).r#type },
+            number: identity.number,
+        }
+    }
+
+    pub(super) fn will_be(identity: &Identity, of: *const ComponentType) -> Who {
+        Who {
+            id: identity.id,
+            of,
             number: identity.number,
         }
     }
@@ -81,6 +89,7 @@ pub(super) enum Event {
     /// `connect`, `disconnect`, `stop`.
     Deed(&'static str, Option<Site>),
     Ends,
+    IsMade,
     // Choices that were not plain:
     Paused,
     IsPreferred,
@@ -189,7 +198,8 @@ impl Entry {
             Event::Ends => format!("{who} ends"),
             Event::Paused => format!("{who} is set aside here"),
             Event::IsPreferred => format!("{who} goes before others whose turn it is"),
-            Event::IsPlaced(worker) => format!("{who} is put on worker {worker}"),
+            Event::IsMade => format!("{who} is made"),
+            Event::IsPlaced(plain) => format!("{who} is made here instead of on worker {plain}"),
             Event::StandsBy => format!("{who} stands still here while other workers do something"),
             Event::WorkerGoesOn => "goes on, before the one whose turn it is".to_owned(),
             Event::WorkerLooks => "looks at what has arrived".to_owned(),
