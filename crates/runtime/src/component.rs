@@ -38,7 +38,7 @@ pub(crate) unsafe fn make(
 ) -> *mut Component {
     // SAFETY: a valid type tells its size and its ports; a zeroed component is a valid one.
     unsafe {
-        carrier::notice(creator);
+        carrier::rejoin(creator);
         let ports = abi::ports(of);
         let plan = Plan::of(&*of);
         let block = memory::allocate_zeroed(plan.total).cast::<u8>();

@@ -105,7 +105,10 @@ pub(crate) unsafe fn uncaught_kind(seat: &Seat) -> String {
     let name = NAMES.get(raised.wrapping_sub(1) as usize);
     // SAFETY: sites are static.
     let place = unsafe { place_of(site) };
-    format!("{} at {place}", name.copied().unwrap_or("unknown exception"))
+    format!(
+        "{} at {place}",
+        name.copied().unwrap_or("unknown exception")
+    )
 }
 
 /// `file:line:column`.

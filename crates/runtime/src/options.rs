@@ -145,7 +145,9 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
     Ok(options)
 }
 
-fn read_simulation(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Simulation>, String> {
+fn read_simulation(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Simulation>, String> {
     let number = |name: &str, good: &str| match variable(name) {
         None => Ok(None),
         Some(text) => match text.parse::<u64>() {

@@ -7,9 +7,9 @@ use hearth_sys::affinity;
 
 use crate::abi::Component;
 use crate::carrier;
-use crate::simulator;
 use crate::options::{self, Policy};
 use crate::seat::{Identity, Seat};
+use crate::simulator;
 
 /// The cores this process may use, as they were at the start.
 fn cores() -> &'static [usize] {

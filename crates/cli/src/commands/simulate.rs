@@ -137,9 +137,9 @@ fn read_input() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin();
     if !stdin.is_terminal() {
-        stdin
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::input(format!("cannot read standard input: {}", cause(&error))))?;
+        stdin.read_to_end(&mut bytes).map_err(|error| {
+            Failure::input(format!("cannot read standard input: {}", cause(&error)))
+        })?;
     }
     Ok(bytes)
 }
@@ -155,7 +155,11 @@ impl Session<'_> {
         let _ = fs::remove_file(&record);
         let mut command = Command::new(self.program);
         command
-            .arg0(Path::new(self.name).file_stem().unwrap_or("program".as_ref()))
+            .arg0(
+                Path::new(self.name)
+                    .file_stem()
+                    .unwrap_or("program".as_ref()),
+            )
             .args(&self.arguments.arguments)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("HEARTH_SIMULATE", seed.to_string())
@@ -261,7 +265,9 @@ impl Session<'_> {
             }
         });
         show(excerpt(&plain.record.trace).as_bytes());
-        say(&format!("to repeat seed {seed}: hearth run --simulate {seed} {name}"));
+        say(&format!(
+            "to repeat seed {seed}: hearth run --simulate {seed} {name}"
+        ));
         if let Some(path) = &self.arguments.schedule {
             output::replace(path, plain.record.schedule(choices).as_bytes())?;
             say(&format!(
@@ -325,7 +331,10 @@ impl Record {
     fn read(text: &str) -> Record {
         let mut parts = text.splitn(3, "\n\n");
         let lines = |part: Option<&str>| -> Vec<String> {
-            part.unwrap_or_default().lines().map(str::to_owned).collect()
+            part.unwrap_or_default()
+                .lines()
+                .map(str::to_owned)
+                .collect()
         };
         let (head, choices) = lines(parts.next())
             .into_iter()
@@ -418,7 +427,10 @@ mod tests {
         };
         let trace: Vec<String> = (0..1000).map(line).collect();
         let text = excerpt(&trace);
-        assert!(text.starts_with("  … 39 more …\n  39\n* forty\n  41\n  … "), "{text}");
+        assert!(
+            text.starts_with("  … 39 more …\n  39\n* forty\n  41\n  … "),
+            "{text}"
+        );
         assert!(text.ends_with("  999\n"));
         assert_eq!(excerpt(&trace[..60]).lines().count(), 60);
     }

@@ -25,19 +25,19 @@ pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of,
-    notice, of_mark, own_worker, parks, place, post, ready_here, set_core, wait, wake, worker_of,
+    of_mark, own_worker, parks, place, post, ready_here, rejoin, set_core, wait, wake, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
-pub(crate) use workers::{Stage, as_stranger, running, with_open_gate};
-#[cfg(not(loom))]
 pub(crate) use workers::{
-    Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, notice, of_mark,
-    own_worker, parks, post, ready_here, worker_of,
+    Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, of_mark,
+    own_worker, parks, post, ready_here, rejoin, worker_of,
 };
+#[cfg(not(loom))]
+pub(crate) use workers::{Stage, as_stranger, running, with_open_gate};
 
 #[cfg(not(loom))]
 use crate::abi::Component;

@@ -123,7 +123,7 @@ pub(crate) fn own_worker() -> Option<&'static Worker> {
     None
 }
 
-pub(crate) unsafe fn notice(_: *mut Component) {}
+pub(crate) unsafe fn rejoin(_: *mut Component) {}
 
 pub(crate) unsafe fn parks(_: *mut Component) {}
 

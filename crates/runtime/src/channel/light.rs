@@ -21,6 +21,7 @@ use crate::abi::{Arm, Component, DEFAULT, Site, Step, Type, Value};
 use crate::carrier::{self, Entered};
 use crate::object;
 use crate::seat::{Registration, Seat, Waiting, next_round, seat_of};
+use crate::simulator::{self, Canary};
 
 /// What a component waits for: `waiting` in its struct. The header has the same numbers.
 pub(crate) const NOTHING: u32 = 0;
@@ -154,8 +155,14 @@ pub(super) unsafe fn send(
                 }
                 occupy(channel, component, 0);
                 if into.sole.get().is_null() {
-                    into.inner
-                        .with_mut(|inner| inner.ready.push_back(NonNull::from(channel)));
+                    let ready = NonNull::from(channel);
+                    into.inner.with_mut(|inner| {
+                        if simulator::sings(Canary::Starvation) {
+                            inner.ready.push_front(ready);
+                        } else {
+                            inner.ready.push_back(ready);
+                        }
+                    });
                 }
                 (*component).received = value;
                 let waiting = manner(&*channel.payload, moves);
@@ -237,6 +244,15 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
         if !channel.inner.is_made() {
             return Sender::Nobody;
         }
+        // Who waits by the general protocol is served by it, and so are the others beside: there
+        // each has its turn.
+        if channel.inner.with(|inner| inner.may_queue) {
+            let does_queue = |index| channel.peer(index).as_ref().slot.get() & HEAVY != 0;
+            if (0..channel.peer_count()).any(does_queue) {
+                return Sender::Heavy;
+            }
+            channel.inner.with_mut(|inner| inner.may_queue = false);
+        }
         while let Some(out) = channel.inner.with(|inner| inner.ready.front().copied()) {
             let out: &Channel = &*out.as_ptr();
             match look(out) {
@@ -248,12 +264,6 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
                     channel.inner.with_mut(|inner| inner.ready.pop_front());
                 }
             }
-        }
-        // One that waits by the general protocol is found there.
-        let is_any_heavy = (0..channel.peer_count())
-            .any(|index| channel.peer(index).as_ref().slot.get() & HEAVY != 0);
-        if is_any_heavy {
-            return Sender::Heavy;
         }
         Sender::Nobody
     }

@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
 use crate::carrier::{self, Linked, Worker};
+use crate::simulator::{self, Canary};
 use crate::sync::lock_std as lock;
 
 /// The receiver is blocked.
@@ -304,7 +305,8 @@ pub(super) unsafe fn send(
                     .set(transfer::pass(component, receiver, payload, value, moves));
                 let before = change(line, |word| Some(word & !WAITS | GIVEN));
                 drop(linked);
-                if before.is_ok_and(|word| word & TELL_RECEIVER != 0) {
+                let is_told = !simulator::sings(Canary::LostWakeUp);
+                if before.is_ok_and(|word| word & TELL_RECEIVER != 0) && is_told {
                     carrier::post(receiver);
                 }
                 return Some(Step::Done);
@@ -353,6 +355,9 @@ pub(super) unsafe fn receive(
                 (*component).received =
                     transfer::pass(sender, component, payload, line.full.get(), moves);
                 (*component).arm = 0;
+                if seen & TELL_SENDER != 0 && simulator::sings(Canary::DoubleDelivery) {
+                    return Some(Step::Done);
+                }
                 let before = change(line, |word| Some(word & !FULL | TAKEN));
                 drop(linked);
                 if before.is_ok_and(|word| word & TELL_SENDER != 0) {

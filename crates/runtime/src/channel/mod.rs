@@ -125,6 +125,8 @@ pub(crate) struct Inner {
     several: Vec<NonNull<Channel>>,
     /// Of several peers those where somebody waits lightly, first come, first served.
     ready: VecDeque<NonNull<Channel>>,
+    /// Of several peers some may have somebody in their queue: found out by looking.
+    may_queue: bool,
     /// Index of the peer to try first: the one after the last partner.
     next: usize,
     /// Index in the hub's members.
@@ -311,6 +313,7 @@ impl Channel {
                         }
                     }
                     inner.several.push(NonNull::from(peer));
+                    inner.may_queue = true;
                 }),
             }
         }
@@ -375,13 +378,34 @@ impl Channel {
     /// The caller has leave, and nobody waits here lightly.
     pub(crate) unsafe fn change_queue<R>(&self, change: impl FnOnce(&mut Inner) -> R) -> R {
         // SAFETY: as the caller promises.
-        unsafe {
+        let (result, is_empty) = unsafe {
             self.inner.with_mut(|inner| {
                 let result = change(inner);
-                let is_empty = inner.queue.is_empty() && inner.stash.is_none();
-                self.slot.set(if is_empty { 0 } else { light::HEAVY });
-                result
+                (result, inner.queue.is_empty() && inner.stash.is_none())
             })
+        };
+        let slot = if is_empty { 0 } else { light::HEAVY };
+        // It may have been a light wait that becomes an entry now.
+        if self.slot.replace(slot) != slot && !is_empty && self.direction == Direction::Out {
+            // SAFETY: as the caller promises.
+            unsafe { self.tell_of_queue() };
+        }
+        result
+    }
+
+    /// Somebody stands in this out's queue now: receivers with several peers have to look.
+    ///
+    /// # Safety
+    /// The caller has leave.
+    unsafe fn tell_of_queue(&self) {
+        // SAFETY: as the caller promises; peers are alive.
+        unsafe {
+            for index in 0..self.peer_count() {
+                let into = self.peer(index);
+                if into.as_ref().sole.get().is_null() {
+                    into.as_ref().inner.with_mut(|inner| inner.may_queue = true);
+                }
+            }
         }
     }
 

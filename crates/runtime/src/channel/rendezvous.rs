@@ -10,8 +10,8 @@ use crate::carrier::Operation;
 use crate::external;
 use crate::object;
 use crate::offer::Stage;
-use crate::simulator::{self, At};
 use crate::seat::{self, Registration, Seat, Waiting, next_round, raise_stop, seat_of};
+use crate::simulator::{self, At};
 
 /// Sends.
 ///

@@ -9,8 +9,8 @@ use crate::abi::{Arm, Component, DEFAULT, Label, Site, Step};
 use crate::carrier::Operation;
 use crate::choices::Scratch;
 use crate::offer::Claim;
-use crate::simulator::{self, At};
 use crate::seat::{Seat, Waiting, heed_stop, next_round, offers, raise_stop, seat_of};
+use crate::simulator::{self, At};
 
 /// Selects among open arms.
 ///

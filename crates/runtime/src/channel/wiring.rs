@@ -62,7 +62,7 @@ pub unsafe extern "C" fn hearth_connect(
 ) {
     // SAFETY: as the caller promises.
     unsafe {
-        carrier::notice(this);
+        carrier::rejoin(this);
         let work = || connect(&*a, &*b);
         if simulator::is_on() {
             simulator::deed(this, "connects", site, work);

@@ -57,8 +57,17 @@ impl Record {
 #[derive(Default)]
 struct Waiters {
     senders: Vec<*mut Component>,
-    /// By `in` half-channel: how often others were served there since one waits here.
-    passed_over: Vec<(*const Channel, u32)>,
+    /// By `in` half-channel: what happened there since one waits here.
+    passed_over: Vec<Turns>,
+}
+
+/// What happened at an `in` half-channel while somebody waited at one of its peers.
+struct Turns {
+    into: *const Channel,
+    /// How often others were served.
+    others: u32,
+    /// How many peers it had, at most.
+    peers: usize,
 }
 
 /// A fault of the runtime, in words.
@@ -155,7 +164,11 @@ impl Checks {
         };
         let (what, channel, taken) = (open.what, open.channel, open.taken);
         if what == What::Send && taken == 0 {
-            self.waiting.entry(channel).or_default().senders.push(component);
+            self.waiting
+                .entry(channel)
+                .or_default()
+                .senders
+                .push(component);
         }
     }
 
@@ -173,7 +186,11 @@ impl Checks {
             };
             self.forget_waiting(from);
             if !is_first {
-                let story = format!("{} got a value of {} for the second time", name(to), name(from));
+                let story = format!(
+                    "{} got a value of {} for the second time",
+                    name(to),
+                    name(from)
+                );
                 self.blame("double delivery", story);
             }
         }
@@ -220,7 +237,11 @@ impl Checks {
     // ---- turns --------------------------------------------------------------------------------
 
     fn forget_waiting(&mut self, component: *mut Component) {
-        let Some(open) = self.records.get(&component).and_then(|record| record.open.as_ref()) else {
+        let Some(open) = self
+            .records
+            .get(&component)
+            .and_then(|record| record.open.as_ref())
+        else {
             return;
         };
         let channel = open.channel;
@@ -252,26 +273,36 @@ impl Checks {
                 continue;
             };
             // SAFETY: those that wait are alive.
-            let waits = waiters.senders.iter().any(|&one| unsafe { still_sends(one) });
+            let waits = waiters
+                .senders
+                .iter()
+                .any(|&one| unsafe { still_sends(one) });
             let known = waiters
                 .passed_over
                 .iter()
-                .position(|&(other, _)| std::ptr::eq(other, into));
+                .position(|turns| std::ptr::eq(turns.into, into));
             let place = known.unwrap_or_else(|| {
-                waiters.passed_over.push((into, 0));
+                waiters.passed_over.push(Turns {
+                    into,
+                    others: 0,
+                    peers,
+                });
                 waiters.passed_over.len() - 1
             });
-            let count = &mut waiters.passed_over[place].1;
+            let turns = &mut waiters.passed_over[place];
             if std::ptr::eq(out, served) || !waits {
-                *count = 0;
+                turns.others = 0;
+                turns.peers = peers;
                 continue;
             }
-            *count += 1;
-            if *count > patience(peers) {
-                let (count, who) = (*count, name(waiters.senders[0]));
+            turns.others += 1;
+            turns.peers = turns.peers.max(peers);
+            if turns.others > patience(turns.peers) {
                 let story = format!(
-                    "{who} waits to send to one of {peers} peers, and others were served {count} \
-                     times before it"
+                    "{} waits as one of {} peers, and the others were served {} times meanwhile",
+                    name(waiters.senders[0]),
+                    turns.peers,
+                    turns.others,
                 );
                 self.blame("starvation", story);
                 return;

@@ -46,7 +46,10 @@ pub(super) fn has_come(time: Instant) -> bool {
 /// Nothing happens before this.
 pub(super) fn jump_to(time: Instant) {
     let nanoseconds = time.saturating_duration_since(start()).as_nanos();
-    NOW.fetch_max(u64::try_from(nanoseconds).unwrap_or(u64::MAX), Ordering::Relaxed);
+    NOW.fetch_max(
+        u64::try_from(nanoseconds).unwrap_or(u64::MAX),
+        Ordering::Relaxed,
+    );
 }
 
 /// Has something happen a while from now.

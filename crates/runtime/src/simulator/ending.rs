@@ -54,7 +54,8 @@ pub(crate) fn workers() -> Option<usize> {
 }
 
 fn read(path: &Path) -> Result<schedule::Written, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("could not read it ({error})"))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("could not read it ({error})"))?;
     schedule::read(&text)
 }
 
@@ -86,7 +87,11 @@ pub(super) fn tell_fault(fault: Fault) -> ! {
 pub(super) fn out_of_steps() -> ! {
     IS_CUT_SHORT.store(true, Ordering::Relaxed);
     output::flush();
-    if options::get().simulation.as_ref().is_some_and(|one| one.record.is_none()) {
+    if options::get()
+        .simulation
+        .as_ref()
+        .is_some_and(|one| one.record.is_none())
+    {
         output::complain("the simulation has done the steps that it was given, and ends here");
     }
     exits::end(exits::DONE)
@@ -132,7 +137,11 @@ fn record(path: &str, code: i32) {
         None if code == exits::DONE => "done".to_owned(),
         None => format!("exit code {code}"),
     };
-    let mut text = schedule::write(seed().unwrap_or(0), Stage::count(), &state.schedule.deviations);
+    let mut text = schedule::write(
+        seed().unwrap_or(0),
+        Stage::count(),
+        &state.schedule.deviations,
+    );
     let _ = write!(
         text,
         "\nend {end}\nsteps {}\ndecisions {}\n\n{}",

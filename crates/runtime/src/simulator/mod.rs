@@ -10,7 +10,7 @@
 //!
 //! `docs/internals/simulator.md` follows one step from end to end.
 
-pub(crate) mod canaries;
+mod canaries;
 mod checks;
 pub(crate) mod clock;
 pub(crate) mod door;
@@ -29,6 +29,7 @@ use crate::seat::Identity;
 use crate::services::devices::lines;
 use crate::sync::lock_std as lock;
 use crate::{component, exits, external, options, output, registry, report, timers};
+pub(crate) use canaries::{Canary, sings};
 use checks::Checks;
 pub(crate) use ending::{at_exit, note_failure, seed, workers};
 use schedule::{Kind, Schedule};
@@ -214,7 +215,9 @@ fn choose_worker(stage: Stage) -> Option<usize> {
             .collect();
         let sleeper = state.schedule.choose(Kind::Sleep, 1 + idle.len());
         if sleeper > 0 {
-            state.trace.add(idle[sleeper - 1], None, Event::WorkerSleeps);
+            state
+                .trace
+                .add(idle[sleeper - 1], None, Event::WorkerSleeps);
             stage.fall_asleep(idle[sleeper - 1]);
         }
     }
@@ -313,10 +316,19 @@ fn goes_on(component: *mut Component) {
         return;
     }
     // SAFETY: it is ready, and the simulator's.
-    let (is_done, who) = unsafe { ((*component).outcome == Step::Done as u32, Who::is(component)) };
+    let (is_done, who) = unsafe {
+        (
+            (*component).outcome == Step::Done as u32,
+            Who::is(component),
+        )
+    };
     let worker = Stage::index_of(component);
     if let Some(open) = state.checks.ends(component, is_done) {
-        let outcome = if is_done { Outcome::Done } else { Outcome::Raised };
+        let outcome = if is_done {
+            Outcome::Done
+        } else {
+            Outcome::Raised
+        };
         let event = Event::GoesOn(open.what, open.site, outcome);
         state.trace.add(worker, Some(who), event);
     }
@@ -350,10 +362,8 @@ fn idle(stage: Stage) {
     }
     output::flush();
     let from_outside = external::can_wake_any();
-    let is_over = !from_outside
-        && !exits::is_ending()
-        && registry::users() > 0
-        && !timers::any_is_awaited();
+    let is_over =
+        !from_outside && !exits::is_ending() && registry::users() > 0 && !timers::any_is_awaited();
     if let Some(fault) = checks::lost_wake_up() {
         ending::tell_fault(fault);
     }
@@ -596,7 +606,11 @@ pub(crate) unsafe fn deed<R>(
             }
         }
         if !words.is_empty() {
-            note(worker, Some(who), Event::Deed(words, site.as_ref().copied()));
+            note(
+                worker,
+                Some(who),
+                Event::Deed(words, site.as_ref().copied()),
+            );
         }
         carrier::with_open_gate(component, work)
     }
@@ -604,11 +618,7 @@ pub(crate) unsafe fn deed<R>(
 
 /// Which worker a new component goes to that has no say of its own: in turn, or as the schedule says.
 /// The main sequence and services stay with whoever makes them, in the plain schedule.
-pub(crate) fn place(
-    request: i32,
-    of: *const ComponentType,
-    identity: &Identity,
-) -> Option<usize> {
+pub(crate) fn place(request: i32, of: *const ComponentType, identity: &Identity) -> Option<usize> {
     let mut state = state();
     let (worker, plain) = state.place(request, identity);
     let event = match worker == plain {

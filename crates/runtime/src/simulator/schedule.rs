@@ -217,7 +217,11 @@ mod tests {
 
     #[test]
     fn seed_0_is_plain() {
-        assert!(decisions(&mut Schedule::by_seed(0)).iter().all(|&one| one == 0));
+        assert!(
+            decisions(&mut Schedule::by_seed(0))
+                .iter()
+                .all(|&one| one == 0)
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use hearth_sys::membarrier;
 
 use super::runner::{self, Runner, current, current_worker};
-use super::{MARK, Worker, all, home_of};
+use super::{MARK, Worker, home_of};
 use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, Channel, light};
@@ -156,22 +156,20 @@ impl Linked {
     }
 }
 
-/// A detached component calls the runtime: it need not hold up its worker's half-channels any more.
+/// A component is about to make or connect others. If it was detached, its thread gets the worker
+/// back first: what is its worker's, it would have to ask leave for, again and again.
 ///
 /// # Safety
 /// It runs the calling code, or is null.
-pub(crate) unsafe fn notice(component: *mut Component) {
+pub(crate) unsafe fn rejoin(component: *mut Component) {
     if component.is_null() {
         return;
     }
     // SAFETY: as the caller promises; workers live as long as the program.
-    let Some(home) = (unsafe { home_of(component).as_ref() }) else {
-        return;
-    };
-    if home.shared.is_stand_in
-        && let Some(runner) = current()
+    while let Some(home) = unsafe { home_of(component).as_ref() }
+        && home.shared.is_stand_in
     {
-        all()[home.shared.index].be_noticed(runner);
+        runner::come_back(component, home.shared.index);
     }
 }
 
@@ -257,11 +255,13 @@ impl Worker {
 
     /// A detached runner has noticed.
     pub(super) fn be_noticed(&self, runner: &Runner) {
+        // The gate is closed for as long as a runner has not noticed: nobody is busy. The lock comes
+        // first: what told the runner may have been the beginning of a detaching that is still under
+        // way, and neither its count nor that of threads that run would be right yet.
+        let _leave = lock(&self.shared.leave);
         if runner.has_noticed.swap(true, Ordering::Relaxed) {
             return;
         }
-        // The gate is closed for as long as a runner has not noticed: nobody is busy.
-        let _leave = lock(&self.shared.leave);
         self.shared.detached.fetch_sub(1, Ordering::Relaxed);
         self.reopen();
     }

@@ -38,7 +38,7 @@ use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 use crate::abi::{Component, Step};
 use crate::channel::link::{self, Line, Watch};
 use crate::channel::{self, light};
-pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, notice, parks};
+pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on, running};
 pub(crate) use simulated::{Stage, with_open_gate};

@@ -14,8 +14,8 @@
 //! What makes this safe. The monitor detaches with the worker's leave: the gate closed, nobody busy.
 //! The gate then stays closed until the detached runner has noticed, since it might be about to say
 //! that it is busy: what it read of the worker before is old. Until then everybody goes by the lock,
-//! the new runner too. A runner notices where its component would wait, makes or connects others, or
-//! ends; the component's `home` is a *stand-in* meanwhile, whose gate is never open.
+//! the new runner too. A runner notices where its component would wait, makes or connects others (it
+//! rejoins there, too), or ends; the component's `home` is a *stand-in* meanwhile, whose gate is never open.
 
 use std::cell::Cell;
 use std::io;
@@ -71,7 +71,9 @@ pub(super) fn current_worker() -> *const Worker {
 
 /// The component that the calling thread runs, or ran last; null for other threads.
 pub(crate) fn running() -> *mut Component {
-    current().map_or(ptr::null_mut(), |runner| runner.current.load(Ordering::Relaxed))
+    current().map_or(ptr::null_mut(), |runner| {
+        runner.current.load(Ordering::Relaxed)
+    })
 }
 
 /// Does something on a thread of the runtime that is about to sleep, as if the thread were another:

@@ -20,7 +20,10 @@ const COUNT: usize = 2;
 
 /// All workers of a simulation, with their gates open. Nothing starts or wakes them.
 pub(super) fn make_all() -> Vec<Worker> {
-    let count = options::get().workers.or_else(simulator::workers).unwrap_or(COUNT);
+    let count = options::get()
+        .workers
+        .or_else(simulator::workers)
+        .unwrap_or(COUNT);
     let workers: Vec<Worker> = (0..count)
         .map(|index| Worker::new(index, None, false))
         .collect();
@@ -138,7 +141,11 @@ impl Stage {
             return Some(next);
         }
         worker.mine.streak.set(0);
-        worker.remove(if choice > place_of_next { choice - 1 } else { choice })
+        worker.remove(if choice > place_of_next {
+            choice - 1
+        } else {
+            choice
+        })
     }
 
     /// The component goes on later.

@@ -11,9 +11,9 @@ use hearth_sys::signal;
 
 use crate::abi::{Component, Site, Step, Value};
 use crate::exits;
-use crate::simulator;
 use crate::services::mailbox::Mailbox;
 use crate::settings::{self, after};
+use crate::simulator;
 
 const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
 /// Presses that wait for somebody to notice them. A finger is slower than this.

@@ -53,8 +53,7 @@ pub(crate) unsafe fn next_of_console(this: *mut Component, site: *const Site) ->
 /// person types it?
 pub(crate) fn come_soon() -> bool {
     static IS_TYPED: OnceLock<bool> = OnceLock::new();
-    CONSOLE.is_asked()
-        && !*IS_TYPED.get_or_init(|| std::io::IsTerminal::is_terminal(&io::stdin()))
+    CONSOLE.is_asked() && !*IS_TYPED.get_or_init(|| std::io::IsTerminal::is_terminal(&io::stdin()))
 }
 
 /// The next line of the serial line.

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::{options, simulator};
 use crate::settings::{self, after};
 use crate::sync::lock_std as lock;
+use crate::{options, simulator};
 
 /// One of a node's sensors, numbered as the prelude's text numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
