@@ -313,21 +313,25 @@ impl Checks {
 
 // ---- wake-ups ---------------------------------------------------------------------------------
 
-/// A component that nobody has woken though its wait is over, or a pair that waits for each other.
-/// Nothing is ready anywhere, and nothing runs.
-pub(super) fn lost_wake_up() -> Option<Fault> {
+/// A component that nobody has woken though its wait is over. Nothing is ready anywhere, and nothing
+/// runs.
+pub(super) fn unwoken() -> Option<Fault> {
+    // SAFETY: as is said above.
+    first_fault(|seat| unsafe { is_unwoken(seat) })
+}
+
+/// A sender and a receiver that wait for each other. Nothing runs, and nothing will: light waits are
+/// offers afterwards.
+pub(super) fn unmatched() -> Option<Fault> {
+    // SAFETY: as is said above.
+    first_fault(|seat| unsafe { is_unmatched(seat) })
+}
+
+fn first_fault(story: impl Fn(&Seat) -> Option<String>) -> Option<Fault> {
     let mut seats = Vec::new();
     registry::for_each(|seat| seats.push(std::ptr::from_ref(seat)));
-    let story = seats
-        .iter()
-        // SAFETY: nothing runs, so nobody ends meanwhile.
-        .find_map(|&seat| unsafe { unwoken(&*seat) })
-        .or_else(|| {
-            seats
-                .iter()
-                // SAFETY: as above.
-                .find_map(|&seat| unsafe { unmatched(&*seat) })
-        })?;
+    // SAFETY: nothing runs, so nobody ends meanwhile.
+    let story = seats.iter().find_map(|&seat| story(unsafe { &*seat }))?;
     Some(Fault {
         kind: "lost wake-up",
         story,
@@ -336,7 +340,7 @@ pub(super) fn lost_wake_up() -> Option<Fault> {
 
 /// # Safety
 /// Nothing runs.
-unsafe fn unwoken(seat: &Seat) -> Option<String> {
+unsafe fn is_unwoken(seat: &Seat) -> Option<String> {
     let component = seat.component;
     // SAFETY: as the caller promises.
     let is_over = unsafe {
@@ -362,7 +366,7 @@ unsafe fn unwoken(seat: &Seat) -> Option<String> {
 ///
 /// # Safety
 /// Nothing runs.
-unsafe fn unmatched(seat: &Seat) -> Option<String> {
+unsafe fn is_unmatched(seat: &Seat) -> Option<String> {
     crate::carrier::inflate(seat.component);
     if seat.state.stage() != Stage::Open {
         return None;

@@ -63,6 +63,8 @@ struct State {
     streak: u32,
     /// How many operations and passes the running component has done in a row.
     row: u32,
+    /// After how many steps all components are looked through again.
+    next_look: u64,
     /// The workers that are in the middle of a component.
     in_use: Vec<bool>,
     /// How many components were placed.
@@ -133,6 +135,7 @@ pub(crate) fn begin(program: &'static Program) -> bool {
             worker: 0,
             streak: 0,
             row: 0,
+            next_look: 0,
             in_use: vec![false; Stage::count()],
             placed: 0,
             failure: None,
@@ -213,7 +216,7 @@ fn choose_worker(stage: Stage) -> Option<usize> {
             .filter(|&worker| !state.in_use[worker] && !stage.has_ready(worker))
             .filter(|&worker| stage.watches(worker))
             .collect();
-        let sleeper = state.schedule.choose(Kind::Sleep, 1 + idle.len());
+        let sleeper = state.schedule.choose(Kind::Sleep, 0, 1 + idle.len());
         if sleeper > 0 {
             state
                 .trace
@@ -222,7 +225,7 @@ fn choose_worker(stage: Stage) -> Option<usize> {
         }
     }
     let &plain = able.first()?;
-    let worker = able[state.schedule.choose(Kind::Worker, able.len())];
+    let worker = able[state.schedule.choose(Kind::Worker, 0, able.len())];
     if worker != plain {
         state.trace.add(worker, None, Event::WorkerGoesOn);
     }
@@ -243,7 +246,7 @@ fn stage_arrivals(stage: Stage, worker: usize) {
     let looks = {
         let mut state = state();
         let must = !stage.has_ready(worker) || state.steps.is_multiple_of(LOOK_EVERY);
-        if !must && state.schedule.choose(Kind::Look, 2) == 1 {
+        if !must && state.schedule.choose(Kind::Look, worker as u64, 2) == 1 {
             state.trace.add(worker, None, Event::WorkerLooks);
             true
         } else {
@@ -258,7 +261,7 @@ fn stage_arrivals(stage: Stage, worker: usize) {
 fn choose_component(stage: Stage, worker: usize) -> Option<*mut Component> {
     let mut state = state();
     let ready = stage.ready(worker);
-    let choice = state.schedule.choose(Kind::Component, ready);
+    let choice = state.schedule.choose(Kind::Component, worker as u64, ready);
     let component = stage.take(worker, choice)?;
     if choice > 0 {
         // SAFETY: taken from the queue, so alive.
@@ -364,9 +367,7 @@ fn idle(stage: Stage) {
     let from_outside = external::can_wake_any();
     let is_over =
         !from_outside && !exits::is_ending() && registry::users() > 0 && !timers::any_is_awaited();
-    if let Some(fault) = checks::lost_wake_up() {
-        ending::tell_fault(fault);
-    }
+    look_for_the_unwoken(is_over);
     if is_over {
         note_failure(|| "deadlock".to_owned());
         report::deadlock();
@@ -385,6 +386,21 @@ fn idle(stage: Stage) {
     }
     door::admit(true);
     note(0, None, Event::Visit);
+}
+
+/// Has somebody been forgotten? Looks through all components, so not each time that nothing is ready.
+fn look_for_the_unwoken(is_over: bool) {
+    {
+        let mut state = state();
+        if !is_over && state.steps < state.next_look {
+            return;
+        }
+        state.next_look = state.steps + registry::running() as u64;
+    }
+    let fault = checks::unwoken().or_else(|| is_over.then(checks::unmatched).flatten());
+    if let Some(fault) = fault {
+        ending::tell_fault(fault);
+    }
 }
 
 fn note(worker: usize, who: Option<Who>, event: Event) {
@@ -505,7 +521,7 @@ impl State {
         if options::get().policy == Policy::Spread {
             return (plain, plain);
         }
-        let choice = self.schedule.choose(Kind::Place, count);
+        let choice = self.schedule.choose(Kind::Place, identity.id, count);
         ((plain + choice) % count, plain)
     }
 
@@ -515,10 +531,10 @@ impl State {
     /// It is alive.
     unsafe fn sets_aside(&mut self, component: *mut Component, worker: usize) -> bool {
         self.row += 1;
-        let chosen = self.schedule.choose(Kind::Pause, 2) == 1;
+        // SAFETY: as the caller promises.
+        let who = unsafe { Who::is(component) };
+        let chosen = self.schedule.choose(Kind::Pause, who.id, 2) == 1;
         if chosen {
-            // SAFETY: as the caller promises.
-            let who = unsafe { Who::is(component) };
             self.trace.add(worker, Some(who), Event::Paused);
         }
         let pauses = chosen || self.row >= SLICE;
@@ -591,7 +607,7 @@ pub(crate) unsafe fn deed<R>(
             let others = (0..state.in_use.len())
                 .filter(|&other| !state.in_use[other] && stage.has_ready(other))
                 .count();
-            let steps = state.schedule.choose(Kind::Beside, 1 + 2 * others);
+            let steps = state.schedule.choose(Kind::Beside, who.id, 1 + 2 * others);
             if steps > 0 {
                 state.trace.add(worker, Some(who), Event::StandsBy);
             }

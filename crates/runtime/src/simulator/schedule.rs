@@ -1,9 +1,12 @@
 //! The decisions of a simulation: made by a seed or read from a schedule, and recorded.
 //!
-//! A decision is a point at which there is more than one way to go on. They are numbered from 1.
-//! Choice 0 is the plain way: go on with the same worker, take the component whose turn it is, pause
-//! nobody. So a schedule is the list of the decisions that were not plain, and short where little
-//! was out of the ordinary.
+//! A decision is a point at which there may be more than one way to go on. Choice 0 is the plain way:
+//! go on with the same worker, take the component whose turn it is, pause nobody. So a schedule is the
+//! list of the decisions that were not plain, and short where little was out of the ordinary.
+//!
+//! Decisions are numbered from 1 among those of the same kind about the same *subject*: the pauses of
+//! one component, the queue of one worker. So most of a schedule means the same still when a part of
+//! it is left out, which is what makes shrinking work.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -44,11 +47,13 @@ const KINDS: [(Kind, &str); 7] = [
 /// follows from the seed, so that some seeds differ much from the plain schedule and others hardly.
 const ODDS: [u64; 6] = [2, 3, 5, 10, 30, 100];
 
+/// Which decision: its kind, what it is about, and the how many-th of those it is.
+type Place = (Kind, u64, u64);
+
 /// A decision that was not plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deviation {
-    pub(super) number: u64,
-    pub(super) kind: Kind,
+    pub(super) place: Place,
     pub(super) choice: u32,
 }
 
@@ -59,14 +64,16 @@ enum Source {
         state: u64,
         odds: [u64; KINDS.len()],
     },
-    Given(HashMap<u64, Deviation>),
+    Given(HashMap<Place, u32>),
 }
 
 /// Where the decisions of a run come from, and what they were.
 pub(super) struct Schedule {
     source: Source,
-    /// How many decisions there were.
+    /// How many decisions between several ways there were.
     pub(super) count: u64,
+    /// By kind and subject, how many there were at all.
+    numbers: HashMap<(Kind, u64), u64>,
     pub(super) deviations: Vec<Deviation>,
 }
 
@@ -75,6 +82,7 @@ impl Schedule {
         Schedule {
             source,
             count: 0,
+            numbers: HashMap::new(),
             deviations: Vec::new(),
         }
     }
@@ -91,12 +99,15 @@ impl Schedule {
 
     /// The schedule with these deviations from the plain one.
     pub(super) fn given(deviations: Vec<Deviation>) -> Schedule {
-        let by_number = deviations.into_iter().map(|one| (one.number, one));
-        Schedule::of(Source::Given(by_number.collect()))
+        let by_place = deviations.into_iter().map(|one| (one.place, one.choice));
+        Schedule::of(Source::Given(by_place.collect()))
     }
 
     /// Decides between so many ways.
-    pub(super) fn choose(&mut self, kind: Kind, options: usize) -> usize {
+    pub(super) fn choose(&mut self, kind: Kind, subject: u64, options: usize) -> usize {
+        let number = self.numbers.entry((kind, subject)).or_default();
+        *number += 1;
+        let place = (kind, subject, *number);
         if options < 2 {
             return 0;
         }
@@ -110,18 +121,13 @@ impl Schedule {
                     0
                 }
             }
-            // One that has come to stand at another kind of decision means nothing there.
             Source::Given(given) => given
-                .get(&self.count)
-                .filter(|one| one.kind == kind)
-                .map_or(0, |one| one.choice as usize % options),
+                .get(&place)
+                .map_or(0, |&choice| choice as usize % options),
         };
         if choice != 0 {
-            self.deviations.push(Deviation {
-                number: self.count,
-                kind,
-                choice: choice as u32,
-            });
+            let choice = choice as u32;
+            self.deviations.push(Deviation { place, choice });
         }
         choice
     }
@@ -146,12 +152,13 @@ pub(super) struct Written {
     pub(super) deviations: Vec<Deviation>,
 }
 
-/// `12 pause 1` a line.
+/// `pause 3 12 1` a line: the kind, the subject, the number, the choice.
 pub(super) fn write(seed: u64, workers: usize, deviations: &[Deviation]) -> String {
     let mut text = format!("{TITLE}\nseed {seed}\nworkers {workers}\n");
     for one in deviations {
-        let name = KINDS[one.kind as usize].1;
-        let _ = writeln!(text, "{} {name} {}", one.number, one.choice);
+        let (kind, subject, number) = one.place;
+        let name = KINDS[kind as usize].1;
+        let _ = writeln!(text, "{name} {subject} {number} {}", one.choice);
     }
     text
 }
@@ -173,16 +180,13 @@ pub(super) fn read(text: &str) -> Result<Written, String> {
         match words[..] {
             ["seed", seed] => written.seed = seed.parse().map_err(|_| bad())?,
             ["workers", count] => written.workers = count.parse().map_err(|_| bad())?,
-            [number, kind, choice] => {
-                let (Ok(number), Ok(choice)) = (number.parse(), choice.parse()) else {
-                    return Err(bad());
-                };
+            [kind, subject, number, choice] => {
                 let known = KINDS.iter().find(|(_, name)| *name == kind);
                 let kind = known.ok_or_else(bad)?.0;
+                let number_of = |text: &str| text.parse().map_err(|_| bad());
                 written.deviations.push(Deviation {
-                    number,
-                    kind,
-                    choice,
+                    place: (kind, number_of(subject)?, number_of(number)?),
+                    choice: choice.parse().map_err(|_| bad())?,
                 });
             }
             _ => return Err(bad()),
@@ -198,7 +202,7 @@ mod tests {
     fn decisions(schedule: &mut Schedule) -> Vec<usize> {
         let kinds = [Kind::Worker, Kind::Component, Kind::Pause];
         (0..300)
-            .map(|index| schedule.choose(kinds[index % 3], 2 + index % 5))
+            .map(|index| schedule.choose(kinds[index % 3], index as u64 % 2, 2 + index % 5))
             .collect()
     }
 
@@ -227,16 +231,16 @@ mod tests {
     #[test]
     fn a_lonely_way_is_no_decision() {
         let mut schedule = Schedule::by_seed(3);
-        assert_eq!(schedule.choose(Kind::Worker, 1), 0);
+        assert_eq!(schedule.choose(Kind::Worker, 0, 1), 0);
         assert_eq!(schedule.count, 0);
     }
 
     #[test]
     fn what_is_no_schedule_is_refused() {
         assert!(read("").unwrap_err().contains("hearth schedule"));
-        let bad = read("hearth schedule 1\nseed 4\n3 lunch 1\n").unwrap_err();
+        let bad = read("hearth schedule 1\nseed 4\nlunch 3 1 1\n").unwrap_err();
         assert!(bad.contains("line 3"), "{bad}");
-        let good = read("hearth schedule 1\nseed 4\nworkers 2\n3 pause 1\n\nanything").unwrap();
+        let good = read("hearth schedule 1\nseed 4\nworkers 2\npause 3 1 1\n\nanything").unwrap();
         assert_eq!(good.deviations.len(), 1);
     }
 }
