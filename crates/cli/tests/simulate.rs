@@ -89,6 +89,36 @@ fn seed_in(stderr: &str) -> String {
     seed.expect("the seed is told").to_owned()
 }
 
+/// The page about simulating shows a search; it must find just that.
+#[test]
+fn the_book_shows_what_is_found() {
+    let page = root().join("docs/simulate.md");
+    let text = std::fs::read_to_string(&page).expect("the page is there");
+    let fence = |opening: &str| {
+        let from = text.find(opening).expect("the fence is there") + opening.len();
+        let to = from + text[from..].find("```").expect("a fence ends");
+        from..to
+    };
+    let folder = empty_folder("book-race");
+    std::fs::write(folder.join("race.isf"), &text[fence("```insense\n")])
+        .expect("a scratch folder can be written");
+    let call = "--simulate 1..1000 --schedule race.schedule race.isf";
+    let mut command = hearth();
+    command
+        .arg("run")
+        .args(call.split(' '))
+        .current_dir(&folder);
+    let found = outcome(&mut command, None).expect("it ends");
+    let shown = fence(&format!("$ hearth run {call}\n"));
+    if support::blessing() {
+        let blessed = [&text[..shown.start], &found.stderr, &text[shown.end..]].concat();
+        std::fs::write(page, blessed).expect("the page can be written");
+        return;
+    }
+    support::same(&text[shown], &found.stderr)
+        .expect("`./x bless` has the page show what is found");
+}
+
 #[test]
 fn an_hour_costs_nothing_and_who_looks_sees_time_pass() {
     let start = Instant::now();

@@ -25,7 +25,8 @@ pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of,
-    of_mark, own_worker, parks, place, post, ready_here, rejoin, set_core, wait, wake, worker_of,
+    of_mark, own_worker, parks, place, post, ready_here, rejoin, running, set_core, wait, wake,
+    worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;

@@ -159,6 +159,10 @@ pub(crate) unsafe fn launch(_: *mut Component) {
 
 pub(crate) unsafe fn set_core(_: *mut Component, _: usize) {}
 
+pub(crate) fn running() -> *mut Component {
+    std::ptr::null_mut()
+}
+
 pub(crate) fn component_on(_: usize) -> *mut Component {
     std::ptr::null_mut()
 }

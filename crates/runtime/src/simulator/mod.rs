@@ -285,6 +285,7 @@ unsafe fn run(stage: Stage, worker: usize, component: *mut Component) {
     let after = |step: Step| {
         let is_paused = {
             let mut state = state();
+            // SAFETY: it has not been released yet.
             let who = unsafe { Who::is(component) };
             let record = state.checks.record(component);
             let is_paused = std::mem::take(&mut record.is_paused);
