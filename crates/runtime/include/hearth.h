@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HEARTH_ABI 2
+#define HEARTH_ABI 3
 
 #define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -26,7 +26,6 @@
 typedef struct hearth_component hearth_component;
 typedef struct hearth_component_type hearth_component_type;
 typedef struct hearth_channel hearth_channel; /* a half-channel; opaque */
-typedef struct hearth_seat hearth_seat;       /* the runtime's part of a component; opaque */
 typedef struct hearth_worker hearth_worker;   /* what resumes components, one a core */
 typedef struct hearth_type hearth_type;
 
@@ -133,23 +132,24 @@ typedef struct {
 
 struct hearth_component {
     const hearth_component_type *type;
-    hearth_worker *home;          /* the worker that resumes it; NULL: a thread of its own */
-    hearth_component *next;       /* behind it in a queue of the worker's */
-    hearth_channel *waits_at;     /* while it waits lightly: where, and in which operation */
-    const hearth_site *waits_in;
-    hearth_value received;        /* by the last receive, select or blocking native */
-    uint64_t passes_left;         /* behaviour passes until --passes ends it */
-    uint32_t attention;           /* atomic; not 0: hearth_next_pass must look */
-    uint32_t waiting;             /* for what: hearth_waiting */
-    uint32_t raised;              /* 0, 1 + the exception's label, or HEARTH_STOPPED */
-    uint32_t arm;                 /* the last select's choice */
-    uint32_t outcome;             /* hearth_step of the operation that blocked, once resumed */
-    uint32_t stage;               /* generated code's: which part of life */
-    uint32_t destination;         /* 0, or 1 + the worker to move to before it is resumed */
-    uint32_t spare;
-    hearth_seat *seat;
-    const hearth_site *raised_at;
-    hearth_held held;             /* by the last acknowledge */
+    hearth_worker *home;     /* the worker that resumes it; NULL: a thread of its own */
+    hearth_component *next;  /* behind it in a queue of the worker's */
+    union {
+        struct {
+            hearth_channel *waits_at; /* while it waits lightly: where, and in which operation */
+            const hearth_site *waits_in;
+        };
+        hearth_held held;    /* by the last acknowledge, until it is taken */
+    };
+    hearth_value received;   /* by the last receive, select or blocking native */
+    uint32_t attention;      /* atomic; not 0: hearth_next_pass must look */
+    uint32_t raised;         /* 0, 1 + the exception's label, or HEARTH_STOPPED */
+    uint32_t arm;            /* the last select's choice */
+    uint32_t stage;          /* generated code's: which part of life */
+    uint32_t passes_left;    /* behaviour passes until hearth_next_pass must look */
+    uint8_t waiting;         /* for what: hearth_waiting */
+    uint8_t outcome;         /* hearth_step of the operation that blocked, once resumed */
+    uint16_t destination;    /* 0, or 1 + the worker to move to before it is resumed */
 };
 
 #define HEARTH_STOPPED UINT32_MAX

@@ -9,10 +9,9 @@ use std::sync::atomic::AtomicU32;
 
 use crate::carrier::Worker;
 use crate::channel::Channel;
-use crate::seat::Seat;
 
 /// The version of the contract.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 
 /// How a step ended.
 #[repr(C)]
@@ -184,27 +183,32 @@ impl Held {
     };
 }
 
-/// The part that every component's struct begins with.
+/// The part that every component's struct begins with. Right before it lies its [`Seat`].
 #[repr(C)]
 pub struct Component {
     pub r#type: *const ComponentType,
     pub home: *const Worker,
     pub next: *mut Component,
+    /// This and the next are also where an acknowledge leaves its sender: see [`held_of`].
     pub waits_at: *mut Channel,
     pub waits_in: *const Site,
     pub received: Value,
-    pub passes_left: u64,
     pub attention: AtomicU32,
-    pub waiting: u32,
     pub raised: u32,
     pub arm: u32,
-    pub outcome: u32,
     pub stage: u32,
-    pub destination: u32,
-    pub spare: u32,
-    pub seat: *mut Seat,
-    pub raised_at: *const Site,
-    pub held: Held,
+    pub passes_left: u32,
+    pub waiting: u8,
+    pub outcome: u8,
+    pub destination: u16,
+}
+
+/// Where an acknowledge leaves its sender: in the place of what a light wait needs, which it is not.
+pub fn held_of(component: *mut Component) -> *mut Held {
+    const _: () = assert!(size_of::<Held>() == size_of::<[usize; 2]>());
+    component
+        .wrapping_byte_add(std::mem::offset_of!(Component, waits_at))
+        .cast()
 }
 
 /// `raised` of a component that was stopped.

@@ -45,7 +45,9 @@ pub(crate) unsafe fn make(
         if block.is_null() {
             heap::refused(creator, plan.total);
         }
-        let component = block.add(plan.component).cast::<Component>();
+        // Its parts find each other by their addresses.
+        let _ = block.expose_provenance();
+        let component = block.add(plan.component()).cast::<Component>();
         let identity = registry::identify(of);
         let choices = match (options::get().seed, creator.is_null()) {
             (None, _) => Choices::default(),
@@ -57,48 +59,105 @@ pub(crate) unsafe fn make(
         } else {
             placement::choose(core, &identity)
         };
-        let seat = block.cast::<Seat>();
-        seat.write(Seat::new(component, identity, choices, core, ports.len()));
+        let seat = block.add(plan.seat).cast::<Seat>();
         (*component).r#type = of;
         (*component).home = carrier::place(core);
-        (*component).seat = seat;
-        (*component).passes_left = match options::get().passes {
-            Some(passes) if !identity.service => passes,
-            _ => u64::MAX,
-        };
-        if simulator::is_on() {
-            simulator::made(component);
+        seat.write(Seat::new(identity, choices, core, ports.len()));
+        match options::get().passes {
+            passes if simulator::is_on() => {
+                let passes = passes.filter(|_| !identity.service);
+                simulator::made(component, passes.unwrap_or(u64::MAX));
+            }
+            Some(passes) if !identity.service => allow_passes(component, passes),
+            _ => (*component).passes_left = UNCOUNTED,
         }
         for (index, port) in ports.iter().enumerate() {
-            let channel = block.add(plan.channels).cast::<Channel>().add(index);
+            let channel = block.cast::<Channel>().add(index);
             let direction = channel::direction_of(port.direction);
-            let origin = Origin {
-                owner: seat,
-                port: port.name,
+            let origin = Origin::Port {
+                before_seat: (ports.len() - index) as u16,
             };
-            Channel::make_at(channel, port.payload, direction, origin, (*component).home);
+            Channel::make_at(channel, direction, origin, (*component).home);
             port_place(component, port.offset).write(channel);
         }
         component
     }
 }
 
-/// Where the parts of a component lie in its block of memory: the seat first.
+/// Where the parts of a component lie in its block of memory:
+///
+/// ```text
+/// 0            48               48·n      48·n + 72
+/// half-channel half-channel ... seat      component: header, fields
+/// ```
+///
+/// So each finds the others without pointers: a half-channel knows how many places the seat is away.
 struct Plan {
-    component: usize,
-    channels: usize,
+    seat: usize,
     total: usize,
 }
 
+/// The most half-channels that a component has.
+const PORTS_MAX: u32 = u16::MAX as u32;
+
 impl Plan {
     fn of(of: &ComponentType) -> Plan {
-        let component = size_of::<Seat>().next_multiple_of(align_of::<Component>());
-        let channels = (component + of.size).next_multiple_of(align_of::<Channel>());
-        Plan {
-            component,
-            channels,
-            total: channels + of.port_count as usize * size_of::<Channel>(),
+        if of.port_count > PORTS_MAX {
+            exits::unfit(&format!(
+                "a component cannot have {} half-channels; {PORTS_MAX} are the most, and arrays of \
+                 half-channels have no such limit",
+                of.port_count
+            ));
         }
+        let seat = of.port_count as usize * size_of::<Channel>();
+        Plan {
+            seat,
+            total: seat + size_of::<Seat>() + of.size,
+        }
+    }
+
+    fn component(&self) -> usize {
+        self.seat + size_of::<Seat>()
+    }
+}
+
+/// As many passes as there can be at once, of a component whose passes nobody counts.
+const UNCOUNTED: u32 = u32::MAX;
+
+/// Lets a component run so many passes, from 1 up.
+///
+/// # Safety
+/// The component is the caller's.
+unsafe fn allow_passes(component: *mut Component, passes: u64) {
+    let now = u32::try_from(passes).unwrap_or(u32::MAX);
+    // SAFETY: as the caller promises.
+    unsafe {
+        (*component).passes_left = now;
+        let behind = passes - u64::from(now);
+        let more = &seat_of(component).more;
+        if behind > 0 || more.is_made() {
+            more.with_mut(|more| more.passes_behind = behind);
+        }
+    }
+}
+
+/// The passes that were allowed are over: are there more?
+///
+/// # Safety
+/// The component runs the calling code.
+unsafe fn goes_on(component: *mut Component) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let seat = seat_of(component);
+        if options::get().passes.is_none() || seat.identity().service {
+            (*component).passes_left = UNCOUNTED;
+            return true;
+        }
+        let behind = seat.more.with(|more| more.passes_behind);
+        if behind > 0 {
+            allow_passes(component, behind);
+        }
+        behind > 0
     }
 }
 
@@ -139,7 +198,7 @@ pub(crate) fn stop(seat: &Seat) {
 fn attend(seat: &Seat, what: u32) {
     // SAFETY: the component is alive, and the field atomic.
     unsafe {
-        (*seat.component)
+        (*seat.component())
             .attention
             .fetch_or(what, Ordering::Relaxed)
     };
@@ -169,7 +228,7 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
         }
         drop_replaced(component);
         #[cfg(not(loom))]
-        crate::embed::note_end(seat.identity.id);
+        crate::embed::note_end(seat.id);
         let was_last = registry::retire(seat);
         release(component);
         if was_last {
@@ -185,7 +244,7 @@ unsafe fn tell_uncaught(seat: &Seat) {
     let message = unsafe { exceptions::uncaught_message(seat) };
     #[cfg(not(loom))]
     if crate::embed::is_on() {
-        crate::embed::note_failure(seat.identity.id, message);
+        crate::embed::note_failure(seat.id, message);
         return;
     }
     output::complain(&message);
@@ -204,30 +263,29 @@ unsafe fn tell_uncaught(seat: &Seat) {
 pub(crate) unsafe fn release(component: *mut Component) {
     // SAFETY: alive until the count is nought; then nobody else can reach it.
     unsafe {
-        let seat = (*component).seat;
-        if !(*seat).release() {
+        let seat = seat_of(component);
+        if !seat.release() {
             return;
         }
         for port in abi::ports((*component).r#type) {
             channel::release(port_place(component, port.offset).read());
         }
-        let_go(&*seat);
+        let_go(seat);
     }
 }
 
-/// A component moves: what it was made with moves with it.
+/// A component has moved: what it was made with is its old worker's no more.
 ///
 /// # Safety
-/// It is ready, and its old home's thread calls.
+/// It is ready, its home is the new one, and its old home's thread calls.
 #[cfg(not(loom))]
-pub(crate) unsafe fn move_channels(component: *mut Component, home: &'static carrier::Worker) {
+pub(crate) unsafe fn share_channels(component: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe {
         for port in abi::ports((*component).r#type) {
             let channel = &*port_place(component, port.offset).read();
             if channel.is_of(seat_of(component)) {
                 channel::hub::make_shared(channel);
-                channel.move_home(home);
             }
         }
     }
@@ -241,8 +299,10 @@ pub(crate) unsafe fn let_go(seat: *const Seat) {
     // SAFETY: alive until the last holder is gone; then nobody else can reach it.
     unsafe {
         if (*seat).let_go() {
+            let of = &*(*(*seat).component()).r#type;
             ptr::drop_in_place(seat.cast_mut());
-            memory::release(seat.cast_mut().cast());
+            let block = seat.cast::<u8>().sub(Plan::of(of).seat);
+            memory::release(block.cast_mut().cast());
         }
     }
 }
@@ -419,7 +479,7 @@ pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
             simulator::ends_pass(this);
         }
         let attention = (*this).attention.load(Ordering::Relaxed);
-        if (*this).passes_left == 0 || attention & STOP_REQUESTED != 0 {
+        if attention & STOP_REQUESTED != 0 || (*this).passes_left == 0 && !goes_on(this) {
             (*this).raised = STOPPED;
             return false;
         }

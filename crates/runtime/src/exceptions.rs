@@ -1,6 +1,7 @@
 //! Raising, and telling of what nobody caught.
 
 use std::ffi::c_char;
+use std::ptr;
 
 use crate::abi::{Component, Label, Site, literal};
 use crate::registry;
@@ -55,11 +56,10 @@ unsafe fn set(component: *mut Component, raised: u32, site: *const Site, detail:
     // SAFETY: the caller runs the component.
     unsafe {
         (*component).raised = raised;
-        (*component).raised_at = site;
-        let seat = seat_of(component);
-        if !matches!(detail, Detail::None) || seat.more.is_made() {
-            seat.more.with_mut(|more| more.detail = detail);
-        }
+        seat_of(component).more.with_mut(|more| {
+            more.detail = detail;
+            more.raised_at = site.as_ref();
+        });
     }
 }
 
@@ -71,8 +71,10 @@ pub(crate) unsafe fn uncaught_message(seat: &Seat) -> String {
     // SAFETY: as the caller promises.
     let (raised, site, detail) = unsafe {
         (
-            (*seat.component).raised,
-            (*seat.component).raised_at,
+            (*seat.component()).raised,
+            seat.more
+                .with(|more| more.raised_at)
+                .map_or(ptr::null(), ptr::from_ref),
             seat.more.with(|more| more.detail),
         )
     };
@@ -101,7 +103,14 @@ pub(crate) unsafe fn uncaught_message(seat: &Seat) -> String {
 /// As for `uncaught_message`.
 pub(crate) unsafe fn uncaught_kind(seat: &Seat) -> String {
     // SAFETY: as the caller promises.
-    let (raised, site) = unsafe { ((*seat.component).raised, (*seat.component).raised_at) };
+    let (raised, site) = unsafe {
+        (
+            (*seat.component()).raised,
+            seat.more
+                .with(|more| more.raised_at)
+                .map_or(ptr::null(), ptr::from_ref),
+        )
+    };
     let name = NAMES.get(raised.wrapping_sub(1) as usize);
     // SAFETY: sites are static.
     let place = unsafe { place_of(site) };

@@ -126,7 +126,7 @@ pub unsafe fn wait(
             offer.waiting = Waiting::Outside(what);
             offer.site = site;
         });
-        with_waits(|waits| waits.insert((seat.identity.id, round), wakeable));
+        with_waits(|waits| waits.insert((seat.id, round), wakeable));
         seat::offers(seat);
         seat.state.open_outside(round);
         heed_stop(seat);
@@ -145,7 +145,7 @@ impl Ticket {
             // SAFETY: won, so the component is parked for us.
             unsafe {
                 (*self.component).received = result(&mut parked);
-                seat::complete((*self.component).seat, claim);
+                seat::complete(seat_of(self.component), claim);
             }
         }
     }
@@ -155,7 +155,7 @@ impl Ticket {
         let _visit = Visit::begin();
         if let Some(claim) = self.win() {
             // SAFETY: won.
-            unsafe { seat::complete_raising((*self.component).seat, claim, label) };
+            unsafe { seat::complete_raising(seat_of(self.component), claim, label) };
         }
     }
 
@@ -178,7 +178,7 @@ impl Ticket {
 
     fn key(&self) -> Key {
         // SAFETY: counted.
-        (unsafe { seat_of(self.component) }.identity.id, self.round)
+        (unsafe { seat_of(self.component) }.id, self.round)
     }
 
     fn win(&self) -> Option<Claim> {
@@ -221,7 +221,7 @@ pub unsafe fn push(channel: *const Channel, value: Value, keep: bool) -> bool {
 pub(crate) unsafe fn forget(seat: &Seat) {
     // SAFETY: woken, so the offer is the component's own.
     let round = unsafe { seat.offer.with(|offer| offer.round) };
-    with_waits(|waits| waits.remove(&(seat.identity.id, round)));
+    with_waits(|waits| waits.remove(&(seat.id, round)));
 }
 
 /// From now on anything may come from outside, whatever waits for it: a program that other nodes

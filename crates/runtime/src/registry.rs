@@ -110,7 +110,7 @@ pub(crate) fn is_main(seat: &Seat) -> bool {
     if crate::embed::is_on() {
         return false;
     }
-    seat.identity.id == MAIN
+    seat.id == MAIN
 }
 
 /// A component starts to run.
@@ -118,7 +118,7 @@ pub(crate) fn enroll(seat: &Seat) {
     with(|registry| {
         registry.append(seat);
         registry.running += 1;
-        registry.users += usize::from(!seat.identity.service);
+        registry.users += usize::from(!seat.identity().service);
     });
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn retire(seat: &Seat) -> bool {
     with(|registry| {
         registry.remove(seat);
         registry.running -= 1;
-        registry.users -= usize::from(!seat.identity.service);
+        registry.users -= usize::from(!seat.identity().service);
         registry.users == 0
     })
 }
@@ -161,8 +161,8 @@ pub(crate) fn name_of(seat: &Seat) -> String {
         return "the main sequence".to_owned();
     }
     // SAFETY: a seat's component is alive.
-    let of = unsafe { (*seat.component).r#type };
-    name(of, seat.identity.number)
+    let of = unsafe { (*seat.component()).r#type };
+    name(of, seat.identity().number)
 }
 
 /// `component Ping`, for the middle of a sentence.

@@ -46,7 +46,7 @@ pub(crate) fn of_all() -> String {
     for seat in seats {
         // SAFETY: nothing runs, so nobody ends meanwhile, and everybody's offer stands still.
         unsafe {
-            carrier::inflate((*seat).component);
+            carrier::inflate((*seat).component());
             blocked.push(look_at(&*seat));
         }
     }
@@ -82,9 +82,9 @@ unsafe fn look_at(seat: &Seat) -> Blocked {
                 Waiting::Outside(what) => format!("wait for {what}"),
             };
             Blocked {
-                id: seat.identity.id,
+                id: seat.id,
                 name: registry::name_of(seat),
-                service: seat.identity.service,
+                service: seat.identity().service,
                 place: place_of(offer.site),
                 operation,
                 waits_for,

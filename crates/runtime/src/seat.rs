@@ -19,7 +19,7 @@ use crate::channel::{Channel, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
 use crate::offer::{Claim, OfferState};
-use crate::sync::{AtomicBool, AtomicUsize, Lazily, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicU32, Lazily, Ordering, fence};
 
 /// What a component waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,31 +81,41 @@ pub(crate) struct Identity {
     pub(crate) service: bool,
 }
 
-/// The runtime's part of a component.
+/// The runtime's part of a component, which lies right behind it.
+#[repr(C)]
 pub struct Seat {
     pub(crate) state: OfferState,
-    pub(crate) stop: AtomicBool,
-    pub(crate) parker: Parker,
-    pub(crate) component: *mut Component,
     pub(crate) offer: Lazily<Offer>,
     pub(crate) more: Lazily<More>,
-    pub(crate) identity: Identity,
     /// Before and behind it among those that run; the registry's.
     pub(crate) neighbours: [Cell<*const Seat>; 2],
+    pub(crate) id: u64,
+    number: u32,
     /// How many arms of its selects were served lightly.
     ticks: Cell<u32>,
-    /// One more than the core to start on, if it matters.
-    core: u32,
-    refs: AtomicUsize,
+    pub(crate) parker: Parker,
+    refs: AtomicU32,
     /// What keeps the memory: the references together are one, and so is each port's half-channel.
-    holders: AtomicUsize,
+    holders: AtomicU32,
+    /// One more than the core to start on, if it matters.
+    core: u16,
+    pub(crate) stop: AtomicBool,
 }
+
+// With a header of 72 and half-channels of 48 bytes, a component with two takes 240 beyond its fields.
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Seat>() == 72 && size_of::<Component>() == 72);
+const _: () = assert!(size_of::<Seat>().is_multiple_of(align_of::<Component>()));
 
 /// What few components need.
 #[derive(Default)]
 pub(crate) struct More {
     pub(crate) choices: Choices,
     pub(crate) detail: Detail,
+    /// Where the exception that it raised last was raised.
+    pub(crate) raised_at: Option<&'static Site>,
+    /// Of a number of passes that is too large for its struct, the rest.
+    pub(crate) passes_behind: u64,
     /// Where a light select waits.
     pub(crate) arms: Vec<Registration>,
 }
@@ -119,7 +129,6 @@ unsafe impl Send for Seat {}
 impl Seat {
     /// A seat with one reference, the caller's.
     pub(crate) fn new(
-        component: *mut Component,
         identity: Identity,
         choices: Choices,
         core: Option<usize>,
@@ -132,17 +141,33 @@ impl Seat {
         }
         Seat {
             state: OfferState::new(),
-            stop: AtomicBool::new(false),
-            parker: Parker::new(),
-            component,
             offer: Lazily::new(),
             more,
-            identity,
             neighbours: [const { Cell::new(ptr::null()) }; 2],
+            id: identity.id,
+            number: identity.number,
             ticks: Cell::new(0),
-            core: core.map_or(0, |core| 1 + core as u32),
-            refs: AtomicUsize::new(1),
-            holders: AtomicUsize::new(1 + ports),
+            parker: Parker::new(),
+            refs: AtomicU32::new(1),
+            holders: AtomicU32::new(1 + ports as u32),
+            core: core.map_or(0, |core| u16::try_from(core + 1).unwrap_or(0)),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Its component.
+    pub(crate) fn component(&self) -> *mut Component {
+        // In the same block, whose address is exposed.
+        ptr::with_exposed_provenance_mut(ptr::from_ref(self).addr() + size_of::<Seat>())
+    }
+
+    /// The name of its component.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            id: self.id,
+            number: self.number,
+            // SAFETY: the component is alive, and types are static.
+            service: unsafe { (*(*self.component()).r#type).service },
         }
     }
 
@@ -174,7 +199,7 @@ impl Seat {
 
     /// The core to start on, if it matters.
     pub(crate) fn core(&self) -> Option<usize> {
-        self.core.checked_sub(1).map(|core| core as usize)
+        self.core.checked_sub(1).map(usize::from)
     }
 
     /// Where to start among `count` partners: in turn, or as the seed says.
@@ -230,21 +255,21 @@ impl Seat {
 /// # Safety
 /// `component` is alive, with a seat.
 pub(crate) unsafe fn seat_of<'a>(component: *mut Component) -> &'a Seat {
-    // SAFETY: the seat lives as long as the component.
-    unsafe { &*(*component).seat }
+    // SAFETY: the seat lies right before the component, and lives as long.
+    unsafe { &*component.byte_sub(size_of::<Seat>()).cast::<Seat>() }
 }
 
 /// From here on the running component waits by an offer, which others may see already.
 pub(crate) fn offers(seat: &Seat) {
     // SAFETY: the component runs the calling code.
-    unsafe { (*seat.component).waiting = light::OFFERS };
+    unsafe { (*seat.component()).waiting = light::OFFERS };
 }
 
 /// Asks for a stop and interrupts the wait, if there is one.
 pub(crate) fn request_stop(seat: &Seat) {
     seat.stop.store(true, Ordering::Relaxed);
     fence(Ordering::SeqCst);
-    carrier::inflate(seat.component);
+    carrier::inflate(seat.component());
     interrupt_if_waiting(seat);
 }
 
@@ -267,8 +292,8 @@ fn interrupt_if_waiting(seat: &Seat) {
     }
     // SAFETY: interrupted, so nobody else touches the parked component until it is woken.
     unsafe {
-        (*seat.component).raised = STOPPED;
-        (*seat.component).outcome = Step::Raised as u32;
+        (*seat.component()).raised = STOPPED;
+        (*seat.component()).outcome = Step::Raised as u8;
         carrier::wake(seat);
     }
 }
@@ -280,7 +305,7 @@ fn interrupt_if_waiting(seat: &Seat) {
 pub(crate) unsafe fn complete(seat: *const Seat, claim: Claim) {
     // SAFETY: claimed, so the component is parked, and alive until it is woken.
     unsafe {
-        (*(*seat).component).outcome = Step::Done as u32;
+        (*(*seat).component()).outcome = Step::Done as u8;
         (*seat).state.complete(claim);
         carrier::wake(seat);
     }
@@ -293,13 +318,14 @@ pub(crate) unsafe fn complete(seat: *const Seat, claim: Claim) {
 pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: Label) {
     // SAFETY: claimed, so the component is parked, and alive until it is woken.
     unsafe {
-        let component = (*seat).component;
+        let component = (*seat).component();
         (*component).raised = 1 + label as u32;
-        (*component).raised_at = (*seat).offer.with(|offer| offer.site);
-        if (*seat).more.is_made() {
-            (*seat).more.with_mut(|more| more.detail = Detail::None);
-        }
-        (*component).outcome = Step::Raised as u32;
+        let site = (*seat).offer.with(|offer| offer.site);
+        (*seat).more.with_mut(|more| {
+            more.detail = Detail::None;
+            more.raised_at = site.as_ref();
+        });
+        (*component).outcome = Step::Raised as u8;
         (*seat).state.complete(claim);
         carrier::wake(seat);
     }
@@ -311,7 +337,7 @@ pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: La
 /// `seat` is its own.
 pub(crate) unsafe fn raise_stop(seat: &Seat) -> Step {
     // SAFETY: the component runs this very code.
-    unsafe { (*seat.component).raised = STOPPED };
+    unsafe { (*seat.component()).raised = STOPPED };
     Step::Raised
 }
 

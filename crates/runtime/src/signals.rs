@@ -8,7 +8,7 @@ use hearth_sys::signal::{self, Signals};
 use hearth_sys::stack;
 
 use crate::idle::Visit;
-use crate::seat::Seat;
+use crate::seat::{Seat, seat_of};
 use crate::{carrier, component, exits, output, registry};
 
 /// How long components that compute may go on after everything was told to stop.
@@ -68,7 +68,7 @@ fn seat_on(owner: usize) -> *mut Seat {
         return std::ptr::null_mut();
     }
     // SAFETY: the handler runs on the thread that runs the component.
-    unsafe { (*component).seat }
+    std::ptr::from_ref(unsafe { seat_of(component) }).cast_mut()
 }
 
 fn tell_overflow() {

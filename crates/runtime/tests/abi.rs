@@ -73,10 +73,10 @@ fn header_and_mirror_agree() {
         "hearth_held" = abi::Held { "sender" = sender, "ticket" = ticket }
         "hearth_component" = abi::Component {
             "type" = r#type, "home" = home, "next" = next, "waits_at" = waits_at,
-            "waits_in" = waits_in, "received" = received, "passes_left" = passes_left,
-            "attention" = attention, "waiting" = waiting, "raised" = raised, "arm" = arm,
-            "outcome" = outcome, "stage" = stage, "destination" = destination, "spare" = spare,
-            "seat" = seat, "raised_at" = raised_at, "held" = held,
+            "waits_in" = waits_in, "received" = received, "attention" = attention,
+            "raised" = raised, "arm" = arm, "stage" = stage, "passes_left" = passes_left,
+            "waiting" = waiting, "outcome" = outcome, "destination" = destination,
+            "held" = waits_at,
         }
         "hearth_port" = abi::Port {
             "name" = name, "direction" = direction, "payload" = payload, "offset" = offset,

@@ -24,9 +24,9 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Linked, Operation, Parker, component_on, hold_both, inflate, launch, mark_of,
-    of_mark, own_worker, parks, place, post, ready_here, rejoin, running, set_core, wait, wake,
-    worker_of,
+    Entered, Hold, Linked, Operation, Parker, component_on, hold_both, home_of, inflate, launch,
+    mark_of, of_mark, own_worker, parks, place, post, ready_here, rejoin, running, set_core, wait,
+    wake, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
@@ -34,7 +34,7 @@ pub(crate) use threads::Parker;
 pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
-    Entered, Hold, Linked, Operation, component_on, hold_both, inflate, mark_of, of_mark,
+    Entered, Hold, Linked, Operation, component_on, hold_both, home_of, inflate, mark_of, of_mark,
     own_worker, parks, post, ready_here, rejoin, worker_of,
 };
 #[cfg(not(loom))]
@@ -83,7 +83,7 @@ pub(crate) unsafe fn launch(component: *mut Component) {
 pub(crate) unsafe fn wake(seat: *const Seat) {
     // SAFETY: nobody else wakes this wait, so the component is alive, and stays where it is.
     unsafe {
-        let component = (*seat).component;
+        let component = (*seat).component();
         if (*component).home.is_null() {
             threads::wake(seat);
         } else {

@@ -135,6 +135,10 @@ pub(crate) unsafe fn post(_: *mut Component) {
     unreachable!("{NONE}")
 }
 
+pub(crate) fn home_of(_: *mut Component) -> *const Worker {
+    std::ptr::null()
+}
+
 pub(crate) fn of_mark(_: usize) -> Option<&'static Worker> {
     None
 }

@@ -197,7 +197,7 @@ pub(crate) unsafe fn find_pair(out: &Channel, into: &Channel) -> Option<transfer
 pub(crate) unsafe fn push(channel: &Channel, value: Value, keep: bool) -> bool {
     debug_assert!(
         // SAFETY: types are static.
-        unsafe { (*channel.payload).kind } < Kind::String,
+        unsafe { (*channel.payload()).kind } < Kind::String,
         "only scalars come from outside"
     );
     let guard = hub::lock_of(channel);

@@ -263,7 +263,14 @@ pub(crate) unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Gua
 pub(crate) fn make_shared(channel: &Channel) {
     loop {
         match current(channel) {
-            Place::Hub(_) => return,
+            // Whoever is about to link it or to make it local, by what it was before, is done once
+            // the lock is ours; then it is somewhere else.
+            Place::Hub(hub) => {
+                let _state = hub.lock();
+                if is_in(channel, hub.address()) {
+                    return;
+                }
+            }
             Place::Line(line) => link::unlink(channel, line),
             Place::Worker(worker) => {
                 let hold = worker.hold();

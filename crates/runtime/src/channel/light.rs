@@ -13,7 +13,7 @@
 //! is in the queue.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::transfer;
 use super::{Channel, Waiter};
@@ -24,24 +24,24 @@ use crate::seat::{Registration, Seat, Waiting, next_round, seat_of};
 use crate::simulator::{self, Canary};
 
 /// What a component waits for: `waiting` in its struct. The header has the same numbers.
-pub(crate) const NOTHING: u32 = 0;
+pub(crate) const NOTHING: u8 = 0;
 /// Sends the bits in `received`.
-pub(crate) const SENDS: u32 = 1;
+pub(crate) const SENDS: u8 = 1;
 /// Sends a copy of the object in `received`.
-pub(crate) const SENDS_COPY: u32 = 2;
+pub(crate) const SENDS_COPY: u8 = 2;
 /// Sends the object in `received`, and its reference with it.
-pub(crate) const SENDS_MOVING: u32 = 3;
-pub(crate) const RECEIVES: u32 = 4;
-pub(crate) const SELECTS: u32 = 5;
+pub(crate) const SENDS_MOVING: u8 = 3;
+pub(crate) const RECEIVES: u8 = 4;
+pub(crate) const SELECTS: u8 = 5;
 /// A select was served, and still stands in the slots of its other arms.
-pub(crate) const SELECTED: u32 = 6;
+pub(crate) const SELECTED: u8 = 6;
 /// It has an offer: the general protocol.
-pub(crate) const OFFERS: u32 = 7;
+pub(crate) const OFFERS: u8 = 7;
 
 /// At a link: see [`super::link`].
-pub(crate) const LINKED: u32 = 8;
+pub(crate) const LINKED: u8 = 8;
 /// It was detached, and wants its worker back.
-pub(crate) const RETURNS: u32 = 9;
+pub(crate) const RETURNS: u8 = 9;
 
 /// Does it wait, lightly or at a link? Outdated at once, unless nothing runs.
 ///
@@ -49,13 +49,13 @@ pub(crate) const RETURNS: u32 = 9;
 /// The component is alive.
 pub(crate) unsafe fn seems_to_wait(component: *mut Component) -> bool {
     // SAFETY: as the caller promises; others may change it meanwhile.
-    let waiting = unsafe { AtomicU32::from_ptr(&raw mut (*component).waiting) };
+    let waiting = unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) };
     let waiting = waiting.load(Ordering::Relaxed);
     (SENDS..=SELECTS).contains(&waiting) || waiting == LINKED
 }
 
 /// How a value of this type is sent.
-pub(super) fn manner(payload: &Type, moves: bool) -> u32 {
+pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     match (object::is_reference(payload), moves) {
         (false, _) => SENDS,
         (true, false) => SENDS_COPY,
@@ -121,13 +121,13 @@ fn occupy(channel: &Channel, component: *mut Component, tag: usize) {
 ///
 /// # Safety
 /// It has entered, and runs the calling code, which returns Blocked to its carrier.
-unsafe fn park(component: *mut Component, channel: &Channel, waiting: u32, site: *const Site) {
+unsafe fn park(component: *mut Component, channel: &Channel, waiting: u8, site: *const Site) {
     // SAFETY: the component's own fields.
     unsafe {
         (*component).waits_at = ptr::from_ref(channel).cast_mut();
         (*component).waits_in = site;
         (*component).waiting = waiting;
-        (*component).outcome = Step::Done as u32;
+        (*component).outcome = Step::Done as u8;
         carrier::parks(component);
     }
 }
@@ -165,7 +165,7 @@ pub(super) unsafe fn send(
                     });
                 }
                 (*component).received = value;
-                let waiting = manner(&*channel.payload, moves);
+                let waiting = manner(&*channel.payload(), moves);
                 park(component, channel, waiting, site);
                 return Some(Step::Blocked);
             }
@@ -182,7 +182,8 @@ pub(super) unsafe fn send(
         };
         into.slot.set(0);
         drop(entered);
-        (*receiver).received = transfer::pass(component, receiver, &*channel.payload, value, moves);
+        (*receiver).received =
+            transfer::pass(component, receiver, &*channel.payload(), value, moves);
         carrier::ready_here(receiver);
         Some(Step::Done)
     }
@@ -283,7 +284,8 @@ unsafe fn take(entered: Entered, component: *mut Component, channel: &Channel, o
             channel.inner.with_mut(|inner| inner.ready.pop_front());
         }
         let value = (*sender).received;
-        (*component).received = transfer::pass(sender, component, &*channel.payload, value, moves);
+        (*component).received =
+            transfer::pass(sender, component, &*channel.payload(), value, moves);
         (*component).arm = 0;
         carrier::ready_here(sender);
         drop(entered);
@@ -446,7 +448,7 @@ pub(crate) unsafe fn inflate(component: *mut Component) {
             if waiting == Waiting::Send {
                 offer.value = (*component).received;
                 offer.moves = kind == SENDS_MOVING;
-                offer.payload = at.payload;
+                offer.payload = at.payload();
             }
         });
         if kind == SELECTS {

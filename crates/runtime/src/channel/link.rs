@@ -55,7 +55,7 @@ pub(crate) struct Line {
     given: Cell<Value>,
     full: Cell<Value>,
     /// How the value in `full` is sent: a number of `light`.
-    manner: Cell<u32>,
+    manner: Cell<u8>,
     sender: Cell<*mut Component>,
     receiver: Cell<*mut Component>,
     ends: Ends,
@@ -265,7 +265,7 @@ unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) 
         (*component).waits_at = ptr::from_ref(channel).cast_mut();
         (*component).waits_in = site;
         (*component).waiting = light::LINKED;
-        (*component).outcome = Step::Done as u32;
+        (*component).outcome = Step::Done as u8;
         carrier::parks(component);
     }
 }
@@ -300,7 +300,7 @@ pub(super) unsafe fn send(
             if seen & WAITS != 0 {
                 // Only this side ends a wait, so the receiver stays parked.
                 let receiver = line.receiver.get();
-                let payload = &*channel.payload;
+                let payload = &*channel.payload();
                 line.given
                     .set(transfer::pass(component, receiver, payload, value, moves));
                 let before = change(line, |word| Some(word & !WAITS | GIVEN));
@@ -312,7 +312,7 @@ pub(super) unsafe fn send(
                 return Some(Step::Done);
             }
             line.full.set(value);
-            line.manner.set(light::manner(&*channel.payload, moves));
+            line.manner.set(light::manner(&*channel.payload(), moves));
             line.sender.set(component);
             let tell = if linked.watch(line, true) {
                 0
@@ -351,7 +351,7 @@ pub(super) unsafe fn receive(
                 // Only this side ends the sender's wait, so it stays parked.
                 let sender = line.sender.get();
                 let moves = line.manner.get() == light::SENDS_MOVING;
-                let payload = &*channel.payload;
+                let payload = &*channel.payload();
                 (*component).received =
                     transfer::pass(sender, component, payload, line.full.get(), moves);
                 (*component).arm = 0;

@@ -18,7 +18,7 @@ use crate::abi::{Arm, Component, ComponentType, Held, Kind, STOPPED, Site, Step,
 use crate::carrier;
 use crate::choices::Choices;
 use crate::model::faults;
-use crate::seat::{Identity, Seat, request_stop};
+use crate::seat::{Identity, Seat, request_stop, seat_of};
 
 struct Static<T>(T);
 // SAFETY: descriptors are never written.
@@ -55,6 +55,13 @@ static ACTOR: Static<ComponentType> = Static(ComponentType {
     },
 });
 
+/// A component's block of memory.
+#[repr(C)]
+struct Body {
+    seat: Seat,
+    component: Component,
+}
+
 /// A component whose thread is the model's.
 struct Actor {
     component: *mut Component,
@@ -67,40 +74,39 @@ unsafe impl Sync for Actor {}
 
 impl Actor {
     fn new(id: u64) -> Arc<Actor> {
-        let component = Box::into_raw(Box::new(Component {
-            r#type: &raw const ACTOR.0,
-            home: ptr::null(),
-            next: ptr::null_mut(),
-            waits_at: ptr::null_mut(),
-            waits_in: ptr::null(),
-            waiting: 0,
-            spare: 0,
-            seat: ptr::null_mut(),
-            passes_left: u64::MAX,
-            attention: 0.into(),
-            raised: 0,
-            raised_at: ptr::null(),
-            received: Value::NOTHING,
-            held: Held::NOBODY,
-            arm: 0,
-            outcome: 0,
-            stage: 0,
-            destination: 0,
-        }));
         let identity = Identity {
             id,
             number: 1,
             service: false,
         };
-        let seat = Seat::new(component, identity, Choices::root(None), None, 0);
+        let body = Box::into_raw(Box::new(Body {
+            seat: Seat::new(identity, Choices::root(None), None, 0),
+            component: Component {
+                r#type: &raw const ACTOR.0,
+                home: ptr::null(),
+                next: ptr::null_mut(),
+                waits_at: ptr::null_mut(),
+                waits_in: ptr::null(),
+                received: Value::NOTHING,
+                attention: 0.into(),
+                raised: 0,
+                arm: 0,
+                stage: 0,
+                passes_left: u32::MAX,
+                waiting: 0,
+                outcome: 0,
+                destination: 0,
+            },
+        }));
+        let _ = body.expose_provenance();
         // SAFETY: just made.
-        unsafe { (*component).seat = Box::into_raw(Box::new(seat)) };
+        let component = unsafe { &raw mut (*body).component };
         Arc::new(Actor { component })
     }
 
     fn seat(&self) -> &Seat {
         // SAFETY: lives as long as the actor.
-        unsafe { &*(*self.component).seat }
+        unsafe { seat_of(self.component) }
     }
 
     /// What a carrier does with a step.
@@ -184,8 +190,8 @@ impl Drop for Actor {
         }
         // SAFETY: the last of the model's threads has let go of it.
         unsafe {
-            drop(Box::from_raw((*self.component).seat));
-            drop(Box::from_raw(self.component));
+            let seat = ptr::from_ref(seat_of(self.component)).cast_mut();
+            drop(Box::from_raw(seat.cast::<Body>()));
         }
     }
 }

@@ -29,9 +29,8 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicPtr;
 
-use crate::abi::{Component, ComponentType, Type, Value};
+use crate::abi::{self, Component, ComponentType, Port, Type, Value};
 use crate::carrier::{self, Worker};
 use crate::seat::Seat;
 use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, fence};
@@ -51,6 +50,7 @@ const LINKS: u8 = 3;
 
 /// Which way values go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Direction {
     In,
     Out,
@@ -65,18 +65,13 @@ pub(crate) struct Label {
     pub(crate) port: *const c_char,
 }
 
-/// What a half-channel was made for: a port of a component, in whose memory it lies, or nothing.
+/// What a half-channel was made for.
 #[derive(Clone, Copy)]
-pub(crate) struct Origin {
-    pub(crate) owner: *const Seat,
-    pub(crate) port: *const c_char,
-}
-
-impl Origin {
-    pub(crate) const FREE: Origin = Origin {
-        owner: ptr::null(),
-        port: ptr::null(),
-    };
+pub(crate) enum Origin {
+    /// A port of a component, in whose memory it lies: so many half-channels before the seat.
+    Port { before_seat: u16 },
+    /// Nothing: it is part of a [`Free`] one.
+    Free,
 }
 
 /// A half-channel. It begins as `hearth.h` has it.
@@ -88,21 +83,32 @@ pub struct Channel {
     pub(crate) sole: Cell<*const Channel>,
     /// Who waits here, lightly: see [`light`].
     pub(crate) slot: Cell<usize>,
+    pub(crate) inner: Lazily<Inner>,
     /// Which arm of its select the component in the slot waits in.
     pub(crate) arm: Cell<u32>,
     /// When a select took from here last, by its component's count.
     pub(crate) served: Cell<u32>,
-    /// The worker of the component it was made for, or by; null for a thread.
-    home: AtomicPtr<Worker>,
-    pub(crate) payload: *const Type,
-    origin: Origin,
-    pub(crate) inner: Lazily<Inner>,
     refs: AtomicU32,
+    /// How many half-channels before its component's seat it lies; 0 for a free one.
+    before_seat: u16,
     pub(crate) direction: Direction,
     /// How often it may still be linked; a connection that keeps asking for more than a link can do
     /// stays shared.
     links_left: Cell<u8>,
 }
+
+/// A half-channel that is no component's port, with what those find in the component's type.
+#[repr(C)]
+struct Free {
+    channel: Channel,
+    payload: *const Type,
+    /// The worker of the component that made it; null for a thread.
+    home: *const Worker,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Channel>() == 48);
+const _: () = assert!(size_of::<Channel>().is_multiple_of(align_of::<Seat>()));
 
 /// For half-channels that stand for something outside: they learn that nobody is connected to them
 /// any more. Must neither wait nor touch channels.
@@ -162,11 +168,17 @@ impl Channel {
         direction: Direction,
         home: *const Worker,
     ) -> *mut Channel {
-        let place = heap::boxed(std::mem::MaybeUninit::<Channel>::uninit());
-        let channel = Box::into_raw(place).cast();
+        let free = Box::into_raw(heap::boxed(std::mem::MaybeUninit::<Free>::uninit()));
+        let free = free.cast::<Free>();
+        // Asked for its payload, it finds the rest by its address.
+        let _ = free.expose_provenance();
         // SAFETY: a fresh block of the right size.
-        unsafe { Channel::make_at(channel, payload, direction, Origin::FREE, home) };
-        channel
+        unsafe {
+            (&raw mut (*free).payload).write(payload);
+            (&raw mut (*free).home).write(home);
+            Channel::make_at(&raw mut (*free).channel, direction, Origin::Free, home);
+            &raw mut (*free).channel
+        }
     }
 
     /// The same, with a name and a watch on its peers.
@@ -191,10 +203,10 @@ impl Channel {
     /// Makes a half-channel in a block of memory.
     ///
     /// # Safety
-    /// The block is the half-channel's until that is freed.
+    /// The block is the half-channel's until that is freed, and there is around it what its origin
+    /// says.
     pub(crate) unsafe fn make_at(
         channel: *mut Channel,
-        payload: *const Type,
         direction: Direction,
         origin: Origin,
         home: *const Worker,
@@ -206,13 +218,14 @@ impl Channel {
                 place: AtomicUsize::new(place),
                 sole: Cell::new(ptr::null()),
                 slot: Cell::new(0),
+                inner: Lazily::new(),
                 arm: Cell::new(0),
                 served: Cell::new(0),
-                home: AtomicPtr::new(home.cast_mut()),
-                payload,
-                origin,
-                inner: Lazily::new(),
                 refs: AtomicU32::new(1),
+                before_seat: match origin {
+                    Origin::Port { before_seat } => before_seat,
+                    Origin::Free => 0,
+                },
                 direction,
                 links_left: Cell::new(LINKS),
             });
@@ -224,19 +237,49 @@ impl Channel {
         }
     }
 
+    /// The component whose port it was made for.
+    fn owner(&self) -> Option<&Seat> {
+        let bytes = self.before_seat as usize * size_of::<Channel>();
+        let seat = ptr::with_exposed_provenance::<Seat>(ptr::from_ref(self).addr() + bytes);
+        // SAFETY: the owner's memory is there as long as the half-channel, which lies in it.
+        (bytes > 0).then(|| unsafe { &*seat })
+    }
+
+    /// Its port, of this owner.
+    fn port_of(&self, owner: &Seat) -> &'static Port {
+        // SAFETY: as in `owner`; types are static.
+        let ports = unsafe { abi::ports((*owner.component()).r#type) };
+        &ports[ports.len() - self.before_seat as usize]
+    }
+
+    /// What is kept beside a free half-channel.
+    fn free(&self) -> &Free {
+        debug_assert!(self.before_seat == 0, "it is a port");
+        // SAFETY: a half-channel that is no port is the beginning of this.
+        unsafe { &*ptr::with_exposed_provenance(ptr::from_ref(self).addr()) }
+    }
+
+    /// The type of the values that it carries.
+    pub(crate) fn payload(&self) -> *const Type {
+        match self.owner() {
+            Some(owner) => self.port_of(owner).payload,
+            None => self.free().payload,
+        }
+    }
+
     /// What it is called in reports.
     ///
     /// # Safety
     /// The caller has leave.
     pub(crate) unsafe fn label(&self) -> Label {
-        // SAFETY: the owner's memory is there as long as the half-channel, which lies in it.
-        if let Some(owner) = unsafe { self.origin.owner.as_ref() } {
+        if let Some(owner) = self.owner() {
+            let identity = owner.identity();
             return Label {
-                owner: owner.identity.id,
-                // SAFETY: as above.
-                owner_type: unsafe { (*owner.component).r#type },
-                owner_number: owner.identity.number,
-                port: self.origin.port,
+                owner: identity.id,
+                // SAFETY: the owner's memory is there as long as the half-channel.
+                owner_type: unsafe { (*owner.component()).r#type },
+                owner_number: identity.number,
+                port: self.port_of(owner).name,
             };
         }
         let nothing = Label {
@@ -251,7 +294,7 @@ impl Channel {
 
     /// Does it lie in this component's memory?
     pub(crate) fn is_of(&self, owner: &Seat) -> bool {
-        ptr::eq(self.origin.owner, owner)
+        self.owner().is_some_and(|mine| ptr::eq(mine, owner))
     }
 
     // ---- peers; the caller has leave ----------------------------------------------------------
@@ -424,15 +467,13 @@ impl Channel {
         !home.is_null() && ptr::eq(home, unsafe { (*component).home })
     }
 
-    /// The worker of the component it was made for, or by; null for a thread.
+    /// The worker of the component it was made for, or by; null for a thread. That of a port changes
+    /// when its component moves, which then makes it shared ([`component::share_channels`]).
     pub(crate) fn home(&self) -> *const Worker {
-        self.home.load(Ordering::Relaxed)
-    }
-
-    /// Its component has another home now.
-    pub(crate) fn move_home(&self, home: &'static Worker) {
-        self.home
-            .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
+        match self.owner() {
+            Some(owner) => carrier::worker_of(carrier::home_of(owner.component())),
+            None => self.free().home,
+        }
     }
 
     /// Is it at this worker's mark, line's mark, or hub's address?
@@ -465,8 +506,9 @@ pub(crate) unsafe fn release(channel: *const Channel) {
         }
         fence(Ordering::Acquire);
         hub::leave_for_good(&*channel);
-        match (*channel).origin.owner.as_ref() {
-            None => drop(Box::from_raw(channel.cast_mut())),
+        let owner = (*channel).owner().map(ptr::from_ref);
+        match owner {
+            None => drop(Box::from_raw(channel.cast_mut().cast::<Free>())),
             Some(owner) => {
                 ptr::drop_in_place(channel.cast_mut());
                 component::let_go(owner);

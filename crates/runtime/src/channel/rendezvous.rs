@@ -36,7 +36,7 @@ pub(crate) unsafe fn send(
             offer.waiting = Waiting::Send;
             offer.value = value;
             offer.moves = moves;
-            offer.payload = channel.payload;
+            offer.payload = channel.payload();
             offer.site = site;
         });
         let guard = hub::lock_of(channel);
@@ -53,10 +53,10 @@ pub(crate) unsafe fn send(
             }
             Found::Nobody => {
                 let guard = match guard {
-                    hub::Guard::Hub(_) if channel.is_at_home_with(seat.component) => {
+                    hub::Guard::Hub(_) if channel.is_at_home_with(seat.component()) => {
                         match hub::settle_grade(channel, guard) {
                             Ok(()) => {
-                                return send_now(seat.component, channel, value, moves, site);
+                                return send_now(seat.component(), channel, value, moves, site);
                             }
                             Err(guard) => guard,
                         }
@@ -125,10 +125,10 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
             Found::Nobody => {
                 let guard = match guard {
                     hub::Guard::Hub(_)
-                        if !acknowledge && channel.is_at_home_with(seat.component) =>
+                        if !acknowledge && channel.is_at_home_with(seat.component()) =>
                     {
                         match hub::settle_grade(channel, guard) {
-                            Ok(()) => return receive_now(seat.component, channel, site),
+                            Ok(()) => return receive_now(seat.component(), channel, site),
                             Err(guard) => guard,
                         }
                     }
@@ -222,7 +222,7 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         }
         // The space is used again.
         seat.offer.with_mut(|offer| offer.registered = registered);
-        (*seat.component).waiting = light::NOTHING;
+        (*seat.component()).waiting = light::NOTHING;
         seat.state.rest();
     }
 }
@@ -230,7 +230,7 @@ pub(crate) unsafe fn settle(seat: &Seat) {
 /// What the arm is known by that a partner chose for a blocked select.
 unsafe fn chosen_key(seat: &Seat, registered: &[Registration]) -> usize {
     // SAFETY: the component is woken and carried by the caller.
-    let arm = unsafe { (*seat.component).arm };
+    let arm = unsafe { (*seat.component()).arm };
     let Some(chosen) = registered
         .iter()
         .find(|registration| registration.arm == arm)
@@ -266,7 +266,7 @@ unsafe fn give_up_value(seat: &Seat) {
             )
         });
         if moves && holder == 0 {
-            object::release_value(seat.component, &*payload, value);
+            object::release_value(seat.component(), &*payload, value);
         }
     }
 }
@@ -274,7 +274,7 @@ unsafe fn give_up_value(seat: &Seat) {
 unsafe fn drop_value(seat: &Seat, channel: &Channel, value: Value, moves: bool) {
     if moves {
         // SAFETY: the caller's reference came with the value.
-        unsafe { object::release_value(seat.component, &*channel.payload, value) };
+        unsafe { object::release_value(seat.component(), &*channel.payload(), value) };
     }
 }
 

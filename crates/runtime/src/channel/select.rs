@@ -57,11 +57,11 @@ unsafe fn select_in_order(
             }
         }
         if has_default {
-            (*seat.component).arm = DEFAULT;
+            (*seat.component()).arm = DEFAULT;
             return Step::Done;
         }
         if order.is_empty() {
-            crate::exceptions::raise(seat.component, Label::OperationFailed, site, ptr::null());
+            crate::exceptions::raise(seat.component(), Label::OperationFailed, site, ptr::null());
             return Step::Raised;
         }
         let round = next_round(seat);
@@ -226,7 +226,7 @@ unsafe fn leave_all(seat: &Seat) {
             super::release(registration.channel);
         }
         seat.offer.with_mut(|offer| offer.registered = registered);
-        (*seat.component).waiting = light::NOTHING;
+        (*seat.component()).waiting = light::NOTHING;
         seat.state.rest();
     }
 }

@@ -1,9 +1,7 @@
 //! Handing a value over, outside every lock, by whoever won both sides.
 
-use std::ptr;
-
 use super::Waiter;
-use crate::abi::{Component, Held, Type, Value};
+use crate::abi::{Component, Held, Type, Value, held_of};
 use crate::object;
 use crate::offer::Claim;
 use crate::seat::{self, Seat};
@@ -33,7 +31,7 @@ pub(crate) enum Onward {
 pub(crate) unsafe fn complete_both(found: Match) {
     // SAFETY: both are won.
     unsafe {
-        let to = (*found.receiver.seat).component;
+        let to = (*found.receiver.seat).component();
         (*to).received = take_value(found.sender, to);
         (*to).arm = found.receiver.arm;
         if found.receiver.acknowledge {
@@ -58,7 +56,7 @@ pub(crate) unsafe fn take(
 ) {
     // SAFETY: as the caller promises.
     unsafe {
-        let to = receiver.component;
+        let to = receiver.component();
         (*to).received = take_value(sender, to);
         (*to).arm = arm;
         if acknowledge {
@@ -82,7 +80,7 @@ pub(crate) unsafe fn hand_over(
 ) -> Onward {
     // SAFETY: as the caller promises.
     unsafe {
-        let to = (*receiver.seat).component;
+        let to = (*receiver.seat).component();
         (*to).received = take_value(sender, to);
         (*to).arm = receiver.arm;
         let onward = if receiver.acknowledge {
@@ -104,11 +102,11 @@ pub(crate) unsafe fn hand_over(
 pub(crate) unsafe fn give(receiver: Waiter, claim: Claim, value: Value) {
     // SAFETY: as the caller promises.
     unsafe {
-        let to = (*receiver.seat).component;
+        let to = (*receiver.seat).component();
         simulator::ticked(to);
         (*to).received = value;
         (*to).arm = receiver.arm;
-        (*to).held = Held::NOBODY;
+        *held_of(to) = Held::NOBODY;
         seat::complete(receiver.seat, claim);
     }
 }
@@ -123,7 +121,7 @@ unsafe fn take_value(sender: *const Seat, to: *mut Component) -> Value {
         let (value, moves, payload) = (*sender)
             .offer
             .with(|offer| (offer.value, offer.moves, offer.payload));
-        pass((*sender).component, to, &*payload, value, moves)
+        pass((*sender).component(), to, &*payload, value, moves)
     }
 }
 
@@ -166,13 +164,13 @@ unsafe fn hold(sender: *const Seat, claim: Claim, receiver: *const Seat) {
     // when `heed_stop` looks.
     unsafe {
         (*sender).retain();
-        (*(*receiver).component).held = Held {
-            sender: (*sender).component,
+        *held_of((*receiver).component()) = Held {
+            sender: (*sender).component(),
             ticket: claim.round(),
         };
         (*sender)
             .offer
-            .with_mut(|offer| offer.holder = (*receiver).identity.id);
+            .with_mut(|offer| offer.holder = (*receiver).id);
         (*sender).state.hold(claim);
         seat::heed_stop(&*sender);
     }
@@ -185,13 +183,10 @@ unsafe fn hold(sender: *const Seat, claim: Claim, receiver: *const Seat) {
 pub(crate) unsafe fn take_tick(receiver: &Seat, value: Value, arm: u32) {
     // SAFETY: as the caller promises.
     unsafe {
-        let to = receiver.component;
+        let to = receiver.component();
         simulator::ticked(to);
         (*to).received = value;
         (*to).arm = arm;
-        (*to).held = Held {
-            sender: ptr::null_mut(),
-            ticket: 0,
-        };
+        *held_of(to) = Held::NOBODY;
     }
 }

@@ -40,7 +40,7 @@ impl Port {
 
     pub(super) fn payload(&self) -> *const Type {
         // SAFETY: counted.
-        unsafe { (*self.channel).payload }
+        unsafe { (*self.channel).payload() }
     }
 
     /// Does it send?
@@ -132,7 +132,7 @@ pub fn find(name: &str) -> Option<Foreign> {
     let mut running: Vec<*mut Component> = Vec::new();
     registry::for_each(|seat| {
         seat.retain();
-        running.push(seat.component);
+        running.push(seat.component());
     });
     for component in running {
         // SAFETY: counted above.
@@ -197,7 +197,7 @@ impl Foreign {
         let component = self.handle.component();
         // SAFETY: counted, and not started yet.
         unsafe {
-            observe(seat_of(component).identity.id, at_end);
+            observe(seat_of(component).id, at_end);
             c::hearth_component_start(component);
         }
     }

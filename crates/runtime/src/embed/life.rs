@@ -170,7 +170,7 @@ unsafe fn rouse(component: *mut Component) {
         let seat = seat_of(component);
         if seat.state.call_off() {
             (*component).raised = ROUSED;
-            (*component).outcome = Step::Raised as u32;
+            (*component).outcome = Step::Raised as u8;
             carrier::wake(seat);
         }
     }
@@ -645,7 +645,7 @@ impl Life {
         // SAFETY: the component's own fields.
         let (is_done, raised) = unsafe {
             (
-                (*self.component).outcome == Step::Done as u32,
+                (*self.component).outcome == Step::Done as u8,
                 (*self.component).raised,
             )
         };

@@ -22,7 +22,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::wire::Message;
-use crate::abi::{Component, ComponentType, Site, Step, Type, Value};
+use crate::abi::{Component, ComponentType, Held, Site, Step, Type, Value, held_of};
 use crate::channel::{
     self, Channel, Direction, Label, hearth_acknowledge, hearth_connect, hearth_release_sender,
     hearth_send,
@@ -64,6 +64,8 @@ struct Proxy {
     channel: *mut Channel,
     /// `base.received` holds a value of the payload type.
     has_value: bool,
+    /// An exporter's: who waits for the value to be taken.
+    held: Held,
 }
 
 /// A proxy's `stage`.
@@ -116,7 +118,7 @@ unsafe impl Send for Counted {}
 /// Makes a link of a stream and a half-channel. When this returns they are connected.
 pub(super) fn start(stream: UnixStream, channel: Kept) {
     // SAFETY: payload types are static.
-    let payload: &'static Type = unsafe { &*channel.get().payload };
+    let payload: &'static Type = unsafe { &*channel.get().payload() };
     let place = |component, arrival: Arrival| {
         // SAFETY: the value was read for this type.
         unsafe { arrival.value.place(arrival.of, component) }
@@ -149,7 +151,7 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
     // SAFETY: a valid type; the proxy is ours until it is started, and zeroed but for its base.
     unsafe {
         let proxy = component::make(ptr::null_mut(), of, -1).cast::<Proxy>();
-        let identity = seat_of(proxy.cast()).identity;
+        let identity = seat_of(proxy.cast()).identity();
         let label = Label {
             owner: identity.id,
             owner_type: of,
@@ -160,7 +162,7 @@ fn start_proxy(link: &Arc<Link>, local: &Channel) -> *mut Component {
         // Called under a lock: it must not wait. The reading thread does the rest. Only reading
         // ends: a value that was received already may still be acknowledged.
         let on_alone = Box::new(move || severed.shut(Shutdown::Read));
-        let channel = Channel::new_watched(local.payload, direction, label, on_alone);
+        let channel = Channel::new_watched(local.payload(), direction, label, on_alone);
         (*proxy).link = Arc::into_raw(Arc::clone(link));
         (*proxy).channel = channel;
         hearth_connect(
@@ -251,17 +253,18 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
                         // The outcome is now for whoever completes or stops the wait to write.
                         return step;
                     }
-                    (*this).outcome = step as u32;
+                    (*this).outcome = step as u8;
                 }
                 RECEIVING => {
-                    if (*this).outcome == Step::Raised as u32 {
+                    if (*this).outcome == Step::Raised as u8 {
                         return Step::Raised;
                     }
                     (*proxy).has_value = true;
+                    (*proxy).held = held_of(this).read();
                     let bytes = value_bytes(proxy);
                     drop_value(proxy);
                     let Some(bytes) = bytes else {
-                        hearth_release_sender(this, &raw mut (*this).held, false);
+                        hearth_release_sender(this, &raw mut (*proxy).held, false);
                         (*this).stage = START;
                         continue;
                     };
@@ -269,9 +272,9 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
                     return hand_over(proxy, bytes);
                 }
                 _ => {
-                    let well = (*this).outcome == Step::Done as u32 && (*this).received.boolean;
-                    hearth_release_sender(this, &raw mut (*this).held, well);
-                    if (*this).outcome == Step::Raised as u32 {
+                    let well = (*this).outcome == Step::Done as u8 && (*this).received.boolean;
+                    hearth_release_sender(this, &raw mut (*proxy).held, well);
+                    if (*this).outcome == Step::Raised as u8 {
                         return Step::Raised;
                     }
                     (*this).stage = START;
@@ -290,7 +293,7 @@ unsafe fn hand_over(proxy: *mut Proxy, bytes: Vec<u8>) -> Step {
         let (step, ticket) = external::wait(proxy.cast(), ptr::null(), "another node", true);
         if step != Step::Blocked {
             // The carrier takes it that nothing was waited for.
-            (*proxy).base.outcome = step as u32;
+            (*proxy).base.outcome = step as u8;
             return step;
         }
         *lock(&link.unanswered) = Some(ticket);
@@ -330,10 +333,10 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                     if step == Step::Blocked {
                         return step;
                     }
-                    (*this).outcome = step as u32;
+                    (*this).outcome = step as u8;
                 }
                 AWAITING_VALUE => {
-                    if (*this).outcome == Step::Raised as u32 {
+                    if (*this).outcome == Step::Raised as u8 {
                         return Step::Raised;
                     }
                     link.owes.store(true, Ordering::SeqCst);
@@ -344,10 +347,10 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                         note_progress();
                         return step;
                     }
-                    (*this).outcome = step as u32;
+                    (*this).outcome = step as u8;
                 }
                 _ => {
-                    let well = (*this).outcome == Step::Done as u32;
+                    let well = (*this).outcome == Step::Done as u8;
                     // A receiver whose acknowledge failed is an answer too, and no reason to end.
                     let is_stopped = !well && (*this).raised == crate::abi::STOPPED;
                     if is_stopped {
@@ -383,7 +386,7 @@ unsafe extern "C" fn destroy(this: *mut Component) {
     // SAFETY: its carrier calls, and nobody else uses the proxy's fields.
     unsafe {
         drop_value(proxy);
-        hearth_release_sender(this, &raw mut (*this).held, false);
+        hearth_release_sender(this, &raw mut (*proxy).held, false);
         channel::disconnect(&*(*proxy).channel);
         channel::release((*proxy).channel);
         drop(Arc::from_raw((*proxy).link));

@@ -115,12 +115,12 @@ fn offered(direction: Direction, code: &str, name: &[u8]) -> Result<Kept, Status
 
 fn code_of(channel: &Channel) -> String {
     // SAFETY: types are static, and their codes literals.
-    unsafe { literal((*channel.payload).code) }.into_owned()
+    unsafe { literal((*channel.payload()).code) }.into_owned()
 }
 
 fn may_travel(channel: &Channel) -> bool {
     // SAFETY: types are static.
-    !portable::leave_no_node(unsafe { &*channel.payload })
+    !portable::leave_no_node(unsafe { &*channel.payload() })
 }
 
 /// Connects a channel of this node to one that another has published.

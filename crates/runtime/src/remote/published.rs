@@ -34,7 +34,7 @@ pub(super) fn add(name: &[u8], channel: Kept) -> bool {
 fn notice(name: &[u8], channel: &Kept) -> Notice {
     let channel = channel.get();
     // SAFETY: types are static, and their codes literals.
-    let code = unsafe { literal((*channel.payload).code) }.into_owned();
+    let code = unsafe { literal((*channel.payload()).code) }.into_owned();
     Notice {
         direction: channel.direction,
         code,

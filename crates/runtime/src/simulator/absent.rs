@@ -50,7 +50,7 @@ pub(crate) fn place(_: i32, _: *const ComponentType, _: &Identity) -> Option<usi
     None
 }
 
-pub(crate) unsafe fn made(_: *mut Component) {}
+pub(crate) unsafe fn made(_: *mut Component, _: u64) {}
 
 pub(crate) unsafe fn ends_pass(_: *mut Component) {}
 

@@ -341,7 +341,7 @@ fn first_fault(story: impl Fn(&Seat) -> Option<String>) -> Option<Fault> {
 /// # Safety
 /// Nothing runs.
 unsafe fn is_unwoken(seat: &Seat) -> Option<String> {
-    let component = seat.component;
+    let component = seat.component();
     // SAFETY: as the caller promises.
     let is_over = unsafe {
         match (*component).waiting {
@@ -367,7 +367,7 @@ unsafe fn is_unwoken(seat: &Seat) -> Option<String> {
 /// # Safety
 /// Nothing runs.
 unsafe fn is_unmatched(seat: &Seat) -> Option<String> {
-    crate::carrier::inflate(seat.component);
+    crate::carrier::inflate(seat.component());
     if seat.state.stage() != Stage::Open {
         return None;
     }

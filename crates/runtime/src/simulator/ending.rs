@@ -107,7 +107,7 @@ pub(crate) fn at_exit(code: i32) {
     };
     match &simulation.record {
         Some(path) => record(path, code),
-        None if code != exits::DONE && code < 128 => tell_how_to_repeat(simulation),
+        None if [exits::FAILED, exits::BUG].contains(&code) => tell_how_to_repeat(simulation),
         None => {}
     }
 }

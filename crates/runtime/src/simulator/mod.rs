@@ -320,12 +320,7 @@ fn goes_on(component: *mut Component) {
         return;
     }
     // SAFETY: it is ready, and the simulator's.
-    let (is_done, who) = unsafe {
-        (
-            (*component).outcome == Step::Done as u32,
-            Who::is(component),
-        )
-    };
+    let (is_done, who) = unsafe { ((*component).outcome == Step::Done as u8, Who::is(component)) };
     let worker = Stage::index_of(component);
     if let Some(open) = state.checks.ends(component, is_done) {
         let outcome = if is_done {
@@ -488,7 +483,7 @@ pub(crate) unsafe fn operate(
         if !pauses {
             return step;
         }
-        (*component).outcome = Step::Done as u32;
+        (*component).outcome = Step::Done as u8;
         Step::Blocked
     }
 }
@@ -550,10 +545,9 @@ impl State {
 ///
 /// # Safety
 /// It was just made.
-pub(crate) unsafe fn made(component: *mut Component) {
+pub(crate) unsafe fn made(component: *mut Component, passes: u64) {
     // SAFETY: as the caller promises.
     unsafe {
-        let passes = (*component).passes_left;
         state().checks.made(component, passes);
         (*component).passes_left = 1;
     }
@@ -570,7 +564,7 @@ pub(crate) unsafe fn ends_pass(component: *mut Component) {
     record.passes -= 1;
     let is_over = record.passes == 0;
     // SAFETY: as the caller promises.
-    unsafe { (*component).passes_left = u64::from(!is_over) };
+    unsafe { (*component).passes_left = u32::from(!is_over) };
 }
 
 /// Is a component that would begin its next pass set aside?

@@ -28,7 +28,7 @@ impl Who {
     /// The component is alive.
     pub(super) unsafe fn is(component: *mut Component) -> Who {
         // SAFETY: as the caller promises.
-        let identity = unsafe { seat_of(component) }.identity;
+        let identity = unsafe { seat_of(component) }.identity();
         Who {
             id: identity.id,
             // SAFETY: as above.

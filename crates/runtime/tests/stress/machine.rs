@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::Once;
 
 use hearth_runtime::abi::{
-    Arm, Component, ComponentType, Held, Kind, Port, STOPPED, Site, Step, Type, Value,
+    Arm, Component, ComponentType, Held, Kind, Port, STOPPED, Site, Step, Type, Value, held_of,
 };
 use hearth_runtime::c;
 use hearth_runtime::channel::Channel;
@@ -91,7 +91,7 @@ unsafe extern "C" fn resume(component: *mut Component) -> Step {
     unsafe {
         let mut event = match (*component).stage {
             0 => Event::Start,
-            _ => event_of((*component).outcome == Step::Done as u32),
+            _ => event_of((*component).outcome == Step::Done as u8),
         };
         (*component).stage = 1;
         let mut program = (*me.0).program.take().unwrap();
@@ -296,7 +296,7 @@ impl Me {
     pub(crate) fn let_go(self, ok: bool) {
         // SAFETY: the program runs this machine, after an acknowledge.
         unsafe {
-            let mut held: Held = (*self.component()).held;
+            let mut held: Held = held_of(self.component()).read();
             c::hearth_release_sender(self.component(), &mut held, ok);
         }
     }

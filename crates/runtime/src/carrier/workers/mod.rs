@@ -189,7 +189,7 @@ pub(crate) fn mark_of(worker: *const Worker) -> Option<usize> {
 
 /// Where a component is at home; null for a thread. It may move unless it runs or the caller has its
 /// worker's leave.
-fn home_of(component: *mut Component) -> *const Worker {
+pub(crate) fn home_of(component: *mut Component) -> *const Worker {
     // SAFETY: the component is alive, and its home changes by atomic stores.
     unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
         .load(Ordering::Relaxed)
@@ -300,7 +300,7 @@ pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     // SAFETY: workers live as long as the program.
     let index = unsafe { (*for_core(Some(core))).shared.index };
     // SAFETY: the component's own field.
-    unsafe { (*seat.component).destination = 1 + index as u32 };
+    unsafe { (*seat.component()).destination = 1 + index as u16 };
 }
 
 impl Worker {
@@ -605,11 +605,12 @@ impl Worker {
                 return false;
             }
             let home = &all()[index];
-            component::move_channels(component, home);
             {
                 let _hold = (*(*component).home).hold();
                 set_home(component, home);
             }
+            // Afterwards: who links or localizes its half-channels from here on goes by the new home.
+            component::share_channels(component);
             home.post(component);
             true
         }
