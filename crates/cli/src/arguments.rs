@@ -145,6 +145,8 @@ Examples:
   hearth run hello.isf
   hearth run server.isf --passes 100 --seed 7
   hearth run weather.isf --device temp=readings.txt
+  hearth run server.isf --simulate 42
+  hearth run server.isf --simulate 1..1000 --schedule bad.schedule
   hearth run echo.isf -- one two < lines.txt
   cat hello.isf | hearth run -
 
@@ -182,6 +184,19 @@ pub(crate) struct Run {
     /// How many workers; one a core if not given (HEARTH_WORKERS)
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=4096))]
     pub(crate) workers: Option<u16>,
+
+    /// Run on one thread, by the schedule of a seed: SEED, or FROM..TO for one after the other until
+    /// one fails, or the FILE of a schedule (HEARTH_SIMULATE, HEARTH_SCHEDULE)
+    #[arg(long, value_name = "SEED", value_parser = simulation, conflicts_with = "carrier")]
+    pub(crate) simulate: Option<Simulation>,
+
+    /// End a simulation after N steps (HEARTH_STEPS)
+    #[arg(long, value_name = "N", requires = "simulate")]
+    pub(crate) steps: Option<u64>,
+
+    /// Where to write the plainest schedule that fails as the seed does
+    #[arg(long, value_name = "FILE", requires = "simulate")]
+    pub(crate) schedule: Option<PathBuf>,
 
     /// Where a simulated device takes its values from; may be repeated (HEARTH_DEVICE_NAME)
     #[arg(long = "device", value_name = "NAME=SCRIPT", value_parser = device)]
@@ -222,6 +237,33 @@ pub(crate) enum Carrier {
     Workers,
     /// A kernel thread for each component
     Threads,
+}
+
+/// Which schedules a simulation follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Simulation {
+    Seed(u64),
+    Range { first: u64, last: u64 },
+    Schedule(PathBuf),
+}
+
+fn simulation(text: &str) -> Result<Simulation, String> {
+    if let Ok(seed) = text.parse() {
+        return Ok(Simulation::Seed(seed));
+    }
+    if let Some((first, last)) = text.split_once("..")
+        && let (Ok(first), Ok(last)) = (first.parse(), last.parse())
+    {
+        return match first <= last {
+            true => Ok(Simulation::Range { first, last }),
+            false => Err("the first seed must not be greater than the last".into()),
+        };
+    }
+    let path = PathBuf::from(text);
+    match path.is_file() {
+        true => Ok(Simulation::Schedule(path)),
+        false => Err("a seed, a range such as 1..1000 or the file of a schedule is wanted".into()),
+    }
 }
 
 fn passes(text: &str) -> Result<u64, String> {
@@ -421,6 +463,15 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn seeds_are_one_or_many() {
+        assert_eq!(simulation("7"), Ok(Simulation::Seed(7)));
+        let range = Simulation::Range { first: 1, last: 9 };
+        assert_eq!(simulation("1..9"), Ok(range));
+        assert!(simulation("9..1").unwrap_err().contains("greater"));
+        assert!(simulation("some").unwrap_err().contains("range"));
     }
 
     #[test]

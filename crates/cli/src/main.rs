@@ -6,7 +6,8 @@
 //!
 //! Reading order: `arguments` (the one definition behind help, completions, man pages and the
 //! reference page), `commands` (one module each), `input` and `render` (what comes in, what is
-//! shown), `toolchain` and `cache` (how a text becomes an executable), `failure` and `crash` (the
+//! shown), `toolchain` and `cache` (how a text becomes an executable), `shrink` (how a failing schedule
+//! becomes a plain one), `failure` and `crash` (the
 //! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
 //! counts), `summary` and `portrait` (a profile as text and as a page).
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ mod surroundings;
 mod cache;
 mod program;
 mod progress;
+mod shrink;
 mod toolchain;
 
 mod crash;

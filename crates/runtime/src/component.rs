@@ -12,7 +12,7 @@ use crate::channel::{self, Channel, Origin};
 use crate::choices::Choices;
 use crate::seat::{Seat, request_stop, seat_of};
 use crate::sync::lock_std as lock;
-use crate::{carrier, exceptions, exits, heap, options, output, placement, registry};
+use crate::{carrier, exceptions, exits, heap, options, output, placement, registry, simulator};
 
 /// Bits of `attention`.
 const STOP_REQUESTED: u32 = 1;
@@ -54,12 +54,20 @@ pub(crate) unsafe fn make(
             (seed, true) => Choices::root(seed),
             (_, false) => seat_of(creator).more.with_mut(|more| more.choices.child()),
         };
-        let core = placement::choose(core, &identity);
+        let core = if simulator::is_on() {
+            simulator::place(core, of, &identity)
+        } else {
+            placement::choose(core, &identity)
+        };
         let seat = block.add(plan.seat).cast::<Seat>();
         (*component).r#type = of;
         (*component).home = carrier::place(core);
         seat.write(Seat::new(identity, choices, core, ports.len()));
         match options::get().passes {
+            passes if simulator::is_on() => {
+                let passes = passes.filter(|_| !identity.service);
+                simulator::made(component, passes.unwrap_or(u64::MAX));
+            }
             Some(passes) if !identity.service => allow_passes(component, passes),
             _ => (*component).passes_left = UNCOUNTED,
         }
@@ -240,6 +248,8 @@ unsafe fn tell_uncaught(seat: &Seat) {
         return;
     }
     output::complain(&message);
+    // SAFETY: as the caller promises.
+    simulator::note_failure(|| unsafe { exceptions::uncaught_kind(seat) });
     exits::note_uncaught();
     if registry::is_main(seat) {
         exits::end(exits::FAILED);
@@ -350,8 +360,16 @@ pub unsafe extern "C" fn hearth_component_new(
 /// As the header says: it was just made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_component_start(component: *mut Component) {
-    // SAFETY: as the caller promises.
-    unsafe { start(component) };
+    let start = || {
+        // SAFETY: as the caller promises.
+        unsafe { start(component) };
+    };
+    if simulator::is_on() {
+        // SAFETY: compiled code runs, of some component, and holds no lock.
+        unsafe { simulator::deed(carrier::running(), "", ptr::null(), start) };
+    } else {
+        start();
+    }
 }
 
 /// Adds a reference.
@@ -430,14 +448,22 @@ pub unsafe extern "C" fn hearth_port_assign(
 /// # Safety
 /// As the header says: `self` runs this, `other` is alive.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hearth_stop(_self: *mut Component, other: *mut Component) {
+pub unsafe extern "C" fn hearth_stop(this: *mut Component, other: *mut Component) {
     // SAFETY: as the caller promises.
     let seat = unsafe { seat_of(other) };
-    if options::get().compat_original {
-        // Seen before the next pass, and nowhere else.
-        attend(seat, STOP_REQUESTED);
+    let stop = || {
+        if options::get().compat_original {
+            // Seen before the next pass, and nowhere else.
+            attend(seat, STOP_REQUESTED);
+        } else {
+            stop(seat);
+        }
+    };
+    if simulator::is_on() {
+        // SAFETY: as the caller promises; compiled code holds no lock.
+        unsafe { simulator::deed(this, "stops another", ptr::null(), stop) };
     } else {
-        stop(seat);
+        stop();
     }
 }
 
@@ -449,6 +475,9 @@ pub unsafe extern "C" fn hearth_stop(_self: *mut Component, other: *mut Componen
 pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
+        if simulator::is_on() {
+            simulator::ends_pass(this);
+        }
         let attention = (*this).attention.load(Ordering::Relaxed);
         if attention & STOP_REQUESTED != 0 || (*this).passes_left == 0 && !goes_on(this) {
             (*this).raised = STOPPED;
@@ -460,6 +489,7 @@ pub unsafe extern "C" fn hearth_next_pass_slow(this: *mut Component) -> bool {
                 .fetch_and(!PORT_REPLACED, Ordering::Relaxed);
             drop_replaced(this);
         }
-        true
+        // Set aside, it comes back here by the carrier, between the passes.
+        !(simulator::is_on() && simulator::pauses_between_passes(this))
     }
 }

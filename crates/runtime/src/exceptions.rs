@@ -97,6 +97,29 @@ pub(crate) unsafe fn uncaught_message(seat: &Seat) -> String {
     format!("{who} ended by an uncaught {name} at {place}{detail}")
 }
 
+/// What an exception that nobody caught is known by, wherever it came from.
+///
+/// # Safety
+/// As for `uncaught_message`.
+pub(crate) unsafe fn uncaught_kind(seat: &Seat) -> String {
+    // SAFETY: as the caller promises.
+    let (raised, site) = unsafe {
+        (
+            (*seat.component()).raised,
+            seat.more
+                .with(|more| more.raised_at)
+                .map_or(ptr::null(), ptr::from_ref),
+        )
+    };
+    let name = NAMES.get(raised.wrapping_sub(1) as usize);
+    // SAFETY: sites are static.
+    let place = unsafe { place_of(site) };
+    format!(
+        "{} at {place}",
+        name.copied().unwrap_or("unknown exception")
+    )
+}
+
 /// `file:line:column`.
 ///
 /// # Safety

@@ -75,6 +75,7 @@ pub(crate) fn end(code: i32) -> ! {
 
 #[expect(clippy::disallowed_methods, reason = "the one way out of the process")]
 pub(crate) fn leave(code: i32) -> ! {
+    crate::simulator::at_exit(code);
     std::process::exit(code)
 }
 

@@ -6,7 +6,7 @@
 //! nought, it stays so until something outside the program enters.
 
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
-use crate::{exits, external, output, registry, report, timers};
+use crate::{exits, external, output, registry, report, simulator, timers};
 
 /// How many run, and `VERDICT` while it is decided whether the program can go on.
 struct Count {
@@ -54,13 +54,31 @@ pub(crate) struct Visit(());
 
 impl Visit {
     pub(crate) fn begin() -> Visit {
-        enter();
+        if simulator::is_on() {
+            simulator::door::enter(None);
+        } else {
+            enter();
+        }
         Visit(())
+    }
+}
+
+impl Visit {
+    /// None if it would take longer than this to be let into a simulation.
+    pub(crate) fn begin_within(patience: std::time::Duration) -> Option<Visit> {
+        if simulator::is_on() {
+            return simulator::door::enter(Some(patience)).then_some(Visit(()));
+        }
+        Some(Visit::begin())
     }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
+        if simulator::is_on() {
+            simulator::door::leave();
+            return;
+        }
         leave();
     }
 }

@@ -54,6 +54,8 @@ pub mod seat;
 pub mod services;
 mod settings;
 mod signals;
+#[cfg_attr(loom, path = "simulator/absent.rs")]
+mod simulator;
 mod sync;
 mod timers;
 

@@ -28,6 +28,18 @@ pub(crate) enum Carrying {
     Threads,
 }
 
+/// A run on one thread, by a schedule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Simulation {
+    pub(crate) seed: u64,
+    /// The file of the schedule to follow instead of the seed's.
+    pub(crate) schedule: Option<String>,
+    /// Where to write what happened.
+    pub(crate) record: Option<String>,
+    /// After how many steps to end.
+    pub(crate) steps: Option<u64>,
+}
+
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -40,6 +52,7 @@ pub(crate) struct Options {
     pub(crate) workers: Option<usize>,
     /// For how long a component may compute before others are served beside it, about.
     pub(crate) slice: Duration,
+    pub(crate) simulation: Option<Simulation>,
     /// The program was compiled to behave as the original did.
     pub(crate) compat_original: bool,
     pub(crate) arguments: Vec<Vec<u8>>,
@@ -55,6 +68,7 @@ pub(crate) const DEFAULTS: Options = Options {
     carrying: Carrying::Workers,
     workers: None,
     slice: Duration::from_millis(10),
+    simulation: None,
     compat_original: false,
     arguments: Vec::new(),
 };
@@ -133,7 +147,32 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             }
         };
     }
+    options.simulation = read_simulation(variable)?;
     Ok(options)
+}
+
+fn read_simulation(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Simulation>, String> {
+    let number = |name: &str, good: &str| match variable(name) {
+        None => Ok(None),
+        Some(text) => match text.parse::<u64>() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(bad(name, &text, good)),
+        },
+    };
+    let seed = number("HEARTH_SIMULATE", "a seed from 0 to 2^64 - 1")?;
+    let steps = number("HEARTH_STEPS", "a number of steps")?;
+    let schedule = variable("HEARTH_SCHEDULE");
+    if seed.is_none() && schedule.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Simulation {
+        seed: seed.unwrap_or(0),
+        schedule,
+        record: variable("HEARTH_RECORD"),
+        steps,
+    }))
 }
 
 fn bad(name: &str, text: &str, good: &str) -> String {
@@ -169,6 +208,8 @@ mod tests {
             ("HEARTH_SLICE", "0"),
             ("HEARTH_WORKERS", "0"),
             ("HEARTH_WORKERS", "4097"),
+            ("HEARTH_SIMULATE", "often"),
+            ("HEARTH_STEPS", "1.5"),
         ] {
             assert!(read_one(name, value).is_err(), "{name}={value}");
         }

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use crate::abi::{ABI, Component, Program, Value};
 use crate::options::{self, Options};
 use crate::settings;
-use crate::{component, exits, external, output, signals};
+use crate::{component, exits, external, output, signals, simulator};
 
 /// Runs a compiled program. Does not return: whoever notices that the program is over ends the
 /// process.
@@ -41,6 +41,11 @@ pub unsafe extern "C" fn hearth_main(
     hearth_sys::membarrier::is_available();
     signals::watch();
     signals::watch_stacks();
+    if simulator::begin(program) {
+        loop {
+            std::thread::park();
+        }
+    }
     // SAFETY: a valid program has a main sequence.
     unsafe {
         let main = component::make(std::ptr::null_mut(), program.main, -1);

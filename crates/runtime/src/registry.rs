@@ -11,7 +11,7 @@ use crate::seat::{Identity, Seat};
 use crate::sync::lock_std as lock;
 
 /// The main sequence is the first component made.
-const MAIN: u64 = 1;
+pub(crate) const MAIN: u64 = 1;
 
 /// Those that run, in creation order, linked by their `neighbours`.
 struct Registry {
@@ -188,7 +188,7 @@ pub(crate) fn port_name(label: &Label) -> Option<String> {
     ))
 }
 
-fn name(of: *const ComponentType, number: u32) -> String {
+pub(crate) fn name(of: *const ComponentType, number: u32) -> String {
     // SAFETY: component types are static.
     let name = unsafe { literal((*of).name) };
     let made = with(|registry| registry.made(of.addr()));

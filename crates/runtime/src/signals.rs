@@ -97,8 +97,7 @@ fn wait_for(signals: &Signals) {
     // From here on a second one kills at once: this thread lets it through, and nobody handles it.
     signals.unblock();
     exits::begin(128 + signal);
-    {
-        let _visit = Visit::begin();
+    if let Some(_visit) = Visit::begin_within(GRACE) {
         registry::for_each(component::stop);
     }
     output::flush();

@@ -15,7 +15,7 @@ use crate::abi::{Component, Value};
 use crate::channel::{self, Channel};
 use crate::idle::Visit;
 use crate::sync::lock_std as lock;
-use crate::{carrier, external};
+use crate::{carrier, external, simulator};
 
 /// A repeating timer does not tick more often than this, so that it leaves time for work.
 const SHORTEST: Duration = Duration::from_micros(100);
@@ -108,11 +108,18 @@ impl Timers {
 
 /// The time that timers go by.
 pub(crate) fn now() -> Instant {
-    Instant::now()
+    if simulator::is_on() {
+        simulator::clock::now()
+    } else {
+        Instant::now()
+    }
 }
 
 /// When the next timer is due.
-#[allow(dead_code, reason = "for a carrier with a clock of its own")]
+#[cfg_attr(
+    loom,
+    expect(dead_code, reason = "for a carrier with a clock of its own")
+)]
 pub(crate) fn next_due() -> Option<Instant> {
     with(Timers::next).0
 }

@@ -11,6 +11,7 @@ mod new;
 mod predict;
 mod probe;
 mod run;
+mod simulate;
 mod study;
 
 use crate::arguments::Command;

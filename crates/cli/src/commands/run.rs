@@ -10,7 +10,8 @@ use std::process::Command;
 
 use clap::ValueEnum;
 
-use crate::arguments::Run;
+use crate::arguments::{Run, Simulation};
+use crate::commands::simulate::{self, Seeds};
 use crate::failure::{Failure, cause};
 use crate::input;
 use crate::program::{self, Executable};
@@ -23,6 +24,20 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let options = arguments
         .compilation
         .options(Some(&arguments.compatibility));
+    let seeds = match arguments.simulate {
+        Some(Simulation::Range { first, last }) => Some(Seeds { first, last }),
+        // Whoever wants its plainest schedule wants it searched.
+        Some(Simulation::Seed(seed)) if arguments.schedule.is_some() => Some(Seeds {
+            first: seed,
+            last: seed,
+        }),
+        _ => None,
+    };
+    if let Some(seeds) = seeds {
+        let executable = program::executable(&source, &options)?;
+        let environment = environment(arguments);
+        return simulate::search(&executable, arguments, environment, &source.name, seeds);
+    }
     for attempt in 1.. {
         let executable = program::executable(&source, &options)?;
         let path = executable.path.clone();
@@ -53,6 +68,12 @@ fn become_program(executable: Executable, arguments: &Run, name: &str) -> std::i
     let mut command = Command::new(path);
     command.arg0(Path::new(name).file_stem().unwrap_or("program".as_ref()));
     command.args(&arguments.arguments);
+    if arguments.simulate.is_some() {
+        // What was set by hand for another simulation.
+        for variable in ["HEARTH_SIMULATE", "HEARTH_SCHEDULE", "HEARTH_RECORD"] {
+            command.env_remove(variable);
+        }
+    }
     for (variable, value) in environment(arguments) {
         command.env(variable, value);
     }
@@ -84,6 +105,11 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
     fn number(value: Option<impl ToString>) -> Option<OsString> {
         Some(value?.to_string().into())
     }
+    let (seed, schedule) = match &arguments.simulate {
+        Some(Simulation::Seed(seed)) => (Some(*seed), None),
+        Some(Simulation::Schedule(path)) => (None, Some(OsString::from(path))),
+        Some(Simulation::Range { .. }) | None => (None, None),
+    };
     let network = arguments.network.as_ref().map(OsString::from);
     let options = [
         ("HEARTH_PASSES", number(arguments.passes)),
@@ -91,6 +117,9 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         ("HEARTH_PLACE", name(arguments.place)),
         ("HEARTH_CARRIER", name(arguments.carrier)),
         ("HEARTH_WORKERS", number(arguments.workers)),
+        ("HEARTH_SIMULATE", number(seed)),
+        ("HEARTH_SCHEDULE", schedule),
+        ("HEARTH_STEPS", number(arguments.steps)),
         ("HEARTH_NODE", number(arguments.node)),
         ("HEARTH_NETWORK", network),
     ];

@@ -26,19 +26,20 @@ pub use model::Worker;
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, component_on, enlist, hold_both,
     home_of, inflate, interfere, judge, launch, live, mark_of, moves, of_mark, own_worker, parks,
-    place, post, ready_here, rejoin, set_core, set_due, start, stir, wait, wake, worker, worker_of,
+    place, post, ready_here, rejoin, running, set_core, set_due, start, stir, wait, wake, worker,
+    worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
-pub(crate) use workers::as_stranger;
-#[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, hold_both, home_of, inflate, mark_of, of_mark,
     own_worker, parks, post, ready_here, rejoin, worker_of,
 };
+#[cfg(not(loom))]
+pub(crate) use workers::{Stage, as_stranger, running, with_open_gate};
 
 #[cfg(not(loom))]
 use crate::abi::Component;
@@ -59,22 +60,30 @@ pub(crate) fn place(core: Option<usize>) -> *const Worker {
     }
 }
 
-/// A timer is due then, before all others.
+/// A timer is due then, before all others. A simulation looks for itself.
 #[cfg(not(loom))]
 pub(crate) fn set_due(next: Option<std::time::Instant>) {
-    crate::poller::set_due(next);
+    if !crate::simulator::is_on() {
+        crate::poller::set_due(next);
+    }
 }
 
 /// That is earlier than it was: whoever waits for it should know.
 #[cfg(not(loom))]
 pub(crate) fn stir() {
-    crate::poller::stir();
+    if !crate::simulator::is_on() {
+        crate::poller::stir();
+    }
 }
 
 /// There is something outside to wait for: sees to it that somebody does, now or when it has nothing
 /// else to do.
 #[cfg(not(loom))]
 pub(crate) fn see_to_outside() {
+    if crate::simulator::is_on() {
+        // Of descriptors alone: its time is its own.
+        return threads::see_to_outside();
+    }
     match crate::options::get().carrying {
         crate::options::Carrying::Threads => threads::see_to_outside(),
         crate::options::Carrying::Workers => workers::see_to_outside(),

@@ -21,6 +21,7 @@ use crate::abi::{Arm, Component, DEFAULT, Site, Step, Type, Value};
 use crate::carrier::{self, Entered};
 use crate::object;
 use crate::seat::{Registration, Seat, Waiting, next_round, seat_of};
+use crate::simulator::{self, Canary};
 
 /// What a component waits for: `waiting` in its struct. The header has the same numbers.
 pub(crate) const NOTHING: u8 = 0;
@@ -154,8 +155,14 @@ pub(super) unsafe fn send(
                 }
                 occupy(channel, component, 0);
                 if into.sole.get().is_null() {
-                    into.inner
-                        .with_mut(|inner| inner.ready.push_back(NonNull::from(channel)));
+                    let ready = NonNull::from(channel);
+                    into.inner.with_mut(|inner| {
+                        if simulator::sings(Canary::Starvation) {
+                            inner.ready.push_front(ready);
+                        } else {
+                            inner.ready.push_back(ready);
+                        }
+                    });
                 }
                 (*component).received = value;
                 let waiting = manner(&*channel.payload(), moves);

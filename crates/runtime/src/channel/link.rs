@@ -30,6 +30,7 @@ use std::sync::atomic::AtomicU8;
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
 use crate::carrier::{self, Linked, Worker};
+use crate::simulator::{self, Canary};
 use crate::sync::{AtomicUsize, Mutex, Ordering, Watched, lock, spin_loop};
 
 /// The receiver is blocked.
@@ -364,7 +365,8 @@ pub(super) unsafe fn send(
                     .set(transfer::pass(component, receiver, payload, value, moves));
                 let before = change(line, |word| Some(word & !WAITS | GIVEN));
                 drop(linked);
-                if is_to_tell(before, TELL_RECEIVER) {
+                let forgets = simulator::sings(Canary::LostWakeUp);
+                if is_to_tell(before, TELL_RECEIVER) && !forgets {
                     carrier::post(receiver);
                 }
                 return Some(Step::Done);
@@ -413,6 +415,9 @@ pub(super) unsafe fn receive(
                 (*component).received =
                     transfer::pass(sender, component, payload, line.full.get(), moves);
                 (*component).arm = 0;
+                if seen & TELL_SENDER != 0 && simulator::sings(Canary::DoubleDelivery) {
+                    return Some(Step::Done);
+                }
                 let before = change(line, |word| Some(word & !FULL | TAKEN));
                 drop(linked);
                 if is_to_tell(before, TELL_SENDER) {
@@ -458,14 +463,18 @@ impl Watch {
         if self.is_sender { TAKEN } else { GIVEN }
     }
 
+    /// Is the wait over? A look that changes nothing.
+    pub(crate) fn is_over(&self) -> bool {
+        self.line.word.load(Ordering::Acquire) & self.sign() != 0
+    }
+
     /// The component, if its wait is over.
     ///
     /// # Safety
     /// The caller has its worker's leave.
     pub(crate) unsafe fn look(&self) -> Option<*mut Component> {
-        let is_over = self.line.word.load(Ordering::Acquire) & self.sign() != 0;
         // SAFETY: as the caller promises.
-        is_over.then(|| unsafe { self.deliver() })
+        self.is_over().then(|| unsafe { self.deliver() })
     }
 
     /// Has the other side tell from now on; the component, if its wait is over already.
@@ -502,6 +511,13 @@ impl Watch {
             component
         }
     }
+}
+
+/// Is the wait of a component over that is blocked at a link? For the simulator's looks, while
+/// nothing else runs.
+pub(crate) fn is_over(channel: &Channel) -> bool {
+    of_mark(channel.where_it_is())
+        .is_some_and(|line| Watch::new(line, channel.direction == Direction::Out).is_over())
 }
 
 /// Before a component is resumed that somebody posted: takes what its link has for it.

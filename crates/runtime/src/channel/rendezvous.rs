@@ -11,6 +11,7 @@ use crate::external;
 use crate::object;
 use crate::offer::Stage;
 use crate::seat::{self, Registration, Seat, Waiting, next_round, raise_stop, seat_of};
+use crate::simulator::{self, At};
 
 /// Sends.
 ///
@@ -382,8 +383,16 @@ pub unsafe extern "C" fn hearth_send(
         if let Some(step) = send_quickly(this, channel, value, moves, site) {
             return step;
         }
-        let operation = Operation::begin(this);
-        operation.end(send_now(this, channel, value, moves, site))
+        let slowly = || {
+            let operation = Operation::begin(this);
+            operation.end(send_now(this, channel, value, moves, site))
+        };
+        if simulator::is_on() {
+            return simulator::operate(this, At::Send(channel), site, || {
+                send_quickly(this, channel, value, moves, site).unwrap_or_else(slowly)
+            });
+        }
+        slowly()
     }
 }
 
@@ -403,8 +412,16 @@ pub unsafe extern "C" fn hearth_receive(
         if let Some(step) = receive_quickly(this, channel, site) {
             return step;
         }
-        let operation = Operation::begin(this);
-        operation.end(receive_now(this, channel, site))
+        let slowly = || {
+            let operation = Operation::begin(this);
+            operation.end(receive_now(this, channel, site))
+        };
+        if simulator::is_on() {
+            return simulator::operate(this, At::Receive(channel), site, || {
+                receive_quickly(this, channel, site).unwrap_or_else(slowly)
+            });
+        }
+        slowly()
     }
 }
 
@@ -420,8 +437,15 @@ pub unsafe extern "C" fn hearth_acknowledge(
 ) -> Step {
     // SAFETY: as the caller promises.
     unsafe {
-        let operation = Operation::begin(this);
-        operation.end(acknowledge(seat_of(this), &*channel, site))
+        let channel = &*channel;
+        let work = || {
+            let operation = Operation::begin(this);
+            operation.end(acknowledge(seat_of(this), channel, site))
+        };
+        if simulator::is_on() {
+            return simulator::operate(this, At::Acknowledge(channel), site, work);
+        }
+        work()
     }
 }
 
@@ -430,7 +454,13 @@ pub unsafe extern "C" fn hearth_acknowledge(
 /// # Safety
 /// As the header says: `held` came from an acknowledge of `self`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn hearth_release_sender(_self: *mut Component, held: *mut Held, ok: bool) {
+pub unsafe extern "C" fn hearth_release_sender(this: *mut Component, held: *mut Held, ok: bool) {
     // SAFETY: as the caller promises.
-    unsafe { release_sender(&mut *held, ok) };
+    let work = || unsafe { release_sender(&mut *held, ok) };
+    if simulator::is_on() {
+        // SAFETY: as the caller promises; compiled code holds no lock.
+        unsafe { simulator::deed(this, "lets its sender go", ptr::null(), work) };
+    } else {
+        work();
+    }
 }

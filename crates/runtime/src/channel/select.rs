@@ -10,6 +10,7 @@ use crate::carrier::Operation;
 use crate::choices::Scratch;
 use crate::offer::Claim;
 use crate::seat::{Seat, Waiting, heed_stop, next_round, offers, raise_stop, seat_of};
+use crate::simulator::{self, At};
 
 /// Selects among open arms.
 ///
@@ -261,9 +262,17 @@ pub unsafe extern "C" fn hearth_select(
         if let Some(step) = light::select(this, arms, has_default, site) {
             return step;
         }
-        let operation = Operation::begin(this);
-        let step = light::select(this, arms, has_default, site)
-            .unwrap_or_else(|| select(seat_of(this), arms, has_default, site));
-        operation.end(step)
+        let slowly = || {
+            let operation = Operation::begin(this);
+            let step = light::select(this, arms, has_default, site)
+                .unwrap_or_else(|| select(seat_of(this), arms, has_default, site));
+            operation.end(step)
+        };
+        if simulator::is_on() {
+            return simulator::operate(this, At::Select(arms), site, || {
+                light::select(this, arms, has_default, site).unwrap_or_else(slowly)
+            });
+        }
+        slowly()
     }
 }

@@ -5,6 +5,7 @@ use crate::abi::{Component, Held, Type, Value, held_of};
 use crate::object;
 use crate::offer::Claim;
 use crate::seat::{self, Seat};
+use crate::simulator;
 
 /// A sender and a receiver, both won.
 #[must_use]
@@ -102,6 +103,7 @@ pub(crate) unsafe fn give(receiver: Waiter, claim: Claim, value: Value) {
     // SAFETY: as the caller promises.
     unsafe {
         let to = (*receiver.seat).component();
+        simulator::ticked(to);
         (*to).received = value;
         (*to).arm = receiver.arm;
         *held_of(to) = Held::NOBODY;
@@ -135,6 +137,7 @@ pub(super) unsafe fn pass(
     value: Value,
     moves: bool,
 ) -> Value {
+    simulator::passed(from, to);
     // SAFETY: as the caller promises.
     unsafe {
         if !object::is_reference(payload) {
@@ -181,6 +184,7 @@ pub(crate) unsafe fn take_tick(receiver: &Seat, value: Value, arm: u32) {
     // SAFETY: as the caller promises.
     unsafe {
         let to = receiver.component();
+        simulator::ticked(to);
         (*to).received = value;
         (*to).arm = arm;
         *held_of(to) = Held::NOBODY;

@@ -5,6 +5,7 @@ use std::ptr;
 use super::{Channel, Direction, LINKS, claim, hub, transfer};
 use crate::abi::{Component, Site};
 use crate::carrier;
+use crate::simulator;
 
 /// Joins an `in` and an `out`, in either order. What was pending at both is completed. Joining a
 /// pair twice has no effect.
@@ -57,12 +58,17 @@ pub unsafe extern "C" fn hearth_connect(
     this: *mut Component,
     a: *mut Channel,
     b: *mut Channel,
-    _site: *const Site,
+    site: *const Site,
 ) {
     // SAFETY: as the caller promises.
     unsafe {
         carrier::rejoin(this);
-        connect(&*a, &*b);
+        let work = || connect(&*a, &*b);
+        if simulator::is_on() {
+            simulator::deed(this, "connects", site, work);
+        } else {
+            work();
+        }
     }
 }
 
@@ -72,10 +78,16 @@ pub unsafe extern "C" fn hearth_connect(
 /// The channel is alive.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_disconnect(
-    _self: *mut Component,
+    this: *mut Component,
     a: *mut Channel,
-    _site: *const Site,
+    site: *const Site,
 ) {
     // SAFETY: as the caller promises.
-    disconnect(unsafe { &*a });
+    let work = || disconnect(unsafe { &*a });
+    if simulator::is_on() {
+        // SAFETY: as the caller promises; compiled code holds no lock.
+        unsafe { simulator::deed(this, "disconnects", site, work) };
+    } else {
+        work();
+    }
 }

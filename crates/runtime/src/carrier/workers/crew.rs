@@ -17,8 +17,7 @@ static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
 
 impl Runner {
     /// The thread's life.
-    fn live(&'static self) -> ! {
-        self.become_current();
+    fn live(&'static self) {
         self.thread.store(affinity::thread_id(), Ordering::Relaxed);
         loop {
             self.wait_for_turn();
@@ -40,13 +39,21 @@ fn spare() -> io::Result<&'static Runner> {
     if let Some(runner) = lock(&SPARES).pop() {
         return Ok(runner);
     }
+    start_thread(Runner::live)
+}
+
+/// A new runner and its thread, which lives so.
+pub(super) fn start_thread(
+    life: impl FnOnce(&'static Runner) + Send + 'static,
+) -> io::Result<&'static Runner> {
     let runner: &'static Runner = Box::leak(Box::new(Runner::new()));
     std::thread::Builder::new()
         .name("worker".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
+            runner.become_current();
             let owner = ptr::from_ref(runner).expose_provenance() | 1;
-            stack::watch(STACK_BYTES, owner, || runner.live())
+            stack::watch(STACK_BYTES, owner, || life(runner))
         })?;
     Ok(runner)
 }

@@ -26,6 +26,7 @@ mod leave;
 mod polling;
 mod runner;
 mod sharing;
+mod simulated;
 
 use std::cell::Cell;
 use std::ptr;
@@ -43,13 +44,14 @@ pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, par
 use polling::AT_ITS_WORD;
 pub(crate) use polling::offer as see_to_outside;
 use runner::{Lost, Runner, current_worker};
-pub(crate) use runner::{as_stranger, component_on};
+pub(crate) use runner::{as_stranger, component_on, running};
 use sharing::Sharing;
 pub(crate) use sharing::runs;
+pub(crate) use simulated::{Stage, with_open_gate};
 
 use crate::seat::Seat;
 use crate::sync::{Guarded, Mutex};
-use crate::{component, exits, idle, options};
+use crate::{component, exits, idle, options, simulator};
 
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
@@ -160,6 +162,9 @@ fn stand_in(worker: &Worker) -> &'static Worker {
 /// All workers; most have not started yet in a small program.
 fn all() -> &'static [Worker] {
     WORKERS.get_or_init(|| {
+        if simulator::is_on() {
+            return simulated::make_all();
+        }
         let cores = cores();
         let count = options::get()
             .workers

@@ -67,6 +67,13 @@ pub(super) fn current_worker() -> *const Worker {
     })
 }
 
+/// The component that the calling thread runs, or ran last; null for other threads.
+pub(crate) fn running() -> *mut Component {
+    current().map_or(ptr::null_mut(), |runner| {
+        runner.current.load(Ordering::Relaxed)
+    })
+}
+
 /// Does something on a thread of the runtime that is about to sleep, as if the thread were another:
 /// what it makes ready is posted, and wakes it.
 pub(crate) fn as_stranger(action: impl FnOnce()) {

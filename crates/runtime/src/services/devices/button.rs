@@ -13,7 +13,7 @@ use crate::abi::{Component, Site, Step, Value};
 use crate::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
 use crate::settings::{self, after};
-use crate::{exits, timers};
+use crate::{exits, simulator, timers};
 
 const VARIABLE: &str = "HEARTH_DEVICE_BUTTON";
 /// Presses that wait for somebody to notice them. A finger is slower than this.
@@ -62,6 +62,7 @@ fn open() {
             });
         }
         Source::Fifo(path) => press_by_fifo(&path),
+        Source::Times(times) if simulator::is_on() => simulate(&times),
         Source::Times(times) => press_at(timers::now(), times.into_iter()),
     }
 }
@@ -109,6 +110,17 @@ fn press_at(start: Instant, mut left: std::vec::IntoIter<Duration>) {
         PRESSES.deliver(Press);
         press_at(start, left);
     });
+}
+
+/// The presses come at their times, as a simulation counts them.
+fn simulate(times: &[Duration]) {
+    for &time in times {
+        simulator::clock::after(time, || {
+            PRESSES.deliver(Press);
+        });
+    }
+    let end = times.last().copied().unwrap_or_default();
+    simulator::clock::after(end, || PRESSES.close());
 }
 
 /// Each line is a press. The FIFO is opened for writing too, so that it never ends.

@@ -53,6 +53,13 @@ pub(crate) unsafe fn next_of_console(this: *mut Component, site: *const Site) ->
     unsafe { CONSOLE.ask(this, site) }
 }
 
+/// Does somebody wait for a line of standard input that is sure to come, or never will, since no
+/// person types it?
+pub(crate) fn come_soon() -> bool {
+    static IS_TYPED: OnceLock<bool> = OnceLock::new();
+    CONSOLE.is_asked() && !*IS_TYPED.get_or_init(|| std::io::IsTerminal::is_terminal(&io::stdin()))
+}
+
 /// The next line of the serial line.
 ///
 /// # Safety

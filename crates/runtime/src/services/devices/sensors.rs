@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::options;
 use crate::settings::{self, after};
 use crate::sync::lock_std as lock;
+use crate::{options, simulator};
 
 /// One of a node's sensors, numbered as the prelude's text numbers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ fn parse(sensor: Sensor, text: &str) -> Result<Source, String> {
 
 /// That of the run, if it has one, so that `--seed` changes the walks too.
 fn seed() -> u64 {
-    options::get().seed.unwrap_or(1)
+    options::get().seed.or_else(simulator::seed).unwrap_or(1)
 }
 
 fn walk(sensor: Sensor, seed: u64) -> Source {

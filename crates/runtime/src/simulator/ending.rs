@@ -1,0 +1,155 @@
+//! How a simulation begins and ends: which schedule it follows, and what is told and written when it
+//! is over.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::checks::Fault;
+use super::schedule::{self, Schedule};
+use super::{STATE, Stage, is_on, state};
+use crate::options::{self, Simulation};
+use crate::{exits, output};
+
+/// The name of the program, for the line that says how to have it all again.
+static PROGRAM: OnceLock<String> = OnceLock::new();
+/// Ended by its number of steps.
+static IS_CUT_SHORT: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn remember_name(name: String) {
+    let _ = PROGRAM.set(name);
+}
+
+/// What a schedule's file says of the run, if there is one.
+static ORIGIN: OnceLock<Origin> = OnceLock::new();
+
+struct Origin {
+    seed: u64,
+    workers: usize,
+}
+
+/// The schedule that is asked for.
+pub(super) fn schedule_of(simulation: &Simulation) -> Schedule {
+    let Some(path) = &simulation.schedule else {
+        return Schedule::by_seed(simulation.seed);
+    };
+    let written = read(Path::new(path)).unwrap_or_else(|reason| refuse(path, &reason));
+    let _ = ORIGIN.set(Origin {
+        seed: written.seed,
+        workers: written.workers,
+    });
+    Schedule::given(written.deviations)
+}
+
+/// The seed of a simulation, or of the one that its schedule comes from.
+pub(crate) fn seed() -> Option<u64> {
+    let simulation = options::get().simulation.as_ref()?;
+    Some(ORIGIN.get().map_or(simulation.seed, |origin| origin.seed))
+}
+
+/// How many workers a schedule was made for, if one is followed.
+pub(crate) fn workers() -> Option<usize> {
+    ORIGIN.get().map(|origin| origin.workers.max(1))
+}
+
+fn read(path: &Path) -> Result<schedule::Written, String> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("could not read it ({error})"))?;
+    schedule::read(&text)
+}
+
+fn refuse(path: &str, reason: &str) -> ! {
+    output::complain(&format!("HEARTH_SCHEDULE={path}: {reason}"));
+    exits::end(exits::USAGE)
+}
+
+/// Remembers what has gone wrong, in a few words by which it is known again. The first counts.
+pub(crate) fn note_failure(kind: impl FnOnce() -> String) {
+    if is_on() {
+        let kind = kind();
+        state().failure.get_or_insert(kind);
+    }
+}
+
+/// The runtime has done what it must not.
+pub(super) fn tell_fault(fault: Fault) -> ! {
+    note_failure(|| fault.kind.to_owned());
+    output::complain(&format!(
+        "{}: {}\nhearth: this is a bug in hearth, not in the program; please report it with this \
+         message, the program and the schedule",
+        fault.kind, fault.story
+    ));
+    exits::end(exits::BUG)
+}
+
+/// The number of steps that were asked for has been done.
+pub(super) fn out_of_steps() -> ! {
+    IS_CUT_SHORT.store(true, Ordering::Relaxed);
+    output::flush();
+    if options::get()
+        .simulation
+        .as_ref()
+        .is_some_and(|one| one.record.is_none())
+    {
+        output::complain("the simulation has done the steps that it was given, and ends here");
+    }
+    exits::end(exits::DONE)
+}
+
+/// The process ends: what went wrong is told with what brings it back, and what happened is written.
+pub(crate) fn at_exit(code: i32) {
+    if !is_on() {
+        return;
+    }
+    let Some(simulation) = &options::get().simulation else {
+        return;
+    };
+    match &simulation.record {
+        Some(path) => record(path, code),
+        None if [exits::FAILED, exits::BUG].contains(&code) => tell_how_to_repeat(simulation),
+        None => {}
+    }
+}
+
+fn tell_how_to_repeat(simulation: &Simulation) {
+    let name = PROGRAM.get().map_or("PROGRAM", String::as_str);
+    let (what, again) = match &simulation.schedule {
+        Some(path) => (format!("the schedule {path}"), path.clone()),
+        None => (
+            format!("seed {}", simulation.seed),
+            simulation.seed.to_string(),
+        ),
+    };
+    output::complain(&format!(
+        "this was a simulation with {what}; to repeat it: hearth run --simulate {again} {name}"
+    ));
+}
+
+/// Writes the schedule that was followed, how it ended, and the trace.
+fn record(path: &str, code: i32) {
+    // Where the thread that ends the process holds the state, there is nothing to be told.
+    let Ok(guard) = STATE.try_lock() else { return };
+    let Some(state) = &*guard else { return };
+    let end = match &state.failure {
+        Some(failure) => failure.clone(),
+        None if IS_CUT_SHORT.load(Ordering::Relaxed) => "cut short".to_owned(),
+        None if code == exits::DONE => "done".to_owned(),
+        None => format!("exit code {code}"),
+    };
+    let mut text = schedule::write(
+        seed().unwrap_or(0),
+        Stage::count(),
+        &state.schedule.deviations,
+    );
+    let _ = write!(
+        text,
+        "\nend {end}\nsteps {}\ndecisions {}\n\n{}",
+        state.steps,
+        state.schedule.count,
+        state.trace.text()
+    );
+    if let Err(error) = std::fs::write(path, text) {
+        output::complain(&format!("could not write {path} ({error})"));
+    }
+}

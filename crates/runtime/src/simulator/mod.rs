@@ -1,0 +1,658 @@
+//! The simulator: a program run on one thread, by a schedule that can be had again.
+//!
+//! The components, half-channels and workers are the real ones; of a real run it leaves out that
+//! anything happens at the same time. Its one thread does the *steps* of all workers, one at a time:
+//! it lets a component go on until it waits, ends or is set aside. Whatever could go one way or
+//! another between two steps is a decision of the [`schedule`]: made by a seed, recorded, and made
+//! again when the seed or its record is given again. Time is virtual ([`clock`]), and the outside
+//! comes in by a [`door`] that opens only when nothing else can go on. Meanwhile [`checks`] look
+//! whether the runtime does what it promises, and a [`trace`] keeps what happened.
+//!
+//! `docs/internals/simulator.md` follows one step from end to end.
+
+mod canaries;
+mod checks;
+pub(crate) mod clock;
+pub(crate) mod door;
+mod ending;
+mod schedule;
+mod trace;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::abi::{Arm, Component, ComponentType, Program, Site, Step, literal};
+use crate::carrier::{self, Stage};
+use crate::channel::Channel;
+use crate::options::Policy;
+use crate::seat::Identity;
+use crate::services::devices::lines;
+use crate::sync::lock_std as lock;
+use crate::{component, exits, external, options, output, registry, report, timers};
+pub(crate) use canaries::{Canary, sings};
+use checks::Checks;
+pub(crate) use ending::{at_exit, note_failure, seed, workers};
+use schedule::{Kind, Schedule};
+use trace::{Event, Outcome, Trace, What, Who};
+
+/// So many steps a worker does in a row, and so many operations a component without waiting, while
+/// others could do something; then the plain schedule, too, goes on with them.
+const SLICE: u32 = 32;
+/// After so many steps a worker looks at what has arrived.
+const LOOK_EVERY: u64 = 8;
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Is this a simulation?
+#[inline]
+pub(crate) fn is_on() -> bool {
+    // Relaxed: set before the first component is made.
+    ON.load(Ordering::Relaxed)
+}
+
+/// What a simulation knows of itself.
+struct State {
+    stage: Stage,
+    schedule: Schedule,
+    checks: Checks,
+    trace: Trace,
+    /// How many steps and operations there were.
+    steps: u64,
+    /// The worker of the last step, and how many it did in a row.
+    worker: usize,
+    streak: u32,
+    /// How many operations and passes the running component has done in a row.
+    row: u32,
+    /// After how many steps all components are looked through again.
+    next_look: u64,
+    /// The workers that are in the middle of a component.
+    in_use: Vec<bool>,
+    /// How many components were placed.
+    placed: usize,
+    /// What has gone wrong, in a word.
+    failure: Option<String>,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// The state, for a moment: nothing of the runtime is called meanwhile that might come back here.
+struct Held(MutexGuard<'static, Option<State>>);
+
+impl std::ops::Deref for Held {
+    type Target = State;
+    fn deref(&self) -> &State {
+        match &*self.0 {
+            Some(state) => state,
+            None => unreachable!("a simulation has a state"),
+        }
+    }
+}
+
+impl std::ops::DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut State {
+        match &mut *self.0 {
+            Some(state) => state,
+            None => unreachable!("a simulation has a state"),
+        }
+    }
+}
+
+fn state() -> Held {
+    Held(lock(&STATE))
+}
+
+/// Begins a simulation, if one is asked for: from here on its thread has the program.
+pub(crate) fn begin(program: &'static Program) -> bool {
+    let Some(simulation) = &options::get().simulation else {
+        return false;
+    };
+    ON.store(true, Ordering::Relaxed);
+    // SAFETY: names of programs are literals.
+    ending::remember_name(unsafe { literal(program.name) }.into_owned());
+    let schedule = ending::schedule_of(simulation);
+    struct Main(&'static Program);
+    // SAFETY: programs are static and never written.
+    unsafe impl Send for Main {}
+    impl Main {
+        fn make(self) {
+            // SAFETY: a valid program has a main sequence.
+            unsafe {
+                let main = component::make(std::ptr::null_mut(), self.0.main, -1);
+                component::start(main);
+                component::release(main);
+            }
+        }
+    }
+    let main = Main(program);
+    let started = Stage::start(move |stage| {
+        door::belong();
+        *lock(&STATE) = Some(State {
+            stage,
+            schedule,
+            checks: Checks::default(),
+            trace: Trace::default(),
+            steps: 0,
+            worker: 0,
+            streak: 0,
+            row: 0,
+            next_look: 0,
+            in_use: vec![false; Stage::count()],
+            placed: 0,
+            failure: None,
+        });
+        main.make();
+        live(stage)
+    });
+    if let Err(error) = started {
+        exits::unfit(&format!(
+            "could not start the thread of the simulation ({error}); raise ulimit -u"
+        ));
+    }
+    true
+}
+
+/// The life of the simulator's thread.
+fn live(stage: Stage) -> ! {
+    loop {
+        if !step(stage) {
+            idle(stage);
+        }
+        if exits::is_ending() {
+            door::admit(false);
+        }
+    }
+}
+
+// ---- steps ------------------------------------------------------------------------------------
+
+/// Does one step of some worker that is not in the middle of a component. False if none can.
+fn step(stage: Stage) -> bool {
+    fire_due();
+    let Some(worker) = choose_worker(stage) else {
+        return false;
+    };
+    count_step();
+    stage_arrivals(stage, worker);
+    let Some(component) = choose_component(stage, worker) else {
+        return true;
+    };
+    // SAFETY: it was taken from its worker's queue.
+    unsafe {
+        if stage.send_off(component) {
+            return true;
+        }
+        run(stage, worker, component);
+    }
+    true
+}
+
+fn count_step() {
+    clock::pass();
+    let steps = {
+        let mut state = state();
+        state.steps += 1;
+        state.steps
+    };
+    let limit = options::get().simulation.as_ref().and_then(|one| one.steps);
+    if limit.is_some_and(|limit| steps >= limit) {
+        ending::out_of_steps();
+    }
+}
+
+/// The worker that does the next step: the last one, unless its turn is over or the schedule says
+/// otherwise.
+fn choose_worker(stage: Stage) -> Option<usize> {
+    let mut state = state();
+    let state = &mut *state;
+    let count = state.in_use.len();
+    let can_step = |&worker: &usize| {
+        !state.in_use[worker] && (stage.has_ready(worker) || stage.has_arrivals(worker))
+    };
+    let first = if state.streak < SLICE { 0 } else { 1 };
+    let order = (0..count).map(|offset| (state.worker + first + offset) % count);
+    let able: Vec<usize> = order.filter(can_step).collect();
+    if count > 1 {
+        let idle: Vec<usize> = (0..count)
+            .filter(|&worker| !state.in_use[worker] && !stage.has_ready(worker))
+            .filter(|&worker| stage.watches(worker))
+            .collect();
+        let sleeper = state.schedule.choose(Kind::Sleep, 0, 1 + idle.len());
+        if sleeper > 0 {
+            state
+                .trace
+                .add(idle[sleeper - 1], None, Event::WorkerSleeps);
+            stage.fall_asleep(idle[sleeper - 1]);
+        }
+    }
+    let &plain = able.first()?;
+    let worker = able[state.schedule.choose(Kind::Worker, 0, able.len())];
+    if worker != plain {
+        state.trace.add(worker, None, Event::WorkerGoesOn);
+    }
+    if worker != state.worker || state.streak >= SLICE {
+        state.worker = worker;
+        state.streak = 0;
+    }
+    state.streak += 1;
+    Some(worker)
+}
+
+/// The worker looks at what has arrived if it has nothing else to do, now and then, and when the
+/// schedule says so.
+fn stage_arrivals(stage: Stage, worker: usize) {
+    if !stage.has_arrivals(worker) {
+        return;
+    }
+    let looks = {
+        let mut state = state();
+        let must = !stage.has_ready(worker) || state.steps.is_multiple_of(LOOK_EVERY);
+        if !must && state.schedule.choose(Kind::Look, worker as u64, 2) == 1 {
+            state.trace.add(worker, None, Event::WorkerLooks);
+            true
+        } else {
+            must
+        }
+    };
+    if looks {
+        stage.gather(worker);
+    }
+}
+
+fn choose_component(stage: Stage, worker: usize) -> Option<*mut Component> {
+    let mut state = state();
+    let ready = stage.ready(worker);
+    let choice = state.schedule.choose(Kind::Component, worker as u64, ready);
+    let component = stage.take(worker, choice)?;
+    if choice > 0 {
+        // SAFETY: taken from the queue, so alive.
+        let who = unsafe { Who::is(component) };
+        state.trace.add(worker, Some(who), Event::IsPreferred);
+    }
+    Some(component)
+}
+
+/// Lets a component go on until it waits, ends or is set aside.
+///
+/// # Safety
+/// It was taken from its worker's queue.
+unsafe fn run(stage: Stage, worker: usize, component: *mut Component) {
+    goes_on(component);
+    let outer_row = {
+        let mut state = state();
+        state.in_use[worker] = true;
+        std::mem::take(&mut state.row)
+    };
+    let after = |step: Step| {
+        let is_paused = {
+            let mut state = state();
+            // SAFETY: it has not been released yet.
+            let who = unsafe { Who::is(component) };
+            let record = state.checks.record(component);
+            let is_paused = std::mem::take(&mut record.is_paused);
+            if step != Step::Blocked && !is_paused {
+                state.checks.ended(component);
+                state.trace.add(worker, Some(who), Event::Ends);
+            }
+            is_paused
+        };
+        if is_paused {
+            // What it says in `raised` of the end of its pass means nothing.
+            // SAFETY: it waits for nothing and stands in no queue.
+            unsafe { stage.put_back(component) };
+        } else if step != Step::Blocked {
+            // SAFETY: it has ended.
+            unsafe { component::end(component, step) };
+        }
+    };
+    // SAFETY: as the caller promises.
+    unsafe { stage.resume(component, after) };
+    let mut state = state();
+    state.in_use[worker] = false;
+    state.row = outer_row;
+    drop(state);
+    heed_faults();
+}
+
+/// A component is about to go on: what it waited for has ended.
+fn goes_on(component: *mut Component) {
+    let mut state = state();
+    if state.checks.record(component).open.is_none() {
+        return;
+    }
+    // SAFETY: it is ready, and the simulator's.
+    let (is_done, who) = unsafe { ((*component).outcome == Step::Done as u8, Who::is(component)) };
+    let worker = Stage::index_of(component);
+    if let Some(open) = state.checks.ends(component, is_done) {
+        let outcome = if is_done {
+            Outcome::Done
+        } else {
+            Outcome::Raised
+        };
+        let event = Event::GoesOn(open.what, open.site, outcome);
+        state.trace.add(worker, Some(who), event);
+    }
+}
+
+/// Ends the program if a check has failed.
+fn heed_faults() {
+    let fault = state().checks.take_fault();
+    if let Some(fault) = fault {
+        ending::tell_fault(fault);
+    }
+}
+
+// ---- nothing to do ----------------------------------------------------------------------------
+
+fn fire_due() {
+    clock::hold_events();
+    if timers::next_due().is_some_and(clock::has_come) {
+        timers::fire_due(timers::now());
+    }
+}
+
+/// Nothing is ready: all workers fall asleep, and time passes or the outside comes in; or the
+/// program has come to its end.
+fn idle(stage: Stage) {
+    for worker in 0..Stage::count() {
+        stage.fall_asleep(worker);
+    }
+    if (0..Stage::count()).any(|worker| stage.has_ready(worker) || stage.has_arrivals(worker)) {
+        return;
+    }
+    output::flush();
+    let from_outside = external::can_wake_any();
+    let is_over =
+        !from_outside && !exits::is_ending() && registry::users() > 0 && !timers::any_is_awaited();
+    look_for_the_unwoken(is_over);
+    if is_over {
+        note_failure(|| "deadlock".to_owned());
+        report::deadlock();
+        exits::end(exits::FAILED);
+    }
+    // A file's next line is there before any time has passed.
+    if !lines::come_soon() && !exits::is_ending() {
+        let due = [timers::next_due(), clock::next_event()];
+        if let Some(due) = due.into_iter().flatten().min() {
+            if !door::admit(false) {
+                clock::jump_to(due);
+                note(0, None, Event::Time(clock::elapsed()));
+            }
+            return;
+        }
+    }
+    door::admit(true);
+    note(0, None, Event::Visit);
+}
+
+/// Has somebody been forgotten? Looks through all components, so not each time that nothing is ready.
+fn look_for_the_unwoken(is_over: bool) {
+    {
+        let mut state = state();
+        if !is_over && state.steps < state.next_look {
+            return;
+        }
+        state.next_look = state.steps + registry::running() as u64;
+    }
+    let fault = checks::unwoken().or_else(|| is_over.then(checks::unmatched).flatten());
+    if let Some(fault) = fault {
+        ending::tell_fault(fault);
+    }
+}
+
+fn note(worker: usize, who: Option<Who>, event: Event) {
+    state().trace.add(worker, who, event);
+}
+
+// ---- what components do -----------------------------------------------------------------------
+
+/// The half-channels of an operation.
+pub(crate) enum At<'a> {
+    Send(&'a Channel),
+    Receive(&'a Channel),
+    Acknowledge(&'a Channel),
+    Select(&'a [Arm]),
+}
+
+impl At<'_> {
+    fn what(&self) -> What {
+        match self {
+            At::Send(_) => What::Send,
+            At::Receive(_) => What::Receive,
+            At::Acknowledge(_) => What::Acknowledge,
+            At::Select(_) => What::Select,
+        }
+    }
+
+    /// The half-channel where a value came, by the arm that was chosen.
+    fn channel(&self, arm: u32) -> *const Channel {
+        match self {
+            At::Send(channel) | At::Receive(channel) | At::Acknowledge(channel) => *channel,
+            At::Select(arms) => arms
+                .get(arm as usize)
+                .map_or(std::ptr::null(), |arm| arm.channel.cast_const()),
+        }
+    }
+}
+
+/// Does an operation of the running component in the runtime's ways, and says how it goes on: an
+/// operation that is done may be followed by a pause.
+///
+/// # Safety
+/// The component runs the calling code; `work` is the operation at these half-channels.
+pub(crate) unsafe fn operate(
+    component: *mut Component,
+    at: At<'_>,
+    site: *const Site,
+    work: impl FnOnce() -> Step,
+) -> Step {
+    count_step();
+    // SAFETY: sites are static; the rest as the caller promises.
+    unsafe {
+        let site = site.as_ref().copied().unwrap_or(NOWHERE);
+        {
+            let mut state = state();
+            let channel = at.channel(0);
+            state.checks.begins(component, at.what(), channel, site);
+        }
+        let step = carrier::with_open_gate(component, work);
+        let who = Who::is(component);
+        let worker = Stage::index_of(component);
+        let pauses = {
+            let mut state = state();
+            let outcome = match step {
+                Step::Done => Outcome::Done,
+                Step::Blocked => Outcome::Waits,
+                Step::Raised => Outcome::Raised,
+            };
+            let event = Event::Operation(at.what(), site, outcome);
+            state.trace.add(worker, Some(who), event);
+            if step == Step::Blocked {
+                state.checks.waits(component);
+                return step;
+            }
+            if let (Step::Done, Some(into)) = (step, at.channel((*component).arm).as_ref())
+                && at.what() != What::Send
+                && options::get().seed.is_none()
+            {
+                state.checks.took(into);
+            }
+            state.checks.ends(component, step == Step::Done);
+            step == Step::Done && state.sets_aside(component, worker)
+        };
+        heed_faults();
+        if !pauses {
+            return step;
+        }
+        (*component).outcome = Step::Done as u8;
+        Step::Blocked
+    }
+}
+
+const NOWHERE: Site = Site {
+    file: std::ptr::null(),
+    line: 0,
+    column: 0,
+    text: std::ptr::null(),
+};
+
+impl State {
+    /// The worker for a new component, and the one that the plain schedule has for it.
+    fn place(&mut self, request: i32, identity: &Identity) -> (usize, usize) {
+        let count = self.in_use.len();
+        let asked = usize::try_from(request).ok().map(|core| core % count);
+        let fixed = match options::get().policy {
+            Policy::Single => Some(0),
+            _ if identity.id == registry::MAIN => Some(0),
+            _ => None,
+        };
+        if let Some(worker) = asked.or(fixed) {
+            return (worker, worker);
+        }
+        let plain = if identity.service {
+            self.worker
+        } else {
+            self.placed += 1;
+            (self.placed - 1) % count
+        };
+        if options::get().policy == Policy::Spread {
+            return (plain, plain);
+        }
+        let choice = self.schedule.choose(Kind::Place, identity.id, count);
+        ((plain + choice) % count, plain)
+    }
+
+    /// Is the running component set aside after what it has done?
+    ///
+    /// # Safety
+    /// It is alive.
+    unsafe fn sets_aside(&mut self, component: *mut Component, worker: usize) -> bool {
+        self.row += 1;
+        // SAFETY: as the caller promises.
+        let who = unsafe { Who::is(component) };
+        let chosen = self.schedule.choose(Kind::Pause, who.id, 2) == 1;
+        if chosen {
+            self.trace.add(worker, Some(who), Event::Paused);
+        }
+        let pauses = chosen || self.row >= SLICE;
+        if pauses {
+            self.checks.record(component).is_paused = true;
+        }
+        pauses
+    }
+}
+
+/// A component was made: the runtime hears of the end of each of its passes.
+///
+/// # Safety
+/// It was just made.
+pub(crate) unsafe fn made(component: *mut Component, passes: u64) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        state().checks.made(component, passes);
+        (*component).passes_left = 1;
+    }
+}
+
+/// A pass has ended. Counts it, and says whether the component is set aside before the next.
+///
+/// # Safety
+/// The component runs the calling code, and goes on with another pass if it is not told otherwise.
+pub(crate) unsafe fn ends_pass(component: *mut Component) {
+    count_step();
+    let mut state = state();
+    let record = state.checks.record(component);
+    record.passes -= 1;
+    let is_over = record.passes == 0;
+    // SAFETY: as the caller promises.
+    unsafe { (*component).passes_left = u32::from(!is_over) };
+}
+
+/// Is a component that would begin its next pass set aside?
+///
+/// # Safety
+/// As for `ends_pass`. If so, it returns to its carrier.
+pub(crate) unsafe fn pauses_between_passes(component: *mut Component) -> bool {
+    let worker = Stage::index_of(component);
+    // SAFETY: as the caller promises.
+    unsafe { state().sets_aside(component, worker) }
+}
+
+/// The running component is about to do something that others may notice: do they do something
+/// first? Then does it with the gate open.
+///
+/// # Safety
+/// The component runs the calling code and holds no lock, or is null, or nothing runs.
+pub(crate) unsafe fn deed<R>(
+    component: *mut Component,
+    words: &'static str,
+    site: *const Site,
+    work: impl FnOnce() -> R,
+) -> R {
+    if component.is_null() {
+        return work();
+    }
+    count_step();
+    // SAFETY: as the caller promises.
+    unsafe {
+        let who = Who::is(component);
+        let worker = Stage::index_of(component);
+        let (stage, others_go_first) = {
+            let mut state = state();
+            let stage = state.stage;
+            let others = (0..state.in_use.len())
+                .filter(|&other| !state.in_use[other] && stage.has_ready(other))
+                .count();
+            let steps = state.schedule.choose(Kind::Beside, who.id, 1 + 2 * others);
+            if steps > 0 {
+                state.trace.add(worker, Some(who), Event::StandsBy);
+            }
+            (stage, steps)
+        };
+        for _ in 0..others_go_first {
+            let outer = state().worker;
+            let went = step(stage);
+            state().worker = outer;
+            if !went {
+                break;
+            }
+        }
+        if !words.is_empty() {
+            note(
+                worker,
+                Some(who),
+                Event::Deed(words, site.as_ref().copied()),
+            );
+        }
+        carrier::with_open_gate(component, work)
+    }
+}
+
+/// Which worker a new component goes to that has no say of its own: in turn, or as the schedule says.
+/// The main sequence and services stay with whoever makes them, in the plain schedule.
+pub(crate) fn place(request: i32, of: *const ComponentType, identity: &Identity) -> Option<usize> {
+    let mut state = state();
+    let (worker, plain) = state.place(request, identity);
+    let event = match worker == plain {
+        true => Event::IsMade,
+        false => Event::IsPlaced(plain),
+    };
+    let who = Who::will_be(identity, of);
+    state.trace.add(worker, Some(who), event);
+    Some(worker)
+}
+
+/// A value goes from one component to another.
+#[inline]
+pub(crate) fn passed(from: *mut Component, to: *mut Component) {
+    if is_on() {
+        state().checks.passed(from, to);
+    }
+}
+
+/// A value that no component sent comes to one.
+#[inline]
+pub(crate) fn ticked(to: *mut Component) {
+    if is_on() {
+        state().checks.ticked(to);
+    }
+}
