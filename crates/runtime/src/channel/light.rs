@@ -181,16 +181,16 @@ pub(super) unsafe fn send(
             }
         };
         into.slot.set(0);
-        if !object::is_reference(&*channel.payload()) {
-            (*receiver).received = value;
+        let payload = &*channel.payload();
+        if !object::is_reference(payload) {
+            (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
             carrier::ready_here(receiver);
             return Some(Step::Done);
         }
         // Copying may take long and holds up nobody. Meanwhile this thread may be detached: the queue
         // is not its own afterwards, unless it looks again.
         drop(entered);
-        (*receiver).received =
-            transfer::pass(component, receiver, &*channel.payload(), value, moves);
+        (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
         carrier::wake(seat_of(receiver));
         Some(Step::Done)
     }
