@@ -62,7 +62,14 @@ pub(crate) unsafe fn make(
         let seat = block.add(plan.seat).cast::<Seat>();
         (*component).r#type = of;
         (*component).home = carrier::place(core);
-        seat.write(Seat::new(identity, choices, core, ports.len()));
+        seat.write(Seat::new(identity, choices, ports.len() as u16));
+        if core.is_some() {
+            carrier::keep_placed(&*seat);
+        }
+        if (*component).home.is_null() {
+            let number = core.and_then(|core| u16::try_from(core + 1).ok());
+            (*component).destination = number.unwrap_or(0);
+        }
         match options::get().passes {
             passes if simulator::is_on() => {
                 let passes = passes.filter(|_| !identity.service);
@@ -87,7 +94,7 @@ pub(crate) unsafe fn make(
 /// Where the parts of a component lie in its block of memory:
 ///
 /// ```text
-/// 0            48               48·n      48·n + 72
+/// 0            48               48·n      48·n + 64
 /// half-channel half-channel ... seat      component: header, fields
 /// ```
 ///
@@ -97,8 +104,9 @@ struct Plan {
     total: usize,
 }
 
-/// The most half-channels that a component has.
-const PORTS_MAX: u32 = u16::MAX as u32;
+/// The most half-channels that a component has: with its references together they are counted in 16
+/// bits.
+const PORTS_MAX: u32 = u16::MAX as u32 - 1;
 
 impl Plan {
     fn of(of: &ComponentType) -> Plan {

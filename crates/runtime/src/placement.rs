@@ -68,9 +68,12 @@ fn exists(core: usize) -> bool {
     core <= last
 }
 
-/// The core a component starts on.
+/// The core that a component with a thread of its own starts on, if it matters: its `destination`, as
+/// it has no worker to move to.
 pub(crate) fn core_for(seat: &Seat) -> Option<usize> {
-    seat.core()
+    // SAFETY: the component is about to run on the calling thread.
+    let destination = unsafe { (*seat.component()).destination };
+    destination.checked_sub(1).map(usize::from)
 }
 
 /// `setCore`: keeps the calling component on a core, whatever the policy says. A core beyond the

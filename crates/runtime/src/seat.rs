@@ -20,7 +20,7 @@ use crate::channel::{Channel, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
 use crate::offer::{Claim, OfferState};
-use crate::sync::{AtomicBool, AtomicU32, Lazily, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicU16, AtomicU32, Lazily, Ordering, fence};
 
 /// What a component waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,17 +95,15 @@ pub struct Seat {
     pub(crate) parker: Parker,
     refs: AtomicU32,
     /// What keeps the memory: the references together are one, and so is each port's half-channel.
-    holders: AtomicU32,
-    /// One more than the core to start on, if it matters.
-    core: u16,
+    holders: AtomicU16,
     pub(crate) stop: AtomicBool,
     /// What its worker knows of how long it runs.
     pub(crate) runs: Cell<u8>,
 }
 
-// With a header of 72 and half-channels of 48 bytes, a component with two takes 240 beyond its fields.
+// With a header of 72 and half-channels of 48 bytes, a component with two takes 232 beyond its fields.
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Seat>() == 72 && size_of::<Component>() == 72);
+const _: () = assert!(size_of::<Seat>() == 64 && size_of::<Component>() == 72);
 const _: () = assert!(size_of::<Seat>().is_multiple_of(align_of::<Component>()));
 
 /// What few components need.
@@ -129,12 +127,7 @@ unsafe impl Send for Seat {}
 
 impl Seat {
     /// A seat with one reference, the caller's.
-    pub(crate) fn new(
-        identity: Identity,
-        choices: Choices,
-        core: Option<usize>,
-        ports: usize,
-    ) -> Seat {
+    pub(crate) fn new(identity: Identity, choices: Choices, ports: u16) -> Seat {
         let more = Lazily::new();
         if choices.are_seeded() {
             // SAFETY: nobody else knows of it.
@@ -149,8 +142,7 @@ impl Seat {
             number: identity.number,
             parker: Parker::new(),
             refs: AtomicU32::new(1),
-            holders: AtomicU32::new(1 + ports as u32),
-            core: core.map_or(0, |core| u16::try_from(core + 1).unwrap_or(0)),
+            holders: AtomicU16::new(1 + ports),
             stop: AtomicBool::new(false),
             runs: Cell::new(0),
         }
@@ -196,11 +188,6 @@ impl Seat {
         }
         fence(Ordering::Acquire);
         true
-    }
-
-    /// The core to start on, if it matters.
-    pub(crate) fn core(&self) -> Option<usize> {
-        self.core.checked_sub(1).map(usize::from)
     }
 
     /// Where to start among `count` partners: in turn, or as the seed says.

@@ -527,6 +527,8 @@ pub(crate) fn set_due(_: Option<std::time::Instant>) {}
 
 pub(crate) fn stir() {}
 
+pub(crate) fn keep_placed(_: &Seat) {}
+
 pub(crate) fn running() -> *mut Component {
     ptr::null_mut()
 }

@@ -136,11 +136,25 @@ pub(crate) enum Guard {
 /// Gets leave to touch a half-channel's group. Light waits there are offers afterwards.
 pub(crate) fn lock_of(channel: &Channel) -> Guard {
     loop {
+        if let Some(guard) = lock_unless_linked_now(channel) {
+            return guard;
+        }
+    }
+}
+
+/// The same. None if the half-channel was linked while its hub was waited for: that was for its
+/// component, whose operation should try the link before it ends it.
+pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
+    loop {
         match current(channel) {
             Place::Hub(hub) => {
                 let guard = hub.lock();
                 if is_in(channel, hub.address()) {
-                    return Guard::Hub(guard);
+                    return Some(Guard::Hub(guard));
+                }
+                drop(guard);
+                if let Place::Line(_) = current(channel) {
+                    return None;
                 }
             }
             Place::Worker(worker) => {
@@ -153,7 +167,7 @@ pub(crate) fn lock_of(channel: &Channel) -> Guard {
                     continue;
                 }
                 inflate_around(channel);
-                return Guard::Worker(hold);
+                return Some(Guard::Worker(hold));
             }
             Place::Line(line) => link::unlink(channel, line),
         }

@@ -90,6 +90,7 @@ enum Slot {
 
 /// # Safety
 /// The caller may touch the half-channel.
+#[inline]
 unsafe fn look(channel: &Channel) -> Slot {
     let slot = channel.slot.get();
     if slot == 0 {
@@ -182,7 +183,9 @@ pub(super) unsafe fn send(
         };
         into.slot.set(0);
         let payload = &*channel.payload();
-        if !object::is_reference(payload) {
+        if !object::is_reference(payload)
+            || moves && payload.flat && object::is_unique(payload, value)
+        {
             (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
             carrier::ready_here(receiver);
             return Some(Step::Done);
@@ -239,6 +242,7 @@ enum Sender<'a> {
 ///
 /// # Safety
 /// The caller may touch the half-channels.
+#[inline]
 unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
     // SAFETY: as the caller promises; peers are alive.
     unsafe {
@@ -252,6 +256,17 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
         if !channel.inner.is_made() {
             return Sender::Nobody;
         }
+        ready_of_several(channel)
+    }
+}
+
+/// The same, of a half-channel with several peers.
+///
+/// # Safety
+/// As for `ready_sender`.
+unsafe fn ready_of_several(channel: &Channel) -> Sender<'_> {
+    // SAFETY: as the caller promises.
+    unsafe {
         // Who waits by the general protocol is served by it, and so are the others beside: there
         // each has its turn.
         if channel.inner.with(|inner| inner.may_queue) {
@@ -348,29 +363,43 @@ pub(super) unsafe fn select(
             (*component).arm = DEFAULT;
             return Some(Step::Done);
         }
-        seat.more.with_mut(|more| {
-            let kept = &mut more.arms;
-            kept.clear();
-            for (index, arm) in arms.iter().enumerate() {
-                let Some(channel) = arm.channel.as_ref() else {
-                    continue;
-                };
-                // Of several arms at one half-channel the first counts.
-                if channel.slot.get() != 0 {
-                    continue;
-                }
-                occupy(channel, component, SELECT);
-                channel.arm.set(index as u32);
-                kept.push(Registration {
-                    channel,
-                    site: arm.site,
-                    arm: index as u32,
-                });
-            }
-        });
+        seat.more
+            .with_mut(|more| wait_at_all(component, arms, &mut more.arms));
         park(component, &*first.channel, SELECTS, site);
         Some(Step::Blocked)
     }
+}
+
+/// Puts a selecting component into the slots of its arms. `kept` is where it selected last, most often
+/// the same.
+///
+/// # Safety
+/// The caller may touch the half-channels, whose slots are free.
+unsafe fn wait_at_all(component: *mut Component, arms: &[Arm], kept: &mut Vec<Registration>) {
+    let mut count = 0;
+    for (index, arm) in arms.iter().enumerate() {
+        // SAFETY: as the caller promises.
+        let Some(channel) = (unsafe { arm.channel.as_ref() }) else {
+            continue;
+        };
+        // Of several arms at one half-channel the first counts.
+        if channel.slot.get() != 0 {
+            continue;
+        }
+        occupy(channel, component, SELECT);
+        channel.arm.set(index as u32);
+        let registration = Registration {
+            channel,
+            site: arm.site,
+            arm: index as u32,
+        };
+        match kept.get_mut(count) {
+            Some(place) => *place = registration,
+            None => kept.push(registration),
+        }
+        count += 1;
+    }
+    kept.truncate(count);
 }
 
 /// A select that was served leaves the slots of its other arms. Its worker calls, before it resumes

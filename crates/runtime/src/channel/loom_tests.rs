@@ -102,7 +102,7 @@ impl Actor {
             service: false,
         };
         let body = Box::into_raw(Box::new(Body {
-            seat: Seat::new(identity, Choices::root(None), None, 0),
+            seat: Seat::new(identity, Choices::root(None), 0),
             component: header(&raw const ACTOR.0, ptr::null()),
         }));
         let _ = body.expose_provenance();

@@ -163,7 +163,7 @@ impl Player {
             service: false,
         };
         let body = Box::into_raw(Box::new(Body {
-            seat: Seat::new(identity, Choices::root(None), None, 0),
+            seat: Seat::new(identity, Choices::root(None), 0),
             scripted: Scripted {
                 base: header(&raw const SCRIPTED.0, carrier::worker(worker)),
                 script,

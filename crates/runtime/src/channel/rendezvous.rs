@@ -39,7 +39,9 @@ pub(crate) unsafe fn send(
             offer.payload = channel.payload();
             offer.site = site;
         });
-        let guard = hub::lock_of(channel);
+        let Some(guard) = hub::lock_unless_linked_now(channel) else {
+            return send_now(seat.component(), channel, value, moves, site);
+        };
         let found = claim::find(channel, Claimant::Unopened, |next, count| {
             start(seat, next, count)
         });
@@ -108,7 +110,14 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
         if seat.is_stopping() {
             return raise_stop(seat);
         }
-        let guard = hub::lock_of(channel);
+        let guard = if acknowledge {
+            hub::lock_of(channel)
+        } else {
+            match hub::lock_unless_linked_now(channel) {
+                Some(guard) => guard,
+                None => return receive_now(seat.component(), channel, site),
+            }
+        };
         match claim::find(channel, Claimant::Unopened, |next, count| {
             start(seat, next, count)
         }) {

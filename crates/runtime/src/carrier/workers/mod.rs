@@ -46,7 +46,7 @@ pub(crate) use polling::offer as see_to_outside;
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on, running};
 use sharing::Sharing;
-pub(crate) use sharing::runs;
+use sharing::runs;
 pub(crate) use simulated::{Stage, with_open_gate};
 
 use crate::seat::Seat;
@@ -294,6 +294,11 @@ pub(super) unsafe fn ready(component: *mut Component) {
     }
 }
 
+/// A component was placed: nobody takes it elsewhere unasked.
+pub(crate) fn keep_placed(seat: &Seat) {
+    seat.runs.set(runs::STAYS);
+}
+
 /// From its next wait on the component runs where that core's worker is.
 ///
 /// # Safety
@@ -301,7 +306,7 @@ pub(super) unsafe fn ready(component: *mut Component) {
 pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     // SAFETY: workers live as long as the program.
     let index = unsafe { (*for_core(Some(core))).shared.index };
-    seat.runs.set(runs::STAYS);
+    keep_placed(seat);
     // SAFETY: the component's own field.
     unsafe { (*seat.component()).destination = 1 + index as u16 };
 }

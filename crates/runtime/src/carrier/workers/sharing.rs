@@ -232,7 +232,6 @@ impl Sharing {
             computes
                 && (*component).waiting != light::RETURNS
                 && (*component).destination == 0
-                && seat.core().is_none()
                 && !seat.identity().service
                 && !registry::is_main(seat)
         }
