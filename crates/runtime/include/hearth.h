@@ -466,8 +466,11 @@ hearth_step hearth_select(hearth_component *self, const hearth_arm *arms, uint32
                           bool has_default, const hearth_site *site);
 #define HEARTH_DEFAULT UINT32_MAX
 
-/* hearth_select. Where all open arms are in the simplest way, and somebody sends at one: from the one
- * served longest ago. */
+/* Waits at all open arms, where nobody sends. For hearth_select_here, which has entered and looked. */
+hearth_step hearth_select_waits(hearth_component *self, const hearth_arm *arms, uint32_t count,
+                                const hearth_site *site);
+/* hearth_select. Where all open arms are in the simplest way: from the one served longest ago of those
+ * where somebody sends. */
 static inline hearth_step hearth_select_here(hearth_component *self, const hearth_arm *arms,
                                              uint32_t count, bool has_default,
                                              const hearth_site *site)
@@ -476,7 +479,7 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
     if (HEARTH_LIKELY(worker != NULL && !worker->seeded)) {
         hearth_channel *best = NULL, *out = NULL;
         uintptr_t gate;
-        uint32_t oldest = 0, chosen = 0, i;
+        uint32_t oldest = 0, chosen = 0, open = 0, i;
         __atomic_store_n(&worker->busy, 1, __ATOMIC_RELAXED);
         hearth_compiler_fence();
         gate = __atomic_load_n(&worker->gate, __ATOMIC_RELAXED);
@@ -492,6 +495,7 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
                 __atomic_load_n(&channel->place, __ATOMIC_ACQUIRE) != gate ||
                 channel->slot != 0 || (peer = channel->sole) == NULL)
                 goto slow;
+            open++;
             if (peer->slot == 0)
                 continue;
             sender = hearth_occupant(peer);
@@ -514,6 +518,11 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
             hearth_ready(worker, sender);
             hearth_leave(worker);
             return HEARTH_DONE;
+        }
+        if (open != 0 && !has_default) {
+            hearth_step step = hearth_select_waits(self, arms, count, site);
+            hearth_leave(worker);
+            return step;
         }
     slow:
         hearth_leave(worker);

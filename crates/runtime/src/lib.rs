@@ -69,7 +69,7 @@ pub mod c {
     pub use crate::channel::{
         hearth_acknowledge, hearth_channel_new, hearth_channel_release, hearth_channel_retain,
         hearth_connect, hearth_disconnect, hearth_receive, hearth_release_sender, hearth_select,
-        hearth_send,
+        hearth_select_waits, hearth_send,
     };
     pub use crate::component::{
         hearth_component_new, hearth_component_release, hearth_component_retain,

@@ -363,11 +363,24 @@ pub(super) unsafe fn select(
             (*component).arm = DEFAULT;
             return Some(Step::Done);
         }
-        seat.more
-            .with_mut(|more| wait_at_all(component, arms, &mut more.arms));
-        park(component, &*first.channel, SELECTS, site);
-        Some(Step::Blocked)
+        Some(wait(component, arms, site))
     }
+}
+
+/// Waits at all arms, at which nobody sends.
+///
+/// # Safety
+/// The component runs the calling code and has entered; the arms' slots are free, and one is open.
+pub(super) unsafe fn wait(component: *mut Component, arms: &[Arm], site: *const Site) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let at = seat_of(component).more.with_mut(|more| {
+            wait_at_all(component, arms, &mut more.arms);
+            more.arms[0].channel
+        });
+        park(component, &*at, SELECTS, site);
+    }
+    Step::Blocked
 }
 
 /// Puts a selecting component into the slots of its arms. `kept` is where it selected last, most often

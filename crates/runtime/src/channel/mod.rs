@@ -40,7 +40,7 @@ use crate::{component, heap};
 pub(crate) use claim::{push, receivers_wait};
 pub(crate) use rendezvous::settle;
 pub use rendezvous::{hearth_acknowledge, hearth_receive, hearth_release_sender, hearth_send};
-pub use select::hearth_select;
+pub use select::{hearth_select, hearth_select_waits};
 #[cfg(all(test, loom))]
 use wiring::connect;
 pub(crate) use wiring::disconnect;

@@ -276,3 +276,19 @@ pub unsafe extern "C" fn hearth_select(
         slowly()
     }
 }
+
+/// Waits at all open arms of a select.
+///
+/// # Safety
+/// As the header says: `self` runs this and has entered, the half-channels of the arms are its
+/// worker's and nobody waits at them, and at least one arm is open.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hearth_select_waits(
+    this: *mut Component,
+    arms: *const Arm,
+    count: u32,
+    site: *const Site,
+) -> Step {
+    // SAFETY: as the caller promises.
+    unsafe { light::wait(this, std::slice::from_raw_parts(arms, count as usize), site) }
+}
