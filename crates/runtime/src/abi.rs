@@ -183,7 +183,7 @@ impl Held {
     };
 }
 
-/// The part that every component's struct begins with. Right before it lies its [`Seat`].
+/// The part that every component's struct begins with. Right before it lies its seat, the runtime's part.
 #[repr(C)]
 pub struct Component {
     pub r#type: *const ComponentType,

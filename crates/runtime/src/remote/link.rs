@@ -19,7 +19,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -244,7 +244,7 @@ impl Drop for Reader {
 /// # Safety
 /// `proxy` is counted for the caller.
 unsafe fn end(link: &Link, proxy: *mut Component) {
-    settle();
+    wait_while(importers_owe);
     let _visit = Visit::begin();
     link.shut(Shutdown::Both);
     link.arrivals.close();
@@ -456,17 +456,47 @@ unsafe extern "C" fn destroy(this: *mut Component) {
     }
 }
 
-/// Is there a value that was received here, and whose sender does not know yet?
+/// Requests of other nodes that are carried out here, and not answered yet.
+static REQUESTS: AtomicUsize = AtomicUsize::new(0);
+
+/// A request of another node, from when it may have an effect until it is answered. What it does here
+/// may be all that the program waited for.
+pub(super) struct Request(());
+
+impl Request {
+    pub(super) fn begin() -> Request {
+        REQUESTS.fetch_add(1, Ordering::SeqCst);
+        Request(())
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        REQUESTS.fetch_sub(1, Ordering::SeqCst);
+        note_progress();
+    }
+}
+
+/// Is there a value that was received here, or a request, and the other node does not know yet?
 pub(crate) fn owes_answers() -> bool {
+    REQUESTS.load(Ordering::SeqCst) > 0 || importers_owe()
+}
+
+fn importers_owe() -> bool {
     lock(&IMPORTERS).iter().any(is_about_to_answer)
 }
 
-/// Lets values that were received here be acknowledged before a link or the program ends, so that
-/// their senders do not wonder. Not for long: an importer that does not run has its reasons.
+/// Lets values that were received here be acknowledged, and requests be answered, before the program
+/// ends, so that the others do not wonder.
 pub(crate) fn settle() {
+    wait_while(owes_answers);
+}
+
+/// Not for long: an importer that does not run has its reasons.
+fn wait_while(owes: fn() -> bool) {
     let deadline = Instant::now() + Duration::from_millis(200);
     let mut progress = lock(&PROGRESS);
-    while lock(&IMPORTERS).iter().any(is_about_to_answer) {
+    while owes() {
         let Some(left) = deadline.checked_duration_since(Instant::now()) else {
             return;
         };

@@ -77,6 +77,7 @@ fn attend(stream: UnixStream) {
         return;
     };
     let _ = stream.set_read_timeout(None);
+    let _request = link::Request::begin();
     let status = match request {
         Message::Connect {
             direction,

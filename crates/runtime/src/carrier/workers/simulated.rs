@@ -1,4 +1,4 @@
-//! Workers without threads of their own, for the [simulator](crate::simulator): one thread takes
+//! Workers without threads of their own, for the simulator: one thread takes
 //! them in turn, a step at a time.
 //!
 //! The queues, inboxes, watch lists and gates are the real ones. What is left out: sleeping, waking,
