@@ -1,7 +1,7 @@
 //! Measuring a row: all its sides in one session, in turn, bound to the same cores.
 //!
 //! Sides differ by factors of a hundred, so each has its own number of rounds, chosen such that a
-//! run takes [`RUN_S`] beyond its start. The start, a run of one round, is measured before and
+//! run takes `RUN_S` beyond its start. The start, a run of one round, is measured before and
 //! subtracted, since some peers take a tenth of a second for it. Every answer is compared with what
 //! so many rounds must give.
 
