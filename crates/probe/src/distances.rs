@@ -51,7 +51,7 @@ pub fn fine(means: &[Vec<f64>]) -> Vec<Vec<f64>> {
         .map(|row| {
             let positive = row.iter().copied().filter(|mean| *mean > 0.0);
             let least = positive.fold(f64::NAN, f64::min);
-            row.iter().map(|mean| 10.0 * mean / least).collect()
+            row.iter().map(|mean| 10.0 * (mean / least)).collect()
         })
         .collect()
 }
