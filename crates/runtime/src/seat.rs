@@ -117,6 +117,8 @@ pub(crate) struct More {
     pub(crate) passes_behind: u64,
     /// Where a light select waits.
     pub(crate) arms: Vec<Registration>,
+    /// 0, or 1 + the worker that gave the component away.
+    pub(crate) origin: u16,
 }
 
 // SAFETY: the table above says which thread may touch what; the pointers inside are to things that

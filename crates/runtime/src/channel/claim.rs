@@ -1,9 +1,12 @@
 //! Finding a partner among the peers and winning its offer. All with leave.
 
-use super::{Channel, Waiter, hub, transfer};
+use super::{Channel, Direction, Waiter, hub, transfer};
 use crate::abi::{Kind, Value};
 use crate::offer::Claim;
 use crate::seat::{self, Seat};
+
+/// So many peers are looked at one by one.
+const FEW: usize = 16;
 
 /// What a receiver finds.
 #[must_use]
@@ -31,49 +34,118 @@ pub(crate) enum Claimant<'a> {
     Open(&'a Seat),
 }
 
-/// Looks among the peers of `channel`, from `start` on, for one that waits.
+/// Looks among the peers of `channel` for one that waits. Whose turn it is, or the seed of `seat`, says
+/// with which to begin.
 ///
 /// # Safety
-/// The channel's hub is locked.
-pub(crate) unsafe fn find(
-    channel: &Channel,
-    claimant: Claimant<'_>,
-    start: impl FnOnce(usize, usize) -> usize,
-) -> Found {
-    // SAFETY: locked, and the closure touches other half-channels only.
-    let (count, (stash, next)) = unsafe {
-        let turn = channel
-            .inner
-            .with(|inner| (inner.stash.is_some(), inner.next));
-        (channel.peer_count(), turn)
-    };
-    // A pending tick takes its turn like one more peer.
-    let places = count + usize::from(stash);
-    if places == 0 {
-        return Found::Nobody;
-    }
-    let start = start(next, places);
-    for step in 0..places {
-        let place = (start + step) % places;
-        let found = if place == count {
-            // SAFETY: locked.
-            unsafe { take_tick(channel, claimant) }
-        } else {
-            // SAFETY: locked, so the peer is alive.
-            unsafe {
-                let peer = channel.peer(place);
-                win_from(peer.as_ref(), claimant)
-            }
-        };
-        if !matches!(found, Found::Nobody) {
-            if places > 1 {
-                // SAFETY: locked.
-                unsafe { channel.inner.with_mut(|inner| inner.next = place + 1) };
-            }
-            return found;
+/// The channel's hub is locked, and `seat` is that of the component that runs the calling code.
+pub(crate) unsafe fn find(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) -> Found {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match channel.direction {
+            Direction::Out => find_receiver(channel, claimant, seat),
+            Direction::In => find_sender(channel, claimant, seat),
         }
     }
-    Found::Nobody
+}
+
+/// Of several receivers each has its turn.
+///
+/// # Safety
+/// As for `find`.
+unsafe fn find_receiver(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) -> Found {
+    // SAFETY: locked, so peers are alive, and what happens to them does not reach into this one.
+    unsafe {
+        let places = channel.peer_count();
+        if places == 0 {
+            return Found::Nobody;
+        }
+        let start = seat.start(channel.inner.with(|inner| inner.next), places);
+        for step in 0..places {
+            let place = (start + step) % places;
+            let found = win_from(channel.peer(place).as_ref(), claimant);
+            if !matches!(found, Found::Nobody) {
+                if places > 1 {
+                    channel.inner.with_mut(|inner| inner.next = place + 1);
+                }
+                return found;
+            }
+        }
+        Found::Nobody
+    }
+}
+
+/// Of a few peers each has its turn, and a pending tick as one more; of many, those where somebody
+/// waits, the longest first, and a tick every second time.
+///
+/// # Safety
+/// As for `find`.
+unsafe fn find_sender(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) -> Found {
+    // SAFETY: as in `find_receiver`.
+    unsafe {
+        let (ticks, next) = channel
+            .inner
+            .with(|inner| (usize::from(inner.stash.is_some()), inner.next));
+        // Of a few each has its turn, whether it is near or far: by who comes first, those of one
+        // worker tend to come one after another. Nor may a seed depend on how threads run.
+        let peers = channel.peer_count();
+        let goes_by_peers = peers <= FEW || seat.chooses_by_seed();
+        let count = if goes_by_peers {
+            peers
+        } else {
+            channel.ready_count()
+        };
+        let places = count + ticks;
+        if places == 0 {
+            return Found::Nobody;
+        }
+        // The first that is ready is next in turn, or else the tick.
+        let turn = if goes_by_peers || next == 0 {
+            next
+        } else {
+            count
+        };
+        let start = seat.start(turn, places);
+        for step in 0..places {
+            let place = (start + step) % places;
+            let found = if place == count {
+                take_tick(channel, claimant)
+            } else if goes_by_peers {
+                win_from(channel.peer(place).as_ref(), claimant)
+            } else {
+                win_from_ready(channel, place, claimant)
+            };
+            if !matches!(found, Found::Nobody) {
+                if places > 1 {
+                    let next = match place == count {
+                        true => 0,
+                        false if goes_by_peers => place + 1,
+                        false => 1,
+                    };
+                    channel.inner.with_mut(|inner| inner.next = next);
+                }
+                return found;
+            }
+        }
+        Found::Nobody
+    }
+}
+
+/// Wins from one of several peers where somebody waits. If others wait there too, it goes to the end.
+///
+/// # Safety
+/// As for `find`.
+unsafe fn win_from_ready(channel: &Channel, place: usize, claimant: Claimant<'_>) -> Found {
+    // SAFETY: as in `find_receiver`.
+    unsafe {
+        let out = channel.inner.with(|inner| inner.ready[place]).as_ref();
+        let found = win_from(out, claimant);
+        if let Found::Partner { .. } = found {
+            channel.inner.with_mut(|inner| inner.take_ready_at(place));
+            channel.list_if_ready(out);
+        }
+        found
+    }
 }
 
 /// Wins the first offer in a half-channel's queue that can be won.

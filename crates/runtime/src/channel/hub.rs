@@ -214,11 +214,9 @@ fn inflate_around(channel: &Channel) {
         light::inflate_at(channel);
         if channel.direction == Direction::In && channel.sole.get().is_null() {
             // Of many senders few wait, and they are listed.
+            let ready = |index| channel.inner.with(|inner| inner.ready.get(index).copied());
             if channel.inner.is_made() {
-                let ready = channel
-                    .inner
-                    .with_mut(|inner| std::mem::take(&mut inner.ready));
-                for out in ready {
+                for out in (0..).map_while(ready) {
                     light::inflate_at(out.as_ref());
                 }
             }
@@ -228,12 +226,6 @@ fn inflate_around(channel: &Channel) {
             light::inflate_at(channel.peer(index).as_ref());
         }
     }
-}
-
-/// Makes offers of the light waits at a half-channel. The caller has leave.
-fn inflate_here(channel: &Channel) {
-    // SAFETY: as the caller promises.
-    unsafe { light::inflate_at(channel) };
 }
 
 /// A shared group whose half-channels all belong to one worker is that worker's again; two that are
@@ -254,7 +246,7 @@ const SMALL_GROUP: usize = 16;
 ///
 /// # Safety
 /// `guard` is of the half-channel's group.
-pub(crate) unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
+unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
     let (Guard::Hub(mut state), Place::Hub(hub)) = (guard, current(channel)) else {
         unreachable!("only what is shared is made local");
     };
@@ -282,7 +274,7 @@ pub(crate) unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Gua
     Ok(())
 }
 
-/// Makes a half-channel shared, whatever it was.
+/// Makes a half-channel shared, whatever it was, until it is reconsidered.
 pub(crate) fn make_shared(channel: &Channel) {
     loop {
         match current(channel) {
@@ -291,6 +283,7 @@ pub(crate) fn make_shared(channel: &Channel) {
             Place::Hub(hub) => {
                 let _state = hub.lock();
                 if is_in(channel, hub.address()) {
+                    channel.vain.set(0);
                     return;
                 }
             }
@@ -341,7 +334,8 @@ pub(crate) enum PairGuard {
     Worker(Hold),
 }
 
-/// Gets leave to touch two half-channels. If they are not of one worker, they are shared then.
+/// Gets leave to touch two half-channels. If they are not of one worker, they are shared then. Light
+/// waits are offers afterwards, if there are any at both.
 pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
     loop {
         let (of_a, of_b) = match (current(a), current(b)) {
@@ -349,8 +343,13 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
             (Place::Worker(of_a), Place::Worker(of_b)) if ptr::eq(of_a, of_b) => {
                 let hold = of_a.hold();
                 if is_in(a, of_a.mark()) && is_in(b, of_a.mark()) {
-                    inflate_here(a);
-                    inflate_here(b);
+                    if a.slot.get() != 0 && b.slot.get() != 0 {
+                        // SAFETY: held.
+                        unsafe {
+                            light::inflate_at(a);
+                            light::inflate_at(b);
+                        }
+                    }
                     return PairGuard::Worker(hold);
                 }
                 continue;
@@ -518,7 +517,7 @@ fn drop_peers(channel: &Channel) {
     // SAFETY: as the caller promises; peers are alive, since one that goes leaves first, which needs
     // the same leave.
     unsafe {
-        for peer in channel.take_peers() {
+        for peer in channel.take_peers().as_slice() {
             if peer.as_ref().remove_peer(channel) {
                 peer.as_ref().inner.with(|inner| {
                     if let Some(watch) = &inner.watch {

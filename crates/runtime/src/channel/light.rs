@@ -12,16 +12,15 @@
 //! in queues, and goes on by the general protocol. A slot then says HEAVY, for as long as something
 //! is in the queue.
 
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::transfer;
-use super::{Channel, Waiter};
+use super::{Channel, Inner, Waiter};
 use crate::abi::{Arm, Component, DEFAULT, Site, Step, Type, Value};
 use crate::carrier::{self, Entered};
 use crate::object;
 use crate::seat::{Registration, Seat, Waiting, next_round, seat_of};
-use crate::simulator::{self, Canary};
 
 /// What a component waits for: `waiting` in its struct. The header has the same numbers.
 pub(crate) const NOTHING: u8 = 0;
@@ -156,14 +155,7 @@ pub(super) unsafe fn send(
                 }
                 occupy(channel, component, 0);
                 if into.sole.get().is_null() {
-                    let ready = NonNull::from(channel);
-                    into.inner.with_mut(|inner| {
-                        if simulator::sings(Canary::Starvation) {
-                            inner.ready.push_front(ready);
-                        } else {
-                            inner.ready.push_back(ready);
-                        }
-                    });
+                    into.list(channel);
                 }
                 (*component).received = value;
                 let waiting = manner(&*channel.payload(), moves);
@@ -267,24 +259,15 @@ unsafe fn ready_sender(channel: &Channel) -> Sender<'_> {
 unsafe fn ready_of_several(channel: &Channel) -> Sender<'_> {
     // SAFETY: as the caller promises.
     unsafe {
-        // Who waits by the general protocol is served by it, and so are the others beside: there
-        // each has its turn.
-        if channel.inner.with(|inner| inner.may_queue) {
-            let does_queue = |index| channel.peer(index).as_ref().slot.get() & HEAVY != 0;
-            if (0..channel.peer_count()).any(does_queue) {
-                return Sender::Heavy;
-            }
-            channel.inner.with_mut(|inner| inner.may_queue = false);
-        }
         while let Some(out) = channel.inner.with(|inner| inner.ready.front().copied()) {
             let out: &Channel = &*out.as_ptr();
             match look(out) {
                 // Several receivers at one sender take turns by the general protocol.
                 Slot::One(_) if !out.sole.get().is_null() => return Sender::Waits { out },
-                Slot::One(_) | Slot::Selecting(_) => return Sender::Heavy,
-                // It waits by the general protocol now, or not at all.
-                Slot::Free | Slot::Heavy => {
-                    channel.inner.with_mut(|inner| inner.ready.pop_front());
+                // Who waits by the general protocol is served by it, in the same turn.
+                Slot::One(_) | Slot::Selecting(_) | Slot::Heavy => return Sender::Heavy,
+                Slot::Free => {
+                    channel.inner.with_mut(Inner::take_ready);
                 }
             }
         }
@@ -303,7 +286,7 @@ unsafe fn take(entered: Entered, component: *mut Component, channel: &Channel, o
         let moves = (*sender).waiting == SENDS_MOVING;
         (*sender).waiting = NOTHING;
         if channel.sole.get().is_null() {
-            channel.inner.with_mut(|inner| inner.ready.pop_front());
+            channel.inner.with_mut(Inner::take_ready);
         }
         let value = (*sender).received;
         (*component).received =

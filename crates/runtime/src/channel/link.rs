@@ -155,11 +155,9 @@ unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
     let (mine, theirs) = (channel.home(), peer.home());
     // SAFETY: as the caller promises.
     let are_quiet = unsafe {
-        [channel, peer].iter().all(|end| {
-            end.slot.get() == 0
-                && end.links_left.get() > 0
-                && end.inner.with(|inner| inner.watch.is_none())
-        })
+        [channel, peer]
+            .iter()
+            .all(|end| end.slot.get() == 0 && end.inner.with(|inner| inner.watch.is_none()))
     };
     !mine.is_null()
         && !theirs.is_null()
@@ -196,7 +194,6 @@ pub(super) unsafe fn try_link(channel: &Channel, guard: &mut hub::HubGuard) -> b
         line.ends.out_worker.store(marks.0, Ordering::Relaxed);
         line.ends.into_worker.store(marks.1, Ordering::Relaxed);
         for end in [out, into] {
-            end.links_left.set(end.links_left.get() - 1);
             hub::leave(guard, end);
         }
         // Not both at once: see `unlink`.

@@ -34,6 +34,7 @@ use std::ptr::{self, NonNull};
 use crate::abi::{self, Component, ComponentType, Port, Type, Value};
 use crate::carrier::{self, Worker};
 use crate::seat::Seat;
+use crate::simulator::{self, Canary};
 use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, fence};
 use crate::{component, heap};
 
@@ -46,8 +47,10 @@ use wiring::connect;
 pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
 
-/// How often a connection is linked.
-const LINKS: u8 = 3;
+/// A shared connection is looked at for a better grade when so many operations have found nobody
+/// there. Not at once, since many are for one message; and not for ever, since some keep asking for
+/// what the better grade cannot do.
+const RECONSIDERED: [u8; 3] = [4, 16, 64];
 
 /// Which way values go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,18 +88,19 @@ pub struct Channel {
     /// Who waits here, lightly: see [`light`].
     pub(crate) slot: Cell<usize>,
     pub(crate) inner: Lazily<Inner>,
-    /// Which arm of its select the component in the slot waits in.
+    /// Which arm of its select the component in the slot waits in; otherwise its place among the
+    /// peers of its peer when it was last known.
     pub(crate) arm: Cell<u32>,
-    /// When a select took from here last, by its worker's count. One that comes from another worker,
-    /// or from before the count began anew, may be one turn early or late.
+    /// Of an in: when a select took from here last, by its worker's count. One that comes from another
+    /// worker, or from before the count began anew, may be one turn early or late. Of an out: in how
+    /// many lists of outs with senders it stands.
     pub(crate) served: Cell<u32>,
     refs: AtomicU32,
     /// How many half-channels before its component's seat it lies; 0 for a free one.
     before_seat: u16,
     pub(crate) direction: Direction,
-    /// How often it may still be linked; a connection that keeps asking for more than a link can do
-    /// stays shared.
-    links_left: Cell<u8>,
+    /// How many operations have found nobody, while its connection was shared: see [`RECONSIDERED`].
+    vain: Cell<u8>,
 }
 
 /// A half-channel that is no component's port, with what those find in the component's type.
@@ -134,11 +138,11 @@ pub(crate) struct Inner {
     pub(crate) queue: VecDeque<Waiter>,
     /// The peers, if they are several. Not counted: a half-channel that goes leaves its peers first.
     several: Vec<NonNull<Channel>>,
-    /// Of several peers those where somebody waits lightly, first come, first served.
+    /// Of an in with several peers: all those where somebody waits, in turn, and some where somebody
+    /// did.
     ready: VecDeque<NonNull<Channel>>,
-    /// Of several peers some may have somebody in their queue: found out by looking.
-    may_queue: bool,
-    /// Index of the peer to try first: the one after the last partner.
+    /// Index of the peer to try first: the one after the last partner. Of an in: not 0 if it is a
+    /// tick's turn.
     next: usize,
     /// Index in the hub's members.
     place: usize,
@@ -148,6 +152,76 @@ pub(crate) struct Inner {
     watch: Option<Watch>,
     /// The port of another component that it stands for, in another process.
     label: Option<Label>,
+}
+
+impl Inner {
+    /// Does this peer stand among those that are ready?
+    fn lists(&self, out: &Channel) -> bool {
+        // With one peer it is listed there or nowhere.
+        out.served.get() > 0
+            && (!out.sole.get().is_null() || self.ready.contains(&NonNull::from(out)))
+    }
+
+    /// Takes the first of those that are ready.
+    fn take_ready(&mut self) -> Option<NonNull<Channel>> {
+        self.take_ready_at(0)
+    }
+
+    fn take_ready_at(&mut self, place: usize) -> Option<NonNull<Channel>> {
+        let out = self.ready.remove(place)?;
+        // SAFETY: peers are alive, and the caller has leave.
+        let listed = unsafe { &out.as_ref().served };
+        listed.set(listed.get() - 1);
+        Some(out)
+    }
+
+    /// Takes one of several peers away. The last one gets its place.
+    fn remove(&mut self, peer: &Channel) {
+        let is_it = |other: &NonNull<Channel>| ptr::eq(other.as_ptr(), peer);
+        let noted = peer.arm.get() as usize;
+        let place = match self.several.get(noted).is_some_and(is_it) {
+            true => Some(noted),
+            false => self.several.iter().position(is_it),
+        };
+        let Some(place) = place else {
+            unreachable!("peers know each other");
+        };
+        self.several.swap_remove(place);
+        if let Some(moved) = self.several.get(place) {
+            // SAFETY: as above.
+            unsafe { moved.as_ref().note_place(place) };
+            // The turn stays with the peer that had it.
+            if self.next == self.several.len() {
+                self.next = place;
+            }
+        }
+        if peer.direction == Direction::Out && peer.served.get() > 0 {
+            let place = self.ready.iter().position(is_it);
+            place.and_then(|place| self.take_ready_at(place));
+        }
+    }
+
+    /// Takes all of several peers away.
+    fn clear(&mut self) -> Vec<NonNull<Channel>> {
+        while self.take_ready().is_some() {}
+        self.next = 0;
+        std::mem::take(&mut self.several)
+    }
+}
+
+/// Half-channels that were a half-channel's peers.
+enum Peers {
+    One(NonNull<Channel>),
+    Several(Vec<NonNull<Channel>>),
+}
+
+impl Peers {
+    fn as_slice(&self) -> &[NonNull<Channel>] {
+        match self {
+            Peers::One(peer) => std::slice::from_ref(peer),
+            Peers::Several(peers) => peers,
+        }
+    }
 }
 
 /// Somebody who waits at a half-channel. Its component is blocked, or about to be, in an operation
@@ -232,7 +306,7 @@ impl Channel {
                     Origin::Free => 0,
                 },
                 direction,
-                links_left: Cell::new(LINKS),
+                vain: Cell::new(0),
             });
         }
         if let Some(hub) = hub {
@@ -346,24 +420,77 @@ impl Channel {
     unsafe fn add_peer(&self, peer: &Channel) {
         // SAFETY: as the caller promises.
         unsafe {
-            match self.peer_count() {
-                0 => self.sole.set(peer),
-                count => self.inner.with_mut(|inner| {
-                    if count == 1 {
-                        let sole = self.sole.replace(ptr::null()).cast_mut();
-                        inner.several.extend(NonNull::new(sole));
-                        // Whoever waits there lightly has not said so.
-                        if let Some(sole) = NonNull::new(sole)
-                            && sole.as_ref().slot.get() & light::HEAVY == 0
-                            && sole.as_ref().slot.get() != 0
-                        {
-                            inner.ready.push_back(sole);
-                        }
-                    }
-                    inner.several.push(NonNull::from(peer));
-                    inner.may_queue = true;
-                }),
+            if self.peer_count() == 0 {
+                self.sole.set(peer);
+                return;
             }
+            let former = NonNull::new(self.sole.replace(ptr::null()).cast_mut());
+            for peer in former.into_iter().chain([NonNull::from(peer)]) {
+                self.inner.with_mut(|inner| {
+                    peer.as_ref().note_place(inner.several.len());
+                    inner.several.push(peer);
+                });
+                self.list_if_ready(peer.as_ref());
+            }
+        }
+    }
+
+    /// Remembers its place among a peer's peers.
+    fn note_place(&self, place: usize) {
+        if self.slot.get() & light::SELECT == 0 {
+            self.arm.set(place as u32);
+        }
+    }
+
+    /// Somebody may wait at this peer: an in with several lists it then.
+    ///
+    /// # Safety
+    /// As for `peer_count`, of several.
+    unsafe fn list_if_ready(&self, peer: &Channel) {
+        if self.direction == Direction::In && peer.slot.get() != 0 {
+            // SAFETY: as the caller promises.
+            unsafe { self.list(peer) };
+        }
+    }
+
+    /// Lists a peer where somebody waits.
+    ///
+    /// # Safety
+    /// As for `peer_count`, of several; it is an in.
+    pub(crate) unsafe fn list(&self, out: &Channel) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.inner.with_mut(|inner| {
+                if inner.lists(out) {
+                    return;
+                }
+                if simulator::sings(Canary::Starvation) {
+                    inner.ready.push_front(NonNull::from(out));
+                } else {
+                    inner.ready.push_back(NonNull::from(out));
+                }
+                out.served.set(out.served.get() + 1);
+            });
+        }
+    }
+
+    /// How many peers may have a sender, of several. The first of them has one.
+    ///
+    /// # Safety
+    /// The caller has leave.
+    unsafe fn ready_count(&self) -> usize {
+        // SAFETY: as the caller promises; peers are alive.
+        unsafe {
+            if !self.inner.is_made() {
+                return 0;
+            }
+            self.inner.with_mut(|inner| {
+                let is_stale = |out: NonNull<Channel>| out.as_ref().slot.get() == 0;
+                while inner.ready.front().copied().is_some_and(is_stale) {
+                    inner.take_ready();
+                }
+                inner.ready.len()
+            })
         }
     }
 
@@ -379,20 +506,9 @@ impl Channel {
         // SAFETY: as the caller promises.
         unsafe {
             self.inner.with_mut(|inner| {
-                let known = |known: &NonNull<Channel>| ptr::eq(known.as_ptr(), peer);
-                let Some(index) = inner.several.iter().position(known) else {
-                    unreachable!("peers know each other");
-                };
-                inner.several.remove(index);
-                inner.ready.retain(|ready| !known(ready));
-                // The turn stays with the peer that had it.
-                if inner.next > index {
-                    inner.next -= 1;
-                }
+                inner.remove(peer);
                 if let [sole] = inner.several[..] {
-                    inner.several.clear();
-                    inner.ready.clear();
-                    inner.next = 0;
+                    inner.clear();
                     self.sole.set(sole.as_ptr());
                 }
             });
@@ -404,20 +520,17 @@ impl Channel {
     ///
     /// # Safety
     /// As for `peer_count`.
-    unsafe fn take_peers(&self) -> Vec<NonNull<Channel>> {
-        // SAFETY: as the caller promises.
-        unsafe {
-            let peers = self.peers();
-            self.sole.set(ptr::null());
-            if self.inner.is_made() {
-                self.inner.with_mut(|inner| {
-                    inner.several.clear();
-                    inner.ready.clear();
-                    inner.next = 0;
-                });
-            }
-            peers
+    unsafe fn take_peers(&self) -> Peers {
+        if let Some(sole) = NonNull::new(self.sole.replace(ptr::null()).cast_mut()) {
+            return Peers::One(sole);
         }
+        // SAFETY: as the caller promises.
+        Peers::Several(unsafe {
+            match self.inner.is_made() {
+                true => self.inner.with_mut(Inner::clear),
+                false => Vec::new(),
+            }
+        })
     }
 
     /// Changes the queue or the pending tick, and has the slot say whether there is anything.
@@ -433,28 +546,35 @@ impl Channel {
             })
         };
         let slot = if is_empty { 0 } else { light::HEAVY };
-        // It may have been a light wait that becomes an entry now.
         if self.slot.replace(slot) != slot && !is_empty && self.direction == Direction::Out {
             // SAFETY: as the caller promises.
-            unsafe { self.tell_of_queue() };
+            unsafe { self.be_listed() };
         }
         result
     }
 
-    /// Somebody stands in this out's queue now: receivers with several peers have to look.
+    /// Somebody waits at this out now: its peers that have several list it.
     ///
     /// # Safety
     /// The caller has leave.
-    unsafe fn tell_of_queue(&self) {
+    unsafe fn be_listed(&self) {
         // SAFETY: as the caller promises; peers are alive.
         unsafe {
             for index in 0..self.peer_count() {
-                let into = self.peer(index);
-                if into.as_ref().sole.get().is_null() {
-                    into.as_ref().inner.with_mut(|inner| inner.may_queue = true);
+                let into = self.peer(index).as_ref();
+                if into.sole.get().is_null() {
+                    into.list(self);
                 }
             }
         }
+    }
+
+    /// An operation has found nobody, and the connection is shared: is it to be looked at for a better
+    /// grade?
+    pub(crate) fn is_reconsidered(&self) -> bool {
+        let vain = self.vain.get().saturating_add(1);
+        self.vain.set(vain);
+        RECONSIDERED.contains(&vain)
     }
 
     /// Its place, outdated at once unless the caller has leave.

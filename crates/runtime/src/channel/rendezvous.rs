@@ -42,9 +42,7 @@ pub(crate) unsafe fn send(
         let Some(guard) = hub::lock_unless_linked_now(channel) else {
             return send_now(seat.component(), channel, value, moves, site);
         };
-        let found = claim::find(channel, Claimant::Unopened, |next, count| {
-            start(seat, next, count)
-        });
+        let found = claim::find(channel, Claimant::Unopened, seat);
         match found {
             Found::Partner { waiter, claim } => {
                 drop(guard);
@@ -55,7 +53,10 @@ pub(crate) unsafe fn send(
             }
             Found::Nobody => {
                 let guard = match guard {
-                    hub::Guard::Hub(_) if channel.is_at_home_with(seat.component()) => {
+                    hub::Guard::Hub(_)
+                        if channel.is_at_home_with(seat.component())
+                            && channel.is_reconsidered() =>
+                    {
                         match hub::settle_grade(channel, guard) {
                             Ok(()) => {
                                 return send_now(seat.component(), channel, value, moves, site);
@@ -118,9 +119,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                 None => return receive_now(seat.component(), channel, site),
             }
         };
-        match claim::find(channel, Claimant::Unopened, |next, count| {
-            start(seat, next, count)
-        }) {
+        match claim::find(channel, Claimant::Unopened, seat) {
             Found::Partner { waiter, claim } => {
                 drop(guard);
                 transfer::take(seat, waiter.seat, claim, 0, acknowledge);
@@ -134,7 +133,9 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
             Found::Nobody => {
                 let guard = match guard {
                     hub::Guard::Hub(_)
-                        if !acknowledge && channel.is_at_home_with(seat.component()) =>
+                        if !acknowledge
+                            && channel.is_at_home_with(seat.component())
+                            && channel.is_reconsidered() =>
                     {
                         match hub::settle_grade(channel, guard) {
                             Ok(()) => return receive_now(seat.component(), channel, site),
@@ -171,12 +172,6 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
             Found::Taken => unreachable!("nobody knows of an offer that is not open"),
         }
     }
-}
-
-/// Where to start among peers: in turn, or as the seed says.
-pub(super) fn start(seat: &Seat, next: usize, count: usize) -> usize {
-    // SAFETY: the choices are the running component's own.
-    unsafe { seat.start(next, count) }
 }
 
 /// Queues at a half-channel. The half-channel is kept while the operation is pending.

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use super::claim::{self, Claimant, Found};
-use super::rendezvous::{register, start};
+use super::rendezvous::register;
 use super::{Channel, Waiter, hub, light, transfer};
 use crate::abi::{Arm, Component, DEFAULT, Label, Site, Step};
 use crate::carrier::Operation;
@@ -124,9 +124,7 @@ unsafe fn look(seat: &Seat, arms: &[Arm], index: u32) -> bool {
     unsafe {
         let channel = &*arm.channel;
         let guard = hub::lock_of(channel);
-        let found = claim::find(channel, Claimant::Unopened, |next, count| {
-            start(seat, next, count)
-        });
+        let found = claim::find(channel, Claimant::Unopened, seat);
         drop(guard);
         match found {
             Found::Partner { waiter, claim } => {
@@ -207,11 +205,7 @@ unsafe fn look_again(seat: &Seat, channel: &Channel) -> Found {
         return Found::Nobody;
     }
     // SAFETY: as the caller promises.
-    unsafe {
-        claim::find(channel, Claimant::Open(seat), |next, count| {
-            start(seat, next, count)
-        })
-    }
+    unsafe { claim::find(channel, Claimant::Open(seat), seat) }
 }
 
 /// Leaves the queues entered so far: served without having been blocked.

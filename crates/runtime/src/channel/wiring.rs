@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::{Channel, Direction, LINKS, claim, hub, transfer};
+use super::{Channel, Direction, claim, hub, transfer};
 use crate::abi::{Component, Site};
 use crate::carrier;
 use crate::simulator;
@@ -26,18 +26,13 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
         out.add_peer(into);
         into.add_peer(out);
         for end in [out, into] {
-            end.links_left.set(LINKS);
+            end.vain.set(0);
         }
         while let Some(found) = claim::find_pair(out, into) {
             matches.push(found);
         }
     }
-    if let guard @ hub::Guard::Hub(_) = guard {
-        // SAFETY: it is theirs.
-        drop(unsafe { hub::localize(out, guard) });
-    } else {
-        drop(guard);
-    }
+    drop(guard);
     for found in matches {
         // SAFETY: both sides are won and the lock is left.
         unsafe { transfer::complete_both(found) };

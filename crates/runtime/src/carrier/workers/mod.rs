@@ -56,9 +56,9 @@ use crate::{component, exits, idle, options, simulator};
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
 const STREAK: u32 = 16;
-/// After so many components the inbox is emptied, however many are ready, and timers and descriptors
-/// are looked at if nobody waits for them; a multiple of [`LOOK_EVERY`].
-const INBOX_EVERY: u32 = 32;
+/// After so many components timers and descriptors are looked at if nobody waits for them; a multiple
+/// of [`LOOK_EVERY`].
+const OUTSIDE_EVERY: u32 = 32;
 /// After so many components the watch list is looked through.
 const LOOK_EVERY: u32 = 8;
 /// How many ends of links a worker watches; further ones have themselves told.
@@ -414,11 +414,12 @@ impl Worker {
         mine.picks.set(picks);
         if picks.is_multiple_of(LOOK_EVERY) {
             self.look_through(false);
-            if picks.is_multiple_of(INBOX_EVERY) {
+            if picks.is_multiple_of(OUTSIDE_EVERY) {
                 self.look_outside(runner);
-                self.empty_inbox();
             }
         }
+        // Every time, since what runs may be long.
+        self.empty_inbox();
         let next = self.next.get();
         if !next.is_null() && (mine.streak.get() < STREAK || self.first.get().is_null()) {
             self.next.set(ptr::null_mut());
@@ -475,6 +476,7 @@ impl Worker {
                 if (*component).destination != 0 && self.send_off(component) {
                     continue;
                 }
+                self.begin_run();
                 let step = self.resume(runner, component);
                 if step == Step::Blocked {
                     self.share(component);
@@ -607,6 +609,7 @@ impl Worker {
     /// # Safety
     /// As for [`ready`].
     unsafe fn post(&'static self, component: *mut Component) {
+        self.count_post();
         let inbox = &self.shared.inbox;
         let mut last = inbox.load(Ordering::Relaxed);
         loop {

@@ -6,11 +6,14 @@
 //! sleeps and gives it every second of those that may go. Who sleeps, the word `asleep` says already;
 //! whoever falls asleep later is found after the next long run.
 //!
-//! Only components that compute go: those whose last two runs were long, and those of which nothing is
-//! known yet, if the first runs of the last two of their kind were. One that is woken for a message
-//! and soon waits again stays with its partners, where a message costs a hundredth of what it costs to
-//! move. What stays in any case: services and the main sequence; what was placed on a core; what is
-//! in the middle of being detached.
+//! Only components that compute go: those whose runs take long in the mean, and those of which nothing
+//! is known yet, if the first runs of the last two of their kind took long. One that is woken for a
+//! message and soon waits again stays with its partners, where a message costs a hundredth of what it
+//! costs to move. If one turns out to talk after it has gone, it comes back and stays. A component may
+//! also run for long because it talks for long, with partners that all
+//! wait for it; so what counts is the time for each component that a run made ready, which are found
+//! at the end of the queue and in the count of those posted to others. What stays in any case:
+//! services and the main sequence; what was placed on a core; what is in the middle of being detached.
 //!
 //! Time is measured over eight runs at once while those are short, which costs next to nothing, and
 //! else one by one.
@@ -27,25 +30,30 @@ use crate::options::{self, Policy};
 use crate::registry;
 use crate::seat::seat_of;
 
-/// A run is long if it takes this many nanoseconds: about what moving a component costs, its
-/// half-channels shared from then on, and waking a worker for it.
-const LONG_NS: u64 = 5_000;
+/// A run is long if it takes this many microseconds: about what moving a component costs, its
+/// half-channels shared from then on. Whose runs are shorter in the mean talks.
+const LONG: u64 = 5;
+/// What a component's runs take in the mean, in microseconds, if it computes: enough to pay for
+/// messages between workers, and for waking up one or the other. A mean may have an accident in it,
+/// when the system had the core for a while; one alone is no reason.
+const COMPUTES: u8 = 120;
+/// What a first run takes that says something of those of the same kind.
+const FIRST: u64 = 300;
+/// More than this counts as this; a quarter is less than [`COMPUTES`].
+const MOST: u64 = 250;
 /// So many runs are measured at once while they are short, and one by one after a long one.
 const WINDOW: u32 = 8;
 /// How far into its queue a worker looks for components to give, and how many others it looks at for
 /// one that sleeps.
 const FAR: usize = 64;
 
-/// What is known of a component's runs, in its seat.
+/// What is known of a component's runs, in its seat: these, or one more than their mean length in
+/// microseconds, each run a quarter of it.
 pub(crate) mod runs {
     /// It has not run yet, or nobody has measured how long.
     pub(crate) const UNKNOWN: u8 = 0;
-    pub(crate) const SHORT: u8 = 1;
-    /// The last was long. Once may be an accident: the system may have taken the core away.
-    pub(crate) const LONG_ONCE: u8 = 2;
-    pub(crate) const LONG: u8 = 3;
     /// It was placed.
-    pub(crate) const STAYS: u8 = 4;
+    pub(crate) const STAYS: u8 = u8::MAX;
 }
 
 /// What a worker that shares knows of its runs; its own thread's.
@@ -56,6 +64,10 @@ pub(super) struct Sharing {
     runs: Cell<u32>,
     /// How many more runs are measured one by one.
     singly: Cell<u32>,
+    /// The last component in the queue before the run; null if there was none.
+    last_before: Cell<*mut Component>,
+    /// How many components were posted to other workers.
+    posts: Cell<u64>,
     /// The kind of component whose first run was long last, and of how many in a row it was.
     kind: Cell<*const ComponentType>,
     of_kind: Cell<u32>,
@@ -68,6 +80,8 @@ impl Sharing {
             since: Cell::new(0),
             runs: Cell::new(0),
             singly: Cell::new(0),
+            last_before: Cell::new(ptr::null_mut()),
+            posts: Cell::new(0),
             kind: Cell::new(ptr::null()),
             of_kind: Cell::new(0),
         }
@@ -84,6 +98,45 @@ impl Sharing {
 }
 
 impl Worker {
+    /// A component is about to run.
+    pub(super) fn begin_run(&self) {
+        if self.mine.sharing.is_on {
+            self.mine.sharing.last_before.set(self.last.get());
+        }
+    }
+
+    /// A component is posted to this worker.
+    pub(super) fn count_post(&self) {
+        if self.mine.sharing.is_on
+            && let Some(own) = super::own_worker()
+        {
+            let posts = &own.mine.sharing.posts;
+            posts.set(posts.get() + 1);
+        }
+    }
+
+    /// How many components the last run has made ready; `many` if they are more.
+    ///
+    /// # Safety
+    /// As for `share`.
+    unsafe fn made_ready(&self, many: u64) -> u64 {
+        let mut count = self.mine.sharing.posts.get();
+        // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
+        unsafe {
+            let mut next = match self.mine.sharing.last_before.get().as_ref() {
+                Some(last) => last.next,
+                None => self.first.get(),
+            };
+            while let Some(component) = next.as_ref()
+                && count < many
+            {
+                count += 1;
+                next = component.next;
+            }
+        }
+        count.min(many)
+    }
+
     /// A component has run until it waits or ends.
     ///
     /// # Safety
@@ -105,7 +158,11 @@ impl Worker {
             return;
         }
         let now = clock::steady_ns();
-        let is_long = now.saturating_sub(sharing.since.replace(now)) >= LONG_NS;
+        let took = now.saturating_sub(sharing.since.replace(now)) / 1000;
+        // SAFETY: as the caller promises.
+        let took = took / (1 + unsafe { self.made_ready(took / LONG) });
+        let is_long = took >= LONG;
+        sharing.posts.set(0);
         sharing.runs.set(0);
         sharing.singly.set(match is_long {
             true => WINDOW,
@@ -114,7 +171,7 @@ impl Worker {
         // Of several runs that were measured at once, any may have been long, or none.
         if singly > 0 {
             // SAFETY: as the caller promises.
-            unsafe { sharing.note(ran, is_long) };
+            unsafe { sharing.note(ran, took) };
             if is_long {
                 self.give_some();
             }
@@ -139,6 +196,10 @@ impl Worker {
             unsafe {
                 given = (*component).next.as_mut().map(ptr::from_mut);
                 settle(component);
+                let origin = 1 + self.shared.index as u16;
+                seat_of(component)
+                    .more
+                    .with_mut(|more| more.origin = origin);
                 (*component).destination = 1 + sleeper.shared.index as u16;
                 self.send_off(component);
             }
@@ -197,24 +258,43 @@ impl Sharing {
     ///
     /// # Safety
     /// As for `share`.
-    unsafe fn note(&self, ran: *mut Component, is_long: bool) {
+    unsafe fn note(&self, ran: *mut Component, took: u64) {
         // SAFETY: as the caller promises.
-        let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
-        if known.get() == runs::UNKNOWN {
-            if is_long && self.kind.replace(kind) == kind {
-                self.of_kind.set(self.of_kind.get() + 1);
-            } else if is_long {
-                self.of_kind.set(1);
-            } else if self.kind.get() == kind {
-                self.of_kind.set(0);
+        let (seat, kind) = unsafe { (seat_of(ran), (*ran).r#type) };
+        let known = &seat.runs;
+        let mean = match known.get() {
+            runs::STAYS => return,
+            runs::UNKNOWN => {
+                self.note_first(kind, took);
+                0
+            }
+            known => u64::from(known) - 1,
+        };
+        let mean = (3 * mean + took.min(MOST)).div_ceil(4);
+        known.set(1 + mean as u8);
+        // SAFETY: as the caller promises.
+        unsafe {
+            if mean < LONG && seat.more.is_made() {
+                let origin = seat.more.with_mut(|more| std::mem::take(&mut more.origin));
+                if origin != 0 {
+                    (*ran).destination = origin;
+                    known.set(runs::STAYS);
+                }
             }
         }
-        known.set(match (known.get(), is_long) {
-            (runs::STAYS, _) => runs::STAYS,
-            (_, false) => runs::SHORT,
-            (runs::LONG_ONCE | runs::LONG, true) => runs::LONG,
-            (_, true) => runs::LONG_ONCE,
-        });
+    }
+
+    /// Notes how long the first run took of a component of this kind.
+    fn note_first(&self, kind: *const ComponentType, took: u64) {
+        if took < FIRST {
+            if self.kind.get() == kind {
+                self.of_kind.set(0);
+            }
+        } else if self.kind.replace(kind) == kind {
+            self.of_kind.set(self.of_kind.get() + 1);
+        } else {
+            self.of_kind.set(1);
+        }
     }
 
     /// May a component in the queue go to another worker?
@@ -227,7 +307,8 @@ impl Sharing {
             let seat = seat_of(component);
             let computes = match seat.runs.get() {
                 runs::UNKNOWN => self.kind.get() == (*component).r#type && self.of_kind.get() >= 2,
-                runs => runs == runs::LONG,
+                runs::STAYS => false,
+                known => known > COMPUTES,
             };
             computes
                 && (*component).waiting != light::RETURNS
