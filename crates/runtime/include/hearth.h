@@ -22,6 +22,8 @@
 #define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HEARTH_COLD __attribute__((cold))
+/* The loop that follows runs a few times, as often as the caller says. */
+#define HEARTH_UNROLL _Pragma("GCC unroll 8")
 
 typedef struct hearth_component hearth_component;
 typedef struct hearth_component_type hearth_component_type;
@@ -348,28 +350,34 @@ static inline hearth_component *hearth_occupant(hearth_channel *channel)
 {
     return channel->slot & 3 ? NULL : (hearth_component *)channel->slot;
 }
-/* The component that selects here and is still open. */
+/* The component that selects here and is still open. One that was served elsewhere leaves. */
 static inline hearth_component *hearth_selecting(hearth_channel *channel)
 {
     hearth_component *component;
     if ((channel->slot & 3) != HEARTH_SLOT_SELECT)
         return NULL;
     component = (hearth_component *)(channel->slot - HEARTH_SLOT_SELECT);
-    return component->waiting == HEARTH_SELECTS ? component : NULL;
+    if (component->waiting == HEARTH_SELECTS)
+        return component;
+    channel->slot = 0;
+    return NULL;
 }
-static inline void hearth_ready(hearth_worker *worker, hearth_component *component)
+static inline void hearth_ready_last(hearth_worker *worker, hearth_component *component)
 {
-    component->waiting = HEARTH_WAITS_FOR_NOTHING;
-    if (worker->next == NULL) {
-        worker->next = component;
-        return;
-    }
     component->next = NULL;
     if (worker->last)
         worker->last->next = component;
     else
         worker->first = component;
     worker->last = component;
+}
+static inline void hearth_ready(hearth_worker *worker, hearth_component *component)
+{
+    component->waiting = HEARTH_WAITS_FOR_NOTHING;
+    if (worker->next == NULL)
+        worker->next = component;
+    else
+        hearth_ready_last(worker, component);
 }
 static inline hearth_step hearth_wait_here(hearth_worker *worker, hearth_component *self,
                                            hearth_channel *channel, const hearth_site *site,
@@ -407,8 +415,8 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
                 into->served = ++worker->ticks;
                 receiver->received = value;
                 receiver->arm = into->arm;
-                hearth_ready(worker, receiver);
                 receiver->waiting = HEARTH_SELECTED;
+                hearth_ready_last(worker, receiver); /* the others send first, if they are ready */
                 hearth_leave(worker);
                 return HEARTH_DONE;
             }
@@ -485,6 +493,7 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
         gate = __atomic_load_n(&worker->gate, __ATOMIC_RELAXED);
         if (gate == 0 || __atomic_load_n(&self->attention, __ATOMIC_RELAXED) != 0)
             goto slow;
+        HEARTH_UNROLL
         for (i = 0; i < count; i++) {
             hearth_channel *channel = arms[i].channel, *peer;
             hearth_component *sender;

@@ -26,8 +26,8 @@ pub use model::Worker;
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, component_on, enlist, hold_both,
     home_of, inflate, interfere, judge, keep_placed, launch, live, mark_of, moves, of_mark,
-    own_worker, parks, place, post, ready_here, rejoin, running, set_core, set_due, start, stir,
-    wait, wake, worker, worker_of,
+    own_worker, parks, place, post, ready_here, ready_here_last, rejoin, running, set_core,
+    set_due, start, stir, wait, wake, worker, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::Parker;
@@ -36,7 +36,7 @@ pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, hold_both, home_of, inflate, keep_placed,
-    mark_of, of_mark, own_worker, parks, post, ready_here, rejoin, worker_of,
+    mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use workers::{Stage, as_stranger, running, with_open_gate};

@@ -244,6 +244,14 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
 
 /// # Safety
 /// As for the real one.
+pub(crate) unsafe fn ready_here_last(component: *mut Component) {
+    // SAFETY: as the caller promises.
+    // The model's queue is in turn in any case.
+    unsafe { ready_here(component) };
+}
+
+/// # Safety
+/// As for the real one.
 pub(crate) unsafe fn post(component: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe { (*(*component).home).post(component) };

@@ -175,11 +175,16 @@ pub(super) unsafe fn send(
         };
         into.slot.set(0);
         let payload = &*channel.payload();
+        let selects = (*receiver).waiting == SELECTED;
         if !object::is_reference(payload)
             || moves && payload.flat && object::is_unique(payload, value)
         {
             (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
-            carrier::ready_here(receiver);
+            if selects {
+                carrier::ready_here_last(receiver);
+            } else {
+                carrier::ready_here(receiver);
+            }
             return Some(Step::Done);
         }
         // Copying may take long and holds up nobody. Meanwhile this thread may be detached: the queue

@@ -14,6 +14,10 @@
 //!   polls for TAKEN                         polls for GIVEN
 //! ```
 //!
+//! A sign stays in the word after its side has seen it: to clear it at once would fetch the line for
+//! writing, only to have it fetched back. The side's next wait clears it. Whether a side waits is
+//! known by its half-channel's slot, which is its own worker's.
+//!
 //! A blocked side stands in its worker's *watch list*, which the worker looks through now and then,
 //! and all the time while it has nothing else to do. Before the worker sleeps, and where the list is
 //! full, it sets the side's TELL bit instead; whoever then gives or takes posts the component to its
@@ -45,6 +49,9 @@ const TAKEN: usize = 8;
 const TELL_RECEIVER: usize = 16;
 /// Nor does the sender's.
 const TELL_SENDER: usize = 32;
+
+/// In the slot of an end: its component waits.
+const BUSY: usize = light::HEAVY;
 
 /// A link's line.
 #[repr(C, align(128))]
@@ -235,7 +242,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
         let word = line.word.swap(0, Ordering::Acquire);
         #[cfg(loom)]
         let word = crate::model::faults::forget_given(word, GIVEN);
-        if word & (GIVEN | WAITS) != 0 {
+        if into.slot.replace(0) != 0 {
             let receiver = line.receiver.get();
             a_or_b(receiver, a, b).forget(line, false);
             if word & GIVEN != 0 {
@@ -250,7 +257,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
                 light::inflate(receiver);
             }
         }
-        if word & (FULL | TAKEN) != 0 {
+        if out.slot.replace(0) != 0 {
             let sender = line.sender.get();
             a_or_b(sender, a, b).forget(line, true);
             if word & TAKEN != 0 {
@@ -310,6 +317,7 @@ fn a_or_b(component: *mut Component, a: &'static Worker, b: &'static Worker) -> 
 unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) {
     // SAFETY: the component's own fields.
     unsafe {
+        channel.slot.set(BUSY);
         (*component).waits_at = ptr::from_ref(channel).cast_mut();
         (*component).waits_in = site;
         (*component).waiting = light::LINKED;
@@ -348,12 +356,12 @@ pub(super) unsafe fn send(
     // SAFETY: linked, so this end is the caller's; the rest as the caller promises.
     unsafe {
         let (linked, line) = Linked::new(component, channel)?;
+        if channel.slot.get() != 0 {
+            return None;
+        }
         line.fetch();
         loop {
             let seen = line.word.load(Ordering::Acquire);
-            if seen & (FULL | TAKEN) != 0 {
-                return None;
-            }
             if seen & WAITS != 0 {
                 // Only this side ends a wait, so the receiver stays parked.
                 let receiver = line.receiver.get();
@@ -376,7 +384,10 @@ pub(super) unsafe fn send(
             } else {
                 TELL_SENDER
             };
-            let next = |word: usize| (word & WAITS == 0).then_some(word | FULL | tell);
+            let next = |word: usize| {
+                let kept = word & !(TAKEN | TELL_SENDER);
+                (word & WAITS == 0).then_some(kept | FULL | tell)
+            };
             if change(line, next).is_ok() {
                 park(component, channel, site);
                 return Some(Step::Blocked);
@@ -398,12 +409,12 @@ pub(super) unsafe fn receive(
     // SAFETY: as in `send`.
     unsafe {
         let (linked, line) = Linked::new(component, channel)?;
+        if channel.slot.get() != 0 {
+            return None;
+        }
         line.fetch();
         loop {
             let seen = line.word.load(Ordering::Acquire);
-            if seen & (WAITS | GIVEN) != 0 {
-                return None;
-            }
             if seen & FULL != 0 {
                 // Only this side ends the sender's wait, so it stays parked.
                 let sender = line.sender.get();
@@ -428,7 +439,10 @@ pub(super) unsafe fn receive(
             } else {
                 TELL_RECEIVER
             };
-            let next = |word: usize| (word & FULL == 0).then_some(word | WAITS | tell);
+            let next = |word: usize| {
+                let kept = word & !(GIVEN | TELL_RECEIVER);
+                (word & FULL == 0).then_some(kept | WAITS | tell)
+            };
             if change(line, next).is_ok() {
                 park(component, channel, site);
                 return Some(Step::Blocked);
@@ -495,16 +509,16 @@ impl Watch {
         // SAFETY: as the caller promises, the component is parked and the caller's.
         unsafe {
             let line = self.line;
-            let (component, done) = if self.is_sender {
-                (line.sender.get(), TAKEN | TELL_SENDER)
+            let component = if self.is_sender {
+                line.sender.get()
             } else {
                 let receiver = line.receiver.get();
                 (*receiver).received = line.given.get();
                 (*receiver).arm = 0;
-                (receiver, GIVEN | TELL_RECEIVER)
+                receiver
             };
             (*component).waiting = light::NOTHING;
-            line.word.fetch_and(!done, Ordering::AcqRel);
+            (*(*component).waits_at).slot.set(0);
             component
         }
     }
