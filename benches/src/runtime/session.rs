@@ -26,7 +26,7 @@ const RUN_S: f64 = 0.3;
 /// Runs of one round, of which the median is subtracted.
 const STARTS: usize = 5;
 /// Runs to find out how many rounds take as long as is wanted, within a factor of two.
-const TRIES: usize = 16;
+const TRIES: usize = 32;
 /// Memory repeats itself better than time does.
 const MEMORY_REPEATS_MAX: usize = 5;
 /// More rounds would not fit the integers of 32 bits of most sides.
@@ -256,7 +256,11 @@ impl<'a> Session<'a> {
     fn enough(&self, who: Who, start_s: f64, cores: &[usize]) -> Result<u32, String> {
         let mut rounds = f64::from(self.row.small.0);
         for _ in 0..TRIES {
-            let took = self.run(who, rounds as u32, cores)?.times.wall - start_s;
+            let ran = self.run(who, rounds as u32, cores)?;
+            if ran.disturbed {
+                continue;
+            }
+            let took = ran.times.wall - start_s;
             // Too short a run says little, so the next has ten times as many rounds at most.
             let factor = (self.target_s / took.max(1e-9)).clamp(0.1, 10.0);
             rounds = (rounds * factor).clamp(2.0, ROUNDS_MAX).floor();
@@ -275,7 +279,9 @@ impl<'a> Session<'a> {
                 // The run that is subtracted had one round.
                 let rounds = f64::from(side.rounds - 1) * units;
                 let seconds = ran.times.wall - side.start_s;
-                Ok((seconds * 1e9 / rounds, ran.disturbed))
+                // Much shorter than was tried before: the start was slow then, or this run is not.
+                let is_odd = side.rounds > 2 && seconds < self.target_s / 8.0;
+                Ok((seconds * 1e9 / rounds, ran.disturbed || is_odd))
             }
             Measure::Memory { .. } => {
                 let all = self.peak(side.who, side.rounds, cores)?;

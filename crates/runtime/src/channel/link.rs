@@ -242,7 +242,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
         let word = line.word.swap(0, Ordering::Acquire);
         #[cfg(loom)]
         let word = crate::model::faults::forget_given(word, GIVEN);
-        if into.slot.replace(0) != 0 {
+        if into.slot.replace(0) != 0 && word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();
             a_or_b(receiver, a, b).forget(line, false);
             if word & GIVEN != 0 {
@@ -257,7 +257,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
                 light::inflate(receiver);
             }
         }
-        if out.slot.replace(0) != 0 {
+        if out.slot.replace(0) != 0 && word & (TAKEN | FULL) != 0 {
             let sender = line.sender.get();
             a_or_b(sender, a, b).forget(line, true);
             if word & TAKEN != 0 {
