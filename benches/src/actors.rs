@@ -17,8 +17,8 @@ impl Table {
         }
         println!("Savina: seconds of a whole run, and how many times as long Go takes");
         println!(
-            "  {:22} {:>7} {:>9} {:>9} {:>7}  95 of 100",
-            "program", "workers", "Hearth", "Go", "ratio"
+            "  {:22} {:>7} {:7} {:>9} {:>9} {:>7}  95 of 100",
+            "program", "workers", "place", "Hearth", "Go", "ratio"
         );
         for line in &self.0 {
             println!("  {line}");
@@ -36,7 +36,8 @@ pub(crate) fn row(program: &Program, effort: Effort, table: &mut Table) -> Resul
     let measured = measure(program, effort)?;
     let mut record = Vec::new();
     for found in &measured.found {
-        let name = format!("{} {}", program.full_name(), found.workers);
+        let way = found.way;
+        let name = format!("{} {} {}", program.full_name(), way.workers, way.place);
         let (line, row) = (line(program, found), row_of(&name, found, effort));
         println!(
             "  {line} ({} runs of {}, {} disturbed ones discarded)",
@@ -54,8 +55,8 @@ pub(crate) fn row(program: &Program, effort: Effort, table: &mut Table) -> Resul
 
 fn line(program: &Program, found: &Found) -> String {
     let mut text = format!(
-        "{:22} {:>7} {:>9.4}",
-        program.name, found.workers, found.hearth.median
+        "{:22} {:>7} {:7} {:>9.4}",
+        program.name, found.way.workers, found.way.place, found.hearth.median
     );
     let _ = match &found.go {
         Some((go, ratio)) => write!(

@@ -104,10 +104,21 @@ impl Program {
     }
 }
 
-/// What came out for so many workers, and as many cores.
+/// How many workers, on as many cores, and how components get to them.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub workers: usize,
+    pub place: &'static str,
+}
+
+/// What is measured with so many workers. On two, idle workers take components as in Go; dealt out,
+/// components that say nothing about where they run have every second message cross.
+const WAYS: [(usize, &[&str]); 2] = [(1, &["os"]), (2, &["steal", "spread"])];
+
+/// What came out for a way.
 #[derive(Clone, Debug)]
 pub struct Found {
-    pub workers: usize,
+    pub way: Way,
     pub hearth: Summary,
     pub discarded: usize,
     /// Go's times, and how many times as long as Hearth it takes.
@@ -124,8 +135,11 @@ pub struct Measured {
 }
 
 /// Who takes part.
-const HEARTH: usize = 0;
-const GO: usize = 1;
+struct Side<'a> {
+    program: &'a Path,
+    way: Way,
+    is_go: bool,
+}
 
 /// Runs both sides in turn, on one core and on two.
 pub fn measure(program: &Program, effort: Effort) -> Result<Measured, String> {
@@ -133,26 +147,38 @@ pub fn measure(program: &Program, effort: Effort) -> Result<Measured, String> {
     let cores = pin(usize::MAX)?.len();
     let workshop = Workshop::new(program.name)?;
     let insense = peers::build_insense(&program.stem(), workshop.path())?;
-    let mut sides = vec![insense];
     let mut skipped = Vec::new();
-    match program.of_go() {
-        Ok(go) => sides.push(go),
-        Err(missing) => skipped.push(format!("Go: skipped: {missing}")),
-    }
+    let go = match program.of_go() {
+        Ok(go) => Some(go),
+        Err(missing) => {
+            skipped.push(format!("Go: skipped: {missing}"));
+            None
+        }
+    };
     let input = if effort.brief {
         program.brief()
     } else {
         program.full
     };
     let mut found = Vec::new();
-    for workers in [1, 2] {
+    for (workers, places) in WAYS {
         if workers > cores {
             skipped.push(format!(
                 "{workers} workers: skipped: this process may use {cores} core"
             ));
             continue;
         }
-        found.push(side_by_side(program, &sides, input, workers, effort)?);
+        let side = |program, is_go| {
+            move |place| Side {
+                program,
+                way: Way { workers, place },
+                is_go,
+            }
+        };
+        let mut sides: Vec<Side> = places.iter().copied().map(side(&insense, false)).collect();
+        sides.extend(go.iter().map(|go| side(go, true)("os")));
+        pin(workers)?;
+        found.extend(side_by_side(program, &sides, input, effort)?);
     }
     Ok(Measured {
         input,
@@ -163,20 +189,18 @@ pub fn measure(program: &Program, effort: Effort) -> Result<Measured, String> {
 
 fn side_by_side(
     program: &Program,
-    sides: &[PathBuf],
+    sides: &[Side],
     input: u32,
-    workers: usize,
     effort: Effort,
-) -> Result<Found, String> {
-    pin(workers)?;
-    for (side, who) in sides.iter().zip(["Insense", "Go"]) {
-        let said = run(&mut command(side, workers), &format!("{}\n", program.small))?;
-        program.compare(who, &said.stdout)?;
+) -> Result<Vec<Found>, String> {
+    for side in sides {
+        let said = run(&mut side.command(), &format!("{}\n", program.small))?;
+        program.compare(side.who(), &said.stdout)?;
     }
     // The answers to other inputs are in no table: all runs must say the same.
     let mut said: Option<String> = None;
-    let mut kept = in_turn(sides.len(), effort.repeats, |side| {
-        let ran = run(&mut command(&sides[side], workers), &format!("{input}\n"))?;
+    let kept = in_turn(sides.len(), effort.repeats, |side| {
+        let ran = run(&mut sides[side].command(), &format!("{input}\n"))?;
         let first = said.get_or_insert_with(|| ran.stdout.clone());
         if *first != ran.stdout {
             return Err(format!(
@@ -187,32 +211,38 @@ fn side_by_side(
         Ok((ran.times.wall, ran.disturbed))
     })?;
     let values = |kept: &Kept<f64>| summary(&kept.values).ok_or("no measurements");
-    let go = match kept.len() {
-        2 => {
-            let go = kept.swap_remove(GO);
-            let ratio = ratio(&go.values, &kept[HEARTH].values).ok_or("no measurements")?;
-            Some((values(&go)?, ratio))
-        }
-        _ => None,
-    };
-    Ok(Found {
-        workers,
-        hearth: values(&kept[HEARTH])?,
-        discarded: kept[HEARTH].discarded,
-        go,
-    })
+    let go = sides.iter().zip(&kept).find(|(side, _)| side.is_go);
+    let mut found = Vec::new();
+    for (side, kept) in sides.iter().zip(&kept).filter(|(side, _)| !side.is_go) {
+        let beside = |go: &Kept<f64>| {
+            let ratio = ratio(&go.values, &kept.values).ok_or("no measurements")?;
+            Ok::<_, String>((values(go)?, ratio))
+        };
+        found.push(Found {
+            way: side.way,
+            hearth: values(kept)?,
+            discarded: kept.discarded,
+            go: go.map(|(_, go)| beside(go)).transpose()?,
+        });
+    }
+    Ok(found)
 }
 
-fn command(side: &Path, workers: usize) -> Command {
-    let mut command = Command::new(side);
-    let count = workers.to_string();
-    command
-        .env("GOMAXPROCS", &count)
-        .env("HEARTH_CARRIER", "workers")
-        .env("HEARTH_WORKERS", &count)
-        // Programs that do not say where they run are dealt out over the workers.
-        .env("HEARTH_PLACE", "spread");
-    command
+impl Side<'_> {
+    fn who(&self) -> &'static str {
+        if self.is_go { "Go" } else { "Insense" }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.program);
+        let count = self.way.workers.to_string();
+        command
+            .env("GOMAXPROCS", &count)
+            .env("HEARTH_CARRIER", "workers")
+            .env("HEARTH_WORKERS", &count)
+            .env("HEARTH_PLACE", self.way.place);
+        command
+    }
 }
 
 #[cfg(test)]

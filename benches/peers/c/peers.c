@@ -3,6 +3,8 @@
  * ping-pong, stream   two threads, each on a core of its own. A channel is an atomic word, full or
  *                     empty, beside its value; who waits looks at it for a while, then sleeps on a
  *                     futex.
+ * line                two threads that write a number each, on a line of its own, as soon as they see
+ *                     the other's: what no message between two cores can beat.
  * memcpy              1 MiB copied between two blocks: what no copy through a channel can beat.
  * burn                plain computing, to see what two processes at the same time reach.
  */
@@ -137,6 +139,33 @@ static int32_t ping_pong(void)
     return value;
 }
 
+static void see(channel *c, int32_t value)
+{
+    while (atomic_load_explicit(&c->state, memory_order_acquire) != (uint32_t)value)
+        relax();
+}
+
+static void *reflect(void *unused)
+{
+    keep_on(1);
+    for (long i = 1; i <= rounds; i++) {
+        see(&there, (int32_t)i);
+        atomic_store_explicit(&back.state, (uint32_t)i, memory_order_release);
+    }
+    return unused;
+}
+
+static int32_t line(void)
+{
+    pthread_t other = beside(reflect);
+    for (long i = 1; i <= rounds; i++) {
+        atomic_store_explicit(&there.state, (uint32_t)i, memory_order_release);
+        see(&back, (int32_t)i);
+    }
+    pthread_join(other, NULL);
+    return (int32_t)rounds;
+}
+
 static int32_t stream(void)
 {
     pthread_t other = beside(source);
@@ -186,7 +215,8 @@ int main(int count, char **words)
         const char *name;
         int32_t (*run)(void);
     } rows[] = {
-        {"ping-pong", ping_pong}, {"stream", stream}, {"memcpy", copy}, {"burn", burn}};
+        {"ping-pong", ping_pong}, {"stream", stream}, {"line", line},
+        {"memcpy", copy}, {"burn", burn}};
     /* Where the system does not tell, it goes on to choose. */
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         CPU_ZERO(&allowed);

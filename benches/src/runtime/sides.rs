@@ -29,6 +29,7 @@ impl Who {
         let label = match self {
             Who::Hearth(program) => return format!("Hearth, {program}"),
             Who::C("memcpy") => "C, memcpy",
+            Who::C("line") => "C, a bare cache line",
             Who::C("burn") => "two processes in C",
             Who::C(_) => "C, futex and spinning",
             Who::Rust("kanal") => "kanal on tokio",
