@@ -112,8 +112,8 @@ impl Plan {
     fn of(of: &ComponentType) -> Plan {
         if of.port_count > PORTS_MAX {
             exits::unfit(&format!(
-                "a component cannot have {} half-channels; {PORTS_MAX} are the most, and arrays of \
-                 half-channels have no such limit",
+                "a component cannot have {} half-channels in its interface, {PORTS_MAX} are the most; \
+                 split it into several components",
                 of.port_count
             ));
         }
@@ -368,16 +368,8 @@ pub unsafe extern "C" fn hearth_component_new(
 /// As the header says: it was just made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_component_start(component: *mut Component) {
-    let start = || {
-        // SAFETY: as the caller promises.
-        unsafe { start(component) };
-    };
-    if simulator::is_on() {
-        // SAFETY: compiled code runs, of some component, and holds no lock.
-        unsafe { simulator::deed(carrier::running(), "", ptr::null(), start) };
-    } else {
-        start();
-    }
+    // SAFETY: as the caller promises; compiled code runs, of some component, and holds no lock.
+    unsafe { simulator::deed(carrier::running(), "", ptr::null(), || start(component)) };
 }
 
 /// Adds a reference.
@@ -467,12 +459,8 @@ pub unsafe extern "C" fn hearth_stop(this: *mut Component, other: *mut Component
             stop(seat);
         }
     };
-    if simulator::is_on() {
-        // SAFETY: as the caller promises; compiled code holds no lock.
-        unsafe { simulator::deed(this, "stops another", ptr::null(), stop) };
-    } else {
-        stop();
-    }
+    // SAFETY: as the caller promises; compiled code holds no lock.
+    unsafe { simulator::deed(this, "stops another", ptr::null(), stop) };
 }
 
 /// Whether a component that was told to look goes on.

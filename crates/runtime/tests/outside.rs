@@ -60,6 +60,15 @@ fn threads(child: &Child) -> Vec<String> {
     names
 }
 
+/// What its threads have used of processors, in clock ticks.
+fn used(child: &Child) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    // Behind the name, which may have spaces in it; user and system time are fields 14 and 15.
+    let (_, behind) = stat.rsplit_once(')').unwrap();
+    let fields = behind.split_whitespace().skip(11).take(2);
+    fields.map(|field| field.parse::<u64>().unwrap()).sum()
+}
+
 /// How often its threads have gone to sleep, together.
 fn sleeps(child: &Child) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
@@ -79,9 +88,9 @@ fn nothing_ticks_while_nothing_comes() {
         let (child, _stdout) = start(&mut case("idle", carrier), "idle\n");
         // It may take some slices until the last thread has found out that there is nothing to do.
         let is_quiet = (0..30).any(|_| {
-            let before = sleeps(&child);
+            let before = (sleeps(&child), used(&child));
             std::thread::sleep(Duration::from_secs(1));
-            sleeps(&child) == before
+            (sleeps(&child), used(&child)) == before
         });
         let names = threads(&child);
         kill(child);
@@ -102,7 +111,7 @@ fn kill(mut child: Child) {
 
 #[test]
 fn with_a_thread_each_one_waits_for_all() {
-    let (child, _stdout) = start(&mut case("idle", CARRIERS[3]), "idle\n");
+    let (child, _stdout) = start(&mut case("idle threads", CARRIERS[3]), "idle\n");
     let names = threads(&child);
     kill(child);
     let pollers = names.iter().filter(|&name| name == "poller").count();

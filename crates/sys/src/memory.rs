@@ -17,8 +17,9 @@ const OVERHEAD: usize = 8;
 /// The steps of the smallest and behind the largest size that is kept.
 const FIRST: usize = (CACHED_BELOW + OVERHEAD).div_ceil(STEP) + 1;
 const BEHIND: usize = FIRST + 256;
-/// How many blocks of a size are kept.
-const KEPT: u8 = 8;
+/// How many blocks of a size are kept: a few, for what goes to and fro, and at most some 3 MiB of a
+/// thread's if it uses all sizes.
+const KEPT: u8 = 4;
 
 /// Blocks of one size that are free, linked by their first words.
 #[derive(Clone, Copy)]

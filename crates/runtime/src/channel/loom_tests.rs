@@ -6,6 +6,7 @@
 //! hold a claim, and the claim's ordering is checked by `offer`, a watched cell written beside
 //! them); the thread carrier's parker; reuse of hubs. Workers are in `loom_workers.rs`.
 
+use std::ffi::CStr;
 use std::ptr;
 
 use loom::thread;
@@ -41,21 +42,29 @@ unsafe extern "C" fn never(_: *mut Component) -> Step {
     unreachable!("models call the protocol themselves")
 }
 
-static ACTOR: Static<ComponentType> = Static(ComponentType {
-    name: c"Actor".as_ptr(),
-    size: size_of::<Component>(),
-    resume: never,
-    destroy: None,
-    port_count: 0,
-    ports: ptr::null(),
-    service: false,
-    declared: Site {
-        file: ptr::null(),
-        line: 0,
-        column: 0,
-        text: ptr::null(),
-    },
-});
+/// A type of components without ports.
+pub(super) const fn kind_of(
+    name: &'static CStr,
+    resume: unsafe extern "C" fn(*mut Component) -> Step,
+) -> Static<ComponentType> {
+    Static(ComponentType {
+        name: name.as_ptr(),
+        size: size_of::<Component>(),
+        resume,
+        destroy: None,
+        port_count: 0,
+        ports: ptr::null(),
+        service: false,
+        declared: Site {
+            file: ptr::null(),
+            line: 0,
+            column: 0,
+            text: ptr::null(),
+        },
+    })
+}
+
+static ACTOR: Static<ComponentType> = kind_of(c"Actor", never);
 
 /// What a component's struct begins with.
 pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component {
@@ -77,11 +86,42 @@ pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component
     }
 }
 
-/// A component's block of memory.
+/// A component's block of memory; `component` begins with one.
 #[repr(C)]
-struct Body {
+struct Body<C> {
     seat: Seat,
-    component: Component,
+    component: C,
+}
+
+/// Makes a component.
+pub(super) fn make<C>(id: u64, component: C) -> *mut Component {
+    let identity = Identity {
+        id,
+        number: 1,
+        service: false,
+    };
+    let body = Box::into_raw(Box::new(Body {
+        seat: Seat::new(identity, Choices::root(None), 0),
+        component,
+    }));
+    let _ = body.expose_provenance();
+    // SAFETY: just made.
+    unsafe { (&raw mut (*body).component).cast() }
+}
+
+/// Frees a component, unless the model has failed: then its objects work no more.
+///
+/// # Safety
+/// It was made from a `C`, and nobody uses it any more.
+pub(super) unsafe fn free<C>(component: *mut Component) {
+    if std::thread::panicking() {
+        return;
+    }
+    // SAFETY: as the caller promises.
+    unsafe {
+        let seat = ptr::from_ref(seat_of(component)).cast_mut();
+        drop(Box::from_raw(seat.cast::<Body<C>>()));
+    }
 }
 
 /// A component whose thread is the model's.
@@ -96,18 +136,7 @@ unsafe impl Sync for Actor {}
 
 impl Actor {
     fn new(id: u64) -> Arc<Actor> {
-        let identity = Identity {
-            id,
-            number: 1,
-            service: false,
-        };
-        let body = Box::into_raw(Box::new(Body {
-            seat: Seat::new(identity, Choices::root(None), 0),
-            component: header(&raw const ACTOR.0, ptr::null()),
-        }));
-        let _ = body.expose_provenance();
-        // SAFETY: just made.
-        let component = unsafe { &raw mut (*body).component };
+        let component = make(id, header(&raw const ACTOR.0, ptr::null()));
         Arc::new(Actor { component })
     }
 
@@ -191,15 +220,8 @@ impl Actor {
 
 impl Drop for Actor {
     fn drop(&mut self) {
-        // A model that failed is over: its objects work no more.
-        if std::thread::panicking() {
-            return;
-        }
         // SAFETY: the last of the model's threads has let go of it.
-        unsafe {
-            let seat = ptr::from_ref(seat_of(self.component)).cast_mut();
-            drop(Box::from_raw(seat.cast::<Body>()));
-        }
+        unsafe { free::<Component>(self.component) };
     }
 }
 

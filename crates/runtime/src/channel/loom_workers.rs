@@ -10,16 +10,15 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use super::loom_tests::{Half, INTEGER, Static, check, header};
+use super::loom_tests::{Half, INTEGER, Static, check, free, header, kind_of, make};
 use super::rendezvous::{hearth_receive, hearth_send};
 use super::select::hearth_select;
 use super::{Direction, connect, disconnect, hub};
-use crate::abi::{Arm, Component, ComponentType, STOPPED, Site, Step, Value};
+use crate::abi::{Arm, Component, ComponentType, STOPPED, Step, Value};
 use crate::carrier;
-use crate::choices::Choices;
 use crate::idle::Visit;
 use crate::model::faults;
-use crate::seat::{Identity, Seat, request_stop, seat_of};
+use crate::seat::{request_stop, seat_of};
 
 /// What a script does: first a call, then, when that has ended, a look at the results.
 enum Act {
@@ -42,21 +41,7 @@ struct Scripted {
     is_blocked: bool,
 }
 
-static SCRIPTED: Static<ComponentType> = Static(ComponentType {
-    name: c"Scripted".as_ptr(),
-    size: size_of::<Scripted>(),
-    resume,
-    destroy: None,
-    port_count: 0,
-    ports: ptr::null(),
-    service: false,
-    declared: Site {
-        file: ptr::null(),
-        line: 0,
-        column: 0,
-        text: ptr::null(),
-    },
-});
+static SCRIPTED: Static<ComponentType> = kind_of(c"Scripted", resume);
 
 unsafe extern "C" fn resume(component: *mut Component) -> Step {
     let scripted = component.cast::<Scripted>();
@@ -137,13 +122,6 @@ impl Act {
     }
 }
 
-/// A component's block of memory.
-#[repr(C)]
-struct Body {
-    seat: Seat,
-    scripted: Scripted,
-}
-
 /// A component with its script.
 struct Player {
     component: *mut Component,
@@ -157,24 +135,14 @@ unsafe impl Sync for Player {}
 impl Player {
     /// Ready to run at a worker.
     fn new(worker: usize, script: Vec<Act>) -> Arc<Player> {
-        let identity = Identity {
-            id: 1 + worker as u64,
-            number: 1,
-            service: false,
+        let scripted = Scripted {
+            base: header(&raw const SCRIPTED.0, carrier::worker(worker)),
+            script,
+            at: 0,
+            is_blocked: false,
         };
-        let body = Box::into_raw(Box::new(Body {
-            seat: Seat::new(identity, Choices::root(None), 0),
-            scripted: Scripted {
-                base: header(&raw const SCRIPTED.0, carrier::worker(worker)),
-                script,
-                at: 0,
-                is_blocked: false,
-            },
-        }));
-        let _ = body.expose_provenance();
+        let component = make(1 + worker as u64, scripted);
         // SAFETY: just made.
-        let component = unsafe { (&raw mut (*body).scripted).cast::<Component>() };
-        // SAFETY: as above.
         unsafe {
             carrier::enlist(component);
         }
@@ -195,15 +163,8 @@ impl Player {
 
 impl Drop for Player {
     fn drop(&mut self) {
-        // A model that failed is over: its objects work no more.
-        if std::thread::panicking() {
-            return;
-        }
         // SAFETY: all workers have ended.
-        unsafe {
-            let seat = ptr::from_ref(seat_of(self.component)).cast_mut();
-            drop(Box::from_raw(seat.cast::<Body>()));
-        }
+        unsafe { free::<Scripted>(self.component) };
     }
 }
 

@@ -387,16 +387,10 @@ pub unsafe extern "C" fn hearth_send(
         if let Some(step) = send_quickly(this, channel, value, moves, site) {
             return step;
         }
-        let slowly = || {
+        simulator::operate(this, At::Send(channel), site, || {
             let operation = Operation::begin(this);
             operation.end(send_now(this, channel, value, moves, site))
-        };
-        if simulator::is_on() {
-            return simulator::operate(this, At::Send(channel), site, || {
-                send_quickly(this, channel, value, moves, site).unwrap_or_else(slowly)
-            });
-        }
-        slowly()
+        })
     }
 }
 
@@ -416,16 +410,10 @@ pub unsafe extern "C" fn hearth_receive(
         if let Some(step) = receive_quickly(this, channel, site) {
             return step;
         }
-        let slowly = || {
+        simulator::operate(this, At::Receive(channel), site, || {
             let operation = Operation::begin(this);
             operation.end(receive_now(this, channel, site))
-        };
-        if simulator::is_on() {
-            return simulator::operate(this, At::Receive(channel), site, || {
-                receive_quickly(this, channel, site).unwrap_or_else(slowly)
-            });
-        }
-        slowly()
+        })
     }
 }
 
@@ -442,14 +430,10 @@ pub unsafe extern "C" fn hearth_acknowledge(
     // SAFETY: as the caller promises.
     unsafe {
         let channel = &*channel;
-        let work = || {
+        simulator::operate(this, At::Acknowledge(channel), site, || {
             let operation = Operation::begin(this);
             operation.end(acknowledge(seat_of(this), channel, site))
-        };
-        if simulator::is_on() {
-            return simulator::operate(this, At::Acknowledge(channel), site, work);
-        }
-        work()
+        })
     }
 }
 
@@ -459,12 +443,10 @@ pub unsafe extern "C" fn hearth_acknowledge(
 /// As the header says: `held` came from an acknowledge of `self`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_release_sender(this: *mut Component, held: *mut Held, ok: bool) {
-    // SAFETY: as the caller promises.
-    let work = || unsafe { release_sender(&mut *held, ok) };
-    if simulator::is_on() {
-        // SAFETY: as the caller promises; compiled code holds no lock.
-        unsafe { simulator::deed(this, "lets its sender go", ptr::null(), work) };
-    } else {
-        work();
+    // SAFETY: as the caller promises; compiled code holds no lock.
+    unsafe {
+        simulator::deed(this, "lets its sender go", ptr::null(), || {
+            release_sender(&mut *held, ok);
+        });
     }
 }

@@ -256,18 +256,12 @@ pub unsafe extern "C" fn hearth_select(
         if let Some(step) = light::select(this, arms, has_default, site) {
             return step;
         }
-        let slowly = || {
+        simulator::operate(this, At::Select(arms), site, || {
             let operation = Operation::begin(this);
             let step = light::select(this, arms, has_default, site)
                 .unwrap_or_else(|| select(seat_of(this), arms, has_default, site));
             operation.end(step)
-        };
-        if simulator::is_on() {
-            return simulator::operate(this, At::Select(arms), site, || {
-                light::select(this, arms, has_default, site).unwrap_or_else(slowly)
-            });
-        }
-        slowly()
+        })
     }
 }
 

@@ -58,12 +58,7 @@ pub unsafe extern "C" fn hearth_connect(
     // SAFETY: as the caller promises.
     unsafe {
         carrier::rejoin(this);
-        let work = || connect(&*a, &*b);
-        if simulator::is_on() {
-            simulator::deed(this, "connects", site, work);
-        } else {
-            work();
-        }
+        simulator::deed(this, "connects", site, || connect(&*a, &*b));
     }
 }
 
@@ -77,12 +72,6 @@ pub unsafe extern "C" fn hearth_disconnect(
     a: *mut Channel,
     site: *const Site,
 ) {
-    // SAFETY: as the caller promises.
-    let work = || disconnect(unsafe { &*a });
-    if simulator::is_on() {
-        // SAFETY: as the caller promises; compiled code holds no lock.
-        unsafe { simulator::deed(this, "disconnects", site, work) };
-    } else {
-        work();
-    }
+    // SAFETY: as the caller promises; compiled code holds no lock.
+    unsafe { simulator::deed(this, "disconnects", site, || disconnect(&*a)) };
 }

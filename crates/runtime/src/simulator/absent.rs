@@ -4,8 +4,6 @@ use crate::abi::{Arm, Component, ComponentType, Site, Step};
 use crate::channel::Channel;
 use crate::seat::Identity;
 
-const NONE: &str = "a model is not simulated";
-
 pub(crate) fn is_on() -> bool {
     false
 }
@@ -32,18 +30,18 @@ pub(crate) unsafe fn operate(
     _: *mut Component,
     _: At<'_>,
     _: *const Site,
-    _: impl FnOnce() -> Step,
+    work: impl FnOnce() -> Step,
 ) -> Step {
-    unreachable!("{NONE}")
+    work()
 }
 
 pub(crate) unsafe fn deed<R>(
     _: *mut Component,
     _: &'static str,
     _: *const Site,
-    _: impl FnOnce() -> R,
+    work: impl FnOnce() -> R,
 ) -> R {
-    unreachable!("{NONE}")
+    work()
 }
 
 pub(crate) fn place(_: i32, _: *const ComponentType, _: &Identity) -> Option<usize> {

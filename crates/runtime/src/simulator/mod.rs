@@ -434,12 +434,30 @@ impl At<'_> {
     }
 }
 
-/// Does an operation of the running component in the runtime's ways, and says how it goes on: an
-/// operation that is done may be followed by a pause.
+/// Does an operation of the running component in the runtime's ways, and says how it goes on: if this
+/// is a simulation, an operation that is done may be followed by a pause.
 ///
 /// # Safety
 /// The component runs the calling code; `work` is the operation at these half-channels.
+#[inline]
 pub(crate) unsafe fn operate(
+    component: *mut Component,
+    at: At<'_>,
+    site: *const Site,
+    work: impl FnOnce() -> Step,
+) -> Step {
+    if is_on() {
+        // SAFETY: as the caller promises.
+        unsafe { simulate(component, at, site, work) }
+    } else {
+        work()
+    }
+}
+
+/// # Safety
+/// As for [`operate`].
+#[cold]
+unsafe fn simulate(
     component: *mut Component,
     at: At<'_>,
     site: *const Site,
@@ -577,20 +595,35 @@ pub(crate) unsafe fn pauses_between_passes(component: *mut Component) -> bool {
     unsafe { state().sets_aside(component, worker) }
 }
 
-/// The running component is about to do something that others may notice: do they do something
-/// first? Then does it with the gate open.
+/// Has the running component do something that others may notice. If this is a simulation: do they do
+/// something first? And then with the gate open.
 ///
 /// # Safety
 /// The component runs the calling code and holds no lock, or is null, or nothing runs.
+#[inline]
 pub(crate) unsafe fn deed<R>(
     component: *mut Component,
     words: &'static str,
     site: *const Site,
     work: impl FnOnce() -> R,
 ) -> R {
-    if component.is_null() {
-        return work();
+    if is_on() && !component.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { simulate_deed(component, words, site, work) }
+    } else {
+        work()
     }
+}
+
+/// # Safety
+/// As for [`deed`]; there is a component.
+#[cold]
+unsafe fn simulate_deed<R>(
+    component: *mut Component,
+    words: &'static str,
+    site: *const Site,
+    work: impl FnOnce() -> R,
+) -> R {
     count_step();
     // SAFETY: as the caller promises.
     unsafe {

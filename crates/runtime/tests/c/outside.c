@@ -24,12 +24,14 @@ COMPONENT(Patient)
     AWAIT(RECEIVE(tick));
 END
 
-static void idle(hearth_component *self)
+static void idlers(hearth_component *self, int count)
 {
-    for (int i = 0; i < 1000; i++) hearth_component_release(begin(self, &Idler));
+    for (int i = 0; i < count; i++) hearth_component_release(begin(self, &Idler));
     hearth_component_release(begin(self, &Patient));
     print(self, "idle\n");
 }
+static void idle(hearth_component *self) { idlers(self, 100000); }
+static void idle_threads(hearth_component *self) { idlers(self, 1000); }
 
 /* ---- ticks while all compute ------------------------------------------------------------- */
 
@@ -161,24 +163,7 @@ static void listening(hearth_component *self)
 /* ------------------------------------------------------------------------------------------ */
 
 static const struct { const char *name; void (*run)(hearth_component *); } cases[] = {
-    {"idle", idle}, {"computing", computing}, {"chatting", chatting}, {"crowd", crowd},
+    {"idle", idle}, {"idle threads", idle_threads}, {"computing", computing}, {"chatting", chatting}, {"crowd", crowd},
     {"pressing", pressing}, {"listening", listening}};
 
-static hearth_step main_resume(hearth_component *self)
-{
-    hearth_string *wanted = hearth_argument(self, 0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, wanted->text) == 0) {
-            hearth_release(self, &string, wanted);
-            cases[i].run(self);
-            return HEARTH_DONE;
-        }
-    hearth_raise(self, HEARTH_OPERATION_FAILED, SITE(""), "there is no such case");
-    return HEARTH_RAISED;
-}
-static const hearth_component_type main_type = {
-    "main", sizeof(hearth_component), main_resume, NULL, 0, NULL, false,
-    {"hand.isf", 1, 1, "main"}};
-static const hearth_program program = {"hand.isf", HEARTH_ABI, &main_type, false};
-
-int main(int argc, char **argv) { return hearth_main(&program, argc, argv); }
+MAIN

@@ -127,21 +127,4 @@ static const struct { const char *name; void (*run)(hearth_component *); } cases
     {"computing", computing}, {"pinned", pinned}, {"placed", placed}, {"once", once},
     {"talking", talking}};
 
-static hearth_step main_resume(hearth_component *self)
-{
-    hearth_string *wanted = hearth_argument(self, 0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(cases[i].name, wanted->text) == 0) {
-            hearth_release(self, &string, wanted);
-            cases[i].run(self);
-            return HEARTH_DONE;
-        }
-    hearth_raise(self, HEARTH_OPERATION_FAILED, SITE(""), "there is no such case");
-    return HEARTH_RAISED;
-}
-static const hearth_component_type main_type = {
-    "main", sizeof(hearth_component), main_resume, NULL, 0, NULL, false,
-    {"hand.isf", 1, 1, "main"}};
-static const hearth_program program = {"hand.isf", HEARTH_ABI, &main_type, false};
-
-int main(int argc, char **argv) { return hearth_main(&program, argc, argv); }
+MAIN

@@ -38,7 +38,7 @@ use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 
 use crate::abi::{Component, Step};
 use crate::channel::light;
-use crate::channel::link::Watch;
+use crate::channel::link::{self, Watch};
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
 use polling::AT_ITS_WORD;
@@ -478,7 +478,7 @@ impl Worker {
             };
             // SAFETY: it was ready, and is in no queue any more.
             unsafe {
-                if (*component).waiting == light::RETURNS {
+                if link::waiting_of(component) == light::RETURNS {
                     runner::hand_over(self, runner, component);
                     return Lost::HandedOver;
                 }
