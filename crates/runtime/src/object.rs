@@ -104,6 +104,12 @@ unsafe fn copy_with(to: *mut Component, of: &Type, value: Value, reach: Reach) -
     if !is_reference(of) {
         return value;
     }
+    // SAFETY: as the caller promises.
+    if unsafe { flat_size(of, value) }.is_some() {
+        // SAFETY: as above.
+        let pointer = unsafe { duplicate(to, of, value.pointer) };
+        return Value { pointer };
+    }
     let mut copying = Copying {
         to,
         reach,
@@ -117,6 +123,31 @@ unsafe fn copy_with(to: *mut Component, of: &Type, value: Value, reach: Reach) -
             *place = copying.one(of, *place);
         }
         Value { pointer: result }
+    }
+}
+
+/// Bytes of an array or struct without references inside, which is copied as it lies; none of anything
+/// else.
+///
+/// # Safety
+/// `value` is of this type.
+pub(crate) unsafe fn flat_size(of: &Type, value: Value) -> Option<usize> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let is_flat = of.flat && matches!(of.kind, Kind::Array | Kind::Struct);
+        (is_flat && !value.pointer.is_null()).then(|| object_size(of, value.pointer))
+    }
+}
+
+/// A second object with the same inside, referred to once.
+unsafe fn duplicate(to: *mut Component, of: &Type, original: *mut c_void) -> *mut c_void {
+    // SAFETY: the caller's object is valid.
+    unsafe {
+        let size = object_size(of, original);
+        let copy = heap::alloc(to, size);
+        ptr::copy_nonoverlapping(original.cast::<u8>(), copy.cast::<u8>(), size);
+        copy.cast::<Object>().write(Object { refs: 1, spare: 0 });
+        copy
     }
 }
 
@@ -169,10 +200,7 @@ impl Copying {
                 retain_times(known.cast(), 1);
                 return known;
             }
-            let size = object_size(of, original);
-            let copy = heap::alloc(self.to, size);
-            ptr::copy_nonoverlapping(original.cast::<u8>(), copy.cast::<u8>(), size);
-            copy.cast::<Object>().write(Object { refs: 1, spare: 0 });
+            let copy = duplicate(self.to, of, original);
             if is_shared {
                 self.known.insert(original, copy);
             }

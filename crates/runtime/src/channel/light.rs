@@ -62,6 +62,9 @@ pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     }
 }
 
+/// So many bytes are copied within an operation: it takes no longer than another one would.
+const QUICK: usize = 4096;
+
 /// In a slot with a component: it selects.
 pub(crate) const SELECT: usize = 1;
 /// In a slot: somebody waits here by the general protocol, or a tick does.
@@ -176,9 +179,10 @@ pub(super) unsafe fn send(
         into.slot.set(0);
         let payload = &*channel.payload();
         let selects = (*receiver).waiting == SELECTED;
-        if !object::is_reference(payload)
+        let is_quick = !object::is_reference(payload)
             || moves && payload.flat && object::is_unique(payload, value)
-        {
+            || object::flat_size(payload, value).is_some_and(|size| size <= QUICK);
+        if is_quick {
             (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
             if selects {
                 carrier::ready_here_last(receiver);
@@ -187,7 +191,7 @@ pub(super) unsafe fn send(
             }
             return Some(Step::Done);
         }
-        // Copying may take long and holds up nobody. Meanwhile this thread may be detached: the queue
+        // Copying more may take long and holds up nobody. Meanwhile this thread may be detached: the queue
         // is not its own afterwards, unless it looks again.
         drop(entered);
         (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
