@@ -1,9 +1,11 @@
-//! `HEARTH_PLACE=steal`: what computes is shared with idle workers, and nothing else ever moves.
+//! Where components run. `HEARTH_PLACE=steal`: what computes is shared with idle workers, and nothing
+//! else ever moves. And wherever they are, many that send to one cost as much each as few.
 
 mod hand;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use hand::{build, command, finish, outcome_of};
 
@@ -52,4 +54,36 @@ fn what_was_placed_stays() {
 #[test]
 fn those_that_only_talk_stay_together() {
     assert_eq!(threads("talking", "steal", "2"), 1);
+}
+
+/// How long so many that send to one take, at best.
+fn takes(senders: &str, place: &str, slice: &str) -> Duration {
+    let takes = || {
+        let mut command = command(cases(), &["many to one", senders]);
+        command
+            .env("HEARTH_PLACE", place)
+            .env("HEARTH_WORKERS", "2")
+            .env("HEARTH_SLICE", slice);
+        let start = Instant::now();
+        let (code, stdout, stderr) = outcome_of(&finish(command.spawn().unwrap()));
+        assert_eq!(
+            (code, stdout.trim(), stderr.as_str()),
+            (Some(0), senders, ""),
+            "{place}"
+        );
+        start.elapsed()
+    };
+    (0..3).map(|_| takes()).min().unwrap()
+}
+
+#[test]
+fn many_to_one_take_as_long_as_they_are_many() {
+    for (place, slice) in [("os", "10000"), ("spread", "10000")] {
+        let (few, many) = (takes("2000", place, slice), takes("32000", place, slice));
+        // 16 times as long, and the start beside it; each looking at all would be 256 times.
+        assert!(
+            many < few * 75,
+            "{few:?} and {many:?} with {place}, {slice}"
+        );
+    }
 }

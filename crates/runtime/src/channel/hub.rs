@@ -216,9 +216,13 @@ fn inflate_around(channel: &Channel) {
             // Of many senders few wait, and they are listed.
             let ready = |index| channel.inner.with(|inner| inner.ready.get(index).copied());
             if channel.inner.is_made() {
-                for out in (0..).map_while(ready) {
+                let heavy = channel.inner.with(|inner| inner.heavy);
+                for out in (heavy..).map_while(ready) {
                     light::inflate_at(out.as_ref());
                 }
+                channel
+                    .inner
+                    .with_mut(|inner| inner.heavy = inner.ready.len());
             }
             return;
         }

@@ -141,6 +141,8 @@ pub(crate) struct Inner {
     /// Of an in with several peers: all those where somebody waits, in turn, and some where somebody
     /// did.
     ready: VecDeque<NonNull<Channel>>,
+    /// At so many of them, from the first, nobody waits lightly.
+    heavy: usize,
     /// Index of the peer to try first: the one after the last partner. Of an in: not 0 if it is a
     /// tick's turn.
     next: usize,
@@ -169,10 +171,20 @@ impl Inner {
 
     fn take_ready_at(&mut self, place: usize) -> Option<NonNull<Channel>> {
         let out = self.ready.remove(place)?;
+        self.heavy -= usize::from(place < self.heavy);
         // SAFETY: peers are alive, and the caller has leave.
         let listed = unsafe { &out.as_ref().served };
         listed.set(listed.get() - 1);
         Some(out)
+    }
+
+    /// Takes a peer out of those that are ready.
+    fn unlist(&mut self, out: &Channel) {
+        if self.lists(out) {
+            let is_it = |other: &NonNull<Channel>| ptr::eq(other.as_ptr(), out);
+            let place = self.ready.iter().position(is_it);
+            place.and_then(|place| self.take_ready_at(place));
+        }
     }
 
     /// Takes one of several peers away. The last one gets its place.
@@ -195,9 +207,8 @@ impl Inner {
                 self.next = place;
             }
         }
-        if peer.direction == Direction::Out && peer.served.get() > 0 {
-            let place = self.ready.iter().position(is_it);
-            place.and_then(|place| self.take_ready_at(place));
+        if peer.direction == Direction::Out {
+            self.unlist(peer);
         }
     }
 
@@ -453,7 +464,7 @@ impl Channel {
         }
     }
 
-    /// Lists a peer where somebody waits.
+    /// Lists a peer where somebody begins to wait.
     ///
     /// # Safety
     /// As for `peer_count`, of several; it is an in.
@@ -461,11 +472,11 @@ impl Channel {
         // SAFETY: as the caller promises.
         unsafe {
             self.inner.with_mut(|inner| {
-                if inner.lists(out) {
-                    return;
-                }
+                // That is of an earlier wait.
+                inner.unlist(out);
                 if simulator::sings(Canary::Starvation) {
                     inner.ready.push_front(NonNull::from(out));
+                    inner.heavy = 0;
                 } else {
                     inner.ready.push_back(NonNull::from(out));
                 }
@@ -546,7 +557,8 @@ impl Channel {
             })
         };
         let slot = if is_empty { 0 } else { light::HEAVY };
-        if self.slot.replace(slot) != slot && !is_empty && self.direction == Direction::Out {
+        // Who waited here lightly was listed then.
+        if self.slot.replace(slot) == 0 && !is_empty && self.direction == Direction::Out {
             // SAFETY: as the caller promises.
             unsafe { self.be_listed() };
         }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "hand.h"
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -121,10 +122,45 @@ static void talking(hearth_component *self)
     hearth_component_release(hearer);
 }
 
+/* ---- many to one ------------------------------------------------------------------------- */
+
+static int senders;
+
+COMPONENT(Sender)
+    AWAIT(SEND(out, 1));
+END
+
+/* The acknowledge makes all that wait wait in queues. */
+COMPONENT(Sink)
+    AWAIT(hearth_acknowledge(base, self->in, SITE("in")));
+    hearth_held held = base->held;
+    base->held = (hearth_held){NULL, 0};
+    hearth_release_sender(base, &held, true);
+    for (self->a = 1; self->a < senders; self->a++) {
+        AWAIT(RECEIVE(in));
+    }
+    print_int(base, self->a);
+END
+
+static void many_to_one(hearth_component *self)
+{
+    hearth_string *count = hearth_argument(self, 1);
+    senders = atoi(count->text);
+    hearth_release(self, &string, count);
+    hearth_component *sink = hearth_component_new(self, &Sink, -1);
+    for (int i = 0; i < senders; i++) {
+        hearth_component *sender = begin(self, &Sender);
+        join(self, sender, "out", sink, "in");
+        hearth_component_release(sender);
+    }
+    hearth_component_start(sink);
+    hearth_component_release(sink);
+}
+
 /* ------------------------------------------------------------------------------------------ */
 
 static const struct { const char *name; void (*run)(hearth_component *); } cases[] = {
     {"computing", computing}, {"pinned", pinned}, {"placed", placed}, {"once", once},
-    {"talking", talking}};
+    {"talking", talking}, {"many to one", many_to_one}};
 
 MAIN
