@@ -423,10 +423,7 @@ impl Worker {
         let picks = mine.picks.get().wrapping_add(1);
         mine.picks.set(picks);
         if picks.is_multiple_of(LOOK_EVERY) {
-            self.look_through(false);
-            if picks.is_multiple_of(OUTSIDE_EVERY) {
-                self.look_outside(runner);
-            }
+            self.look_around(runner, picks);
         }
         // Every time, since what runs may be long.
         self.empty_inbox();
@@ -440,11 +437,27 @@ impl Worker {
         self.pop()
     }
 
-    /// Queues what others have posted, in the order of posting. False if there was nothing.
-    fn empty_inbox(&self) -> bool {
-        if self.shared.inbox.load(Ordering::Relaxed).is_null() {
-            return false;
+    /// Looks at what comes from elsewhere, the inbox aside. Out of the way of what is done each time.
+    #[inline(never)]
+    fn look_around(&'static self, runner: &Runner, picks: u32) {
+        self.look_through(false);
+        if picks.is_multiple_of(OUTSIDE_EVERY) {
+            self.look_outside(runner);
         }
+    }
+
+    /// Queues what others have posted, in the order of posting. False if there was nothing.
+    #[inline]
+    fn empty_inbox(&self) -> bool {
+        let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
+        if has_come {
+            self.take_posted();
+        }
+        has_come
+    }
+
+    #[inline(never)]
+    fn take_posted(&self) {
         // Acquire pairs with the Release in `post`: the posters' results are visible.
         let mut posted = self.shared.inbox.swap(ptr::null_mut(), Ordering::Acquire);
         let mut in_order = ptr::null_mut();
@@ -463,7 +476,6 @@ impl Worker {
             self.push(in_order);
             in_order = behind;
         }
-        true
     }
 
     /// Runs components until the runner has lost the worker.
@@ -478,11 +490,14 @@ impl Worker {
             };
             // SAFETY: it was ready, and is in no queue any more.
             unsafe {
-                if link::waiting_of(component) == light::RETURNS {
-                    runner::hand_over(self, runner, component);
-                    return Lost::HandedOver;
+                match link::waiting_of(component) {
+                    light::NOTHING => {}
+                    light::RETURNS => {
+                        runner::hand_over(self, runner, component);
+                        return Lost::HandedOver;
+                    }
+                    _ => settle(component),
                 }
-                settle(component);
                 if (*component).destination != 0 && self.send_off(component) {
                     continue;
                 }
