@@ -143,8 +143,8 @@ pub(crate) struct Inner {
     ready: VecDeque<NonNull<Channel>>,
     /// At so many of them, from the first, nobody waits lightly.
     heavy: usize,
-    /// Index of the peer to try first: the one after the last partner. Of an in: not 0 if it is a
-    /// tick's turn.
+    /// Index of the peer to try first: the one after the last partner. Of an in with many peers: not 0
+    /// if it is a tick's turn.
     next: usize,
     /// Index in the hub's members.
     place: usize,

@@ -19,8 +19,13 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
     let guard = hub::merge(hub::lock_pair(out, into));
     // SAFETY: the hub of both is locked.
     unsafe {
-        let known = |index| ptr::eq(out.peer(index).as_ptr(), into);
-        if (0..out.peer_count()).any(known) {
+        // The one with fewer peers is asked.
+        let (asked, other) = match out.peer_count() <= into.peer_count() {
+            true => (out, into),
+            false => (into, out),
+        };
+        let known = |index| ptr::eq(asked.peer(index).as_ptr(), other);
+        if (0..asked.peer_count()).any(known) {
             return;
         }
         out.add_peer(into);
