@@ -15,6 +15,9 @@ use crate::{output, surroundings};
 /// No profile comes near this.
 const SIZE_MAX_BYTES: u64 = 256 << 20;
 
+/// No wake-up takes longer, if it was measured well.
+const WAKE_MAX_US: f64 = 1000.0;
+
 /// A profile and what is to be said of it.
 pub(crate) struct Chosen {
     pub(crate) profile: Profile,
@@ -32,6 +35,14 @@ pub(crate) fn kept() -> Result<PathBuf, Failure> {
              HEARTH_PROFILE or an option",
         )
     })
+}
+
+/// What waking a thread on another core costs here, in whole microseconds, if a profile is kept that
+/// says so. Whatever is wrong with one is said where somebody asks for it.
+pub(crate) fn wake_us() -> Option<u64> {
+    let path = hearth_sys::paths::profile_path()?;
+    let wake_ns = hearth_machine::profile::wake_ns(&text(&path).ok()?)?;
+    Some((wake_ns / 1e3).ceil().clamp(1.0, WAKE_MAX_US) as u64)
 }
 
 /// What predictions rest on: the described machine, the named profile, the kept one, or else

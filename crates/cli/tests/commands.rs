@@ -12,6 +12,9 @@ use std::process::{Command, Stdio};
 use support::{Outcome, empty_folder, golden, hearth, outcome, plain_hearth, root};
 
 const HELLO: &str = "printString(\"hello\\n\")\n";
+/// As much of a profile as a run asks for.
+const PROFILE: &str =
+    r#"{"format": 1, "system": {"futex_wake_other_core_ns": {"value": 51200.0}}}"#;
 
 /// A folder with programs, and the command called in it.
 struct Place {
@@ -285,8 +288,10 @@ fn a_signal_ends_the_program_itself() {
         "wait.isf",
         "printString(\"ready\\n\")\ntick = new in bool\nsetTimer(tick, 3600.0, false)\nreceive t from tick\n",
     );
+    let place = place.with("p.json", PROFILE);
     let child = place
         .command(&["run", "wait.isf"])
+        .env("HEARTH_PROFILE", "p.json")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -297,7 +302,8 @@ fn a_signal_ends_the_program_itself() {
     let mut process = Command::new("sh");
     let id = child.id();
     let script = format!(
-        "while ! tr '\\0' ' ' < /proc/{id}/cmdline | grep -q '^wait '; do :; done; kill -KILL {id}"
+        "while ! tr '\\0' ' ' < /proc/{id}/cmdline | grep -q '^wait '; do :; done; \
+         grep -qzx HEARTH_PATIENCE=52 /proc/{id}/environ; told=$?; kill -KILL {id}; exit $told"
     );
     assert!(process.arg("-c").arg(script).status().unwrap().success());
     let output = child.wait_with_output().unwrap();

@@ -52,6 +52,8 @@ pub(crate) struct Options {
     pub(crate) workers: Option<usize>,
     /// For how long a component may compute before others are served beside it, about.
     pub(crate) slice: Duration,
+    /// For how long a worker without work looks for some before it sleeps: what waking it costs.
+    pub(crate) patience: Duration,
     pub(crate) simulation: Option<Simulation>,
     /// The program was compiled to behave as the original did.
     pub(crate) compat_original: bool,
@@ -61,6 +63,9 @@ pub(crate) struct Options {
 /// More than any machine has cores; each costs a thread.
 pub(crate) const WORKERS_MAX: usize = 4096;
 
+/// More would rather be a busy core than a wait for work.
+const PATIENCE_MAX_US: u64 = 10_000;
+
 pub(crate) const DEFAULTS: Options = Options {
     passes: None,
     seed: None,
@@ -68,6 +73,8 @@ pub(crate) const DEFAULTS: Options = Options {
     carrying: Carrying::Workers,
     workers: None,
     slice: Duration::from_millis(10),
+    // On machines of today, other things equal.
+    patience: Duration::from_micros(50),
     simulation: None,
     compat_original: false,
     arguments: Vec::new(),
@@ -147,6 +154,17 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             }
         };
     }
+    if let Some(text) = variable("HEARTH_PATIENCE") {
+        options.patience = match text.parse() {
+            Ok(microseconds) if (1..=PATIENCE_MAX_US).contains(&microseconds) => {
+                Duration::from_micros(microseconds)
+            }
+            _ => {
+                let good = format!("a number of microseconds from 1 to {PATIENCE_MAX_US}");
+                return Err(bad("HEARTH_PATIENCE", &text, &good));
+            }
+        };
+    }
     options.simulation = read_simulation(variable)?;
     Ok(options)
 }
@@ -206,6 +224,8 @@ mod tests {
             ("HEARTH_SEED", "-1"),
             ("HEARTH_CARRIER", "horses"),
             ("HEARTH_SLICE", "0"),
+            ("HEARTH_PATIENCE", "0"),
+            ("HEARTH_PATIENCE", "10001"),
             ("HEARTH_WORKERS", "0"),
             ("HEARTH_WORKERS", "4097"),
             ("HEARTH_SIMULATE", "often"),

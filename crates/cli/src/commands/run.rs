@@ -14,6 +14,7 @@ use crate::arguments::{Run, Simulation};
 use crate::commands::simulate::{self, Seeds};
 use crate::failure::{Failure, cause};
 use crate::input;
+use crate::profiles;
 use crate::program::{self, Executable};
 
 /// Another run may tidy the cache up just before we start what lay there.
@@ -111,12 +112,18 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         Some(Simulation::Range { .. }) | None => (None, None),
     };
     let network = arguments.network.as_ref().map(OsString::from);
+    // Idle workers look for work for as long as waking them takes on this machine.
+    let patience = match std::env::var_os("HEARTH_PATIENCE") {
+        None => profiles::wake_us(),
+        Some(_) => None,
+    };
     let options = [
         ("HEARTH_PASSES", number(arguments.passes)),
         ("HEARTH_SEED", number(arguments.seed)),
         ("HEARTH_PLACE", name(arguments.place)),
         ("HEARTH_CARRIER", name(arguments.carrier)),
         ("HEARTH_WORKERS", number(arguments.workers)),
+        ("HEARTH_PATIENCE", number(patience)),
         ("HEARTH_SIMULATE", number(seed)),
         ("HEARTH_SCHEDULE", schedule),
         ("HEARTH_STEPS", number(arguments.steps)),

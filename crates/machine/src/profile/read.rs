@@ -101,6 +101,36 @@ struct Header {
     origin: Option<Value>,
 }
 
+/// What waking a thread on another core costs, in nanoseconds, out of a profile's text: for those who
+/// need nothing else of it, each time they start. None if it was not measured, or the text is no
+/// profile of this [`FORMAT`].
+///
+/// ```
+/// use hearth_machine::profile::wake_ns;
+///
+/// let text = r#"{"format": 1, "system": {"futex_wake_other_core_ns": {"value": 52000.0}}}"#;
+/// assert_eq!(wake_ns(text), Some(52000.0));
+/// ```
+#[must_use]
+pub fn wake_ns(text: &str) -> Option<f64> {
+    #[derive(Deserialize)]
+    struct Part {
+        format: u32,
+        system: System,
+    }
+    #[derive(Deserialize)]
+    struct System {
+        futex_wake_other_core_ns: Value,
+    }
+    #[derive(Deserialize)]
+    struct Value {
+        value: f64,
+    }
+    let part: Part = serde_json::from_str(text).ok()?;
+    let is_known = (1..=FORMAT).contains(&part.format);
+    is_known.then_some(part.system.futex_wake_other_core_ns.value)
+}
+
 impl Profile {
     /// Reads a profile. Fields it does not know are ignored. Of a later [`REVISION`], entries that
     /// it cannot read are left out, and a note in [`Origin::notes`](super::Origin::notes) says so.

@@ -63,8 +63,6 @@ const OUTSIDE_EVERY: u32 = 32;
 const LOOK_EVERY: u32 = 8;
 /// How many ends of links a worker watches; further ones have themselves told.
 const WATCHES: usize = 16;
-/// How long a worker without work looks at its inbox before it sleeps: about what waking it costs.
-const PATIENCE: Duration = Duration::from_micros(50);
 /// The least that patience shrinks to where looking was in vain again and again.
 const LEAST_PATIENCE: Duration = Duration::from_micros(1);
 
@@ -335,7 +333,7 @@ impl Worker {
             mine: Mine {
                 streak: Cell::new(0),
                 picks: Cell::new(0),
-                patience: Cell::new(PATIENCE),
+                patience: Cell::new(options::get().patience),
                 sharing: Sharing::new(),
                 watches: Guarded::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
@@ -579,9 +577,9 @@ impl Worker {
                 futex::wait(asleep, AT_ITS_WORD);
             }
         }
-        if start.elapsed() < 2 * PATIENCE {
+        if start.elapsed() < 2 * options::get().patience {
             // A little more patience would have been enough.
-            self.mine.patience.set(PATIENCE);
+            self.mine.patience.set(options::get().patience);
         }
     }
 
@@ -615,7 +613,7 @@ impl Worker {
         loop {
             for _ in 0..16 {
                 if self.empty_inbox() || self.look_through(false) {
-                    self.mine.patience.set(PATIENCE);
+                    self.mine.patience.set(options::get().patience);
                     return true;
                 }
                 std::hint::spin_loop();
