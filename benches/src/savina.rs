@@ -81,14 +81,16 @@ impl Program {
             .c
             .ok_or(format!("{name} has mistakes"))?;
         let built = Toolchain::of_this_profile(&["-O1"])?.build(&c, workshop.path())?;
-        for (workers, place) in [("1", "os"), ("2", "spread")] {
-            let mut command = Command::new(&built);
-            command
-                .env("HEARTH_CARRIER", "workers")
-                .env("HEARTH_WORKERS", workers)
-                .env("HEARTH_PLACE", place);
-            let said = run(&mut command, &format!("{}\n", self.small))?.stdout;
-            self.compare(&format!("Insense, {workers} workers, {place}"), &said)?;
+        for (workers, places) in WAYS {
+            for place in places {
+                let side = Side {
+                    program: &built,
+                    way: Way { workers, place },
+                    is_go: false,
+                };
+                let said = run(&mut side.command(), &format!("{}\n", self.small))?.stdout;
+                self.compare(&format!("Insense, {workers} workers, {place}"), &said)?;
+            }
         }
         Ok(())
     }
@@ -168,15 +170,14 @@ pub fn measure(program: &Program, effort: Effort) -> Result<Measured, String> {
             ));
             continue;
         }
-        let side = |program, is_go| {
-            move |place| Side {
-                program,
-                way: Way { workers, place },
-                is_go,
-            }
+        let side = |program, place, is_go| Side {
+            program,
+            way: Way { workers, place },
+            is_go,
         };
-        let mut sides: Vec<Side> = places.iter().copied().map(side(&insense, false)).collect();
-        sides.extend(go.iter().map(|go| side(go, true)("os")));
+        let mut sides: Vec<Side> = Vec::new();
+        sides.extend(places.iter().map(|place| side(&insense, place, false)));
+        sides.extend(go.iter().map(|go| side(go, "os", true)));
         pin(workers)?;
         found.extend(side_by_side(program, &sides, input, effort)?);
     }

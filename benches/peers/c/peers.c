@@ -4,7 +4,7 @@
  *                     empty, beside its value; who waits looks at it for a while, then sleeps on a
  *                     futex.
  * line                two threads that write a number each, on a line of its own, as soon as they see
- *                     the other's: what no message between two cores can beat.
+ *                     the other's: about what a message to and fro between two cores takes.
  * memcpy              1 MiB copied between two blocks: what no copy through a channel can beat.
  * burn                plain computing, to see what two processes at the same time reach.
  */

@@ -179,7 +179,7 @@ pub const ROWS: [Row; 15] = [
             rival(Who::Rust("crossbeam")),
             rival(Who::GoLocked),
             aside(Who::Go, ANYWHERE),
-            aside(Who::C("line"), "what the machine allows"),
+            aside(Who::C("line"), "no channel: about what the machine allows"),
         ],
         goal: at_most(350.0, 1.0 / 2.0),
         small: (1000, 1000),

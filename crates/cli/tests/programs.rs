@@ -349,10 +349,13 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
             .map_err(|complaints| format!("with {}: {complaints}", carrier.join(" ")))?;
     }
     if case.is_detached_often {
-        for workers in ["--workers=1", "--workers=2"] {
-            let carrier = [workers, "--place=spread"];
+        for carrier in [
+            ["--workers=1", "--place=spread"],
+            ["--workers=2", "--place=spread"],
+            ["--workers=2", "--place=steal"],
+        ] {
             check_run_carried(case, has_warnings, &carrier, &[SHORT_SLICE])
-                .map_err(|complaints| format!("detached with {workers}: {complaints}"))?;
+                .map_err(|found| format!("detached with {}: {found}", carrier.join(" ")))?;
         }
     }
     Ok(())

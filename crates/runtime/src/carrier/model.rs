@@ -245,8 +245,8 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
 /// # Safety
 /// As for the real one.
 pub(crate) unsafe fn ready_here_last(component: *mut Component) {
-    // SAFETY: as the caller promises.
     // The model's queue is in turn in any case.
+    // SAFETY: as the caller promises.
     unsafe { ready_here(component) };
 }
 

@@ -5,7 +5,7 @@ use crate::abi::{Kind, Value};
 use crate::offer::Claim;
 use crate::seat::{self, Seat};
 
-/// So many peers are looked at one by one.
+/// So many peers are looked at one by one: that takes no longer than to queue and be woken does.
 const FEW: usize = 16;
 
 /// What a receiver finds.

@@ -7,7 +7,8 @@
 //! - *Local*: all of it belongs to one worker, whose thread needs no lock; others ask for leave
 //!   ([`crate::carrier::Hold`]), which is dear. New half-channels are their worker's. The first
 //!   operation of a component elsewhere, or a connection with a half-channel elsewhere, makes the
-//!   whole group shared; a disconnect makes what it sets apart local again.
+//!   whole group shared. It becomes local or linked again, if it can be, after some operations in vain
+//!   ([`Channel::is_reconsidered`]); what a disconnect sets apart stays shared until then.
 //!
 //! Hubs are never freed, only used again. So a thread may lock a hub that its half-channel has left
 //! meanwhile: it looks again, under the lock, whether the half-channel still belongs to this hub.
@@ -287,7 +288,7 @@ pub(crate) fn make_shared(channel: &Channel) {
             Place::Hub(hub) => {
                 let _state = hub.lock();
                 if is_in(channel, hub.address()) {
-                    channel.vain.set(0);
+                    channel.misses.set(0);
                     return;
                 }
             }

@@ -62,7 +62,8 @@ pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     }
 }
 
-/// So many bytes are copied within an operation: it takes no longer than another one would.
+/// So many bytes, a page, are copied within an operation: that takes about as long as to leave it and
+/// look again, some tens of nanoseconds.
 const QUICK: usize = 4096;
 
 /// In a slot with a component: it selects.
@@ -191,8 +192,8 @@ pub(super) unsafe fn send(
             }
             return Some(Step::Done);
         }
-        // Copying more may take long and holds up nobody. Meanwhile this thread may be detached: the queue
-        // is not its own afterwards, unless it looks again.
+        // Copying more may take long and holds up nobody. Meanwhile this thread may be detached: the
+        // queue is not its own afterwards, unless it looks again.
         drop(entered);
         (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
         carrier::wake(seat_of(receiver));

@@ -51,7 +51,7 @@ const TELL_RECEIVER: usize = 16;
 const TELL_SENDER: usize = 32;
 
 /// In the slot of an end: its component waits.
-const BUSY: usize = light::HEAVY;
+const OCCUPIED: usize = light::HEAVY;
 
 /// A link's line.
 #[repr(C, align(128))]
@@ -242,6 +242,8 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
         let word = line.word.swap(0, Ordering::Acquire);
         #[cfg(loom)]
         let word = crate::model::faults::forget_given(word, GIVEN);
+        // Who waits says so in its slot. That the word says it too is doubted only where a model plants a
+        // fault.
         if into.slot.replace(0) != 0 && word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();
             a_or_b(receiver, a, b).forget(line, false);
@@ -317,7 +319,7 @@ fn a_or_b(component: *mut Component, a: &'static Worker, b: &'static Worker) -> 
 unsafe fn park(component: *mut Component, channel: &Channel, site: *const Site) {
     // SAFETY: the component's own fields.
     unsafe {
-        channel.slot.set(BUSY);
+        channel.slot.set(OCCUPIED);
         (*component).waits_at = ptr::from_ref(channel).cast_mut();
         (*component).waits_in = site;
         (*component).waiting = light::LINKED;

@@ -48,8 +48,8 @@ pub(crate) use wiring::disconnect;
 pub use wiring::{hearth_connect, hearth_disconnect};
 
 /// A shared connection is looked at for a better grade when so many operations have found nobody
-/// there. Not at once, since many are for one message; and not for ever, since some keep asking for
-/// what the better grade cannot do.
+/// there: more than the two or three of a connection that is made for a request and its answer, and
+/// not for ever, since some keep asking for what the better grade cannot do.
 const RECONSIDERED: [u8; 3] = [4, 16, 64];
 
 /// Which way values go.
@@ -100,7 +100,7 @@ pub struct Channel {
     before_seat: u16,
     pub(crate) direction: Direction,
     /// How many operations have found nobody, while its connection was shared: see [`RECONSIDERED`].
-    vain: Cell<u8>,
+    misses: Cell<u8>,
 }
 
 /// A half-channel that is no component's port, with what those find in the component's type.
@@ -317,7 +317,7 @@ impl Channel {
                     Origin::Free => 0,
                 },
                 direction,
-                vain: Cell::new(0),
+                misses: Cell::new(0),
             });
         }
         if let Some(hub) = hub {
@@ -584,9 +584,9 @@ impl Channel {
     /// An operation has found nobody, and the connection is shared: is it to be looked at for a better
     /// grade?
     pub(crate) fn is_reconsidered(&self) -> bool {
-        let vain = self.vain.get().saturating_add(1);
-        self.vain.set(vain);
-        RECONSIDERED.contains(&vain)
+        let misses = self.misses.get().saturating_add(1);
+        self.misses.set(misses);
+        RECONSIDERED.contains(&misses)
     }
 
     /// Its place, outdated at once unless the caller has leave.

@@ -31,7 +31,7 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
         out.add_peer(into);
         into.add_peer(out);
         for end in [out, into] {
-            end.vain.set(0);
+            end.misses.set(0);
         }
         while let Some(found) = claim::find_pair(out, into) {
             matches.push(found);

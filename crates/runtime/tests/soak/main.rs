@@ -21,14 +21,14 @@ use std::process::{Command, ExitCode};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// As short as the tests of everything allow.
-const SECONDS: u64 = 18;
+const SECONDS: u64 = 21;
 /// Says that this process is one of those that run.
 const ROLE: &str = "HEARTH_SOAK_ROLE";
 
 /// A way of running: what it is called, and its options.
 type Way = (&'static str, &'static [(&'static str, &'static str)]);
 
-const WAYS: [Way; 6] = [
+const WAYS: [Way; 7] = [
     ("one worker", &[("HEARTH_WORKERS", "1")]),
     (
         "two workers",
@@ -51,6 +51,14 @@ const WAYS: [Way; 6] = [
         &[
             ("HEARTH_WORKERS", "4"),
             ("HEARTH_PLACE", "random"),
+            ("HEARTH_SLICE", "50"),
+        ],
+    ),
+    (
+        "two workers that share, short slices",
+        &[
+            ("HEARTH_WORKERS", "2"),
+            ("HEARTH_PLACE", "steal"),
             ("HEARTH_SLICE", "50"),
         ],
     ),

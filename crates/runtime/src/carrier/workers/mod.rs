@@ -491,6 +491,9 @@ impl Worker {
                 match link::waiting_of(component) {
                     light::NOTHING => {}
                     light::RETURNS => {
+                        // Its run is measured from here on: the queue is another than it was.
+                        self.mine.sharing.begin();
+                        self.begin_run();
                         runner::hand_over(self, runner, component);
                         return Lost::HandedOver;
                     }
@@ -632,7 +635,9 @@ impl Worker {
     /// # Safety
     /// As for [`ready`].
     unsafe fn post(&'static self, component: *mut Component) {
-        self.count_post();
+        if let Some(own) = own_worker() {
+            own.count_post();
+        }
         let inbox = &self.shared.inbox;
         let mut last = inbox.load(Ordering::Relaxed);
         loop {

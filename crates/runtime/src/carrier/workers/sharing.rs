@@ -10,16 +10,17 @@
 //! is known yet, if the first runs of the last two of their kind took long. One that is woken for a
 //! message and soon waits again stays with its partners, where a message costs a hundredth of what it
 //! costs to move. If one turns out to talk after it has gone, it comes back and stays. A component may
-//! also run for long because it talks for long, with partners that all
-//! wait for it; so what counts is the time for each component that a run made ready, which are found
-//! at the end of the queue and in the count of those posted to others. What stays in any case:
-//! services and the main sequence; what was placed on a core; what is in the middle of being detached.
+//! also run for long because it talks for long, with partners that all wait for it; so what counts is
+//! the time for each component that a run made ready, which are found at the end of the queue and in
+//! the count of those posted to others. What stays in any case: services and the main sequence; what
+//! was placed on a core; what is in the middle of being detached.
 //!
 //! Time is measured over eight runs at once while those are short, which costs next to nothing, and
 //! else one by one.
 
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hearth_sys::clock;
 
@@ -66,8 +67,9 @@ pub(super) struct Sharing {
     singly: Cell<u32>,
     /// The last component in the queue before the run; null if there was none.
     last_before: Cell<*mut Component>,
-    /// How many components were posted to other workers.
-    posts: Cell<u64>,
+    /// How many components were posted to other workers. About: a thread that is being detached may
+    /// count one more.
+    posts: AtomicU64,
     /// The kind of component whose first run was long last, and of how many in a row it was.
     kind: Cell<*const ComponentType>,
     of_kind: Cell<u32>,
@@ -81,7 +83,7 @@ impl Sharing {
             runs: Cell::new(0),
             singly: Cell::new(0),
             last_before: Cell::new(ptr::null_mut()),
-            posts: Cell::new(0),
+            posts: AtomicU64::new(0),
             kind: Cell::new(ptr::null()),
             of_kind: Cell::new(0),
         }
@@ -98,20 +100,18 @@ impl Sharing {
 }
 
 impl Worker {
-    /// A component is about to run.
+    /// A component is about to run, or to go on with its run.
     pub(super) fn begin_run(&self) {
         if self.mine.sharing.is_on {
             self.mine.sharing.last_before.set(self.last.get());
         }
     }
 
-    /// A component is posted to this worker.
+    /// The worker's component has one posted, to whichever worker.
     pub(super) fn count_post(&self) {
-        if self.mine.sharing.is_on
-            && let Some(own) = super::own_worker()
-        {
-            let posts = &own.mine.sharing.posts;
-            posts.set(posts.get() + 1);
+        if self.mine.sharing.is_on {
+            let posts = &self.mine.sharing.posts;
+            posts.store(posts.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 
@@ -120,7 +120,7 @@ impl Worker {
     /// # Safety
     /// As for `share`.
     unsafe fn made_ready(&self, many: u64) -> u64 {
-        let mut count = self.mine.sharing.posts.get();
+        let mut count = self.mine.sharing.posts.load(Ordering::Relaxed);
         // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
         unsafe {
             let mut next = match self.mine.sharing.last_before.get().as_ref() {
@@ -162,7 +162,7 @@ impl Worker {
         // SAFETY: as the caller promises.
         let took = took / (1 + unsafe { self.made_ready(took / LONG) });
         let is_long = took >= LONG;
-        sharing.posts.set(0);
+        sharing.posts.store(0, Ordering::Relaxed);
         sharing.runs.set(0);
         sharing.singly.set(match is_long {
             true => WINDOW,
@@ -171,9 +171,34 @@ impl Worker {
         // Of several runs that were measured at once, any may have been long, or none.
         if singly > 0 {
             // SAFETY: as the caller promises.
-            unsafe { sharing.note(ran, took) };
+            unsafe {
+                if sharing.note(ran, took) {
+                    self.call_home(ran);
+                }
+            }
             if is_long {
                 self.give_some();
+            }
+        }
+    }
+
+    /// A component talks: if it was given away, it goes back before it runs again.
+    ///
+    /// # Safety
+    /// As for `share`.
+    unsafe fn call_home(&'static self, ran: *mut Component) {
+        // Who makes an offer of its wait looks at the same part of its seat.
+        let _hold = self.hold();
+        // SAFETY: held; the rest as the caller promises.
+        unsafe {
+            let seat = seat_of(ran);
+            if !seat.more.is_made() {
+                return;
+            }
+            let origin = seat.more.with_mut(|more| std::mem::take(&mut more.origin));
+            if origin != 0 {
+                (*ran).destination = origin;
+                seat.runs.set(runs::STAYS);
             }
         }
     }
@@ -254,16 +279,15 @@ impl Worker {
 }
 
 impl Sharing {
-    /// Notes how long a component ran.
+    /// Notes how long a component ran. True if it talks, in the mean.
     ///
     /// # Safety
     /// As for `share`.
-    unsafe fn note(&self, ran: *mut Component, took: u64) {
+    unsafe fn note(&self, ran: *mut Component, took: u64) -> bool {
         // SAFETY: as the caller promises.
-        let (seat, kind) = unsafe { (seat_of(ran), (*ran).r#type) };
-        let known = &seat.runs;
+        let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
         let mean = match known.get() {
-            runs::STAYS => return,
+            runs::STAYS => return false,
             runs::UNKNOWN => {
                 self.note_first(kind, took);
                 0
@@ -272,16 +296,7 @@ impl Sharing {
         };
         let mean = (3 * mean + took.min(MOST)).div_ceil(4);
         known.set(1 + mean as u8);
-        // SAFETY: as the caller promises.
-        unsafe {
-            if mean < LONG && seat.more.is_made() {
-                let origin = seat.more.with_mut(|more| std::mem::take(&mut more.origin));
-                if origin != 0 {
-                    (*ran).destination = origin;
-                    known.set(runs::STAYS);
-                }
-            }
-        }
+        mean < LONG
     }
 
     /// Notes how long the first run took of a component of this kind.
