@@ -25,7 +25,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "hearth-runtime",
         ],
     ),
-    ("embed", &["hearth"]),
+    ("embed", &["hearth", "hearth-malloc"]),
     ("language", &["hearth-lang"]),
     ("show", &["hearth-draw"]),
     ("studies", &["hearth-studies"]),
@@ -42,7 +42,12 @@ const PURE: &[&str] = &[
     "hearth-draw",
 ];
 /// May contain unsafe code.
-const UNSAFE: &[&str] = &["hearth-sys", "hearth-heap", "hearth-runtime"];
+const UNSAFE: &[&str] = &[
+    "hearth-sys",
+    "hearth-heap",
+    "hearth-malloc",
+    "hearth-runtime",
+];
 
 /// Longer files are harder to know than two shorter ones.
 const LINES_MAX: usize = 800;

@@ -1,0 +1,486 @@
+//! The heaps of a process: one a thread, handed on when it ends; and what is too large for a heap.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::geometry::{
+    CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
+};
+use crate::heap::{Fault, Heap, Home, Place};
+use crate::large;
+use crate::os;
+use crate::pool::{NODES_MAX, Pools};
+use crate::remote::{self, Marked};
+use crate::space::{ChunkTag, Kind, Space};
+use crate::thread;
+
+static SPACE: Space = Space::new();
+static POOLS: Pools = Pools::new();
+
+/// The addresses of all heaps by their numbers; number 0 is nobody's.
+static HEAPS: AtomicUsize = AtomicUsize::new(0);
+/// As many heaps as there can be at once.
+const HEAPS_MAX: usize = 1 << 20;
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
+/// Heaps of threads that have ended, by node: the number of one, and a count of changes above it.
+static PARKED: [AtomicU64; NODES_MAX] = [const { AtomicU64::new(0) }; NODES_MAX];
+/// So often a parked heap is tried for before a new one is made.
+const PARKED_TRIES: usize = 8;
+
+// How far the process is.
+const UNMADE: u8 = 0;
+const BEING_MADE: u8 = 1;
+const MADE: u8 = 2;
+const IMPOSSIBLE: u8 = 3;
+static STATE: AtomicU8 = AtomicU8::new(UNMADE);
+
+pub(crate) fn home() -> Home<'static> {
+    Home {
+        space: &SPACE,
+        pools: &POOLS,
+    }
+}
+
+/// Makes the space, once. False if there are no addresses for it.
+fn is_made() -> bool {
+    loop {
+        match STATE.compare_exchange(UNMADE, BEING_MADE, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                let heaps = os::map_memory(HEAPS_MAX * size_of::<usize>());
+                let made = heaps != 0 && SPACE.make(1);
+                HEAPS.store(heaps, Ordering::Relaxed);
+                thread::make_key();
+                STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
+            }
+            // Another thread is at it, which takes a few system calls.
+            Err(BEING_MADE) => os::pause(),
+            Err(state) => return state == MADE,
+        }
+    }
+}
+
+fn heap_slot(number: u32) -> &'static AtomicUsize {
+    let address = HEAPS.load(Ordering::Relaxed) + number as usize * size_of::<usize>();
+    // SAFETY: the table has a word for every number that was given out, and lives forever.
+    unsafe { &*ptr::with_exposed_provenance(address) }
+}
+
+/// The heap of a number that a tag told.
+pub(crate) fn heap_of(number: u32) -> &'static Heap {
+    let address = heap_slot(number).load(Ordering::Acquire);
+    // SAFETY: a chunk with this number in its tag belongs to a heap, whose memory stays.
+    unsafe { &*ptr::with_exposed_provenance(address) }
+}
+
+// ---- heaps of threads ----------------------------------------------------------------------------
+
+/// The heap of this thread, made if it has none. None if there is no memory.
+fn own_heap() -> Option<&'static Heap> {
+    let heap = thread::heap();
+    if heap.is_null() {
+        return begin_thread();
+    }
+    // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
+    Some(unsafe { &*heap })
+}
+
+#[cold]
+fn begin_thread() -> Option<&'static Heap> {
+    if !is_made() {
+        return None;
+    }
+    let node = 0;
+    let heap = adopt_parked(node).or_else(|| make_heap(node))?;
+    thread::set_heap(heap);
+    thread::watch_end(heap);
+    Some(heap)
+}
+
+fn make_heap(node: usize) -> Option<&'static Heap> {
+    let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+    if number as usize >= HEAPS_MAX {
+        return None;
+    }
+    let taken = POOLS.take(&SPACE, node, 1)?;
+    let address = SPACE.data() + (taken.chunk << CHUNK_SHIFT);
+    if !taken.is_zero {
+        // SAFETY: the chunk has just been taken.
+        unsafe {
+            ptr::with_exposed_provenance_mut::<u8>(address).write_bytes(0, size_of::<Heap>())
+        };
+    }
+    // SAFETY: zeroed memory of its size, of which nobody else knows; all its fields may be zero.
+    let heap: &'static Heap = unsafe { &*ptr::with_exposed_provenance(address) };
+    heap.make(&SPACE, number, node);
+    heap_slot(number).store(address, Ordering::Release);
+    Some(heap)
+}
+
+/// A heap whose thread has ended: all of it, with whatever is in it.
+fn adopt_parked(node: usize) -> Option<&'static Heap> {
+    let parked = &PARKED[node];
+    for _ in 0..PARKED_TRIES {
+        let top = parked.load(Ordering::Acquire);
+        let number = top as u32;
+        if number == 0 {
+            return None;
+        }
+        let heap = heap_of(number);
+        let next = u64::from(heap.parked.load(Ordering::Relaxed));
+        // The count above keeps a heap that was taken and parked again meanwhile apart.
+        let changed = ((top >> 32) + 1) << 32 | next;
+        // Acquires what its last thread did.
+        if parked
+            .compare_exchange(top, changed, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
+            return Some(heap);
+        }
+    }
+    None
+}
+
+/// This thread ends, or says so: its heap goes to the next one.
+pub(crate) fn thread_ends() {
+    let heap = thread::heap();
+    if heap.is_null() {
+        return;
+    }
+    thread::set_heap(thread::NONE);
+    // SAFETY: as in `own_heap`.
+    let heap = unsafe { &*heap };
+    heap.flush_marks();
+    let parked = &PARKED[heap.node.get() as usize];
+    let mut top = parked.load(Ordering::Relaxed);
+    loop {
+        heap.parked.store(top as u32, Ordering::Relaxed);
+        let changed = ((top >> 32) + 1) << 32 | u64::from(heap.number.get());
+        // Releases what this thread did with it.
+        match parked.compare_exchange_weak(top, changed, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(now) => top = now,
+        }
+    }
+}
+
+// ---- allocating ------------------------------------------------------------------------------------
+
+/// A block of at least so many bytes, aligned to 16; null if there is no memory.
+#[inline]
+pub fn allocate(size: usize) -> *mut u8 {
+    let heap = thread::heap();
+    if heap.is_null() || size > SMALL_MAX {
+        return allocate_slow(size);
+    }
+    // SAFETY: as in `own_heap`.
+    let block = unsafe { &*heap }.try_allocate(Class::for_small(size));
+    if block == 0 {
+        return allocate_slow(size);
+    }
+    ptr::with_exposed_provenance_mut(block)
+}
+
+#[inline(never)]
+fn allocate_slow(size: usize) -> *mut u8 {
+    let Some(heap) = own_heap() else {
+        return refuse();
+    };
+    if size <= MEDIUM_MAX {
+        return allocate_of(heap, Class::for_size(size));
+    }
+    told(large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES).0)
+}
+
+fn allocate_of(heap: &Heap, class: Class) -> *mut u8 {
+    let mut block = heap.try_allocate(class);
+    if block == 0 {
+        heap.flush_marks();
+        block = heap.carve(home(), class);
+    }
+    told(block)
+}
+
+/// A block as a pointer; if there is none, that is told in `errno`, too.
+fn told(block: usize) -> *mut u8 {
+    if block == 0 {
+        return refuse();
+    }
+    ptr::with_exposed_provenance_mut(block)
+}
+
+#[cold]
+fn refuse() -> *mut u8 {
+    // SAFETY: the place of this thread's error number.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    ptr::null_mut()
+}
+
+/// A zeroed block.
+pub fn allocate_zeroed(size: usize) -> *mut u8 {
+    if size > MEDIUM_MAX {
+        let Some(heap) = own_heap() else {
+            return refuse();
+        };
+        let (block, is_zero) = large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES);
+        let block = told(block);
+        if !block.is_null() && !is_zero {
+            // SAFETY: the block is as large as was asked.
+            unsafe { block.write_bytes(0, size) };
+        }
+        return block;
+    }
+    let block = allocate(size);
+    if !block.is_null() {
+        // SAFETY: the block is as large as was asked.
+        unsafe { block.write_bytes(0, size) };
+    }
+    block
+}
+
+/// A block whose address is a multiple of `align`, a power of two.
+pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
+    if align <= GRANULE_MIN {
+        return allocate(size);
+    }
+    let Some(heap) = own_heap() else {
+        return refuse();
+    };
+    match Class::for_aligned(size, align) {
+        Some(class) => allocate_of(heap, class),
+        None => told(large::allocate(home(), heap.node.get() as usize, size, align).0),
+    }
+}
+
+// ---- freeing ---------------------------------------------------------------------------------------
+
+/// Gives a block back; null is nothing.
+///
+/// # Safety
+/// The block came from one of the functions of this module and is not used any more.
+#[inline]
+pub unsafe fn free(block: *mut u8) {
+    let heap = thread::heap();
+    let address = block.expose_provenance();
+    if heap.is_null() {
+        return free_slow(address);
+    }
+    // SAFETY: as in `own_heap`.
+    if !unsafe { &*heap }.try_free(address) {
+        free_slow(address);
+    }
+}
+
+#[inline(never)]
+fn free_slow(address: usize) {
+    if address == 0 {
+        return;
+    }
+    let Some(heap) = own_heap() else { return };
+    let offset = address.wrapping_sub(SPACE.data());
+    if offset >= SPACE.bytes() {
+        if !large::unmap(address) {
+            report(address, Fault::Foreign, 0);
+        }
+        return;
+    }
+    let chunk = offset >> CHUNK_SHIFT;
+    let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
+    match tag.kind() {
+        ChunkTag::OWNED => {
+            if tag.number() == heap.number.get() {
+                free_own(heap, offset);
+            } else {
+                free_remote(heap, tag, offset);
+            }
+        }
+        ChunkTag::LARGE => {
+            if offset & (CHUNK_BYTES - 1) != 0 || !large::free(home(), chunk) {
+                report(address, Fault::NotABlock, 0);
+            }
+        }
+        _ => report(address, Fault::Foreign, 0),
+    }
+}
+
+/// Takes an own block back whose kind is a mixture, or the front of which is full.
+fn free_own(heap: &Heap, offset: usize) {
+    let address = SPACE.data() + offset;
+    let done = heap.place(&SPACE, offset).map_err(|fault| (address, fault));
+    let done = done.and_then(|place| {
+        let class = place.class();
+        if heap.keep(Kind::pure(class), address) {
+            return Ok(());
+        }
+        heap.relieve(home(), class)?;
+        if heap.keep(Kind::pure(class), address) {
+            return Ok(());
+        }
+        let (level, granules) = (class.level(), class.granules());
+        heap.restore(home(), place.region, level, 1 << place.first, granules)
+    });
+    if let Err((address, fault)) = done {
+        report(address, fault, heap.number.get());
+    }
+}
+
+/// Marks a block of another's. Marks of one region are sent together.
+fn free_remote(heap: &Heap, tag: ChunkTag, offset: usize) {
+    let region = SPACE.region_of(offset);
+    let shift = granule_shift(region.level());
+    let inside = offset - region.offset();
+    if inside & ((1 << shift) - 1) != 0 {
+        return report(SPACE.data() + offset, Fault::NotABlock, tag.number());
+    }
+    let bit = 1 << (inside >> shift);
+    if heap.marking.get() != region.0 {
+        heap.flush_marks();
+        heap.marking.set(region.0);
+    }
+    let marks = heap.marks.get();
+    if marks & bit != 0 {
+        return report(SPACE.data() + offset, Fault::NotABlock, tag.number());
+    }
+    heap.marks.set(marks | bit);
+    // What is large is not kept back from its owner.
+    if region.level() > 1 {
+        heap.flush_marks();
+    }
+}
+
+impl Heap {
+    /// Sends the marks that are kept back.
+    pub(crate) fn flush_marks(&self) {
+        let region = RegionId(self.marking.replace(0));
+        if region.is_none() {
+            return;
+        }
+        let marks = self.marks.replace(0);
+        // The region has blocks that are not freed yet, so the chunk is its heap's still.
+        let tag = ChunkTag(SPACE.tag(region.chunk()).load(Ordering::Relaxed));
+        match remote::mark(&SPACE.remote(region).marks, marks) {
+            Marked::Queued => {}
+            Marked::First => heap_of(tag.number()).queue.push(&SPACE, region),
+            Marked::Twice => report(
+                SPACE.data() + region.offset(),
+                Fault::NotABlock,
+                tag.number(),
+            ),
+        }
+    }
+}
+
+// ---- blocks as they are ------------------------------------------------------------------------------
+
+fn place_of(offset: usize, tag: ChunkTag) -> Result<Place, Fault> {
+    // The words of a region that holds a live block may change, but not where that block ends.
+    heap_of(tag.number()).place(&SPACE, offset)
+}
+
+/// The bytes that a block really has; 0 for null.
+///
+/// # Safety
+/// As for [`free`], but it may be used on.
+pub unsafe fn usable_size(block: *const u8) -> usize {
+    let address = block.expose_provenance();
+    let offset = address.wrapping_sub(SPACE.data());
+    if address == 0 {
+        return 0;
+    }
+    if offset >= SPACE.bytes() {
+        return large::mapped_size(address).unwrap_or(0);
+    }
+    let chunk = offset >> CHUNK_SHIFT;
+    let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
+    match tag.kind() {
+        ChunkTag::OWNED => match place_of(offset, tag) {
+            Ok(place) => place.class().bytes(),
+            Err(fault) => {
+                report(address, fault, tag.number());
+                0
+            }
+        },
+        ChunkTag::LARGE => (tag.number() as usize) << CHUNK_SHIFT,
+        _ => {
+            report(address, Fault::Foreign, 0);
+            0
+        }
+    }
+}
+
+/// The block with another size, and what was in it as far as it fits; perhaps elsewhere. Null if there
+/// is no memory; the block is as it was then.
+///
+/// # Safety
+/// As for [`free`].
+pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
+    if block.is_null() {
+        return allocate(size);
+    }
+    // SAFETY: as the caller promises.
+    let has = unsafe { usable_size(block) };
+    // It stays where it is unless more than half of it would be idle.
+    if size <= has && (size >= has / 2 || has <= 64) {
+        return block;
+    }
+    let offset = block.expose_provenance().wrapping_sub(SPACE.data());
+    if size > MEDIUM_MAX
+        && offset < SPACE.bytes()
+        && large::resize(home(), offset >> CHUNK_SHIFT, size)
+    {
+        return block;
+    }
+    let other = allocate(size);
+    if !other.is_null() {
+        // SAFETY: both are alive and as long as the shorter.
+        unsafe {
+            ptr::copy_nonoverlapping(block, other, has.min(size));
+            free(block);
+        }
+    }
+    other
+}
+
+// ---- what should not be ------------------------------------------------------------------------------
+
+/// Says what is wrong with a pointer, and ends the process: going on would corrupt it.
+#[cold]
+pub(crate) fn report(address: usize, fault: Fault, owner: u32) {
+    let what: &[u8] = match fault {
+        Fault::Foreign => b" was not given out by this allocator",
+        Fault::NotABlock => b" is not the start of a block in use: freed twice, or overwritten",
+    };
+    let owner_text = os::hexadecimal(owner as usize);
+    let of: [&[u8]; 2] = if owner == 0 {
+        [b"", b""]
+    } else {
+        [b"; heap ", &owner_text[14..]]
+    };
+    os::die(&[
+        b"hearth: free: ",
+        &os::hexadecimal(address),
+        what,
+        of[0],
+        of[1],
+        b"\n",
+    ]);
+}
+
+/// Marks of places where no block starts.
+#[cold]
+pub(crate) fn report_marks(heap: &Heap, region: RegionId, marks: u64) {
+    let address = heap.address(region, marks.trailing_zeros());
+    report(address, Fault::NotABlock, heap.number.get());
+}
+
+/// Nobody's blocks: what the pools have given to heaps, in chunks.
+pub fn chunks_of_this_thread() -> usize {
+    own_heap().map_or(0, |heap| heap.chunks.get())
+}
+
+/// Gives memory that no heap has back to the system, but for `keep` bytes. The bytes given back.
+pub fn trim(keep: usize) -> usize {
+    if !is_made() {
+        return 0;
+    }
+    POOLS.trim(&SPACE, keep)
+}

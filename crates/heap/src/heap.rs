@@ -1,0 +1,395 @@
+//! A heap: what one owner has, and how it gives and takes blocks.
+//!
+//! A block that is freed goes to the *front* of its class, a short stack of addresses, and the next
+//! one of that class comes from there. When the front is empty, it is filled from the class's
+//! *current* region; when that has no run long enough, from the region of the lowest sufficient
+//! grade; and so on up, as [`regions`](crate::regions) says. Nothing is ever written into a free block.
+//!
+//! | field | who writes | who reads |
+//! |---|---|---|
+//! | `queue` | who frees from elsewhere; the owner | the same |
+//! | the rest | the owner | the owner |
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use crate::geometry::{CHUNK_BYTES, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift};
+use crate::meter;
+use crate::pool::Pools;
+use crate::remote::Queue;
+use crate::space::{ChunkTag, KIB_SHIFT, KINDS, Kind, Meta, Region, Space, WHOLE_LEVEL, Whole};
+use crate::words;
+
+/// Grades are 0 to 17.
+pub(crate) const GRADES: usize = words::ROOM as usize + 1;
+/// Instead of a grade: the region is in no list, as a class is using it.
+pub(crate) const TAKEN: u8 = 255;
+
+/// Up to this level a class keeps the region it cuts from. Above, regions are large, and shared by all
+/// classes of the level.
+const CURRENT_LEVEL_MAX: usize = 2;
+
+/// Addresses that the front of a class can hold, below the first.
+const FRONT_MAX: usize = 62;
+
+/// Blocks of one class that were freed lately, or cut for the next allocations: a stack. The top is
+/// kept apart, so that an allocation's result does not wait for the count.
+#[repr(C)]
+pub(crate) struct Front {
+    /// The top; 0 if there is none.
+    top: Cell<usize>,
+    /// How many there are, the top included.
+    count: Cell<u32>,
+    limit: Cell<u32>,
+    /// What lies below each: `below[i]` is the block under the one that is i-th from the bottom,
+    /// counted from 0. So `below[0]` is 0.
+    below: [Cell<usize>; FRONT_MAX],
+}
+
+/// So many blocks of a class are kept in front: fewer of the larger ones.
+const fn front_limit(level: usize) -> u32 {
+    match level {
+        0 => FRONT_MAX as u32,
+        1 => 32,
+        2 => 16,
+        3 => 4,
+        4 => 2,
+        _ => 1,
+    }
+}
+
+/// So many blocks are cut at once.
+const fn filled_at_once(level: usize) -> u32 {
+    match level {
+        0 => 8,
+        1 => 4,
+        _ => 1,
+    }
+}
+
+/// A heap. It lies in a chunk of its own, zeroed before it is made.
+#[repr(C, align(64))]
+pub(crate) struct Heap {
+    // What every operation reads.
+    data: Cell<usize>,
+    bytes: Cell<usize>,
+    tags: Cell<usize>,
+    kinds: Cell<usize>,
+    meta: Cell<usize>,
+    /// The tag of its own chunks.
+    own: Cell<u32>,
+    pub(crate) number: Cell<u32>,
+    pub(crate) node: Cell<u32>,
+    // Regions that are not full, by level and grade; which grades there are, a bit each.
+    pub(crate) lists: [[Cell<u32>; GRADES]; LEVELS],
+    pub(crate) filled: [Cell<u32>; LEVELS],
+    /// A free region of each level, kept back.
+    pub(crate) spare: [Cell<u32>; LEVELS],
+    /// The region that each class uses.
+    current: [Cell<u32>; CLASSES],
+    /// One of the ring of regions of whole pages.
+    pub(crate) ring: Cell<u32>,
+    /// Pages that have begun to be used since idle ones were given back.
+    pub(crate) owed: Cell<usize>,
+    /// A region of another's heap, and the blocks there that were freed and not told yet.
+    pub(crate) marking: Cell<u32>,
+    pub(crate) marks: Cell<u64>,
+    /// Chunks that it has.
+    pub(crate) chunks: Cell<usize>,
+    /// The next heap without an owner.
+    pub(crate) parked: AtomicU32,
+    pub(crate) queue: Queue,
+    /// One for each kind; those of mixtures have no room, ever.
+    fronts: [Front; KINDS],
+}
+
+const _: () = assert!(size_of::<Heap>() <= CHUNK_BYTES);
+
+/// What a pointer that is to be freed turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No heap has given this out.
+    Foreign,
+    /// No block starts there: it was freed already, or the pointer leads into the middle of one.
+    NotABlock,
+}
+
+/// Where a block is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) region: RegionId,
+    /// Its first granule there.
+    pub(crate) first: u32,
+    /// How many it has.
+    pub(crate) granules: u32,
+}
+
+impl Place {
+    pub(crate) fn class(self) -> Class {
+        Class::of(self.region.level(), self.granules as usize)
+    }
+}
+
+impl Heap {
+    /// Makes the heap in zeroed memory.
+    pub(crate) fn make(&self, space: &Space, number: u32, node: usize) {
+        self.data.set(space.data());
+        self.bytes.set(space.bytes());
+        self.tags.set(space.tags_address());
+        self.kinds.set(space.kinds_address());
+        self.meta.set(space.meta_address());
+        self.own.set(ChunkTag::of(ChunkTag::OWNED, number).0);
+        self.number.set(number);
+        self.node.set(node as u32);
+        for (number, front) in self.fronts[..CLASSES].iter().enumerate() {
+            let level = Class::from_number(number).level();
+            front.limit.set(front_limit(level));
+        }
+    }
+
+    // ---- what every allocation does ---------------------------------------------------------
+
+    /// A block of a class that is in front; 0 if there is none.
+    #[inline]
+    pub(crate) fn try_allocate(&self, class: Class) -> usize {
+        let front = self.front(Kind::pure(class));
+        let block = front.top.get();
+        if block != 0 {
+            let count = front.count.get() - 1;
+            front.count.set(count);
+            // SAFETY: a front never counts more than it can hold.
+            let below = unsafe { front.below.get_unchecked(count as usize) };
+            front.top.set(below.get());
+        }
+        block
+    }
+
+    /// Takes a block back that is this heap's own and of a class whose front has room. False otherwise.
+    #[inline]
+    pub(crate) fn try_free(&self, block: usize) -> bool {
+        let offset = block.wrapping_sub(self.data.get());
+        if offset >= self.bytes.get() {
+            return false;
+        }
+        if self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed) != self.own.get() {
+            return false;
+        }
+        self.keep(Kind(self.kind(offset).load(Ordering::Relaxed)), block)
+    }
+
+    /// Puts an own block to the front of its kind, if there is room.
+    #[inline]
+    pub(crate) fn keep(&self, kind: Kind, block: usize) -> bool {
+        let front = self.front(kind);
+        let count = front.count.get();
+        if count >= front.limit.get() {
+            return false;
+        }
+        // SAFETY: no limit is more than a front can hold.
+        unsafe { front.below.get_unchecked(count as usize) }.set(front.top.get());
+        front.top.set(block);
+        front.count.set(count + 1);
+        true
+    }
+
+    #[inline]
+    fn front(&self, kind: Kind) -> &Front {
+        debug_assert!(usize::from(kind.0) < KINDS);
+        // SAFETY: every kind has one.
+        unsafe { self.fronts.get_unchecked(usize::from(kind.0)) }
+    }
+
+    // ---- the rest -----------------------------------------------------------------------------
+
+    /// A block of a class from the regions, and a few more of it to the front, which is empty; 0 if there
+    /// is no memory.
+    pub(crate) fn carve(&self, home: Home<'_>, class: Class) -> usize {
+        let current = &self.current[class.number()];
+        let region = RegionId(current.get());
+        if !region.is_none() {
+            let block = self.fill(region, class);
+            if block != 0 {
+                return block;
+            }
+            current.set(0);
+            self.put_back(home, region);
+        }
+        let Some(region) = self.region_for(home, class) else {
+            return 0;
+        };
+        let block = self.fill(region, class);
+        if class.level() <= CURRENT_LEVEL_MAX {
+            current.set(region.0);
+        } else {
+            self.put_back(home, region);
+        }
+        self.balance(home);
+        block
+    }
+
+    /// Cuts a few blocks off a region that is in no list. The lowest; the others go to the front. 0 if it
+    /// has no run long enough.
+    fn fill(&self, region: RegionId, class: Class) -> usize {
+        let (level, granules) = (class.level(), class.granules());
+        let free = self.region(region).free.get();
+        let begins = words::lowest_runs(free, granules, filled_at_once(level));
+        if begins == 0 {
+            return 0;
+        }
+        self.cut(region, level, begins, granules);
+        let (start, shift) = (
+            self.data.get() + region.offset_on(level),
+            granule_shift(level),
+        );
+        let address = |first: u32| start + ((first as usize) << shift);
+        let mut rest = begins & (begins - 1);
+        let front = self.front(Kind::pure(class));
+        let (mut top, mut count) = (0, 0);
+        while rest != 0 {
+            // From the highest, so that they are given out from the lowest.
+            let first = 63 - rest.leading_zeros();
+            rest ^= 1 << first;
+            front.below[count].set(top);
+            top = address(first);
+            count += 1;
+        }
+        front.top.set(top);
+        front.count.set(count as u32);
+        address(begins.trailing_zeros())
+    }
+
+    /// Makes room in the front of a class: its oldest blocks go back to their regions, those of one region
+    /// at once.
+    #[inline(never)]
+    pub(crate) fn relieve(&self, home: Home<'_>, class: Class) -> Result<(), (usize, Fault)> {
+        let (level, granules) = (class.level(), class.granules());
+        let front = self.front(Kind::pure(class));
+        let count = front.count.get() as usize;
+        let many = (filled_at_once(level) as usize).min(count.saturating_sub(1));
+        let (mut region, mut begins) = (RegionId::NONE, 0);
+        for below in &front.below[1..=many] {
+            let offset = below.get() - self.data.get();
+            let at = RegionId::at(level, offset);
+            if at != region {
+                if begins != 0 {
+                    self.restore(home, region, level, begins, granules)?;
+                }
+                (region, begins) = (at, 0);
+            }
+            let first = (offset - at.offset_on(level)) >> granule_shift(level);
+            begins |= 1 << first;
+        }
+        for i in many + 1..count {
+            front.below[i - many].set(front.below[i].get());
+        }
+        front.count.set((count - many) as u32);
+        if begins != 0 {
+            self.restore(home, region, level, begins, granules)?;
+        }
+        Ok(())
+    }
+
+    /// A region that has room for a block of a class, taken off its list: one where others have
+    /// just freed some, the tightest, or a new one.
+    fn region_for(&self, home: Home<'_>, class: Class) -> Option<RegionId> {
+        let (level, granules) = (class.level(), class.granules());
+        let fits = |region: &RegionId| {
+            region.level() == level && {
+                let grade = self.grade(*region).get();
+                grade != TAKEN && u32::from(grade) >= granules
+            }
+        };
+        let region = match self.adopt(home).filter(fits) {
+            Some(region) => Some(region),
+            None => self.find(level, granules),
+        };
+        let Some(region) = region else {
+            return self.fresh(home, level);
+        };
+        self.take(region);
+        Some(region)
+    }
+
+    /// Where a block of this heap is. Others may ask as well, for a block that they have.
+    pub(crate) fn place(&self, space: &Space, offset: usize) -> Result<Place, Fault> {
+        let region = space.region_of(offset);
+        let shift = granule_shift(region.level());
+        let inside = offset - region.offset();
+        let first = (inside >> shift) as u32;
+        let (free, starts) = self.region(region).look();
+        let is_start = inside & ((1 << shift) - 1) == 0 && starts >> first & 1 == 1;
+        if !is_start {
+            return Err(Fault::NotABlock);
+        }
+        let granules = words::length(free, starts, first);
+        Ok(Place {
+            region,
+            first,
+            granules,
+        })
+    }
+
+    // ---- where things are -----------------------------------------------------------------------
+
+    #[inline]
+    fn meta_of(&self, chunk: usize) -> *const Meta {
+        core::ptr::with_exposed_provenance(self.meta.get() + chunk * size_of::<Meta>())
+    }
+
+    /// The words of a region of this heap.
+    #[inline]
+    pub(crate) fn region(&self, region: RegionId) -> &Region {
+        meter::touch();
+        debug_assert!(!region.is_none());
+        // SAFETY: the region is this heap's, so its metadata is open. Of its cells only the owner
+        // makes use, and the words are atomic.
+        unsafe {
+            let regions = &raw const (*self.meta_of(region.chunk())).regions;
+            &*regions.cast::<Region>().add(region.slot())
+        }
+    }
+
+    /// The grade of a region of this heap.
+    #[inline]
+    pub(crate) fn grade(&self, region: RegionId) -> &Cell<u8> {
+        // SAFETY: as for `region`.
+        unsafe {
+            let grades = &raw const (*self.meta_of(region.chunk())).grades;
+            &*grades.cast::<Cell<u8>>().add(region.slot())
+        }
+    }
+
+    /// What is known of a region of level 3 or above of this heap.
+    pub(crate) fn whole(&self, region: RegionId) -> &Whole {
+        // SAFETY: as for `region`.
+        unsafe { &(&(*self.meta_of(region.chunk())).wholes)[region.level() - WHOLE_LEVEL] }
+    }
+
+    /// The tag of a chunk.
+    #[inline]
+    pub(crate) fn tag(&self, chunk: usize) -> &AtomicU32 {
+        // SAFETY: a tag of the space, only accessed as an atomic, readable for every chunk.
+        unsafe { &*core::ptr::with_exposed_provenance(self.tags.get() + chunk * 4) }
+    }
+
+    /// What starts in a KiB of a chunk of this heap.
+    #[inline]
+    pub(crate) fn kind(&self, offset: usize) -> &AtomicU8 {
+        // SAFETY: the chunk is this heap's, so its kinds are open, only accessed as atomics.
+        unsafe { &*core::ptr::with_exposed_provenance(self.kinds.get() + (offset >> KIB_SHIFT)) }
+    }
+
+    /// Where a granule of a region is.
+    #[inline]
+    pub(crate) fn address(&self, region: RegionId, first: u32) -> usize {
+        let shift = granule_shift(region.level());
+        self.data.get() + region.offset() + ((first as usize) << shift)
+    }
+}
+
+/// Where chunks come from and go to.
+#[derive(Clone, Copy)]
+pub(crate) struct Home<'a> {
+    pub(crate) space: &'a Space,
+    pub(crate) pools: &'a Pools,
+}

@@ -1,0 +1,173 @@
+//! Blocks larger than a heap makes: whole chunks of the pool, whole arenas, or mappings of their own.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::geometry::{ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT};
+use crate::heap::Home;
+use crate::os;
+use crate::space::ChunkTag;
+
+const CHUNKS_OF_ARENA: usize = ARENA_BYTES / CHUNK_BYTES;
+/// Blocks of more arenas than this are mapped.
+const ARENAS_MAX: usize = 64;
+
+/// A block of whole chunks, aligned to a power of two; 0 if there is no memory. True if it is zero.
+pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -> (usize, bool) {
+    let Some(chunks) = size.checked_next_multiple_of(CHUNK_BYTES) else {
+        return (0, false);
+    };
+    let chunks = (chunks >> CHUNK_SHIFT).max(1);
+    let is_mapped = chunks > ARENAS_MAX * CHUNKS_OF_ARENA || align > ARENA_BYTES;
+    if is_mapped {
+        return (map(size, align), true);
+    }
+    // What is aligned to more than a chunk gets an arena, as every arena starts at a multiple of
+    // its size.
+    let taken = if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
+        home.pools
+            .take_arenas(home.space, node, chunks.div_ceil(CHUNKS_OF_ARENA))
+    } else {
+        home.pools.take(home.space, node, chunks as u32)
+    };
+    let Some(taken) = taken else {
+        return (0, false);
+    };
+    let chunks = if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
+        chunks.next_multiple_of(CHUNKS_OF_ARENA)
+    } else {
+        chunks
+    };
+    let tag = ChunkTag::of(ChunkTag::LARGE, chunks as u32);
+    home.space.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
+    let address = home.space.data() + (taken.chunk << CHUNK_SHIFT);
+    (address, taken.is_zero)
+}
+
+/// Gives a block back by its first chunk. False if it is none, or was given back already.
+pub(crate) fn free(home: Home<'_>, chunk: usize) -> bool {
+    let tag = home.space.tag(chunk);
+    let was = ChunkTag(tag.swap(ChunkTag::NONE, Ordering::AcqRel));
+    if was.kind() != ChunkTag::LARGE {
+        return false;
+    }
+    let chunks = was.number() as usize;
+    home.pools.give_many(home.space, chunk, chunks);
+    true
+}
+
+/// Makes a block shorter where it is. False if it is none, or must grow.
+pub(crate) fn resize(home: Home<'_>, chunk: usize, size: usize) -> bool {
+    let tag = home.space.tag(chunk);
+    let now = ChunkTag(tag.load(Ordering::Relaxed));
+    let wanted = size.div_ceil(CHUNK_BYTES);
+    if now.kind() != ChunkTag::LARGE {
+        return false;
+    }
+    let has = now.number() as usize;
+    if wanted > has {
+        return home.pools.extend(home.space, chunk, has, wanted) && {
+            tag.store(
+                ChunkTag::of(ChunkTag::LARGE, wanted as u32).0,
+                Ordering::Relaxed,
+            );
+            true
+        };
+    }
+    if wanted < has {
+        tag.store(
+            ChunkTag::of(ChunkTag::LARGE, wanted as u32).0,
+            Ordering::Relaxed,
+        );
+        home.pools
+            .give_many(home.space, chunk + wanted, has - wanted);
+    }
+    true
+}
+
+// ---- mappings ------------------------------------------------------------------------------------------
+
+/// As many mappings as there can be. Each is larger than 256 MiB, or aligned to more than 4 MiB.
+const MAPPINGS: usize = 4096;
+
+struct Mapping {
+    /// Where the block starts; 0 if there is none here, 1 if one is being entered.
+    block: AtomicUsize,
+    start: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+static TABLE: [Mapping; MAPPINGS] = [const {
+    Mapping {
+        block: AtomicUsize::new(0),
+        start: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+    }
+}; MAPPINGS];
+
+fn map(size: usize, align: usize) -> usize {
+    let Some(bytes) = size
+        .max(1)
+        .checked_next_multiple_of(os::PAGE)
+        .and_then(|bytes| bytes.checked_add(align))
+    else {
+        return 0;
+    };
+    let start = os::map_memory(bytes);
+    if start == 0 {
+        return 0;
+    }
+    for mapping in &TABLE {
+        let claimed = mapping
+            .block
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        if claimed.is_ok() {
+            let block = start.next_multiple_of(align.max(os::PAGE));
+            mapping.start.store(start, Ordering::Relaxed);
+            mapping.bytes.store(bytes, Ordering::Relaxed);
+            mapping.block.store(block, Ordering::Release);
+            return block;
+        }
+    }
+    // SAFETY: nobody has seen it.
+    unsafe { os::unmap(start, bytes) };
+    0
+}
+
+fn find(block: usize) -> Option<&'static Mapping> {
+    if block <= 1 {
+        return None;
+    }
+    TABLE
+        .iter()
+        .find(|mapping| mapping.block.load(Ordering::Acquire) == block)
+}
+
+/// Unmaps a block. False if it is none.
+pub(crate) fn unmap(block: usize) -> bool {
+    let Some(mapping) = find(block) else {
+        return false;
+    };
+    let (start, bytes) = (
+        mapping.start.load(Ordering::Relaxed),
+        mapping.bytes.load(Ordering::Relaxed),
+    );
+    let claimed = mapping
+        .block
+        .compare_exchange(block, 1, Ordering::Acquire, Ordering::Relaxed);
+    if claimed.is_err() {
+        return false;
+    }
+    mapping.block.store(0, Ordering::Release);
+    // SAFETY: the mapping of a block that its owner gives back.
+    unsafe { os::unmap(start, bytes) };
+    true
+}
+
+/// The bytes that a mapped block has.
+pub(crate) fn mapped_size(block: usize) -> Option<usize> {
+    let mapping = find(block)?;
+    let start = mapping.start.load(Ordering::Relaxed);
+    Some(start + mapping.bytes.load(Ordering::Relaxed) - block)
+}
+
+const _: () = assert!(ARENA_SHIFT > CHUNK_SHIFT);

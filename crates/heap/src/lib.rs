@@ -1,0 +1,64 @@
+//! Private heaps of bounded time, and what a process makes of them.
+//!
+//! A [heap](heap) has one owner. Its memory is a tree of words: regions of 64 granules, one bit each,
+//! from 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and joining are arithmetic on one word and
+//! never a search. Nothing is written into free blocks, and what is known of a chunk lies elsewhere.
+//! Blocks that others free are marked in a word of their own and taken back 64 at a time. Chunks come
+//! from pools, one a node, which have no locks. `docs/internals/heap.md` walks one allocation and one
+//! remote free from end to end, and derives the bounds.
+//!
+//! Every thread has a heap; [`Hearth`] is Rust's way to it:
+//!
+//! ```
+//! #[global_allocator]
+//! static GLOBAL: hearth_heap::Hearth = hearth_heap::Hearth;
+//!
+//! let words: Vec<String> = (0..1000).map(|i| i.to_string()).collect();
+//! assert_eq!(words.len(), 1000);
+//! ```
+//!
+//! For programs in other languages there is `libhearth_malloc.so`, made by the crate `hearth-malloc`.
+//!
+//! This crate knows nothing of components, prints nothing but what is wrong with a pointer before it
+//! ends the process, and uses neither the standard library nor anything that may allocate.
+
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod geometry;
+#[cfg(not(loom))]
+mod global;
+#[cfg(not(loom))]
+mod heap;
+#[cfg(not(loom))]
+mod large;
+mod meter;
+#[cfg(not(loom))]
+mod os;
+#[cfg(not(loom))]
+mod pages;
+#[cfg(not(loom))]
+mod pool;
+#[cfg(not(loom))]
+mod regions;
+mod remote;
+#[cfg(not(loom))]
+mod rust;
+#[cfg(not(loom))]
+mod space;
+mod sync;
+#[cfg(not(loom))]
+mod thread;
+pub mod words;
+
+#[cfg(not(loom))]
+pub use global::{
+    allocate, allocate_aligned, allocate_zeroed, chunks_of_this_thread, free, reallocate, trim,
+    usable_size,
+};
+#[cfg(feature = "meter")]
+pub use meter::reading;
+#[cfg(not(loom))]
+pub use rust::Hearth;

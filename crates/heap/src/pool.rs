@@ -1,0 +1,420 @@
+//! The chunks that nobody has, of each node: taken and given by exchanging an arena's word. No lock, no
+//! list, and nothing in the memory itself.
+//!
+//! *Hints* say in which arenas there is room: a bit an arena, a word of bits above 64 of those, and
+//! another above that, for each kind of room. So the lowest arena with room is found by looking at
+//! three words. A hint may be late: the arena's word alone decides. Whoever takes a hint back looks at
+//! the word again afterwards, and whoever makes room changes the word first; so no room is
+//! ever without its hint for longer than such an operation takes.
+//!
+//! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
+//! other threads do.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::geometry::{ARENA_SHIFT, CHUNK_SHIFT};
+use crate::os;
+use crate::space::Space;
+use crate::words::{self, ALIGNED};
+
+/// Nodes that are told apart.
+pub(crate) const NODES_MAX: usize = 64;
+/// Kinds of room: a chunk; 4 and 16 of them, aligned; 32 of them; a whole arena; and a chunk that is
+/// free and has memory behind it.
+pub(crate) const ROOMS: usize = 6;
+const SIZES: [u32; ROOMS - 1] = [1, 4, 16, 32, 64];
+const WHOLE_ARENA: usize = 4;
+const IDLE: usize = 5;
+/// Arenas under one bit of the highest words, and of those below.
+const TOP_SHIFT: u32 = 12;
+const MIDDLE_SHIFT: u32 = 6;
+/// So many arenas are tried before one is begun.
+const TRIES: usize = 4;
+/// So many words of hints are looked at for several arenas in a row.
+const WORD_TRIES: usize = 64;
+/// Arenas are opened so many at a time at least: 16 MiB.
+const OPENED_MIN: usize = 4;
+
+/// Aligned runs of four, and of sixteen.
+const ALIGNED_4: u64 = 0x1111_1111_1111_1111;
+
+/// Where a run of a size may begin.
+const fn allowed(chunks: u32) -> u64 {
+    match chunks {
+        1 => u64::MAX,
+        2..=4 => ALIGNED_4,
+        5..=16 => ALIGNED,
+        _ => u64::MAX,
+    }
+}
+
+fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
+    let word = free.load(Ordering::SeqCst);
+    if room == IDLE {
+        return word & used.load(Ordering::SeqCst) != 0;
+    }
+    words::runs(word, SIZES[room]) & allowed(SIZES[room]) != 0
+}
+
+/// What a node has in hand.
+pub(crate) struct Node {
+    /// Arenas that have been begun, and those that are open.
+    begun: AtomicU32,
+    open: AtomicU32,
+    /// For each kind of room the L2 words that are not empty.
+    tops: [AtomicU64; ROOMS],
+}
+
+/// The pools of all nodes.
+pub(crate) struct Pools {
+    pub(crate) nodes: [Node; NODES_MAX],
+}
+
+/// Chunks that were taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// The first of them.
+    pub(crate) chunk: usize,
+    /// They are zero: never used, or given back to the system since.
+    pub(crate) is_zero: bool,
+}
+
+const CHUNKS_SHIFT: u32 = ARENA_SHIFT - CHUNK_SHIFT;
+
+impl Node {
+    const fn new() -> Node {
+        Node {
+            begun: AtomicU32::new(0),
+            open: AtomicU32::new(0),
+            tops: [const { AtomicU64::new(0) }; ROOMS],
+        }
+    }
+}
+
+impl Pools {
+    pub(crate) const fn new() -> Pools {
+        Pools {
+            nodes: [const { Node::new() }; NODES_MAX],
+        }
+    }
+
+    /// Takes 1 to 64 chunks that follow each other, within an arena. Up to 16 they are aligned to
+    /// the power of four above. None if the node has no more.
+    pub(crate) fn take(&self, space: &Space, node: usize, chunks: u32) -> Option<Taken> {
+        let room = SIZES.iter().position(|size| *size >= chunks)?;
+        for _ in 0..TRIES {
+            let Some(arena) = self.hinted(space, node, room) else {
+                break;
+            };
+            if let Some(taken) = self.take_from(space, node, arena, chunks) {
+                return Some(taken);
+            }
+        }
+        self.begin(space, node, chunks)
+    }
+
+    /// The lowest arena that has room, it is said.
+    fn hinted(&self, space: &Space, node: usize, room: usize) -> Option<usize> {
+        let hints = space.hints(room);
+        let first = space.arenas_of_node() * node;
+        let top = self.nodes[node].tops[room].load(Ordering::Relaxed);
+        if top == 0 {
+            return None;
+        }
+        let top = (first >> TOP_SHIFT) + top.trailing_zeros() as usize;
+        let middle = hints.middle[top].load(Ordering::Relaxed);
+        if middle == 0 {
+            return None;
+        }
+        let middle = top << 6 | middle.trailing_zeros() as usize;
+        let low = hints.low[middle].load(Ordering::Relaxed);
+        (low != 0).then(|| middle << 6 | low.trailing_zeros() as usize)
+    }
+
+    /// Takes chunks of an arena, if it has room. If not, its hints say so afterwards.
+    fn take_from(&self, space: &Space, node: usize, arena: usize, chunks: u32) -> Option<Taken> {
+        let [free, used] = space.word(arena);
+        let word = free.load(Ordering::Relaxed);
+        let mut starts = words::runs(word, chunks) & allowed(chunks);
+        if starts == 0 {
+            self.hint(space, node, arena);
+            return None;
+        }
+        // What has memory behind it is used before what has not.
+        let with_memory = starts & words::runs(word & used.load(Ordering::Relaxed), chunks);
+        if with_memory != 0 {
+            starts = with_memory;
+        }
+        let first = starts.trailing_zeros();
+        let mask = words::ones(chunks) << first;
+        // Acquires what the one who gave the chunks has done with them.
+        let exchanged =
+            free.compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed);
+        exchanged.ok()?;
+        self.hint(space, node, arena);
+        Some(Taken {
+            chunk: arena << CHUNKS_SHIFT | first as usize,
+            is_zero: used.load(Ordering::Relaxed) & mask == 0,
+        })
+    }
+
+    /// Begins an arena and takes its first chunks.
+    fn begin(&self, space: &Space, node: usize, chunks: u32) -> Option<Taken> {
+        let arena = self.begin_arenas(space, node, 1)?;
+        let rest = !words::ones(chunks);
+        space.word(arena)[0].store(rest, Ordering::SeqCst);
+        self.hint(space, node, arena);
+        Some(Taken {
+            chunk: arena << CHUNKS_SHIFT,
+            is_zero: true,
+        })
+    }
+
+    /// Begins arenas that follow each other. They belong to the caller.
+    pub(crate) fn begin_arenas(&self, space: &Space, node: usize, count: usize) -> Option<usize> {
+        let all = space.arenas_of_node();
+        let own = &self.nodes[node];
+        let begun = own.begun.fetch_add(count as u32, Ordering::Relaxed) as usize;
+        if begun + count > all {
+            own.begun.fetch_sub(count as u32, Ordering::Relaxed);
+            return None;
+        }
+        let first = all * node;
+        let open = own.open.load(Ordering::Acquire) as usize;
+        if begun + count > open {
+            // An eighth more than there is, so that the number of such calls grows with the
+            // logarithm only. Two threads may open the same arenas, which harms nobody.
+            let more = (begun + count - open).max(OPENED_MIN).max(open / 8);
+            let more = more.min(all - open);
+            if !space.open(first + open, more) {
+                return None;
+            }
+            own.open.fetch_max((open + more) as u32, Ordering::Release);
+        }
+        Some(first + begun)
+    }
+
+    /// Gives chunks back that were taken together, or a part of them. `is_zero`: they have not been
+    /// written to.
+    pub(crate) fn give(&self, space: &Space, chunk: usize, chunks: u32, is_zero: bool) {
+        let arena = chunk >> CHUNKS_SHIFT;
+        let mask = words::ones(chunks) << (chunk & 63);
+        let [free, used] = space.word(arena);
+        if !is_zero {
+            used.fetch_or(mask, Ordering::Relaxed);
+        }
+        // Releases what has been done with them.
+        free.fetch_or(mask, Ordering::SeqCst);
+        self.hint(space, space.node_of(arena), arena);
+    }
+
+    /// Takes whole arenas that follow each other: such as are free, if some are found soon, or new ones.
+    pub(crate) fn take_arenas(&self, space: &Space, node: usize, count: usize) -> Option<Taken> {
+        if let Some(first) = self.hinted(space, node, WHOLE_ARENA) {
+            let low = &space.hints(WHOLE_ARENA).low;
+            let end = (space.arenas_of_node() * (node + 1)) >> MIDDLE_SHIFT;
+            let begin = first >> MIDDLE_SHIFT;
+            for (i, word) in low[begin..end].iter().take(WORD_TRIES).enumerate() {
+                let starts = words::runs(word.load(Ordering::Relaxed), count as u32);
+                if starts == 0 {
+                    continue;
+                }
+                let arena = ((begin + i) << MIDDLE_SHIFT) + starts.trailing_zeros() as usize;
+                if let Some(taken) = self.claim_arenas(space, node, arena, count) {
+                    return Some(taken);
+                }
+            }
+        }
+        let arena = self.begin_arenas(space, node, count)?;
+        Some(Taken {
+            chunk: arena << CHUNKS_SHIFT,
+            is_zero: true,
+        })
+    }
+
+    /// Takes these arenas if all of them are free.
+    fn claim_arenas(
+        &self,
+        space: &Space,
+        node: usize,
+        arena: usize,
+        count: usize,
+    ) -> Option<Taken> {
+        let mut is_zero = true;
+        for i in arena..arena + count {
+            let [free, used] = space.word(i);
+            let claimed = free.compare_exchange(u64::MAX, 0, Ordering::SeqCst, Ordering::Relaxed);
+            if claimed.is_err() {
+                for taken in arena..i {
+                    space.word(taken)[0].store(u64::MAX, Ordering::SeqCst);
+                    self.hint(space, node, taken);
+                }
+                self.hint(space, node, i);
+                return None;
+            }
+            is_zero &= used.load(Ordering::Relaxed) == 0;
+            self.hint(space, node, i);
+        }
+        Some(Taken {
+            chunk: arena << CHUNKS_SHIFT,
+            is_zero,
+        })
+    }
+
+    /// Takes the chunks that follow a block of `has`, so that it has `wanted`. False if they are not
+    /// free, or in another arena.
+    pub(crate) fn extend(&self, space: &Space, chunk: usize, has: usize, wanted: usize) -> bool {
+        let (arena, first) = (chunk >> CHUNKS_SHIFT, chunk & 63);
+        if first + wanted > 64 {
+            return false;
+        }
+        let free = &space.word(arena)[0];
+        let mask = words::ones((wanted - has) as u32) << (first + has);
+        let word = free.load(Ordering::Relaxed);
+        let is_taken = word & mask == mask
+            && free
+                .compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok();
+        if is_taken {
+            self.hint(space, space.node_of(arena), arena);
+        }
+        is_taken
+    }
+
+    /// Gives chunks back that may reach over several arenas. If more are idle than a node keeps,
+    /// the memory behind these goes back to the system.
+    pub(crate) fn give_many(&self, space: &Space, chunk: usize, chunks: usize) {
+        let (mut chunk, mut left) = (chunk, chunks);
+        while left > 0 {
+            let here = left.min(64 - (chunk & 63));
+            self.give(space, chunk, here as u32, false);
+            chunk += here;
+            left -= here;
+        }
+    }
+
+    /// Gives the memory behind free chunks back to the system, but for `keep` bytes. The bytes given
+    /// back. While it is at a run of chunks, that run is its own.
+    pub(crate) fn trim(&self, space: &Space, keep: usize) -> usize {
+        let (mut kept, mut given) = (0, 0);
+        for node in 0..self.nodes.len() {
+            let begun = self.nodes[node].begun.load(Ordering::Relaxed) as usize;
+            let first = space.arenas_of_node() * node;
+            for arena in first..first + begun {
+                let [free, used] = space.word(arena);
+                let mut idle = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
+                while idle != 0 {
+                    let start = idle.trailing_zeros();
+                    let count = (!(idle >> start)).trailing_zeros().min(64 - start);
+                    let mask = words::ones(count) << start;
+                    idle &= !mask;
+                    let bytes = (count as usize) << CHUNK_SHIFT;
+                    if kept + bytes <= keep {
+                        kept += bytes;
+                    } else if self.forget(space, arena, mask) {
+                        given += bytes;
+                    }
+                }
+            }
+        }
+        given
+    }
+
+    /// Gives memory behind free chunks of a node back to the system: of those of one arena, about as many
+    /// as asked. How many there were.
+    pub(crate) fn forget_idle(&self, space: &Space, node: usize, chunks: u32) -> u32 {
+        let Some(arena) = self.hinted(space, node, IDLE) else {
+            return 0;
+        };
+        let [free, used] = space.word(arena);
+        let idle = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
+        if idle == 0 {
+            self.hint(space, node, arena);
+            return 0;
+        }
+        let first = idle.trailing_zeros();
+        let count = (!(idle >> first))
+            .trailing_zeros()
+            .min(chunks)
+            .min(64 - first);
+        if self.forget(space, arena, words::ones(count) << first) {
+            count
+        } else {
+            0
+        }
+    }
+
+    /// Gives the memory behind chunks back to the system, if they are all free.
+    fn forget(&self, space: &Space, arena: usize, mask: u64) -> bool {
+        let [free, used] = space.word(arena);
+        let word = free.load(Ordering::Relaxed);
+        let is_taken = word & mask == mask
+            && free
+                .compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok();
+        if !is_taken {
+            return false;
+        }
+        let start = space.data()
+            + (arena << ARENA_SHIFT)
+            + ((mask.trailing_zeros() as usize) << CHUNK_SHIFT);
+        // SAFETY: the chunks were free, and are this function's for the moment.
+        let done = unsafe { os::forget(start, (mask.count_ones() as usize) << CHUNK_SHIFT) };
+        if done {
+            used.fetch_and(!mask, Ordering::Relaxed);
+        }
+        free.fetch_or(mask, Ordering::SeqCst);
+        self.hint(space, space.node_of(arena), arena);
+        done
+    }
+
+    /// Makes the hints of an arena true.
+    pub(crate) fn hint(&self, space: &Space, node: usize, arena: usize) {
+        let word = space.word(arena);
+        for room in 0..ROOMS {
+            let has = has_room(word, room);
+            let hint = &space.hints(room).low[arena >> MIDDLE_SHIFT];
+            let bit = 1 << (arena & 63);
+            let is_hinted = hint.load(Ordering::SeqCst) & bit != 0;
+            if has && !is_hinted {
+                self.set(space, node, arena, room);
+            } else if !has && is_hinted {
+                self.clear(space, node, arena, room);
+                if has_room(word, room) {
+                    self.set(space, node, arena, room);
+                }
+            }
+        }
+    }
+
+    fn set(&self, space: &Space, node: usize, arena: usize, room: usize) {
+        let hints = space.hints(room);
+        let (low, middle) = (arena >> MIDDLE_SHIFT, arena >> TOP_SHIFT);
+        let top = middle - ((space.arenas_of_node() * node) >> TOP_SHIFT);
+        hints.low[low].fetch_or(1 << (arena & 63), Ordering::SeqCst);
+        hints.middle[middle].fetch_or(1 << (low & 63), Ordering::SeqCst);
+        self.nodes[node].tops[room].fetch_or(1 << top, Ordering::SeqCst);
+    }
+
+    fn clear(&self, space: &Space, node: usize, arena: usize, room: usize) {
+        let hints = space.hints(room);
+        let (low, middle) = (arena >> MIDDLE_SHIFT, arena >> TOP_SHIFT);
+        let top = middle - ((space.arenas_of_node() * node) >> TOP_SHIFT);
+        let clear = |word: &AtomicU64, bit: usize, below: Option<&AtomicU64>| {
+            if below.is_some_and(|below| below.load(Ordering::SeqCst) != 0) {
+                return false;
+            }
+            let left = word.fetch_and(!(1 << bit), Ordering::SeqCst) & !(1 << bit);
+            // Somebody may have set one below meanwhile.
+            if below.is_some_and(|below| below.load(Ordering::SeqCst) != 0) {
+                word.fetch_or(1 << bit, Ordering::SeqCst);
+                return false;
+            }
+            left == 0
+        };
+        let (low_word, middle_word) = (&hints.low[low], &hints.middle[middle]);
+        let _ = clear(low_word, arena & 63, None)
+            && clear(middle_word, low & 63, Some(low_word))
+            && clear(&self.nodes[node].tops[room], top, Some(middle_word));
+    }
+}

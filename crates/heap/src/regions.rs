@@ -1,0 +1,307 @@
+//! Regions of a heap: cut into blocks, put into lists by what they can still give, taken from the
+//! level above or the pool, and given back there.
+//!
+//! Invariants, between operations:
+//! - `starts & free == 0`, and every granule that is not free belongs to the block that starts at
+//!   or last below it.
+//! - A region is in the list of its grade, unless that is 0 or a class has taken it. The grade is at
+//!   most what the region can give, and more than half of it.
+//! - A region that is all free is spare, taken, or gone.
+//! - A KiB's kind tells the class of every block that starts there, or at least its level.
+
+use core::sync::atomic::Ordering;
+
+use crate::geometry::{
+    CHUNK_SHIFT, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
+};
+use crate::heap::{Fault, Heap, Home, TAKEN};
+use crate::meter;
+use crate::space::{ChunkTag, KIB_SHIFT, Kind, WHOLE_LEVEL};
+use crate::words;
+
+/// As many granules as a region of the level below has of the level above.
+const WHOLE: u32 = GRANULES_MAX as u32;
+
+impl Heap {
+    /// Cuts blocks off a region at places that are free.
+    #[inline]
+    pub(crate) fn cut(&self, region: RegionId, level: usize, begins: u64, granules: u32) {
+        let words = self.region(region);
+        let (free, starts) = (words.free.get(), words.starts.get());
+        let covered = words::spread(begins, granules);
+        words.starts.set(starts | begins);
+        words.free.set(free & !covered);
+        self.tell(region, level, starts, begins, granules);
+        if level >= 2 {
+            self.touch(region, level, covered);
+        }
+    }
+
+    /// Tells the KiB where blocks begin of their class.
+    #[inline]
+    fn tell(&self, region: RegionId, level: usize, starts: u64, begins: u64, granules: u32) {
+        let class = Kind::pure(Class::of(level, granules as usize));
+        let start = region.offset_on(level);
+        let mut left = begins;
+        while left != 0 {
+            let first = left.trailing_zeros();
+            // The granules of this KiB: all of a region of level 0, one or less of level 3 and above.
+            let shift = KIB_SHIFT.saturating_sub(granule_shift(level));
+            let granules_of_kib = words::ones(1 << shift) << (first >> shift << shift);
+            let kind = self.kind(start + ((first as usize) << granule_shift(level)));
+            if kind.load(Ordering::Relaxed) != class.0 {
+                let now = if starts & granules_of_kib == 0 {
+                    class
+                } else {
+                    Kind::mixed(level)
+                };
+                kind.store(now.0, Ordering::Relaxed);
+            }
+            left &= !granules_of_kib;
+        }
+    }
+
+    /// Takes blocks of one size back that are in one region. Refuses, and takes none, if one of them is
+    /// no block.
+    #[inline]
+    pub(crate) fn restore(
+        &self,
+        home: Home<'_>,
+        region: RegionId,
+        level: usize,
+        begins: u64,
+        granules: u32,
+    ) -> Result<(), (usize, Fault)> {
+        let words = self.region(region);
+        let starts = words.starts.get();
+        if begins & !starts != 0 {
+            let first = (begins & !starts).trailing_zeros();
+            return Err((self.address(region, first), Fault::NotABlock));
+        }
+        let free = words.free.get() | words::spread(begins, granules);
+        words.free.set(free);
+        words.starts.set(starts & !begins);
+        let grade = self.grade(region).get();
+        if grade == TAKEN {
+            return Ok(());
+        }
+        if free == u64::MAX {
+            self.unlink(region, level, grade);
+            self.release(home, region);
+            return Ok(());
+        }
+        // Every second granule that comes back would mean another list, if grades were exact.
+        let grown = words::grade_around(free, begins.trailing_zeros());
+        if grown >= 2 * grade || grown == words::ROOM && grade != words::ROOM {
+            self.unlink(region, level, grade);
+            self.link(region, level, grown);
+        }
+        Ok(())
+    }
+
+    /// A region that no class uses any more, or whose words have changed: back to its list.
+    pub(crate) fn put_back(&self, home: Home<'_>, region: RegionId) {
+        let free = self.region(region).free.get();
+        if free == u64::MAX {
+            self.release(home, region);
+        } else {
+            self.link(region, region.level(), words::grade(free));
+        }
+    }
+
+    /// The tightest region of a level that has a run of so many granules. It stays in its list.
+    pub(crate) fn find(&self, level: usize, granules: u32) -> Option<RegionId> {
+        let grades = self.filled[level].get() >> granules << granules;
+        if grades == 0 {
+            return None;
+        }
+        let grade = grades.trailing_zeros() as usize;
+        Some(RegionId(self.lists[level][grade].get()))
+    }
+
+    /// Takes a region off its list: it is its class's from now on.
+    pub(crate) fn take(&self, region: RegionId) {
+        let grade = self.grade(region);
+        self.unlink(region, region.level(), grade.get());
+        grade.set(TAKEN);
+    }
+
+    fn link(&self, region: RegionId, level: usize, grade: u8) {
+        self.grade(region).set(grade);
+        if grade == words::FULL {
+            return;
+        }
+        let list = &self.lists[level][grade as usize];
+        let next = RegionId(list.replace(region.0));
+        let words = self.region(region);
+        words.previous.set(0);
+        words.next.set(next.0);
+        if next.is_none() {
+            let filled = &self.filled[level];
+            filled.set(filled.get() | 1 << grade);
+        } else {
+            self.region(next).previous.set(region.0);
+        }
+    }
+
+    fn unlink(&self, region: RegionId, level: usize, grade: u8) {
+        if grade == words::FULL || grade == TAKEN {
+            return;
+        }
+        let words = self.region(region);
+        let (previous, next) = (RegionId(words.previous.get()), RegionId(words.next.get()));
+        if !next.is_none() {
+            self.region(next).previous.set(previous.0);
+        }
+        if !previous.is_none() {
+            self.region(previous).next.set(next.0);
+            return;
+        }
+        self.lists[level][grade as usize].set(next.0);
+        if next.is_none() {
+            let filled = &self.filled[level];
+            filled.set(filled.get() & !(1 << grade));
+        }
+    }
+
+    // ---- from above, and back -----------------------------------------------------------------
+
+    /// A free region of a level, in no list. The way up ends at the first level that has room, or at
+    /// the pool; then down again, a region on each level.
+    pub(crate) fn fresh(&self, home: Home<'_>, level: usize) -> Option<RegionId> {
+        let mut from = level;
+        let mut region = loop {
+            meter::step();
+            let spare = RegionId(self.spare[from].replace(0));
+            if !spare.is_none() {
+                break spare;
+            }
+            if let Some(parent) = self.find_room(from + 1) {
+                break self.divide(parent, from);
+            }
+            if from >= WHOLE_LEVEL {
+                break self.take_chunks(home, from)?;
+            }
+            from += 1;
+        };
+        while from > level {
+            meter::step();
+            from -= 1;
+            region = self.divide(region, from);
+        }
+        Some(region)
+    }
+
+    /// A region that has room for one of the level below.
+    fn find_room(&self, level: usize) -> Option<RegionId> {
+        if level >= LEVELS {
+            return None;
+        }
+        let region = RegionId(self.lists[level][words::ROOM as usize].get());
+        (!region.is_none()).then_some(region)
+    }
+
+    /// Makes a region of the level below out of a part of one that has room.
+    fn divide(&self, parent: RegionId, level: usize) -> RegionId {
+        let places = words::runs(self.region(parent).free.get(), WHOLE) & words::ALIGNED;
+        debug_assert!(places != 0, "a region with room has room");
+        let first = places.trailing_zeros();
+        self.cut(parent, level + 1, 1 << first, WHOLE);
+        let grade = self.grade(parent).get();
+        let now = words::grade(self.region(parent).free.get());
+        if grade != now {
+            self.unlink(parent, level + 1, grade);
+            self.link(parent, level + 1, now);
+        }
+        let offset = parent.offset() + ((first as usize) << granule_shift(level + 1));
+        let region = RegionId::at(level, offset);
+        self.begin(region, true);
+        region
+    }
+
+    /// The words of a region that has just been got.
+    fn begin(&self, region: RegionId, is_touched: bool) {
+        let words = self.region(region);
+        words.starts.set(0);
+        words.free.set(u64::MAX);
+        self.grade(region).set(TAKEN);
+        if region.level() >= WHOLE_LEVEL {
+            let touched = if is_touched { u64::MAX } else { 0 };
+            self.whole(region).touched.set(touched);
+            self.enter_ring(region);
+        }
+    }
+
+    fn take_chunks(&self, home: Home<'_>, level: usize) -> Option<RegionId> {
+        let chunks = 1 << (region_shift(level) - CHUNK_SHIFT);
+        let taken = home
+            .pools
+            .take(home.space, self.node.get() as usize, chunks)?;
+        self.chunks.set(self.chunks.get() + chunks as usize);
+        for chunk in taken.chunk..taken.chunk + chunks as usize {
+            self.tag(chunk).store(
+                ChunkTag::of(ChunkTag::OWNED, self.number.get()).0,
+                Ordering::Relaxed,
+            );
+        }
+        let region = RegionId::at(level, taken.chunk << CHUNK_SHIFT);
+        self.whole(region).is_root.set(true);
+        self.begin(region, !taken.is_zero);
+        Some(region)
+    }
+
+    /// A region that is all free and in no list: kept as a spare, or given back to the level above or
+    /// to the pool.
+    pub(crate) fn release(&self, home: Home<'_>, region: RegionId) {
+        let mut region = region;
+        loop {
+            meter::step();
+            let level = region.level();
+            let spare = &self.spare[level];
+            if spare.get() == 0 {
+                self.grade(region).set(TAKEN);
+                spare.set(region.0);
+                return;
+            }
+            if level >= WHOLE_LEVEL {
+                self.leave_ring(region);
+                if self.whole(region).is_root.replace(false) {
+                    self.give_chunks(home, region);
+                    return;
+                }
+            }
+            // What is no region any more has nothing free.
+            self.region(region).free.set(0);
+            let parent = RegionId::at(level + 1, region.offset());
+            let first = (region.offset() - parent.offset()) >> granule_shift(level + 1);
+            let words = self.region(parent);
+            let free = words.free.get() | words::ones(WHOLE) << first;
+            words.free.set(free);
+            words.starts.set(words.starts.get() & !(1 << first));
+            let grade = self.grade(parent).get();
+            if grade == TAKEN {
+                return;
+            }
+            if free != u64::MAX {
+                if grade != words::ROOM {
+                    self.unlink(parent, level + 1, grade);
+                    self.link(parent, level + 1, words::ROOM);
+                }
+                return;
+            }
+            self.unlink(parent, level + 1, grade);
+            region = parent;
+        }
+    }
+
+    fn give_chunks(&self, home: Home<'_>, region: RegionId) {
+        let chunks = 1usize << (region_shift(region.level()) - CHUNK_SHIFT);
+        for chunk in region.chunk()..region.chunk() + chunks {
+            self.tag(chunk).store(ChunkTag::NONE, Ordering::Relaxed);
+        }
+        self.region(region).free.set(0);
+        self.chunks.set(self.chunks.get() - chunks);
+        home.pools
+            .give(home.space, region.chunk(), chunks as u32, false);
+    }
+}

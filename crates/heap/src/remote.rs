@@ -1,0 +1,157 @@
+//! Blocks freed from elsewhere: marks, and the queue of regions that have some.
+//!
+//! Who frees a block of another's heap sets its bit in the marks of its region, with one exchange; and who
+//! sets the first one puts the region into the owner's queue, with another exchange and a store.
+//! Nothing is tried twice, so it takes the same few steps whatever others do. The owner takes one
+//! region from the queue when it needs memory, and all of its marks, up to 64 blocks, with one exchange and
+//! some arithmetic: so the number of blocks that were freed is in no operation's time.
+//!
+//! A region with marks still has the blocks that are marked; so it is neither released nor given
+//! to another heap before its marks are adopted, and is in the queue at most once.
+//!
+//! | field | who writes | who reads |
+//! |---|---|---|
+//! | `marks` | everyone sets bits; the owner takes all | the same |
+//! | `last` | everyone who pushes, by exchange; the owner, from the only region to none | the same |
+//! | `first`, a region's `next` | who pushed what precedes; the owner | the owner |
+
+use crate::geometry::RegionId;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Regions with marks, in turn. Many push, the owner pops.
+#[repr(C, align(64))]
+pub(crate) struct Queue {
+    /// The region that was pushed last; 0 if there is none.
+    last: AtomicU32,
+    /// The one to be popped; 0 if there is none, or its pusher has not said yet.
+    first: AtomicU32,
+}
+
+/// Where a region's link is.
+pub(crate) trait Links {
+    /// The region behind it in the queue.
+    fn next(&self, region: RegionId) -> &AtomicU32;
+}
+
+impl Queue {
+    #[cfg(loom)]
+    pub(crate) fn new() -> Queue {
+        Queue {
+            last: AtomicU32::new(0),
+            first: AtomicU32::new(0),
+        }
+    }
+
+    /// Puts a region in that is in no queue.
+    pub(crate) fn push(&self, links: &impl Links, region: RegionId) {
+        // Releases the marks and what was written to the blocks; and acquires, so that the link of the
+        // one before is written after its owner cleared it.
+        let before = RegionId(self.last.swap(region.0, Ordering::AcqRel));
+        let link = if before.is_none() {
+            &self.first
+        } else {
+            links.next(before)
+        };
+        link.store(region.0, Ordering::Release);
+    }
+
+    /// Takes the first region out. None if there is none, or if its pusher, or the one of the next, is
+    /// in the middle of it. For the owner alone.
+    pub(crate) fn pop(&self, links: &impl Links) -> Option<RegionId> {
+        let region = RegionId(self.first.load(Ordering::Acquire));
+        if region.is_none() {
+            return None;
+        }
+        let link = links.next(region);
+        let mut next = link.load(Ordering::Acquire);
+        if next == 0 {
+            // Perhaps it is the only one. Who pushes after that finds none, and writes `first`.
+            self.first.store(0, Ordering::Relaxed);
+            let only = self
+                .last
+                .compare_exchange(region.0, 0, Ordering::AcqRel, Ordering::Acquire);
+            if only.is_ok() {
+                return Some(region);
+            }
+            // Somebody has pushed another, and is about to write the link.
+            next = link.load(Ordering::Acquire);
+            if next == 0 {
+                self.first.store(region.0, Ordering::Relaxed);
+                return None;
+            }
+        }
+        link.store(0, Ordering::Relaxed);
+        self.first.store(next, Ordering::Relaxed);
+        Some(region)
+    }
+}
+
+/// What came of marking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marked {
+    /// Done; the region is in the queue already.
+    Queued,
+    /// Done; the region must be pushed.
+    First,
+    /// One of the blocks was marked before.
+    Twice,
+}
+
+/// Marks blocks of another's region.
+#[must_use = "the first one must push the region"]
+pub(crate) fn mark(marks: &AtomicU64, blocks: u64) -> Marked {
+    // Releases what was written to the blocks; acquires nothing but the order of marks.
+    let before = marks.fetch_or(blocks, Ordering::AcqRel);
+    if before & blocks != 0 {
+        Marked::Twice
+    } else if before == 0 {
+        Marked::First
+    } else {
+        Marked::Queued
+    }
+}
+
+/// All marks of a region that was popped. From here on somebody else may push it again.
+pub(crate) fn collect(marks: &AtomicU64) -> u64 {
+    marks.swap(0, Ordering::AcqRel)
+}
+
+#[cfg(not(loom))]
+mod adopting {
+    use super::{Links, collect};
+    use crate::geometry::RegionId;
+    use crate::heap::{Heap, Home, TAKEN};
+    use crate::space::Space;
+    use crate::sync::AtomicU32;
+    use crate::words;
+
+    impl Links for Space {
+        fn next(&self, region: RegionId) -> &AtomicU32 {
+            &self.remote(region).next
+        }
+    }
+
+    impl Heap {
+        /// Takes the blocks back that others have freed in one region. That region, unless it is
+        /// all free now.
+        pub(crate) fn adopt(&self, home: Home<'_>) -> Option<RegionId> {
+            let region = self.queue.pop(home.space)?;
+            let marks = collect(&home.space.remote(region).marks);
+            let words = self.region(region);
+            let (free, starts) = (words.free.get(), words.starts.get());
+            if marks & !starts != 0 {
+                crate::global::report_marks(self, region, marks & !starts);
+            }
+            let marks = marks & starts;
+            let free = free | words::blocks(free, starts, marks);
+            words.free.set(free);
+            words.starts.set(starts & !marks);
+            if self.grade(region).get() == TAKEN {
+                return None;
+            }
+            self.take(region);
+            self.put_back(home, region);
+            (free != u64::MAX).then_some(region)
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The addresses of all heaps: one reservation, and where in it everything lies.
+//!
+//! ```text
+//! | tags | kinds | words | hints | remote | meta   | data      |
+//!   4 B    64 B    16 B            1408 B   2272 B   64 KiB      for each chunk; words for each arena
+//! ```
+//!
+//! Whatever belongs to a chunk is found by arithmetic from any address in it, without touching the
+//! chunk. The data is divided evenly among the nodes. Pages become writable an arena at a time, so that
+//! a program that locks all its memory does not lock what it does not use.
+//!
+//! | field | who writes | who reads |
+//! |---|---|---|
+//! | a chunk's tag | who has the chunk | everyone who frees |
+//! | a KiB's kind | the heap that has the chunk | everyone who has a block that starts there |
+//! | meta | the heap that has the chunk | that heap; words: everyone who has a block there |
+//! | remote | who frees from elsewhere; its queue's links | the heap that has the chunk |
+//! | an arena's word | everyone, by atomic exchange | everyone |
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::geometry::{
+    ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT, CHUNKS_MAX, CLASSES, Class, GRANULES_MAX,
+    LEVELS, RegionId, SLOTS,
+};
+use crate::os::{self, Access};
+
+/// The regions of one chunk.
+#[repr(C)]
+pub(crate) struct Meta {
+    pub(crate) regions: [Region; SLOTS],
+    /// What each region can give at once: `words::grade`, or [`crate::heap::TAKEN`].
+    pub(crate) grades: [Cell<u8>; SLOTS],
+    /// For its regions of level 3 and above: see [`Whole`].
+    pub(crate) wholes: [Whole; LEVELS - WHOLE_LEVEL],
+}
+
+/// From this level on a region consists of whole pages.
+pub(crate) const WHOLE_LEVEL: usize = 3;
+
+/// What is known of a region of whole pages.
+#[repr(C)]
+pub(crate) struct Whole {
+    /// Pages that may have memory behind them: a bit for each granule, or for each page where granules
+    /// are smaller.
+    pub(crate) touched: Cell<u64>,
+    /// Its neighbours in the ring of all such regions of the heap.
+    pub(crate) before: Cell<u32>,
+    pub(crate) behind: Cell<u32>,
+    /// It came from the pool.
+    pub(crate) is_root: Cell<bool>,
+    unused: [u8; 7],
+}
+
+/// A word that its owner changes, and others may look at while one of their blocks is in the region.
+/// So it is atomic, though the owner needs no exchange.
+#[repr(transparent)]
+pub(crate) struct Word(AtomicU64);
+
+impl Word {
+    /// For the owner.
+    #[inline]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// For the owner. Releases what was set before: see [`Region::look`].
+    #[inline]
+    pub(crate) fn set(&self, word: u64) {
+        self.0.store(word, Ordering::Release);
+    }
+}
+
+/// The words of a region.
+#[repr(C)]
+pub(crate) struct Region {
+    /// Granules that nobody has.
+    pub(crate) free: Word,
+    /// Granules where a block starts.
+    pub(crate) starts: Word,
+    /// Neighbours in the list of its grade.
+    pub(crate) previous: Cell<u32>,
+    pub(crate) next: Cell<u32>,
+}
+
+impl Region {
+    /// Free granules and starts as another thread may read them that has a block here: between its
+    /// start and its end neither word has a bit, and at its end one of those returned has.
+    ///
+    /// The owner sets a start before it takes the granules, and takes the start back after it has
+    /// freed them; so of a look at starts, free granules and starts again one finds the end.
+    #[inline]
+    pub(crate) fn look(&self) -> (u64, u64) {
+        let before = self.starts.0.load(Ordering::Acquire);
+        let free = self.free.0.load(Ordering::Acquire);
+        (free, before | self.starts.0.load(Ordering::Acquire))
+    }
+}
+
+/// What others write of a region.
+#[repr(C)]
+pub(crate) struct Remote {
+    /// Blocks that were freed from elsewhere, by the granules where they start.
+    pub(crate) marks: AtomicU64,
+    /// The next region in the owner's queue.
+    pub(crate) next: AtomicU32,
+    unused: u32,
+}
+
+const META_STRIDE: usize = size_of::<Meta>();
+const REMOTE_STRIDE: usize = size_of::<Remote>() * SLOTS;
+/// A byte a KiB.
+const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
+/// log2 of a KiB.
+pub(crate) const KIB_SHIFT: u32 = 10;
+const _: () = assert!(META_STRIDE == 2272 && REMOTE_STRIDE == 1408);
+
+/// What starts in a KiB: blocks of one class, by its number; or blocks of several classes of one level.
+/// Where nothing starts it means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind(pub(crate) u8);
+
+/// Kinds: classes, and a mixture on each level whose granules are smaller than a KiB.
+pub(crate) const KINDS: usize = CLASSES + WHOLE_LEVEL;
+
+impl Kind {
+    #[inline]
+    pub(crate) const fn pure(class: Class) -> Kind {
+        Kind(class.number() as u8)
+    }
+
+    #[inline]
+    pub(crate) const fn mixed(level: usize) -> Kind {
+        Kind((CLASSES + level) as u8)
+    }
+
+    /// Its level.
+    #[inline]
+    pub(crate) const fn level(self) -> usize {
+        let number = self.0 as usize;
+        if number < CLASSES {
+            number / GRANULES_MAX
+        } else {
+            number - CLASSES
+        }
+    }
+}
+
+/// What a chunk is: four bits for its kind, and a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkTag(pub(crate) u32);
+
+impl ChunkTag {
+    /// Nobody's.
+    pub(crate) const NONE: u32 = 0;
+    /// A heap's; the number is that heap's.
+    pub(crate) const OWNED: u32 = 1;
+    /// The first of a block of whole chunks; the number is how many.
+    pub(crate) const LARGE: u32 = 2;
+
+    #[inline]
+    pub(crate) const fn of(kind: u32, number: u32) -> ChunkTag {
+        ChunkTag(kind | number << 4)
+    }
+
+    #[inline]
+    pub(crate) const fn kind(self) -> u32 {
+        self.0 & 15
+    }
+
+    #[inline]
+    pub(crate) const fn number(self) -> u32 {
+        self.0 >> 4
+    }
+}
+
+/// Arenas and chunks of all nodes.
+pub(crate) struct Space {
+    /// The first byte of the data; 0 before the space is made.
+    pub(crate) data: AtomicUsize,
+    tags: AtomicUsize,
+    kinds: AtomicUsize,
+    words: AtomicUsize,
+    hints: AtomicUsize,
+    remote: AtomicUsize,
+    meta: AtomicUsize,
+    /// Arenas in all.
+    arenas: AtomicUsize,
+    /// log2 of the arenas a node has.
+    node_shift: AtomicU32,
+}
+
+/// The smallest space that is of use.
+const ARENAS_MIN: usize = 16;
+/// 1 TiB. Machines with more memory than that are not known to need more of it in small blocks.
+const ARENAS: usize = 1 << 18;
+const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
+
+/// Arenas a node has at least where nodes are told apart: one word of the highest hints.
+const ARENAS_OF_NODE_MIN: usize = 4096;
+
+/// Which arenas have room of a kind: see [`crate::pool`].
+#[repr(C)]
+pub(crate) struct Hints {
+    pub(crate) low: [AtomicU64; ARENAS / 64],
+    pub(crate) middle: [AtomicU64; ARENAS / 4096],
+}
+
+const HINTS_BYTES: usize = size_of::<Hints>() * crate::pool::ROOMS;
+
+impl Space {
+    pub(crate) const fn new() -> Space {
+        Space {
+            data: AtomicUsize::new(0),
+            tags: AtomicUsize::new(0),
+            kinds: AtomicUsize::new(0),
+            words: AtomicUsize::new(0),
+            hints: AtomicUsize::new(0),
+            remote: AtomicUsize::new(0),
+            meta: AtomicUsize::new(0),
+            arenas: AtomicUsize::new(0),
+            node_shift: AtomicU32::new(0),
+        }
+    }
+
+    /// Reserves the addresses for `nodes` nodes, as many as the limits allow; if they allow few,
+    /// nodes are not told apart. False if they do not allow even those.
+    pub(crate) fn make(&self, nodes: usize) -> bool {
+        let mut arenas = ARENAS;
+        while arenas >= ARENAS_MIN {
+            let fit = arenas / nodes.next_power_of_two() >= ARENAS_OF_NODE_MIN;
+            if self.make_of(arenas, if fit { nodes } else { 1 }) {
+                return true;
+            }
+            arenas /= 2;
+        }
+        false
+    }
+
+    fn make_of(&self, arenas: usize, nodes: usize) -> bool {
+        let chunks = arenas << (ARENA_SHIFT - CHUNK_SHIFT);
+        let parts = [
+            (&self.tags, chunks * size_of::<ChunkTag>()),
+            (&self.kinds, chunks * KINDS_STRIDE),
+            (&self.words, arenas * 16),
+            (&self.hints, HINTS_BYTES),
+            (&self.remote, chunks * REMOTE_STRIDE),
+            (&self.meta, chunks * META_STRIDE),
+            (&self.data, arenas << ARENA_SHIFT),
+        ];
+        let pages = |bytes: usize| bytes.next_multiple_of(os::PAGE);
+        let bytes: usize = parts.iter().map(|(_, bytes)| pages(*bytes)).sum();
+        let start = os::reserve(bytes + ARENA_BYTES);
+        if start == 0 {
+            return false;
+        }
+        let mut place = start;
+        for (part, bytes) in &parts[..6] {
+            part.store(place, Ordering::Relaxed);
+            place += pages(*bytes);
+        }
+        let (tags, hints) = (&parts[0], &parts[3]);
+        // Everyone may ask for a tag, of whatever chunk. They read as zero, which is nobody's.
+        // SAFETY: inside of what has just been reserved.
+        let allowed = unsafe {
+            os::allow(tags.0.load(Ordering::Relaxed), tags.1, Access::Read)
+                && os::allow(hints.0.load(Ordering::Relaxed), hints.1, Access::Write)
+        };
+        if !allowed {
+            // SAFETY: nobody has seen it yet.
+            unsafe { os::unmap(start, bytes + ARENA_BYTES) };
+            return false;
+        }
+        let per_node = arenas / nodes.next_power_of_two();
+        self.arenas.store(arenas, Ordering::Relaxed);
+        self.node_shift
+            .store(per_node.trailing_zeros(), Ordering::Relaxed);
+        let data = place.next_multiple_of(ARENA_BYTES);
+        self.data.store(data, Ordering::Release);
+        true
+    }
+
+    /// Makes arenas and what belongs to them writable. May be called twice for the same ones.
+    pub(crate) fn open(&self, first: usize, count: usize) -> bool {
+        let chunks = |arenas: usize| arenas << (ARENA_SHIFT - CHUNK_SHIFT);
+        let parts = [
+            (&self.tags, chunks(1) * size_of::<ChunkTag>()),
+            (&self.kinds, chunks(1) * KINDS_STRIDE),
+            (&self.words, 16),
+            (&self.remote, chunks(1) * REMOTE_STRIDE),
+            (&self.meta, chunks(1) * META_STRIDE),
+            (&self.data, ARENA_BYTES),
+        ];
+        parts.iter().all(|(part, stride)| {
+            let start = part.load(Ordering::Relaxed) + first * stride;
+            // SAFETY: the arenas are part of the space.
+            unsafe { os::allow(start, count * stride, Access::Write) }
+        })
+    }
+
+    /// Arenas that a node has.
+    pub(crate) fn arenas_of_node(&self) -> usize {
+        1 << self.node_shift.load(Ordering::Relaxed)
+    }
+
+    /// The node of an arena.
+    pub(crate) fn node_of(&self, arena: usize) -> usize {
+        arena >> self.node_shift.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of data.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.arenas.load(Ordering::Relaxed) << ARENA_SHIFT
+    }
+
+    #[inline]
+    pub(crate) fn data(&self) -> usize {
+        self.data.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn tags_address(&self) -> usize {
+        self.tags.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn meta_address(&self) -> usize {
+        self.meta.load(Ordering::Relaxed)
+    }
+
+    /// The word of free chunks of an arena, and the word of those that have been used.
+    pub(crate) fn word(&self, arena: usize) -> &[AtomicU64; 2] {
+        debug_assert!(arena < self.arenas.load(Ordering::Relaxed));
+        let address = self.words.load(Ordering::Relaxed) + arena * 16;
+        // SAFETY: part of the space, aligned, zero at first, and only accessed as atomics.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    /// The hints for one kind of room.
+    pub(crate) fn hints(&self, room: usize) -> &Hints {
+        debug_assert!(room < crate::pool::ROOMS);
+        let address = self.hints.load(Ordering::Relaxed) + room * size_of::<Hints>();
+        // SAFETY: as for `word`.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    #[inline]
+    pub(crate) fn tag(&self, chunk: usize) -> &AtomicU32 {
+        debug_assert!(chunk << CHUNK_SHIFT < self.bytes());
+        let address = self.tags.load(Ordering::Relaxed) + chunk * 4;
+        // SAFETY: as for `word`; those that are not open yet may be read.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    /// What others have freed of a region.
+    #[inline]
+    pub(crate) fn remote(&self, region: RegionId) -> &Remote {
+        let address = self.remote.load(Ordering::Relaxed)
+            + region.chunk() * REMOTE_STRIDE
+            + region.slot() * size_of::<Remote>();
+        // SAFETY: as for `word`.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    /// What starts in the KiB of a byte.
+    #[inline]
+    pub(crate) fn kind(&self, offset: usize) -> &AtomicU8 {
+        let address = self.kinds.load(Ordering::Relaxed) + (offset >> KIB_SHIFT);
+        // SAFETY: as for `word`; the chunk belongs to a heap, so it is open.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    pub(crate) fn kinds_address(&self) -> usize {
+        self.kinds.load(Ordering::Relaxed)
+    }
+
+    /// The region of which a block is a part, by its distance from the start of the data. The chunk
+    /// belongs to a heap.
+    #[inline]
+    pub(crate) fn region_of(&self, offset: usize) -> RegionId {
+        let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
+        RegionId::at(kind.level().min(LEVELS - 1), offset)
+    }
+}

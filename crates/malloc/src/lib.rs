@@ -1,0 +1,189 @@
+//! `libhearth_malloc.so`: what the C library exports to allocate, made of Hearth's heaps.
+//!
+//! ```text
+//! LD_PRELOAD=libhearth_malloc.so PROGRAM
+//! ```
+//!
+//! Only the names are here; what they do is in `hearth-heap`. The C++ operators are in [`operators`].
+
+mod operators;
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use hearth_heap as heap;
+
+/// A size that cannot be.
+#[cold]
+fn overflow() -> *mut c_void {
+    // SAFETY: the place of this thread's error number.
+    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    ptr::null_mut()
+}
+
+#[cold]
+fn invalid() -> *mut c_void {
+    // SAFETY: the place of this thread's error number.
+    unsafe { *libc::__errno_location() = libc::EINVAL };
+    ptr::null_mut()
+}
+
+/// No object is larger: differences of pointers are signed.
+const SIZE_MAX: usize = isize::MAX as usize;
+
+/// C's `malloc`.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    heap::allocate(size).cast()
+}
+
+/// C's `free`.
+///
+/// # Safety
+/// As C says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(block: *mut c_void) {
+    // SAFETY: as the caller promises.
+    unsafe { heap::free(block.cast()) };
+}
+
+/// C's `calloc`.
+#[unsafe(no_mangle)]
+pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        Some(bytes) => heap::allocate_zeroed(bytes).cast(),
+        None => overflow(),
+    }
+}
+
+/// C's `realloc`. A size of 0 frees, as the GNU library has it.
+///
+/// # Safety
+/// As C says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    if size == 0 && !block.is_null() {
+        // SAFETY: as the caller promises.
+        unsafe { heap::free(block.cast()) };
+        return ptr::null_mut();
+    }
+    // SAFETY: as the caller promises.
+    unsafe { heap::reallocate(block.cast(), size) }.cast()
+}
+
+/// BSD's `reallocarray`.
+///
+/// # Safety
+/// As for `realloc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn reallocarray(
+    block: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
+    match count.checked_mul(size) {
+        // SAFETY: as the caller promises.
+        Some(bytes) => unsafe { realloc(block, bytes) },
+        None => overflow(),
+    }
+}
+
+/// C11's `aligned_alloc`.
+#[unsafe(no_mangle)]
+pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    memalign(align, size)
+}
+
+/// The older form of it.
+#[unsafe(no_mangle)]
+pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    if !align.is_power_of_two() {
+        return invalid();
+    }
+    heap::allocate_aligned(size, align).cast()
+}
+
+/// POSIX's `posix_memalign`.
+///
+/// # Safety
+/// `place` may be written to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(
+    place: *mut *mut c_void,
+    align: usize,
+    size: usize,
+) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
+        return libc::EINVAL;
+    }
+    let block = heap::allocate_aligned(size, align);
+    if block.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { *place = block.cast() };
+    0
+}
+
+const PAGE: usize = 4096;
+
+/// A block of whole pages' alignment.
+#[unsafe(no_mangle)]
+pub extern "C" fn valloc(size: usize) -> *mut c_void {
+    memalign(PAGE, size)
+}
+
+/// A block of whole pages.
+#[unsafe(no_mangle)]
+pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    match size.max(1).checked_next_multiple_of(PAGE) {
+        Some(size) => memalign(PAGE, size),
+        None => overflow(),
+    }
+}
+
+/// The bytes a block really has.
+///
+/// # Safety
+/// The block is alive, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    // SAFETY: as the caller promises.
+    unsafe { heap::usable_size(block.cast()) }
+}
+
+/// An old name of `free`.
+///
+/// # Safety
+/// As for `free`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cfree(block: *mut c_void) {
+    // SAFETY: as the caller promises.
+    unsafe { heap::free(block.cast()) };
+}
+
+/// C23's `free_sized`.
+///
+/// # Safety
+/// As for `free`; the size is that of the allocation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { heap::free(block.cast()) };
+}
+
+/// C23's `free_aligned_sized`.
+///
+/// # Safety
+/// As for `free_sized`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { heap::free(block.cast()) };
+}
+
+/// Gives idle memory back to the system; `pad` bytes may stay. 1 if there was some.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc_trim(pad: usize) -> c_int {
+    c_int::from(heap::trim(pad.min(SIZE_MAX)) > 0)
+}
