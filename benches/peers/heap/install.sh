@@ -1,13 +1,13 @@
 # The allocators that `./x bench heap` runs Hearth's beside, as shared objects to preload, in
 # target/peers/lib: read by benches/install-peers. Beside each NAME.so lies NAME.version, a line
-# that says what it is and where it came from.
+# that says what it is and where it came from; what is there in the wanted version is left alone.
 #
 # Debian's are unpacked, not installed. The others' sources come out of crates from crates.io that
 # carry them; nothing of those crates' own code is built.
 #
 # rpmalloc 2 is in no registry: the newest of rpmalloc-sys carries a commit of 1.4.
 
-HEAP_NAMES="jemalloc-debian gperftools mimalloc-debian jemalloc mimalloc-2 mimalloc-3 snmalloc rpmalloc"
+HEAP_NAMES="jemalloc-deb gperftools mimalloc-deb jemalloc mimalloc-2 mimalloc-3 snmalloc rpmalloc"
 
 # Keeps what was built: name, object, what it is.
 keep_allocator() {
@@ -17,9 +17,15 @@ keep_allocator() {
     printf 'install-peers: %s: %s\n' "$1" "$3" >&2
 }
 
+# Is it there already? Name, what its version must end in.
+is_kept() {
+    [ -f "$root/lib/$1.so" ] && grep -q "$2\$" "$root/lib/$1.version" 2>/dev/null
+}
+
 # A package of Debian: peer, package, the object's name in it.
 from_debian() {
     local peer=$1 package=$2 folder=$root/build/debian/$2 version
+    is_kept "$peer" "of Debian" && return
     if ! command -v apt-get >/dev/null 2>&1; then
         skip "$peer" "there is no apt-get to fetch $package with"
         return
@@ -40,9 +46,9 @@ from_debian() {
         skip "$peer" "$package is not what was expected"
 }
 
-install_jemalloc_debian() { from_debian jemalloc-debian libjemalloc2 'libjemalloc.so.2'; }
+install_jemalloc_deb() { from_debian jemalloc-deb libjemalloc2 'libjemalloc.so.2'; }
 install_gperftools() { from_debian gperftools libtcmalloc-minimal4 'libtcmalloc_minimal.so.4'; }
-install_mimalloc_debian() { from_debian mimalloc-debian libmimalloc2.0 'libmimalloc.so.2*'; }
+install_mimalloc_deb() { from_debian mimalloc-deb libmimalloc2.0 'libmimalloc.so.2*'; }
 
 # Where a crate's sources lie: fetched by cargo, once. Crate, version.
 crate_sources() {
@@ -72,6 +78,7 @@ RPMALLOC_CRATE=0.2.3
 
 install_jemalloc() {
     local sources build=$root/build/jemalloc version
+    is_kept jemalloc "tikv-jemalloc-sys $JEMALLOC_CRATE" && return
     have jemalloc cc gcc && have jemalloc make make || return 0
     fetched jemalloc tikv-jemalloc-sys "$JEMALLOC_CRATE" || return 0
     rm -rf "$build"
@@ -88,6 +95,7 @@ install_jemalloc() {
 # Which of both versions in the crate.
 install_mimalloc() {
     local sources folder version object=$root/build/mimalloc-$1.so
+    is_kept "mimalloc-$1" "libmimalloc-sys $MIMALLOC_CRATE" && return
     have "mimalloc-$1" cc gcc || return 0
     fetched "mimalloc-$1" libmimalloc-sys "$MIMALLOC_CRATE" || return 0
     folder=$sources/c_src/mimalloc/v$1
@@ -107,6 +115,7 @@ install_mimalloc_3() { install_mimalloc 3; }
 
 install_snmalloc() {
     local sources build=$root/build/snmalloc
+    is_kept snmalloc "snmalloc-sys $SNMALLOC_CRATE" && return
     have snmalloc cmake cmake && have snmalloc c++ g++ || return 0
     fetched snmalloc snmalloc-sys "$SNMALLOC_CRATE" || return 0
     { (cmake -S "$sources/upstream" -B "$build" -DCMAKE_BUILD_TYPE=Release \
@@ -119,6 +128,7 @@ install_snmalloc() {
 
 install_rpmalloc() {
     local sources object=$root/build/rpmalloc.so
+    is_kept rpmalloc "rpmalloc-sys $RPMALLOC_CRATE" && return
     have rpmalloc cc gcc || return 0
     fetched rpmalloc rpmalloc-sys "$RPMALLOC_CRATE" || return 0
     { cc -O3 -DNDEBUG -D_GNU_SOURCE=1 -DENABLE_PRELOAD=1 -DENABLE_OVERRIDE=1 -fPIC -shared \
