@@ -91,7 +91,7 @@ static void free_for_others(thread_state *mine, unsigned most)
     unsigned sent = atomic_load_explicit(&mine->inbox->sent, memory_order_acquire);
     for (; taken != sent && most > 0; most--, taken++) {
         held block = mine->inbox->blocks[taken % RING];
-        examine(block.at, block.size);
+        examine_last(block.at, block.size);
         uint64_t begin = ticks_begin();
         free(block.at);
         uint64_t end = ticks_end();
@@ -154,7 +154,7 @@ static void work(void *argument, unsigned lane)
             mine->words[i] = HANDED_OVER;
             slot->at = NULL;
         } else {
-            examine(slot->at, slot->size);
+            examine_last(slot->at, slot->size);
             uint64_t begin = ticks_begin();
             free(slot->at);
             uint64_t end = ticks_end();

@@ -165,7 +165,7 @@ static void put_sized(size_t *block)
 {
     if (block == NULL)
         return;
-    examine(block + 1, *block);
+    examine_last(block + 1, *block);
     free(block);
 }
 
