@@ -3,7 +3,8 @@
  * The owner has so many blocks; the other thread frees them all, while the owner waits; then the
  * owner has as many again, each timed. That is a round. What an allocator leaves to the owner's next
  * operations, such as walking through all that came home, is in the slowest of these. The first round
- * meets an empty heap and is not told.
+ * meets an empty heap and is not told. With `null` there is no block and nothing is called: what is
+ * told then is what interrupts do to so many operations.
  *
  * The file: version, rounds, blocks, ticks for a microsecond; then a word for each malloc.
  */
@@ -11,9 +12,11 @@
 
 enum { VERSION = 1, TICKS_MAX = (1 << 30) - 1 };
 
+typedef enum { NOTHING, ONE, MANY } sizes;
+
 typedef struct {
     uint64_t blocks, rounds, remote_ticks, owner_ticks;
-    int is_many;
+    sizes sizes;
     choices c;
     held *held;
     uint32_t *words;
@@ -25,13 +28,14 @@ static void owner(session *s)
     for (uint64_t round = 0; round <= s->rounds; round++) {
         for (uint64_t i = 0; i < s->blocks; i++) {
             /* From small to what is cut from larger memory in most allocators. */
-            size_t size = s->is_many ? log_uniform(&s->c, 16, 8192) : 64;
+            size_t size = s->sizes == MANY ? log_uniform(&s->c, 16, 8192) : 64;
             uint64_t begin = ticks_begin();
-            void *block = malloc(size);
+            void *block = s->sizes == NOTHING ? NULL : malloc(size);
             uint64_t ticks = ticks_end() - begin;
-            if (block == NULL)
+            if (block != NULL)
+                sign(block, size);
+            else if (s->sizes != NOTHING)
                 fail("there is no block of %zu bytes", size);
-            sign(block, size);
             s->held[i] = (held){block, size};
             if (round > 0) {
                 s->words[(round - 1) * s->blocks + i] =
@@ -48,7 +52,7 @@ static void other(session *s)
 {
     for (uint64_t round = 0; round <= s->rounds; round++) {
         meet(&s->handed);
-        for (uint64_t i = 0; i < s->blocks; i++) {
+        for (uint64_t i = 0; i < s->blocks && s->sizes != NOTHING; i++) {
             examine_last(s->held[i].at, s->held[i].size);
             uint64_t begin = ticks_begin();
             free(s->held[i].at);
@@ -72,7 +76,9 @@ int burst(char **arguments)
 {
     static session s;
     s.blocks = number(arguments[0]);
-    s.is_many = strcmp(arguments[1], "many") == 0;
+    s.sizes = strcmp(arguments[1], "many") == 0 ? MANY
+              : strcmp(arguments[1], "one") == 0 ? ONE
+                                                 : NOTHING;
     s.rounds = number(arguments[2]);
     s.c.state = number(arguments[3]);
     s.handed.count = s.freed.count = 2;

@@ -13,7 +13,7 @@ static const struct {
 } workloads[] = {
     {"fast", fast, 2, "PAIRS BATCHES"},
     {"latency", latency, 7, "null|rt|mix|big THREADS OPERATIONS SLOTS REMOTE-PERCENT SEED FILE"},
-    {"burst", burst, 5, "BLOCKS one|many ROUNDS SEED FILE"},
+    {"burst", burst, 5, "BLOCKS null|one|many ROUNDS SEED FILE"},
     {"fragment", fragment, 3, "MEGABYTES SEED QUIET-MS"},
     {"thread-churn", thread_churn, 1, "THREADS"},
     {"fork-churn", fork_churn, 2, "CHILDREN SEED"},

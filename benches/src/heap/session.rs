@@ -287,7 +287,7 @@ impl Session<'_> {
             &[(1000, 21), (10_000, 21), (100_000, 11), (1_000_000, 5)],
         ]);
         for &(blocks, rounds) in cases {
-            for sizes in ["one", "many"] {
+            for sizes in ["null", "one", "many"] {
                 self.burst(blocks, sizes, rounds);
             }
         }
@@ -296,38 +296,55 @@ impl Session<'_> {
     fn burst(&mut self, blocks: u64, sizes: &str, rounds: u64) {
         let file = self.programs.file("ticks");
         let words = format!("burst {blocks} {sizes} {rounds} {SEED} {}", file.display());
-        let mut floors: BTreeMap<String, Bursts> = BTreeMap::new();
-        let repeats = self.size().of(FLOOR_RUNS).min(self.request.repeats.max(3));
+        let mut merged: BTreeMap<String, (Bursts, Bursts)> = BTreeMap::new();
+        let repeats = self.size().of(FLOOR_RUNS);
         let what = format!("burst of {blocks}, {sizes}");
         let outcomes = self.alternate(&what, repeats, |programs, under| {
+            if sizes == "null" && under.name != SYSTEM {
+                return Ok((Figures::new(), false));
+            }
             let (mut figures, _) = programs.workload(under, &words)?;
             let run = Bursts::read(&file)?;
-            figures.insert("worst raw".to_owned(), typical(&run));
-            match floors.get_mut(&under.name) {
-                Some(floor) => floor.floor(&run)?,
+            figures.insert("worst raw".to_owned(), typical(&run.worst()));
+            match merged.get_mut(&under.name) {
+                Some((floor, calmest)) => {
+                    floor.floor(&run)?;
+                    calmest.calmest(&run)?;
+                }
                 None => {
-                    floors.insert(under.name.clone(), run);
+                    merged.insert(under.name.clone(), (run.clone(), run));
                 }
             }
             Ok((figures, false))
         });
-        let floors: Vec<Cell> = outcomes
+        let of_merged = |under: &Allocator| {
+            let (floor, calmest) = merged.get(&under.name)?;
+            let figures = [("worst", floor), ("worst by round", calmest)];
+            let figures = figures.map(|(name, run)| (name.to_owned(), typical(&run.worst())));
+            Some(Figures::from(figures))
+        };
+        let merged: Outcomes<Figures> = outcomes
             .iter()
             .zip(self.allocators)
-            .map(
-                |(outcome, under)| match (outcome, floors.get(&under.name)) {
-                    (Err(error), _) => Cell::Failed(error.clone()),
-                    (Ok(_), Some(floor)) => Cell::Values(vec![typical(floor)]),
-                    (Ok(_), None) => Cell::Nothing,
-                },
-            )
+            .map(|(outcome, under)| match outcome {
+                Err(error) => Err(error.clone()),
+                Ok(_) => Ok(of_merged(under).into_iter().collect()),
+            })
             .collect();
-        let named = |figure: &str| format!("{blocks} {sizes} {figure}");
-        self.add(Group::Burst, &named("worst"), "ticks", Better::Less, floors);
-        for figure in ["worst raw", "owner-mean", "remote-mean"] {
-            let named = named(figure);
-            let what = (named.as_str(), "ticks", Better::Less);
-            self.add_figure(Group::Burst, what, figure, &outcomes);
+        for (figure, outcomes) in [
+            ("worst", &merged),
+            ("worst by round", &merged),
+            ("worst raw", &outcomes),
+            ("owner-mean", &outcomes),
+            ("remote-mean", &outcomes),
+        ] {
+            let named = format!("{blocks} {sizes} {figure}");
+            self.add_figure(
+                Group::Burst,
+                (&named, "ticks", Better::Less),
+                figure,
+                outcomes,
+            );
         }
     }
 
@@ -523,9 +540,9 @@ fn percentiles(run: &Latencies, wanted: &[Percentile]) -> Figures {
     figures.collect()
 }
 
-/// The slowest malloc of a round, the median over rounds.
-fn typical(run: &Bursts) -> f64 {
-    summary(&run.worst()).map_or(0.0, |worst| worst.median)
+/// Of the slowest mallocs of rounds: the median over rounds.
+fn typical(worst: &[f64]) -> f64 {
+    summary(worst).map_or(0.0, |worst| worst.median)
 }
 
 /// Everything at its smallest under one allocator: an error if an answer is wrong or anything else

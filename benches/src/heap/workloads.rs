@@ -71,8 +71,10 @@ impl Group {
             Group::Burst => {
                 "What does the owner pay after another thread has freed its blocks? The slowest of \
                  its next mallocs, as many as were freed, and of that the median over rounds; of \
-                 single processes (raw) and of the floor over processes. Blocks of 64 bytes (one) or \
-                 16 to 8192 (many). Ticks."
+                 single processes (raw), of the floor over processes, which misses what comes at \
+                 other times in every process, and of the calmest process for each round (by round), \
+                 which has interrupts in it where rounds are long. Blocks of 64 bytes (one) or 16 to \
+                 8192 (many), or none at all (null). Ticks."
             }
             Group::Fragment => {
                 "How much is resident over what is live while sizes shift, with 85 of 100 blocks \
