@@ -24,6 +24,22 @@ const PEERS: [&str; 8] = [
     "rpmalloc",
 ];
 
+/// Those whose speed is the aim: "the best of mimalloc, snmalloc, rpmalloc and tcmalloc".
+pub const FAST_PEERS: &[&str] = &[
+    "mimalloc-2",
+    "mimalloc-3",
+    "snmalloc",
+    "rpmalloc",
+    "gperftools",
+];
+
+/// What no registry that the installer can use has: what it is called, and why.
+const NOT_TO_BE_HAD: [(&str, &str); 1] = [(
+    "rpmalloc-2",
+    "Debian has no rpmalloc, and the newest crate with its sources has 1.4; --with \
+     rpmalloc-2=LIBRARY adds one",
+)];
+
 /// Something to allocate with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocator {
@@ -106,6 +122,9 @@ pub fn installed(with: &[Allocator]) -> (Vec<Allocator>, Vec<String>) {
     };
     for name in PEERS {
         add(name, peer(name));
+    }
+    for (name, why) in NOT_TO_BE_HAD {
+        add(name, Err(why.to_owned()));
     }
     let ours = beside(
         "libhearth_malloc.so",

@@ -2,7 +2,7 @@
 //! says where it says more. Ticks and nanoseconds were set on another machine, so a goal that names a
 //! peer is also reached by being so much better than that peer in the same session.
 
-use super::allocators::{HEARTH, HEARTH_REAL_TIME, SYSTEM};
+use super::allocators::{FAST_PEERS, HEARTH, HEARTH_REAL_TIME, SYSTEM};
 use super::session::{LEAST, MEMORY, SPEED};
 use super::table::{Better, Table};
 use super::workloads::{Group, HAND_OVER};
@@ -39,15 +39,6 @@ pub struct Judged {
     /// None if nothing was measured to judge by.
     pub is_reached: Option<bool>,
 }
-
-/// Those that suites are compared with: "the best of mimalloc, snmalloc, rpmalloc and tcmalloc".
-const FAST_PEERS: &[&str] = &[
-    "mimalloc-2",
-    "mimalloc-3",
-    "snmalloc",
-    "rpmalloc",
-    "gperftools",
-];
 
 const fn wanted(group: Group, row: &'static str, bound: f64) -> Goal {
     Goal {

@@ -51,13 +51,20 @@ fn one(table: &Table, rows: &[&Row]) -> String {
     });
     for row in rows {
         let named = row.name.trim_end_matches(RESIDENT);
-        let _ = write!(text, "  {:NAME_WIDTH$}", format!("{named}, {}", row.unit));
+        let _ = write!(text, "  {:NAME_WIDTH$}", with_unit(named, row.unit));
         for cell in &row.cells {
             let _ = write!(text, "{:>CELL_WIDTH$}", shown(cell));
         }
         let _ = writeln!(text, "  {}", beside(table, row, has_hearth));
     }
     text
+}
+
+fn with_unit(name: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        return name.to_owned();
+    }
+    format!("{name}, {unit}")
 }
 
 fn shown(cell: &Cell) -> String {
@@ -123,11 +130,11 @@ fn goals(table: &Table) -> String {
     }
     let mut text = String::from("goals:\n");
     for one in &judged {
-        let row = format!("{} {}, {}", one.goal.group.name(), one.goal.row, one.unit);
+        let row = format!("{} {}", one.goal.group.name(), one.goal.row);
         let _ = writeln!(
             text,
             "  {:36} {:9} {:>9}  {}{}: {}",
-            row.trim_end_matches([',', ' ']),
+            with_unit(&row, one.unit),
             one.goal.who,
             one.value.map_or("-".to_owned(), short),
             one.wanted(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hearth_testing::random::Random;
 
 use super::Request;
-use super::allocators::{Allocator, SYSTEM};
+use super::allocators::{Allocator, FAST_PEERS, SYSTEM};
 use super::programs::Programs;
 use super::table::{Better, Cell, Row, Table};
 use super::ticks::{Bursts, From, Latencies, Sorted, Which};
@@ -351,7 +351,7 @@ impl Session<'_> {
     fn fragment(&mut self) {
         let words = self.size().of([
             "fragment 1 42 10",
-            "fragment 16 42 1500",
+            "fragment 64 42 1500",
             "fragment 64 42 1500",
         ]);
         let outcomes = self.figures(words, self.request.repeats, false);
@@ -416,7 +416,7 @@ impl Session<'_> {
     fn threads(&mut self) {
         let words = self
             .size()
-            .of(["thread-churn 50", "thread-churn 1000", "thread-churn 3000"]);
+            .of(["thread-churn 50", "thread-churn 3000", "thread-churn 3000"]);
         let outcomes = self.figures(words, self.request.repeats, true);
         for (name, unit, figure) in [("a thread", "us", "us"), ("growth", "MB", "growth-mb")] {
             self.add_figure(
@@ -469,11 +469,11 @@ impl Session<'_> {
         self.add(group, MEMORY, "of glibc's", Better::Less, residents);
     }
 
-    /// The program at which an allocator is worst: its speed over the best peer's.
+    /// The program at which an allocator is worst: its speed over that of the best fast peer.
     fn least(&self, rows: &[&Row], allocator: &str) -> Cell {
         let shares = rows.iter().map(|row| {
             let mine = self.table.median(row, allocator)?;
-            let (_, best) = self.table.best(row, None)?;
+            let (_, best) = self.table.best(row, Some(FAST_PEERS))?;
             Some(match row.better {
                 Better::Less => best / mine,
                 Better::More => mine / best,

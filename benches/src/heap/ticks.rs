@@ -204,10 +204,16 @@ impl Bursts {
         })
     }
 
-    pub fn floor(&mut self, other: &Bursts) -> Result<(), String> {
-        if self.blocks != other.blocks || self.mallocs.len() != other.mallocs.len() {
-            return Err("two runs differ in their blocks".to_owned());
+    fn is_like(&self, other: &Bursts) -> Result<(), String> {
+        if self.blocks == other.blocks && self.mallocs.len() == other.mallocs.len() {
+            return Ok(());
         }
+        Err("two runs differ in their blocks".to_owned())
+    }
+
+    /// The least of each malloc, of this and another run.
+    pub fn floor(&mut self, other: &Bursts) -> Result<(), String> {
+        self.is_like(other)?;
         floor(&mut self.mallocs, &other.mallocs);
         Ok(())
     }
@@ -216,9 +222,7 @@ impl Bursts {
     /// allocator does at other times in every process, and so is not in the floor, is in this. So are
     /// interrupts, where a round is longer than what lies between them.
     pub fn calmest(&mut self, other: &Bursts) -> Result<(), String> {
-        if self.blocks != other.blocks || self.mallocs.len() != other.mallocs.len() {
-            return Err("two runs differ in their blocks".to_owned());
-        }
+        self.is_like(other)?;
         let rounds = self.mallocs.chunks_mut(self.blocks);
         for (mine, other) in rounds.zip(other.mallocs.chunks(self.blocks)) {
             if other.iter().max() < mine.iter().max() {
