@@ -84,6 +84,11 @@ int burst(char **arguments)
     s.handed.count = s.freed.count = 2;
     if (s.blocks == 0 || s.rounds == 0 || s.blocks * s.rounds > UINT32_MAX)
         fail("%s blocks in %s rounds: too many or none", arguments[0], arguments[2]);
+    /* The mean of what is asked for; with what an allocator adds, half as much again and more. */
+    uint64_t bytes = s.blocks * (s.sizes == MANY ? 1311 : 64) * 2;
+    if (bytes > available())
+        fail("%s blocks need %llu MB, and the system has less", arguments[0],
+             (unsigned long long)(bytes >> 20));
     s.held = own_memory(s.blocks * sizeof *s.held);
     s.words = own_memory(s.blocks * s.rounds * sizeof *s.words);
     double start_s = now_s();
