@@ -126,10 +126,7 @@ pub fn installed(with: &[Allocator]) -> (Vec<Allocator>, Vec<String>) {
     for (name, why) in NOT_TO_BE_HAD {
         add(name, Err(why.to_owned()));
     }
-    let ours = beside(
-        "libhearth_malloc.so",
-        "it is built with Hearth's heap, if this tree has one",
-    );
+    let ours = beside("libhearth_malloc.so", "use benches/run, which builds it");
     add(
         HEARTH,
         ours.map(|library| Allocator::of_library(HEARTH, &library)),

@@ -90,7 +90,7 @@ impl Group {
             }
             Group::Threads => {
                 "What do short threads cost that leave ten blocks each, and how much more is \
-                 resident after so many? 320 bytes a thread are those blocks'."
+                 resident after so many? 240 bytes a thread are those blocks'."
             }
             Group::Forks => {
                 "Can a child allocate that was forked while two threads did? One that takes more \
