@@ -318,6 +318,7 @@ fn free_own(heap: &Heap, offset: usize) {
         let (level, granules) = (class.level(), class.granules());
         heap.restore(home(), place.region, level, 1 << place.first, granules)
     });
+    let done = done.and_then(|()| heap.shrink_fronts(home()));
     if let Err((address, fault)) = done {
         report(address, fault, heap.number.get());
     }
@@ -375,13 +376,22 @@ fn send_marks(region: RegionId, marks: u64) {
 
 // ---- for the helper -----------------------------------------------------------------------------------
 
-/// Gives the memory behind a lent block back to the system, and the block to its heap.
-pub(crate) fn forget_lent(offset: usize, bytes: usize) {
-    // SAFETY: the pages were lent by their heap, which has no block in them but this.
-    unsafe { os::forget(SPACE.data() + offset, bytes) };
-    let region = SPACE.region_of(offset);
-    let first = (offset - region.offset()) >> granule_shift(region.level());
-    send_marks(region, 1 << first);
+/// Gives the memory behind lent blocks that follow each other back to the system, and the blocks to
+/// their heaps.
+pub(crate) fn forget_lent(start: usize, bytes: usize, blocks: &[usize]) {
+    // SAFETY: the pages were lent by their heaps, which have no blocks in them but these.
+    unsafe { os::forget(SPACE.data() + start, bytes) };
+    let (mut region, mut marks) = (RegionId::NONE, 0);
+    for &offset in blocks {
+        let of = SPACE.region_of(offset);
+        if of != region && marks != 0 {
+            send_marks(region, marks);
+            marks = 0;
+        }
+        region = of;
+        marks |= 1 << ((offset - of.offset()) >> granule_shift(of.level()));
+    }
+    send_marks(region, marks);
 }
 
 /// Gives memory behind idle chunks back to the system: about as many as said, of all nodes. How
@@ -507,9 +517,24 @@ pub(crate) fn report_marks(heap: &Heap, region: RegionId, marks: u64) {
     report(address, Fault::NotABlock, heap.number.get());
 }
 
-/// Nobody's blocks: what the pools have given to heaps, in chunks.
-pub fn chunks_of_this_thread() -> usize {
-    own_heap().map_or(0, |heap| heap.chunks.get())
+/// What a heap has, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Of the chunks that are its own.
+    pub owned: usize,
+    /// Of pages there that may have memory behind them.
+    pub touched: usize,
+    /// Of blocks in use or kept in front; and lent to the helper.
+    pub used: usize,
+}
+
+/// What this thread's heap has. Nothing if it has none.
+pub fn figures() -> Figures {
+    own_heap().map_or(Figures::default(), |heap| Figures {
+        owned: heap.chunks.get() * CHUNK_BYTES,
+        touched: heap.touched.get(),
+        used: heap.used.get(),
+    })
 }
 
 /// Gives memory that no heap has back to the system, but for `keep` bytes. The bytes given back.

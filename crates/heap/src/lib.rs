@@ -57,7 +57,7 @@ pub mod words;
 
 #[cfg(not(loom))]
 pub use global::{
-    allocate, allocate_aligned, allocate_zeroed, chunks_of_this_thread, free, reallocate, trim,
+    Figures, allocate, allocate_aligned, allocate_zeroed, figures, free, reallocate, trim,
     usable_size,
 };
 #[cfg(feature = "meter")]
