@@ -240,10 +240,7 @@ fn what_another_frees_is_used_again() {
         if round == 20 {
             owned = now;
         }
-        assert!(
-            chunks == 0 || now <= 3 * chunks,
-            "{chunks} chunks, then {now}"
-        );
+        assert!(owned == 0 || now <= 3 * owned, "{owned} bytes, then {now}");
     }
     drop(sender);
     consumer.join().expect("it does not panic");
