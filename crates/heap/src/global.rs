@@ -1,13 +1,14 @@
 //! The heaps of a process: one a thread, handed on when it ends; and what is too large for a heap.
 
 use core::ptr;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
 };
 use crate::heap::{Fault, Heap, Home, Place};
 use crate::large;
+use crate::nodes;
 use crate::os;
 use crate::pool::{NODES_MAX, Pools};
 use crate::remote::{self, Marked};
@@ -47,7 +48,15 @@ fn is_made() -> bool {
         match STATE.compare_exchange(UNMADE, BEING_MADE, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {
                 let heaps = os::map_memory(HEAPS_MAX * size_of::<usize>());
-                let made = heaps != 0 && SPACE.make(1);
+                nodes::read();
+                let made = heaps != 0 && SPACE.make(nodes::count());
+                let watch = made && SPACE.nodes() > 1;
+                if watch {
+                    SPACE.bind((0..nodes::count()).map(nodes::number));
+                } else {
+                    nodes::forget();
+                }
+                ASKS.store(!thread::begin_cpu(watch), Ordering::Relaxed);
                 HEAPS.store(heaps, Ordering::Relaxed);
                 thread::make_key();
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
@@ -74,14 +83,38 @@ pub(crate) fn heap_of(number: u32) -> &'static Heap {
 
 // ---- heaps of threads ----------------------------------------------------------------------------
 
-/// The heap of this thread, made if it has none. None if there is no memory.
+/// There are several nodes, and threads do not see that they move: they ask at every slow step.
+static ASKS: AtomicBool = AtomicBool::new(false);
+/// Numbers of threads that have heaps.
+static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
+
+/// The heap of this thread for the node that it runs on, made if there is none. None if there is no
+/// memory.
 fn own_heap() -> Option<&'static Heap> {
     let heap = thread::heap();
     if heap.is_null() {
         return begin_thread();
     }
     // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
-    Some(unsafe { &*heap })
+    let heap = unsafe { &*heap };
+    let is_elsewhere = thread::cpu() != heap.cpu.get();
+    if is_elsewhere || ASKS.load(Ordering::Relaxed) {
+        return Some(follow_thread(heap));
+    }
+    Some(heap)
+}
+
+/// The node that this thread runs on.
+fn current_node() -> usize {
+    if nodes::count() == 1 {
+        return 0;
+    }
+    let cpu = if ASKS.load(Ordering::Relaxed) {
+        thread::ask_cpu()
+    } else {
+        thread::cpu()
+    };
+    nodes::of_cpu(cpu)
 }
 
 #[cold]
@@ -89,11 +122,49 @@ fn begin_thread() -> Option<&'static Heap> {
     if !is_made() {
         return None;
     }
-    let node = 0;
+    let node = current_node();
     let heap = adopt_parked(node).or_else(|| make_heap(node))?;
-    thread::set_heap(heap);
+    let family = NEXT_FAMILY.fetch_add(1, Ordering::Relaxed);
+    heap.family.store(family, Ordering::Relaxed);
+    heap.sibling.set(heap.number.get());
+    enter(heap);
     thread::watch_end(heap);
     Some(heap)
+}
+
+/// From now on the thread uses this heap of its own.
+fn enter(heap: &'static Heap) {
+    heap.cpu.set(thread::cpu());
+    thread::set_heap(heap);
+}
+
+/// The thread has moved, perhaps to another node: then to its heap there.
+#[cold]
+fn follow_thread(heap: &'static Heap) -> &'static Heap {
+    let node = current_node();
+    if node == heap.node.get() as usize {
+        heap.cpu.set(thread::cpu());
+        return heap;
+    }
+    heap.flush_marks();
+    let mut own = heap_of(heap.sibling.get());
+    while own.node.get() as usize != node {
+        if ptr::eq(own, heap) {
+            // It has none there yet. Without memory for one it stays with the old.
+            let Some(new) = adopt_parked(node).or_else(|| make_heap(node)) else {
+                heap.cpu.set(thread::cpu());
+                return heap;
+            };
+            let family = heap.family.load(Ordering::Relaxed);
+            new.family.store(family, Ordering::Relaxed);
+            new.sibling.set(heap.sibling.replace(new.number.get()));
+            own = new;
+            break;
+        }
+        own = heap_of(own.sibling.get());
+    }
+    enter(own);
+    own
 }
 
 fn make_heap(node: usize) -> Option<&'static Heap> {
@@ -140,7 +211,7 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
     None
 }
 
-/// This thread ends, or says so: its heap goes to the next one.
+/// This thread ends, or says so: its heaps go to the next ones on their nodes.
 pub(crate) fn thread_ends() {
     let heap = thread::heap();
     if heap.is_null() {
@@ -148,8 +219,22 @@ pub(crate) fn thread_ends() {
     }
     thread::set_heap(thread::NONE);
     // SAFETY: as in `own_heap`.
-    let heap = unsafe { &*heap };
-    heap.flush_marks();
+    let first = unsafe { &*heap };
+    first.flush_marks();
+    let mut heap = heap_of(first.sibling.get());
+    loop {
+        let next = heap.sibling.get();
+        heap.family.store(0, Ordering::Relaxed);
+        park(heap);
+        if ptr::eq(heap, first) {
+            return;
+        }
+        heap = heap_of(next);
+    }
+}
+
+/// Leaves a heap to the next thread on its node.
+fn park(heap: &Heap) {
     let parked = &PARKED[heap.node.get() as usize];
     let mut top = parked.load(Ordering::Relaxed);
     loop {
@@ -173,7 +258,11 @@ pub fn allocate(size: usize) -> *mut u8 {
         return allocate_slow(size);
     }
     // SAFETY: as in `own_heap`.
-    let block = unsafe { &*heap }.try_allocate(Class::for_small(size));
+    let heap = unsafe { &*heap };
+    if heap.cpu.get() != thread::cpu() {
+        return allocate_slow(size);
+    }
+    let block = heap.try_allocate(Class::for_small(size));
     if block == 0 {
         return allocate_slow(size);
     }
@@ -289,6 +378,13 @@ fn free_slow(address: usize) {
         ChunkTag::OWNED => {
             if tag.number() == heap.number.get() {
                 free_own(heap, offset);
+                return;
+            }
+            // Perhaps it is this thread's for another node.
+            let owner = heap_of(tag.number());
+            let family = heap.family.load(Ordering::Relaxed);
+            if owner.family.load(Ordering::Relaxed) == family {
+                free_own(owner, offset);
             } else {
                 free_remote(heap, tag, offset);
             }

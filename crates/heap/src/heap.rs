@@ -80,6 +80,12 @@ pub(crate) struct Heap {
     own: Cell<u32>,
     pub(crate) number: Cell<u32>,
     pub(crate) node: Cell<u32>,
+    /// The CPU that its thread was seen on last, by [`crate::thread::cpu`].
+    pub(crate) cpu: Cell<u32>,
+    /// Which thread's it is: heaps with one number have one owner. 0 is nobody's.
+    pub(crate) family: AtomicU32,
+    /// Another heap of the same thread, for another node; round to the first.
+    pub(crate) sibling: Cell<u32>,
     // Regions that are not full, by level and grade; which grades there are, a bit each.
     pub(crate) lists: [[Cell<u32>; GRADES]; LEVELS],
     pub(crate) filled: [Cell<u32>; LEVELS],

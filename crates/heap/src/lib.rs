@@ -38,6 +38,8 @@ mod helper;
 mod large;
 mod meter;
 #[cfg(not(loom))]
+mod nodes;
+#[cfg(not(loom))]
 mod os;
 #[cfg(not(loom))]
 mod pages;

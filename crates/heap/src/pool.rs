@@ -10,9 +10,11 @@
 //! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
 //! other threads do.
 
+use core::iter;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::geometry::{ARENA_SHIFT, CHUNK_SHIFT};
+use crate::nodes;
 use crate::os;
 use crate::space::Space;
 use crate::words::{self, ALIGNED};
@@ -30,6 +32,8 @@ const TOP_SHIFT: u32 = 12;
 const MIDDLE_SHIFT: u32 = 6;
 /// So many arenas are tried before one is begun.
 const TRIES: usize = 4;
+/// So often the next arenas are tried for.
+const BEGIN_TRIES: usize = 16;
 /// So many words of hints are looked at for several arenas in a row.
 const WORD_TRIES: usize = 64;
 /// Arenas are opened so many at a time at least: 16 MiB.
@@ -79,6 +83,26 @@ pub(crate) struct Taken {
     pub(crate) is_zero: bool,
 }
 
+/// A node to take from.
+#[derive(Clone, Copy)]
+struct From {
+    node: usize,
+    /// All nodes are full: the system may look for something.
+    is_last_resort: bool,
+}
+
+/// The nodes to be asked for memory near a node, in turn.
+fn places(node: usize) -> impl Iterator<Item = From> {
+    let near = nodes::order(node).map(|node| From {
+        node,
+        is_last_resort: false,
+    });
+    near.chain(iter::once(From {
+        node,
+        is_last_resort: true,
+    }))
+}
+
 const CHUNKS_SHIFT: u32 = ARENA_SHIFT - CHUNK_SHIFT;
 
 impl Node {
@@ -98,19 +122,28 @@ impl Pools {
         }
     }
 
-    /// Takes 1 to 64 chunks that follow each other, within an arena. Up to 16 they are aligned to
-    /// the power of four above. None if the node has no more.
+    /// Takes 1 to 64 chunks that follow each other, within an arena: of a node, or if it is full of the
+    /// next one. Up to 16 they are aligned to the power of four above. None if there are no more.
     pub(crate) fn take(&self, space: &Space, node: usize, chunks: u32) -> Option<Taken> {
+        places(node).find_map(|from| self.take_of(space, from, chunks))
+    }
+
+    /// Takes whole arenas that follow each other, likewise.
+    pub(crate) fn take_arenas(&self, space: &Space, node: usize, count: usize) -> Option<Taken> {
+        places(node).find_map(|from| self.take_arenas_of(space, from, count))
+    }
+
+    fn take_of(&self, space: &Space, from: From, chunks: u32) -> Option<Taken> {
         let room = SIZES.iter().position(|size| *size >= chunks)?;
         for _ in 0..TRIES {
-            let Some(arena) = self.hinted(space, node, room) else {
+            let Some(arena) = self.hinted(space, from.node, room) else {
                 break;
             };
-            if let Some(taken) = self.take_from(space, node, arena, chunks) {
+            if let Some(taken) = self.take_from(space, from.node, arena, chunks) {
                 return Some(taken);
             }
         }
-        self.begin(space, node, chunks)
+        self.begin(space, from, chunks)
     }
 
     /// The lowest arena that has room, it is said.
@@ -159,11 +192,11 @@ impl Pools {
     }
 
     /// Begins an arena and takes its first chunks.
-    fn begin(&self, space: &Space, node: usize, chunks: u32) -> Option<Taken> {
-        let arena = self.begin_arenas(space, node, 1)?;
+    fn begin(&self, space: &Space, from: From, chunks: u32) -> Option<Taken> {
+        let arena = self.begin_arenas(space, from, 1)?;
         let rest = !words::ones(chunks);
         space.word(arena)[0].store(rest, Ordering::SeqCst);
-        self.hint(space, node, arena);
+        self.hint(space, from.node, arena);
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
             is_zero: true,
@@ -171,27 +204,42 @@ impl Pools {
     }
 
     /// Begins arenas that follow each other. They belong to the caller.
-    pub(crate) fn begin_arenas(&self, space: &Space, node: usize, count: usize) -> Option<usize> {
+    fn begin_arenas(&self, space: &Space, from: From, count: usize) -> Option<usize> {
         let all = space.arenas_of_node();
-        let own = &self.nodes[node];
-        let begun = own.begun.fetch_add(count as u32, Ordering::Relaxed) as usize;
-        if begun + count > all {
-            own.begun.fetch_sub(count as u32, Ordering::Relaxed);
-            return None;
-        }
-        let first = all * node;
-        let open = own.open.load(Ordering::Acquire) as usize;
-        if begun + count > open {
-            // An eighth more than there is, so that the number of such calls grows with the
-            // logarithm only. Two threads may open the same arenas, which harms nobody.
-            let more = (begun + count - open).max(OPENED_MIN).max(open / 8);
-            let more = more.min(all - open);
-            if !space.open(first + open, more) {
+        let first = all * from.node;
+        let own = &self.nodes[from.node];
+        for _ in 0..BEGIN_TRIES {
+            let begun = own.begun.load(Ordering::Relaxed) as usize;
+            // Acquires that what is open is.
+            let open = own.open.load(Ordering::Acquire) as usize;
+            if begun + count > all {
                 return None;
             }
-            own.open.fetch_max((open + more) as u32, Ordering::Release);
+            if begun + count > open {
+                // An eighth more than there is, so that the number of such calls grows with the
+                // logarithm only. Two threads may open the same arenas, which harms nobody.
+                let more = (begun + count - open).max(OPENED_MIN).max(open / 8);
+                let more = more.min(all - open);
+                let is_full = nodes::count() > 1
+                    && !from.is_last_resort
+                    && !nodes::has_room(from.node, more << ARENA_SHIFT);
+                if is_full || !space.open(first + open, more) {
+                    return None;
+                }
+                own.open.fetch_max((open + more) as u32, Ordering::Release);
+            }
+            let next = (begun + count) as u32;
+            let claimed = own.begun.compare_exchange(
+                begun as u32,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if claimed.is_ok() {
+                return Some(first + begun);
+            }
         }
-        Some(first + begun)
+        None
     }
 
     /// Gives chunks back that were taken together, or a part of them. `is_zero`: they have not been
@@ -208,8 +256,9 @@ impl Pools {
         self.hint(space, space.node_of(arena), arena);
     }
 
-    /// Takes whole arenas that follow each other: such as are free, if some are found soon, or new ones.
-    pub(crate) fn take_arenas(&self, space: &Space, node: usize, count: usize) -> Option<Taken> {
+    /// Such as are free, if some are found soon, or new ones.
+    fn take_arenas_of(&self, space: &Space, from: From, count: usize) -> Option<Taken> {
+        let node = from.node;
         if let Some(first) = self.hinted(space, node, WHOLE_ARENA) {
             let low = &space.hints(WHOLE_ARENA).low;
             let end = (space.arenas_of_node() * (node + 1)) >> MIDDLE_SHIFT;
@@ -225,7 +274,7 @@ impl Pools {
                 }
             }
         }
-        let arena = self.begin_arenas(space, node, count)?;
+        let arena = self.begin_arenas(space, from, count)?;
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
             is_zero: true,
