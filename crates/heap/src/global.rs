@@ -11,6 +11,7 @@ use crate::large;
 use crate::nodes;
 use crate::os;
 use crate::pool::{NODES_MAX, Pools};
+use crate::real_time;
 use crate::remote::{self, Marked};
 use crate::space::{ChunkTag, Kind, Space};
 use crate::thread;
@@ -58,6 +59,9 @@ fn is_made() -> bool {
                 }
                 ASKS.store(!thread::begin_cpu(watch), Ordering::Relaxed);
                 HEAPS.store(heaps, Ordering::Relaxed);
+                if made {
+                    real_time::begin(&SPACE, &POOLS);
+                }
                 thread::make_key();
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
             }
@@ -299,6 +303,7 @@ fn told(block: usize) -> *mut u8 {
 
 #[cold]
 fn refuse() -> *mut u8 {
+    real_time::refused();
     // SAFETY: the place of this thread's error number.
     unsafe { *libc::__errno_location() = libc::ENOMEM };
     ptr::null_mut()

@@ -157,10 +157,15 @@ impl Heap {
         self.own.set(ChunkTag::of(ChunkTag::OWNED, number).0);
         self.number.set(number);
         self.node.set(node as u32);
-        for (number, front) in self.fronts[..CLASSES].iter().enumerate() {
-            let level = Class::from_number(number).level();
-            front.limit.set(front_limit(level));
-        }
+    }
+
+    /// The limits of fronts are set when they are first reached, so that a new heap touches few pages. True
+    /// if this one was not set yet.
+    fn set_limit(&self, class: Class) -> bool {
+        let limit = &self.front(Kind::pure(class)).limit;
+        let is_new = limit.get() == 0;
+        limit.set(front_limit(class.level()));
+        is_new
     }
 
     // ---- what every allocation does ---------------------------------------------------------
@@ -280,6 +285,9 @@ impl Heap {
     /// at once.
     #[inline(never)]
     pub(crate) fn relieve(&self, home: Home<'_>, class: Class) -> Result<(), (usize, Fault)> {
+        if self.set_limit(class) {
+            return Ok(());
+        }
         let (level, granules) = (class.level(), class.granules());
         let front = self.front(Kind::pure(class));
         let count = front.count.get() as usize;

@@ -46,6 +46,8 @@ mod pages;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod real_time;
+#[cfg(not(loom))]
 mod regions;
 mod remote;
 #[cfg(not(loom))]

@@ -233,7 +233,7 @@ fn for_ranges(text: &[u8], mut each: impl FnMut(usize)) {
 }
 
 /// A decimal number, all of the text.
-fn decimal(text: &[u8]) -> Option<usize> {
+pub(crate) fn decimal(text: &[u8]) -> Option<usize> {
     if text.is_empty() || text.len() > 18 {
         return None;
     }

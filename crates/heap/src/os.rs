@@ -91,6 +91,45 @@ pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
     }
 }
 
+/// Brings memory behind all pages of a range, and locks them. Whether it did, each.
+///
+/// # Safety
+/// The range is of this crate's own reservation, and writable.
+pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
+    /// From Linux 5.14 on.
+    const POPULATE_WRITE: i32 = 23;
+    let first = start & !(PAGE - 1);
+    let length = (start + bytes).next_multiple_of(PAGE) - first;
+    let pages: *mut libc::c_void = ptr::with_exposed_provenance_mut(first);
+    // SAFETY: as the caller promises; neither changes contents.
+    unsafe {
+        let locked = libc::mlock(pages, length) == 0;
+        // Locking brings the memory, too.
+        let populated = locked || libc::madvise(pages, length, POPULATE_WRITE) == 0;
+        (populated, locked)
+    }
+}
+
+/// Writes a line to standard error.
+#[cold]
+pub(crate) fn say(parts: &[&[u8]]) {
+    let (line, length) = joined(parts);
+    // SAFETY: the buffer is as long as said.
+    unsafe { libc::write(2, line.as_ptr().cast(), length) };
+}
+
+fn joined(parts: &[&[u8]]) -> ([u8; 512], usize) {
+    let mut line = [0u8; 512];
+    let mut length = 0;
+    for &byte in parts.iter().flat_map(|part| part.iter()) {
+        if length < line.len() {
+            line[length] = byte;
+            length += 1;
+        }
+    }
+    (line, length)
+}
+
 /// Starts a thread that outlives everything, has a small stack and takes no signals; and has `forked`
 /// called in the children of forks. False if the system refuses.
 pub(crate) fn start_thread(
@@ -251,21 +290,9 @@ pub(crate) fn pause() {
 /// Writes a line to standard error and ends the process: for what must not go on.
 #[cold]
 pub(crate) fn die(parts: &[&[u8]]) -> ! {
-    let mut line = [0u8; 512];
-    let mut length = 0;
-    for part in parts {
-        for &byte in *part {
-            if length < line.len() {
-                line[length] = byte;
-                length += 1;
-            }
-        }
-    }
-    // SAFETY: the buffer is as long as said; abort takes nothing.
-    unsafe {
-        libc::write(2, line.as_ptr().cast(), length);
-        libc::abort();
-    }
+    say(parts);
+    // SAFETY: the call takes nothing.
+    unsafe { libc::abort() };
 }
 
 /// A number in hexadecimal, for a line.

@@ -65,6 +65,8 @@ pub(crate) struct Node {
     /// Arenas that have been begun, and those that are open.
     begun: AtomicU32,
     open: AtomicU32,
+    /// Arenas that may be begun: all, or in real-time mode what was prepared.
+    most: AtomicU32,
     /// For each kind of room the L2 words that are not empty.
     tops: [AtomicU64; ROOMS],
 }
@@ -81,6 +83,17 @@ pub(crate) struct Taken {
     pub(crate) chunk: usize,
     /// They are zero: never used, or given back to the system since.
     pub(crate) is_zero: bool,
+}
+
+/// What came of preparing memory for real-time mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prepared {
+    /// There is memory behind all of it, and it stays.
+    Locked,
+    /// There is memory behind all of it, but the system may take it away.
+    NotLocked,
+    /// There is none.
+    Nothing,
 }
 
 /// A node to take from.
@@ -110,6 +123,7 @@ impl Node {
         Node {
             begun: AtomicU32::new(0),
             open: AtomicU32::new(0),
+            most: AtomicU32::new(u32::MAX),
             tops: [const { AtomicU64::new(0) }; ROOMS],
         }
     }
@@ -212,7 +226,7 @@ impl Pools {
             let begun = own.begun.load(Ordering::Relaxed) as usize;
             // Acquires that what is open is.
             let open = own.open.load(Ordering::Acquire) as usize;
-            if begun + count > all {
+            if begun + count > all || begun + count > own.most.load(Ordering::Relaxed) as usize {
                 return None;
             }
             if begun + count > open {
@@ -240,6 +254,20 @@ impl Pools {
             }
         }
         None
+    }
+
+    /// Real-time mode: opens a node's arenas, brings memory behind them and what belongs to them, and
+    /// allows no others. What the system refused.
+    pub(crate) fn prepare(&self, space: &Space, node: usize, arenas: usize) -> Prepared {
+        let own = &self.nodes[node];
+        let first = space.arenas_of_node() * node;
+        let arenas = arenas.min(space.arenas_of_node());
+        own.most.store(arenas as u32, Ordering::Relaxed);
+        if !space.open(first, arenas) {
+            return Prepared::Nothing;
+        }
+        own.open.store(arenas as u32, Ordering::Release);
+        space.populate(first, arenas)
     }
 
     /// Gives chunks back that were taken together, or a part of them. `is_zero`: they have not been

@@ -25,6 +25,7 @@ use crate::geometry::{
     LEVELS, RegionId, SLOTS,
 };
 use crate::os::{self, Access};
+use crate::pool::Prepared;
 
 /// The regions of one chunk.
 #[repr(C)]
@@ -288,6 +289,23 @@ impl Space {
             // SAFETY: the arenas are part of the space.
             unsafe { os::allow(start, count * stride, Access::Write) }
         })
+    }
+
+    /// Brings memory behind arenas and what belongs to them, and locks it.
+    pub(crate) fn populate(&self, first: usize, count: usize) -> Prepared {
+        let mut all = Prepared::Locked;
+        for (part, stride) in self.strides() {
+            let start = part.load(Ordering::Relaxed) + first * stride;
+            // SAFETY: open, and of this space.
+            let (populated, locked) = unsafe { os::populate(start, count * stride) };
+            if !populated {
+                return Prepared::Nothing;
+            }
+            if !locked {
+                all = Prepared::NotLocked;
+            }
+        }
+        all
     }
 
     /// Has the pages of each node's part come from that node.
