@@ -252,6 +252,11 @@ fn park(heap: &Heap) {
     }
 }
 
+/// Makes what the first allocation of the process and of this thread would make.
+pub fn begin() {
+    let _ = own_heap();
+}
+
 // ---- allocating ------------------------------------------------------------------------------------
 
 /// A block of at least so many bytes, aligned to 16; null if there is no memory.

@@ -61,7 +61,7 @@ pub mod words;
 
 #[cfg(not(loom))]
 pub use global::{
-    Figures, allocate, allocate_aligned, allocate_zeroed, figures, free, reallocate, trim,
+    Figures, allocate, allocate_aligned, allocate_zeroed, begin, figures, free, reallocate, trim,
     usable_size,
 };
 #[cfg(feature = "meter")]

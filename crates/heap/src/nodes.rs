@@ -67,6 +67,14 @@ pub(crate) fn has_room(node: usize, bytes: usize) -> bool {
     free + cached > (bytes >> 10) + total / KEPT
 }
 
+/// Has the whole machine so much memory to give? True if it does not say.
+pub(crate) fn machine_has(bytes: usize) -> bool {
+    let mut buffer = [0; 4096];
+    os::read_file(b"/proc/meminfo\0", &mut buffer)
+        .and_then(|text| kib_of(text, b"MemAvailable:"))
+        .is_none_or(|available| available > bytes >> 10)
+}
+
 /// One part in so many of a node is left to others: below that the kernel begins to look elsewhere
 /// by itself.
 const KEPT: usize = 32;

@@ -41,8 +41,18 @@ pub(crate) fn begin(space: &Space, pools: &Pools) {
     IS_ON.store(true, Ordering::Relaxed);
     HELPER.forbid();
     let arenas = bytes.div_ceil(ARENA_BYTES).max(1);
+    // To ask for more would end this process, or another, while its pages come.
+    let with_metadata = bytes
+        .saturating_add(bytes / 16)
+        .saturating_mul(nodes::count());
+    let is_there = nodes::machine_has(with_metadata);
     for node in 0..nodes::count() {
-        match pools.prepare(space, node, arenas) {
+        let prepared = if is_there {
+            pools.prepare(space, node, arenas)
+        } else {
+            Prepared::Nothing
+        };
+        match prepared {
             Prepared::Locked => {}
             Prepared::NotLocked => os::say(&[
                 b"hearth: real-time: memory is there but could not be locked; raise the limit \

@@ -8,6 +8,16 @@
 
 mod operators;
 
+/// Called by the loader before `main`, so that the first allocation there is like any other. An
+/// allocation may come before that, which does the same.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = begin;
+
+extern "C" fn begin() {
+    heap::begin();
+}
+
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
