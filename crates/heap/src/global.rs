@@ -415,7 +415,7 @@ fn free_own(heap: &Heap, offset: usize) {
     let done = done.and_then(|place| {
         let class = place.class();
         if heap.keep(Kind::pure(class), address) {
-            return Ok(());
+            return heap.shrink_fronts(home());
         }
         heap.relieve(home(), class)?;
         if heap.keep(Kind::pure(class), address) {
@@ -424,7 +424,6 @@ fn free_own(heap: &Heap, offset: usize) {
         let (level, granules) = (class.level(), class.granules());
         heap.restore(home(), place.region, level, 1 << place.first, granules)
     });
-    let done = done.and_then(|()| heap.shrink_fronts(home()));
     if let Err((address, fault)) = done {
         report(address, fault, heap.number.get());
     }

@@ -67,6 +67,16 @@ const fn filled_at_once(level: usize) -> u32 {
     }
 }
 
+/// So many blocks go back from a full front at once. Each may set off a release on every level, so fewer
+/// than are cut.
+const fn relieved_at_once(level: usize) -> usize {
+    match level {
+        0 => 4,
+        1 => 2,
+        _ => 1,
+    }
+}
+
 /// A heap. It lies in a chunk of its own, zeroed before it is made.
 #[repr(C, align(64))]
 pub(crate) struct Heap {
@@ -291,7 +301,7 @@ impl Heap {
         let (level, granules) = (class.level(), class.granules());
         let front = self.front(Kind::pure(class));
         let count = front.count.get() as usize;
-        let many = (filled_at_once(level) as usize).min(count.saturating_sub(1));
+        let many = relieved_at_once(level).min(count.saturating_sub(1));
         let (mut region, mut begins) = (RegionId::NONE, 0);
         for below in &front.below[1..=many] {
             let offset = below.get() - self.data.get();
