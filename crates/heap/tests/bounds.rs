@@ -58,9 +58,9 @@ const FREE: Worst = Worst {
 };
 
 fn check(what: &str, blocks: usize, worst: Worst, bound: Worst) {
-    println!("{what} with {blocks} blocks: {worst:?}");
-    assert!(worst.steps <= bound.steps, "{what}: {worst:?}");
-    assert!(worst.touches <= bound.touches, "{what}: {worst:?}");
+    let told = format!("{what} with {blocks} blocks: {worst:?}");
+    assert!(worst.steps <= bound.steps, "{told}");
+    assert!(worst.touches <= bound.touches, "{told}");
 }
 
 /// SAFETY of all frees here: each block is freed once.
