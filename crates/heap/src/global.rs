@@ -439,6 +439,9 @@ fn free_own(heap: &Heap, offset: usize) {
 /// Takes an own block back whose front is full.
 #[inline(never)]
 fn free_full(heap: &Heap, class: Class, address: usize) {
+    if heap.is_top(class, address) {
+        return report(address, Fault::NotABlock, heap.number.get());
+    }
     let done = heap.relieve(home(), class).and_then(|()| {
         if heap.keep(Kind::pure(class), address) {
             return heap.shrink_fronts(home());

@@ -281,12 +281,13 @@ impl Heap {
     #[inline]
     pub(crate) fn keep(&self, kind: Kind, block: usize) -> bool {
         let front = self.front(kind);
-        let count = front.count.get();
-        if count >= front.limit.get() {
+        let (count, top) = (front.count.get(), front.top.get());
+        // What is freed twice in a row is told on the slow path.
+        if count >= front.limit.get() || top == block {
             return false;
         }
         // SAFETY: less than the limit.
-        unsafe { front.below(count) }.set(front.top.get());
+        unsafe { front.below(count) }.set(top);
         front.top.set(block);
         front.count.set(count + 1);
         true
@@ -360,6 +361,11 @@ impl Heap {
         front.top.set(top);
         front.count.set(count);
         address(begins.trailing_zeros())
+    }
+
+    /// Is this the block that was freed last?
+    pub(crate) fn is_top(&self, class: Class, block: usize) -> bool {
+        self.front(Kind::pure(class)).top.get() == block
     }
 
     /// Makes room in the front of a class: it grows, or its newest blocks go back to their regions, those
