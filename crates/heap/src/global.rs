@@ -263,7 +263,7 @@ pub fn begin() {
 #[inline]
 pub fn allocate(size: usize) -> *mut u8 {
     let heap = thread::heap();
-    if heap.is_null() || size > SMALL_MAX {
+    if heap.is_null() || size > MEDIUM_MAX {
         return allocate_slow(size);
     }
     // SAFETY: as in `own_heap`.
@@ -271,7 +271,12 @@ pub fn allocate(size: usize) -> *mut u8 {
     if heap.cpu.get() != thread::cpu() {
         return allocate_slow(size);
     }
-    let block = heap.try_allocate(Class::for_small(size));
+    let class = if size <= SMALL_MAX {
+        Class::for_small(size)
+    } else {
+        Class::for_size(size)
+    };
+    let block = heap.try_allocate(class);
     if block == 0 {
         return allocate_slow(size);
     }
