@@ -28,6 +28,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("embed", &["hearth", "hearth-malloc"]),
     ("language", &["hearth-lang"]),
     ("show", &["hearth-draw"]),
+    ("published", &["hearth-allocators"]),
     ("studies", &["hearth-studies"]),
     ("rim", &["hearth-cli"]),
 ];
@@ -41,12 +42,14 @@ const PURE: &[&str] = &[
     "hearth-lang",
     "hearth-draw",
 ];
-/// May contain unsafe code.
+/// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
+/// the place of `malloc` in other programs; nothing of Hearth runs on them.
 const UNSAFE: &[&str] = &[
     "hearth-sys",
     "hearth-heap",
     "hearth-malloc",
     "hearth-runtime",
+    "hearth-allocators",
 ];
 
 /// Longer files are harder to know than two shorter ones.

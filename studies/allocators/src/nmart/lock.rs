@@ -1,0 +1,55 @@
+//! A lock that is held for a few instructions. All zero bytes are an open one.
+//!
+//! The source says that there are locks, and not what they are.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often to look before giving the processor away: a few hundred cycles, as long as it takes
+/// to push a block from another core.
+const LOOKS: u32 = 64;
+
+/// The lock.
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub struct Lock(AtomicBool);
+
+impl Lock {
+    /// Open.
+    #[must_use]
+    pub const fn new() -> Lock {
+        Lock(AtomicBool::new(false))
+    }
+
+    /// Takes it.
+    #[inline]
+    pub fn lock(&self) {
+        let mut looks = 0;
+        // Acquire: pairs with the release in `unlock`.
+        while self.0.swap(true, Ordering::Acquire) {
+            while self.0.load(Ordering::Relaxed) {
+                looks += 1;
+                if looks % LOOKS == 0 {
+                    crate::system::give_way();
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+
+    /// Gives it back. Only who has taken it may.
+    #[inline]
+    pub fn unlock(&self) {
+        // Release: pairs with the acquire in `lock`.
+        self.0.store(false, Ordering::Release);
+    }
+
+    /// Does something with the lock held.
+    #[inline]
+    pub fn with<T>(&self, what: impl FnOnce() -> T) -> T {
+        self.lock();
+        let done = what();
+        self.unlock();
+        done
+    }
+}
