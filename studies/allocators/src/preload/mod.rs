@@ -249,7 +249,7 @@ macro_rules! preload {
             count: usize,
             bytes: usize,
         ) -> *mut u8 {
-            let all = count.checked_mul(bytes).unwrap_or(usize::MAX);
+            let all = count.saturating_mul(bytes);
             // SAFETY: the caller's promise.
             unsafe { $crate::preload::realloc(&$process, block, all) }
         }
