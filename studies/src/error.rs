@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hearth_sys::Refused;
 
 use crate::STUDIES;
-use crate::cache_impact::{Defect, Experiment};
+use crate::cache_impact::Defect;
 
 /// Why a study could not be run.
 #[derive(Debug)]
@@ -20,6 +20,15 @@ pub enum StudyError {
     UnknownExperiment {
         /// What was asked for.
         given: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// The study has no such option.
+    NotOfThisStudy {
+        /// The study.
+        study: &'static str,
+        /// The option, as it is typed.
+        option: &'static str,
     },
     /// The source has no such defect.
     UnknownDefect {
@@ -94,14 +103,15 @@ impl fmt::Display for StudyError {
                     known.join(", ")
                 )
             }
-            StudyError::UnknownExperiment { given } => {
-                let known: Vec<&str> = Experiment::ALL.iter().map(|e| e.id()).collect();
-                write!(
-                    f,
-                    "there is no experiment {given:?}; choose from {}",
-                    known.join(", ")
-                )
-            }
+            StudyError::UnknownExperiment { given, known } => write!(
+                f,
+                "there is no experiment {given:?}; choose from {}",
+                known.join(", ")
+            ),
+            StudyError::NotOfThisStudy { study, option } => write!(
+                f,
+                "the study {study} has no {option}; `hearth study run --help` says whose it is"
+            ),
             StudyError::UnknownDefect { given } => {
                 let known: Vec<&str> = Defect::ALL.iter().map(|d| d.id()).collect();
                 write!(

@@ -18,6 +18,7 @@
 
 pub mod cache_impact;
 mod error;
+pub mod nmart;
 
 pub use error::StudyError;
 
@@ -33,11 +34,18 @@ pub struct Study {
 }
 
 /// All studies.
-pub const STUDIES: &[Study] = &[Study {
-    name: "cache-impact",
-    title: "what it costs that a receiver runs on another core or chip, by size of the message",
-    experiments: cache_impact::experiments,
-}];
+pub const STUDIES: &[Study] = &[
+    Study {
+        name: "cache-impact",
+        title: "what it costs that a receiver runs on another core or chip, by size of the message",
+        experiments: cache_impact::experiments,
+    },
+    Study {
+        name: "nmart",
+        title: "an allocator in bounded time for machines of several nodes, beside six others",
+        experiments: nmart::experiments,
+    },
+];
 
 /// The study of that name.
 ///

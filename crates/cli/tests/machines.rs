@@ -110,6 +110,8 @@ fn studies_are_named_and_run() {
     let experiment = ["study", "run", "cache-impact", "--experiment"];
     let unknown = [&experiment[..], &["9"]].concat();
     says("study-experiment", &place, &unknown, 2);
+    let foreign = ["study", "run", "nmart", "--sizes", "powers"];
+    says("study-foreign", &place, &foreign, 2);
     // The shortest experiment; a debug build's figures are of no interest.
     let run = [&experiment[..], &["0", "--quick", "--out", "out"]].concat();
     let said = place.answer(&run);

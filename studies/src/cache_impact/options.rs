@@ -95,6 +95,7 @@ impl Experiment {
         let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
         found.ok_or_else(|| StudyError::UnknownExperiment {
             given: text.to_owned(),
+            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
         })
     }
 

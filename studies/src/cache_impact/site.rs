@@ -58,7 +58,8 @@ pub struct Site {
     pub places: [Option<Places>; 3],
 }
 
-struct Files<'a>(&'a dyn System);
+/// The system's files, for a capture.
+pub(crate) struct Files<'a>(pub(crate) &'a dyn System);
 
 impl Source for Files<'_> {
     fn read(&mut self, path: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use hearth_studies::cache_impact::{Defect, Experiment};
+use hearth_studies::cache_impact::Defect;
 
 /// Run the experiments of the publications behind Hearth again.
 ///
@@ -13,7 +13,8 @@ use hearth_studies::cache_impact::{Defect, Experiment};
 #[command(after_help = "\
 Examples:
   hearth study list
-  hearth study run cache-impact --quick")]
+  hearth study run cache-impact --quick
+  hearth study run nmart --quick")]
 pub(crate) struct Study {
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -36,31 +37,26 @@ Examples:
   hearth study run cache-impact --out results
   hearth study run cache-impact --out results --resume
   hearth study run cache-impact --experiment 2 --experiment 3 --sizes powers
-  hearth study run cache-impact --defect cliff --out cliff")]
+  hearth study run cache-impact --defect cliff --out cliff
+  hearth study run nmart --quick --experiment times
+  hearth study run nmart --allocator nmart --allocator tlsf --allocator system")]
 pub(crate) struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
-    /// A sixth of the sizes and fewer repeats: a look, not a result
+    /// Fewer and smaller loads, fewer repeats: a look, not a result
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Timed runs for each size; 10 if not given, or 3 with --quick
+    /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
+    /// nmart as many as suit the experiment
     #[arg(long, value_name = "N")]
     pub(crate) repeats: Option<u32>,
 
-    /// How often each sweep over the sizes is made
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) sweeps: u32,
-
-    /// Which sizes
-    #[arg(long, value_enum, value_name = "SIZES", default_value = "dense")]
-    pub(crate) sizes: Sizes,
-
     /// An experiment to run; may be repeated. All are run if none is given
-    #[arg(long = "experiment", value_name = "ID", value_parser = experiment)]
-    pub(crate) experiments: Vec<Experiment>,
+    #[arg(long = "experiment", value_name = "ID")]
+    pub(crate) experiments: Vec<String>,
 
     /// The folder for tables and page; the study's name if not given
     #[arg(long, value_name = "DIR")]
@@ -70,22 +66,58 @@ pub(crate) struct RunStudy {
     #[arg(long)]
     pub(crate) resume: bool,
 
+    /// How often each sweep over the sizes is made; once if not given
+    #[arg(long, value_name = "N", help_heading = "cache-impact")]
+    pub(crate) sweeps: Option<u32>,
+
+    /// Which sizes; dense if not given
+    #[arg(long, value_enum, value_name = "SIZES", help_heading = "cache-impact")]
+    pub(crate) sizes: Option<Sizes>,
+
     /// Reproduce a defect of the source; may be repeated: index, pinning, cliff, unsigned
-    #[arg(long = "defect", value_name = "NAME", value_parser = defect)]
+    #[arg(long = "defect", value_name = "NAME", value_parser = defect, help_heading = "cache-impact")]
     pub(crate) defects: Vec<Defect>,
 
-    /// What a run waits for before its first stamp
-    #[arg(long, value_enum, value_name = "EVENT", default_value = "tick")]
-    pub(crate) start: Start,
+    /// What a run waits for before its first stamp; the tick if not given
+    #[arg(long, value_enum, value_name = "EVENT", help_heading = "cache-impact")]
+    pub(crate) start: Option<Start>,
 
     /// Let buffers begin 16 bytes behind a line's begin, as the C library's do
-    #[arg(long)]
+    #[arg(long, help_heading = "cache-impact")]
     pub(crate) unaligned: bool,
 
     /// The profile whose predictions stand beside the measurements; this machine's kept one if not
     /// given
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "cache-impact")]
     pub(crate) profile: Option<PathBuf>,
+
+    /// An allocator to run with; may be repeated. All that are there if none is given
+    #[arg(long = "allocator", value_name = "NAME", help_heading = "nmart")]
+    pub(crate) allocators: Vec<String>,
+
+    /// The folder of the allocators as published; where Cargo builds them if not given
+    #[arg(long, value_name = "DIR", help_heading = "nmart")]
+    pub(crate) objects: Option<PathBuf>,
+}
+
+impl RunStudy {
+    /// An option that was given and that only another study has, as it is typed.
+    pub(crate) fn foreign(&self, study: &str) -> Option<&'static str> {
+        let options = [
+            ("cache-impact", self.sweeps.is_some(), "--sweeps"),
+            ("cache-impact", self.sizes.is_some(), "--sizes"),
+            ("cache-impact", !self.defects.is_empty(), "--defect"),
+            ("cache-impact", self.start.is_some(), "--start"),
+            ("cache-impact", self.unaligned, "--unaligned"),
+            ("cache-impact", self.profile.is_some(), "--profile"),
+            ("nmart", !self.allocators.is_empty(), "--allocator"),
+            ("nmart", self.objects.is_some(), "--objects"),
+        ];
+        let mut foreign = options
+            .into_iter()
+            .filter(|(of, is_given, _)| *is_given && *of != study);
+        foreign.next().map(|(_, _, option)| option)
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -102,10 +134,6 @@ pub(crate) enum Start {
     Tick,
     /// The next interrupt of the local timer
     Interrupt,
-}
-
-fn experiment(text: &str) -> Result<Experiment, String> {
-    Experiment::parse(text).map_err(|error| error.to_string())
 }
 
 fn defect(text: &str) -> Result<Defect, String> {

@@ -8,8 +8,10 @@ use hearth_studies::cache_impact::compare;
 use hearth_studies::cache_impact::record::Sweep;
 use hearth_studies::cache_impact::results::PAGE;
 use hearth_studies::cache_impact::verdict::Verdict;
-use hearth_studies::cache_impact::{Folder, Options, Outcome, Results, Sizes, Start, page};
-use hearth_studies::{STUDIES, StudyError};
+use hearth_studies::cache_impact::{
+    Experiment, Folder, Options, Outcome, Results, Sizes, Start, page,
+};
+use hearth_studies::{STUDIES, StudyError, nmart};
 use hearth_sys::Linux;
 
 use crate::arguments::study::{self, Action, RunStudy, Study};
@@ -30,7 +32,7 @@ fn list() -> Result<(), Failure> {
     for study in STUDIES {
         text += &format!("{}: {}\n", study.name, study.title);
         for (name, title) in (study.experiments)() {
-            text += &format!("  {name:<8}{title}\n");
+            text += &format!("  {name:<10}{title}\n");
         }
     }
     output::write(text)
@@ -46,40 +48,54 @@ fn failure(error: StudyError) -> Failure {
     }
 }
 
-fn options(arguments: &RunStudy) -> Options {
-    Options {
+fn options(arguments: &RunStudy) -> Result<Options, StudyError> {
+    let experiments = arguments.experiments.iter();
+    let experiments: Result<_, _> = experiments.map(|text| Experiment::parse(text)).collect();
+    Ok(Options {
         quick: arguments.quick,
         repeats: arguments.repeats,
-        sweeps: arguments.sweeps,
+        sweeps: arguments.sweeps.unwrap_or(1),
         sizes: match arguments.sizes {
-            study::Sizes::Dense => Sizes::Dense,
-            study::Sizes::Powers => Sizes::Powers,
+            None | Some(study::Sizes::Dense) => Sizes::Dense,
+            Some(study::Sizes::Powers) => Sizes::Powers,
         },
-        experiments: arguments.experiments.clone(),
+        experiments: experiments?,
         defects: arguments.defects.clone(),
         is_aligned: !arguments.unaligned,
         start: match arguments.start {
-            study::Start::Tick => Start::Tick,
-            study::Start::Interrupt => Start::Interrupt,
+            None | Some(study::Start::Tick) => Start::Tick,
+            Some(study::Start::Interrupt) => Start::Interrupt,
         },
         ..Options::default()
-    }
+    })
 }
 
 fn run(arguments: &RunStudy) -> Result<(), Failure> {
     let study = hearth_studies::study(&arguments.name).map_err(failure)?;
+    if let Some(option) = arguments.foreign(study.name) {
+        let study = study.name;
+        return Err(failure(StudyError::NotOfThisStudy { study, option }));
+    }
     let path = arguments
         .out
         .clone()
         .unwrap_or_else(|| PathBuf::from(study.name));
+    match study.name {
+        "nmart" => run_nmart(arguments, &path),
+        _ => run_cache_impact(arguments, &path),
+    }
+}
+
+fn run_cache_impact(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
+    let options = options(arguments).map_err(failure)?;
     // Before the work rather than after it.
     let profile = profile(arguments)?;
     let interruption = Interruption::watch();
     let mut bar = Bar::start();
     let found = hearth_studies::cache_impact::run(
         &Linux,
-        &options(arguments),
-        &path,
+        &options,
+        path,
         arguments.resume,
         &interruption.flag,
         &mut |progress| {
@@ -92,18 +108,85 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
     );
     drop(bar);
     let (results, outcome) = found.map_err(failure)?;
-    let page = draw(&path, &results, profile.as_ref())?;
+    let page = draw(path, &results, profile.as_ref())?;
     if outcome == Outcome::Cancelled {
-        let signal = interruption.signal.load(Ordering::Relaxed);
-        return Err(Failure::Interrupted(
-            signal,
-            format!(
-                "interrupted; what is measured is in {}, and --resume goes on from there",
-                path.display()
-            ),
-        ));
+        return Err(interrupted(&interruption, path));
     }
     output::write(summary(&results, &page))
+}
+
+fn run_nmart(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
+    let experiments = arguments.experiments.iter();
+    let experiments: Result<_, _> = experiments
+        .map(|text| nmart::Experiment::parse(text))
+        .collect();
+    let options = nmart::Options {
+        quick: arguments.quick,
+        repeats: arguments.repeats,
+        experiments: experiments.map_err(failure)?,
+        allocators: arguments.allocators.clone(),
+        objects: arguments.objects.clone(),
+    };
+    let interruption = Interruption::watch();
+    let mut bar = Bar::start();
+    let found = nmart::run(
+        &Linux,
+        &options,
+        path,
+        arguments.resume,
+        &interruption.flag,
+        &mut |progress| {
+            let what = [
+                progress.experiment.id(),
+                &progress.workload,
+                &progress.allocator,
+            ];
+            bar.show(progress.fraction, what.join(" ").trim());
+        },
+    );
+    drop(bar);
+    let (results, outcome) = found.map_err(failure)?;
+    let html = nmart::page::page(&results);
+    let folder = nmart::Folder::at(path);
+    let page = folder
+        .replace(nmart::results::PAGE, html.as_bytes())
+        .map_err(failure)?;
+    if outcome == Outcome::Cancelled {
+        return Err(interrupted(&interruption, path));
+    }
+    output::write(nmart_summary(&results, &page))
+}
+
+fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
+    Failure::Interrupted(
+        interruption.signal.load(Ordering::Relaxed),
+        format!(
+            "interrupted; what is measured is in {}, and --resume goes on from there",
+            path.display()
+        ),
+    )
+}
+
+fn nmart_summary(results: &nmart::Results, page: &Path) -> String {
+    let mut text = format!(
+        "Allocators in bounded time on {}\n",
+        results.machine.processor
+    );
+    for verdict in nmart::verdict::Evidence::measured(results).verdicts() {
+        text += &format!(
+            "\n{}\n     published  {}\n     here       {}: {}\n",
+            verdict.claim,
+            verdict.published,
+            verdict.answer.word(),
+            verdict.because
+        );
+    }
+    text += "\n";
+    for note in &results.notes {
+        text += &format!("note: {note}\n");
+    }
+    text += &format!("\nThe tables are beside the page, {}.\n", page.display());
+    text
 }
 
 /// The profile that was named, or the kept one if there is one that can be read.

@@ -1,0 +1,191 @@
+//! One run of one program with one allocator.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use hearth_allocators::meter::format::{self, HEAD_BYTES, Mode, Readings, Slot};
+
+use super::allocators::Allocator;
+use super::monitor::{self, Status};
+use crate::StudyError;
+
+/// Where a run works.
+#[derive(Clone, Debug)]
+pub struct Bench<'a> {
+    /// The program's folder, with its inputs.
+    pub folder: &'a Path,
+    /// The meter.
+    pub meter: &'a Path,
+    /// The meter's file, made for each run.
+    pub file: &'a Path,
+    /// Raised to stop.
+    pub cancel: &'a AtomicBool,
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Launch<'a> {
+    /// The executable.
+    pub command: &'a Path,
+    /// Its arguments.
+    pub arguments: &'a [String],
+    /// What it allocates with.
+    pub allocator: &'a Allocator,
+    /// What is measured, if anything is.
+    pub mode: Option<Mode>,
+    /// How often its memory is looked at; if not, how often it is looked whether it has ended.
+    pub watch: Option<Duration>,
+}
+
+/// Records that fit a meter's file: more calls than any program here makes. The file is sparse.
+const TIMES: usize = 16 << 20;
+const EVENTS: usize = 6 << 20;
+/// How often it is looked whether a program has ended, if nothing else is.
+const BEAT: Duration = Duration::from_micros(500);
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ran {
+    /// What the meter has.
+    pub readings: Option<Readings>,
+    /// What the program said.
+    pub said: String,
+    /// The peaks of its memory: as looked at, and as it was at its end.
+    pub peaks: Option<Status>,
+    /// From start to end, the program's loading included.
+    pub seconds: f64,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// Well.
+    Well(Box<Ran>),
+    /// The program failed; why, in words.
+    Failed(String),
+    /// It was stopped.
+    Cancelled,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// The meter's file cannot be written, or the program not be started.
+pub fn launch(bench: &Bench, launch: &Launch) -> Result<Ended, StudyError> {
+    let file = |action| {
+        move |error: io::Error| StudyError::File {
+            action,
+            file: launch.command.to_owned(),
+            error,
+        }
+    };
+    let mut objects: Vec<String> = Vec::new();
+    let mut command = Command::new(launch.command);
+    if let Some(mode) = launch.mode {
+        let capacity = match mode {
+            Mode::Count => 0,
+            Mode::Time => TIMES,
+            Mode::Trace => EVENTS,
+        };
+        format::prepare(bench.file, mode, capacity).map_err(|error| StudyError::File {
+            action: "write",
+            file: bench.file.to_owned(),
+            error,
+        })?;
+        objects.push(bench.meter.display().to_string());
+        command.env(format::VARIABLE, bench.file);
+    }
+    objects.extend(
+        launch
+            .allocator
+            .object
+            .iter()
+            .map(|object| object.display().to_string()),
+    );
+    command
+        .args(launch.arguments)
+        .current_dir(bench.folder)
+        .env("LD_PRELOAD", objects.join(":"))
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let begin = Instant::now();
+    let mut child = command.spawn().map_err(file("start"))?;
+    // Read beside, so that a program that says much does not wait for us.
+    let pipe = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What cannot be read is missing in what it said.
+            let _ = pipe.read_to_end(&mut said);
+        }
+        String::from_utf8_lossy(&said).into_owned()
+    });
+    let mut peaks: Option<Status> = None;
+    let mut join = |seen: Status| match &mut peaks {
+        Some(peaks) => peaks.join(&seen),
+        None => peaks = Some(seen),
+    };
+    let mut ignore = |_: Status| {};
+    let seen: &mut dyn FnMut(Status) = if launch.watch.is_some() {
+        &mut join
+    } else {
+        &mut ignore
+    };
+    let interval = launch.watch.unwrap_or(BEAT);
+    let status =
+        monitor::watch(&mut child, interval, bench.cancel, seen).map_err(file("wait for"))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let said = reader.join().unwrap_or_default();
+    let Some(status) = status else {
+        return Ok(Ended::Cancelled);
+    };
+    if !status.success() {
+        return Ok(Ended::Failed(status.to_string()));
+    }
+    let readings = match launch.mode {
+        Some(mode) => read(bench.file, mode).map_err(|error| StudyError::File {
+            action: "read",
+            file: bench.file.to_owned(),
+            error,
+        })?,
+        None => None,
+    };
+    if launch.watch.is_some() {
+        let at_end = readings
+            .as_ref()
+            .and_then(Readings::status)
+            .and_then(Status::parse);
+        if let Some(at_end) = at_end {
+            join(at_end);
+        }
+    }
+    Ok(Ended::Well(Box::new(Ran {
+        readings,
+        said,
+        peaks,
+        seconds,
+    })))
+}
+
+/// The meter's file, as far as it is used.
+fn read(path: &Path, mode: Mode) -> io::Result<Option<Readings>> {
+    let mut file = File::open(path)?;
+    let mut bytes = vec![0; HEAD_BYTES];
+    file.read_exact(&mut bytes)?;
+    let word = |slot: Slot| {
+        let at = 8 * slot as usize;
+        let word = bytes.get(at..).and_then(|rest| rest.first_chunk());
+        word.map_or(0, |word| u64::from_le_bytes(*word))
+    };
+    let used = word(Slot::Records).min(word(Slot::Capacity)) * mode.record_bytes() as u64;
+    file.take(used).read_to_end(&mut bytes)?;
+    // The file is large where it was used, and not needed again.
+    fs::remove_file(path)?;
+    Ok(Readings::of(bytes))
+}
