@@ -14,7 +14,7 @@
 //! The source gives the searches, and the rule that a request is cut from the *high* end of the
 //! chunk that was found, so that its front stays where it is listed. How large headers are, how
 //! chunks are released and in which order they are listed it leaves open: here 8 and 8 bytes,
-//! merged immediately, last released first found.
+//! merged immediately. Best-fit and First-fit list at the back, Half-fit in front.
 
 use std::ptr;
 
@@ -114,28 +114,46 @@ impl Chunk {
     }
 }
 
-/// A doubly linked list, the last that came in front.
+/// A doubly linked list.
 #[derive(Clone, Copy, Debug)]
-pub struct List(Option<Chunk>);
+pub struct List {
+    front: Option<Chunk>,
+    back: Option<Chunk>,
+}
 
 impl List {
     /// Nothing in it.
-    pub const EMPTY: List = List(None);
+    pub const EMPTY: List = List {
+        front: None,
+        back: None,
+    };
 
     /// The chunk in front.
     #[must_use]
     pub fn first(&self) -> Option<Chunk> {
-        self.0
+        self.front
+    }
+
+    /// Puts a free chunk at the back.
+    pub fn append(&mut self, chunk: Chunk) {
+        chunk.set_next(None);
+        chunk.set_previous(self.back);
+        match self.back {
+            Some(back) => back.set_next(Some(chunk)),
+            None => self.front = Some(chunk),
+        }
+        self.back = Some(chunk);
     }
 
     /// Puts a free chunk in front.
     pub fn push(&mut self, chunk: Chunk) {
-        chunk.set_next(self.0);
+        chunk.set_next(self.front);
         chunk.set_previous(None);
-        if let Some(head) = self.0 {
-            head.set_previous(Some(chunk));
+        match self.front {
+            Some(front) => front.set_previous(Some(chunk)),
+            None => self.back = Some(chunk),
         }
-        self.0 = Some(chunk);
+        self.front = Some(chunk);
     }
 
     /// Takes a chunk out that is in this list.
@@ -143,10 +161,11 @@ impl List {
         let (next, previous) = (chunk.next(), chunk.previous());
         match previous {
             Some(previous) => previous.set_next(next),
-            None => self.0 = next,
+            None => self.front = next,
         }
-        if let Some(next) = next {
-            next.set_previous(previous);
+        match next {
+            Some(next) => next.set_previous(previous),
+            None => self.back = previous,
         }
     }
 }

@@ -4,6 +4,10 @@
 //! first of the smallest. First-fit takes the first that is large enough. Both take O(n) steps, n
 //! free chunks. A chunk is cut if what is left is a chunk of the least size with one overhead to
 //! spare.
+//!
+//! Chunks are listed at the back as they are released. The source does not say where. In front,
+//! First-fit soon finds nothing but splinters there, and takes thirty times as long as Best-fit to
+//! count the words of a text, which the source's does not.
 
 use crate::chunk::{Chunk, Chunks, FreeSet, List, OVERHEAD, PAYLOAD_MIN};
 use crate::heap::{Grow, Steps};
@@ -37,7 +41,7 @@ impl<const BEST: bool, const COUNTED: bool> FreeSet for Sequence<BEST, COUNTED> 
 
     fn insert(&mut self, chunk: Chunk) {
         self.steps.step();
-        self.list.push(chunk);
+        self.list.append(chunk);
     }
 
     fn remove(&mut self, chunk: Chunk, _size: usize) {

@@ -138,28 +138,30 @@ impl Machine {
         if first.is_err() {
             return;
         }
-        let mut path = *b"/sys/devices/system/node/node00/cpulist\0";
-        const DIGITS: usize = 29;
-        for node in 0..NODES_MAX {
-            let name: &[u8] = if node < 10 {
-                path[DIGITS] = b'0' + node as u8;
-                path[DIGITS + 1..DIGITS + 10].copy_from_slice(b"/cpulist\0");
-                &path
-            } else {
-                path[DIGITS] = b'0' + (node / 10) as u8;
-                path[DIGITS + 1] = b'0' + (node % 10) as u8;
-                path[DIGITS + 2..DIGITS + 11].copy_from_slice(b"/cpulist\0");
-                &path
-            };
-            let mut text = [0u8; 2048];
-            if let Some(read) = read_file(name, &mut text) {
-                for_each_listed(&text[..read], |cpu| {
-                    if let Some(kept) = self.node_of.get(cpu) {
-                        kept.store(node as u16, Ordering::Relaxed);
-                    }
-                });
+        let mut online = [0u8; 256];
+        let read = read_file(b"/sys/devices/system/node/online\0", &mut online).unwrap_or(0);
+        for_each_listed(&online[..read], |node| {
+            if node >= NODES_MAX {
+                return;
             }
-        }
+            // As long as the longest, with its zero byte; a short one ends earlier.
+            let mut path = *b"/sys/devices/system/node/node00/cpulist\0";
+            const DIGITS: usize = 29;
+            let mut at = DIGITS;
+            if node >= 10 {
+                path[at] = b'0' + (node / 10) as u8;
+                at += 1;
+            }
+            path[at] = b'0' + (node % 10) as u8;
+            path[at + 1..at + 10].copy_from_slice(b"/cpulist\0");
+            let mut text = [0u8; 2048];
+            let read = read_file(&path[..at + 10], &mut text).unwrap_or(0);
+            for_each_listed(&text[..read], |cpu| {
+                if let Some(kept) = self.node_of.get(cpu) {
+                    kept.store(node as u16, Ordering::Relaxed);
+                }
+            });
+        });
         // Release: pairs with the acquire in `node`.
         self.state.store(READ, Ordering::Release);
     }

@@ -146,8 +146,8 @@ fn each_takes_the_chunk_that_its_name_says() {
     let mut memory = Memory::new(1 << 16);
     assert_eq!(chosen(BestFit::<Pool>::new(memory.pool())), 208);
     let mut memory = Memory::new(1 << 16);
-    // The last that was released is the first in the list.
-    assert_eq!(chosen(FirstFit::<Pool>::new(memory.pool())), 304);
+    // The first that was released is the first in the list.
+    assert_eq!(chosen(FirstFit::<Pool>::new(memory.pool())), 400);
     let mut memory = Memory::new(1 << 16);
     // Requests of more than 128 bytes look in the list from 256 on: 208 bytes are not looked at.
     assert_eq!(chosen(HalfFit::<Pool>::new(memory.pool())), 304);

@@ -110,6 +110,8 @@ pub struct Options {
     pub experiments: Vec<Experiment>,
     /// Which allocators, by name; empty for all that are there.
     pub allocators: Vec<String>,
+    /// Which workloads, by name; empty for all.
+    pub workloads: Vec<String>,
     /// Where the allocators as published, their meter and their load are; beside the command if not
     /// given.
     pub objects: Option<PathBuf>,
@@ -193,6 +195,12 @@ impl Options {
     #[must_use]
     pub fn wants(&self, experiment: Experiment) -> bool {
         self.experiments.is_empty() || self.experiments.contains(&experiment)
+    }
+
+    /// Is this workload wanted?
+    #[must_use]
+    pub fn wants_workload(&self, name: &str) -> bool {
+        self.workloads.is_empty() || self.workloads.iter().any(|wanted| wanted == name)
     }
 
     /// Checks what was asked for.

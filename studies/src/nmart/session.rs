@@ -72,7 +72,8 @@ pub fn run(
     }
     conditions(system, &mut results);
     let inputs = folder.path().join("inputs");
-    let (programs, missing) = programs(&inputs)?;
+    let (mut programs, missing) = programs(&inputs)?;
+    programs.retain(|program| options.wants_workload(&program.id));
     missing.into_iter().for_each(|note| results.note(note));
     let inputs = inputs.canonicalize().map_err(|error| StudyError::File {
         action: "find",
@@ -272,6 +273,7 @@ impl<'a> Session<'a> {
                 plans.extend(self.synthetic(experiment, results));
             }
         }
+        plans.retain(|plan| self.options.wants_workload(&plan.workload));
         plans
     }
 

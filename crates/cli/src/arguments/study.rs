@@ -39,7 +39,7 @@ Examples:
   hearth study run cache-impact --experiment 2 --experiment 3 --sizes powers
   hearth study run cache-impact --defect cliff --out cliff
   hearth study run nmart --quick --experiment times
-  hearth study run nmart --allocator nmart --allocator tlsf --allocator system")]
+  hearth study run nmart --allocator nmart --allocator tlsf --workload gawk3")]
 pub(crate) struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -95,6 +95,10 @@ pub(crate) struct RunStudy {
     #[arg(long = "allocator", value_name = "NAME", help_heading = "nmart")]
     pub(crate) allocators: Vec<String>,
 
+    /// A workload to run; may be repeated. All are run if none is given
+    #[arg(long = "workload", value_name = "NAME", help_heading = "nmart")]
+    pub(crate) workloads: Vec<String>,
+
     /// The folder of the allocators as published; where Cargo builds them if not given
     #[arg(long, value_name = "DIR", help_heading = "nmart")]
     pub(crate) objects: Option<PathBuf>,
@@ -111,6 +115,7 @@ impl RunStudy {
             ("cache-impact", self.unaligned, "--unaligned"),
             ("cache-impact", self.profile.is_some(), "--profile"),
             ("nmart", !self.allocators.is_empty(), "--allocator"),
+            ("nmart", !self.workloads.is_empty(), "--workload"),
             ("nmart", self.objects.is_some(), "--objects"),
         ];
         let mut foreign = options

@@ -125,6 +125,7 @@ fn run_nmart(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
         repeats: arguments.repeats,
         experiments: experiments.map_err(failure)?,
         allocators: arguments.allocators.clone(),
+        workloads: arguments.workloads.clone(),
         objects: arguments.objects.clone(),
     };
     let interruption = Interruption::watch();

@@ -273,7 +273,8 @@ impl Figures {
             if !usable.is_null() {
                 // SAFETY: C's function of this type; the block is handed out.
                 let usable = unsafe { transmute::<*mut (), Usable>(usable)(block) };
-                self.add(Slot::Provided, usable as u64);
+                // tcmalloc says 0 of what the C++ library gets while it is loaded.
+                self.add(Slot::Provided, usable.max(bytes) as u64);
             }
         } else if self.is(Mode::Trace) {
             self.traced(stamp, block, bytes as u64);
