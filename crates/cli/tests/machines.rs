@@ -105,6 +105,16 @@ fn help_is_good_reading() {
 fn studies_are_named_and_run() {
     let place = Place::new("study");
     says("study-help-run", &place, &["study", "run", "--help"], 0);
+    says("study-help-tool", &place, &["study", "tool", "--help"], 0);
+    let square = "10 13 12 14/13 10 14 12/12 14 10 13/14 12 13 10";
+    says(
+        "study-zones",
+        &place,
+        &["study", "tool", "zones", square],
+        0,
+    );
+    let uneven = ["study", "tool", "zones", "10 20"];
+    says("study-zones-uneven", &place, &uneven, 2);
     says("study-list", &place, &["study", "list"], 0);
     says("study-unknown", &place, &["study", "run", "cache"], 2);
     let experiment = ["study", "run", "cache-impact", "--experiment"];

@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 
 use hearth_allocators::meter::format::{self, HEAD_BYTES, Mode, Readings, Slot};
 
+/// What is metered.
+pub use hearth_allocators::meter::format::Mode as Metered;
+
 use super::allocators::Allocator;
 use super::monitor::{self, Status};
 use crate::StudyError;
@@ -37,6 +40,8 @@ pub struct Launch<'a> {
     pub allocator: &'a Allocator,
     /// What is measured, if anything is.
     pub mode: Option<Mode>,
+    /// It has our input and output, instead of none and of being kept.
+    pub is_shown: bool,
     /// How often its memory is looked at; if not, how often it is looked whether it has ended.
     pub watch: Option<Duration>,
 }
@@ -58,6 +63,35 @@ pub struct Ran {
     pub peaks: Option<Status>,
     /// From start to end, the program's loading included.
     pub seconds: f64,
+}
+
+impl Ran {
+    /// What the program asked for, by name.
+    #[must_use]
+    pub fn counts(&self) -> Option<Vec<(&'static str, u64)>> {
+        let readings = self.readings.as_ref()?;
+        let bytes = readings.get(Slot::Requested);
+        Some(vec![
+            ("malloc", readings.get(Slot::Mallocs)),
+            ("calloc", readings.get(Slot::Callocs)),
+            ("realloc", readings.get(Slot::Reallocs)),
+            ("moved", readings.get(Slot::Moved)),
+            ("aligned", readings.get(Slot::Aligned)),
+            ("free", readings.get(Slot::Frees)),
+            ("bytes", bytes),
+            ("largest", readings.get(Slot::Largest)),
+            ("mean", bytes / readings.allocations().max(1)),
+            ("provided", readings.get(Slot::Provided)),
+        ])
+    }
+
+    /// The stamp of the program's end; 0 if it did not end by itself.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.readings
+            .as_ref()
+            .map_or(0, |readings| readings.get(Slot::End))
+    }
 }
 
 /// How a run ended.
@@ -109,11 +143,14 @@ pub fn launch(bench: &Bench, launch: &Launch) -> Result<Ended, StudyError> {
     command
         .args(launch.arguments)
         .current_dir(bench.folder)
-        .env("LD_PRELOAD", objects.join(":"))
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
+        .env("LD_PRELOAD", objects.join(":"));
+    if !launch.is_shown {
+        command
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+    }
     let begin = Instant::now();
     let mut child = command.spawn().map_err(file("start"))?;
     // Read beside, so that a program that says much does not wait for us.

@@ -19,6 +19,7 @@ pub mod options;
 pub mod page;
 pub mod programs;
 pub mod published;
+pub mod requests;
 pub mod results;
 pub mod session;
 pub mod verdict;

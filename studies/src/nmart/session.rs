@@ -465,6 +465,7 @@ impl<'a> Session<'a> {
             arguments: &plan.arguments,
             allocator,
             mode,
+            is_shown: false,
             watch: (plan.experiment == Experiment::Memory).then_some(monitor::INTERVAL),
         };
         // A program of one thread stays on one core; what it inherits is put back when it started.
@@ -514,6 +515,7 @@ impl<'a> Session<'a> {
                     arguments: &program.arguments,
                     allocator: first_fit,
                     mode: Some(mode),
+                    is_shown: false,
                     watch: None,
                 };
                 match launch(&bench, &what)? {

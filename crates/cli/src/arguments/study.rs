@@ -24,7 +24,96 @@ pub(crate) struct Study {
 pub(crate) enum Action {
     /// Name the studies and their experiments
     List,
-    Run(RunStudy),
+    Run(Box<RunStudy>),
+    Tool(StudyTool),
+}
+
+/// A tool of the nmart study by itself.
+///
+/// Programs run with the C library's allocator if none is named, but for `characterise`, which takes
+/// First-fit as the source does.
+#[derive(Args, Debug)]
+pub(crate) struct StudyTool {
+    #[command(subcommand)]
+    pub(crate) tool: Tool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Tool {
+    /// Count what a program asks for: calls, bytes, the largest and the mean
+    Count(OfProgram),
+    /// Sizes, times between requests and holding times of a program, with histograms
+    Characterise(OfProgram),
+    /// Look at a program's memory while it runs: seven fields with tabs, and the peaks at the end
+    Monitor {
+        /// Microseconds between two looks; the source's text says 100, its listing 100000
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        interval: u64,
+        #[command(flatten)]
+        program: OfProgram,
+    },
+    /// Copy memory of each node with each processor: lines of epoch, processor, seconds
+    Latency {
+        /// Each processor touches a buffer first, instead of binding memory to nodes
+        #[arg(long)]
+        first_touch: bool,
+        /// The buffer in megabytes
+        #[arg(long, value_name = "N", default_value_t = 256)]
+        megabytes: u32,
+        /// Copies for each processor
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        repeats: u32,
+    },
+    /// Make the kernel's table from the files of the latency tool, one a memory node
+    Distances {
+        /// Which processors each node has: 0-3/4-7
+        #[arg(long, value_name = "LISTS")]
+        nodes: String,
+        /// Cut distances off, instead of rounding them
+        #[arg(long)]
+        truncate: bool,
+        /// Files of lines of epoch, processor, seconds
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// The order in which Linux takes memory from nodes, by a table of distances
+    Zones {
+        /// Rows by asking node: '10 20/20 10'
+        #[arg(value_name = "TABLE")]
+        table: String,
+    },
+    /// Requests of a synthetic model: bytes, begin, end
+    Requests {
+        /// mean or cdf
+        #[arg(value_name = "MODEL", value_parser = ["mean", "cdf"])]
+        model: String,
+        /// Take holding times for microseconds, as they are
+        #[arg(long)]
+        corrected: bool,
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = 100_000)]
+        count: usize,
+        /// What random choices begin with
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
+    },
+}
+
+/// A program to be looked at.
+#[derive(Args, Debug)]
+pub(crate) struct OfProgram {
+    /// What it allocates with
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allocator: Option<String>,
+
+    /// The folder of the allocators as published and of the meter; where Cargo builds them if not
+    /// given
+    #[arg(long, value_name = "DIR")]
+    pub(crate) objects: Option<PathBuf>,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, last = true)]
+    pub(crate) program: Vec<String>,
 }
 
 /// Run a study, and write tables and a page into a folder.

@@ -13,6 +13,7 @@ mod probe;
 mod run;
 mod simulate;
 mod study;
+mod study_tool;
 
 use crate::arguments::Command;
 use crate::failure::Failure;

@@ -20,10 +20,13 @@ use crate::interruption::Interruption;
 use crate::progress::Bar;
 use crate::{output, profiles};
 
+use super::study_tool;
+
 pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
     match &arguments.action {
         Action::List => list(),
         Action::Run(run_arguments) => run(run_arguments),
+        Action::Tool(tool) => study_tool::tool(&tool.tool),
     }
 }
 
@@ -38,7 +41,7 @@ fn list() -> Result<(), Failure> {
     output::write(text)
 }
 
-fn failure(error: StudyError) -> Failure {
+pub(super) fn failure(error: StudyError) -> Failure {
     match error {
         StudyError::Thread { .. }
         | StudyError::Refused(_)
