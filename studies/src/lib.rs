@@ -17,9 +17,12 @@
 #![forbid(unsafe_code)]
 
 pub mod cache_impact;
+mod ending;
 mod error;
+mod kept;
 pub mod nmart;
 
+pub use ending::Outcome;
 pub use error::StudyError;
 
 /// A study that can be run.

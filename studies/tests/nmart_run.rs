@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hearth_studies::cache_impact::Outcome;
+use hearth_studies::Outcome;
 use hearth_studies::nmart::distances::{self, Effort, Mode};
 use hearth_studies::nmart::monitor::{self, Status};
 use hearth_studies::nmart::results::{PAGE, RESULTS};

@@ -29,9 +29,10 @@ pub mod sweep;
 pub mod timers;
 pub mod verdict;
 
+pub use crate::Outcome;
 pub use options::{Defect, Experiment, Options, Sizes, Start};
 pub use results::{Folder, Results};
-pub use session::{Outcome, Progress, run};
+pub use session::{Progress, run};
 
 /// The experiments' names and titles, in the order in which they run.
 #[must_use]

@@ -17,6 +17,7 @@ use super::site::Site;
 use super::sweep::{Register, Unit};
 use super::timers::{EventCosts, Opening, Timers};
 use crate::StudyError;
+use crate::kept::{self, file};
 
 /// The format of `results.json`.
 const FORMAT: u32 = 1;
@@ -196,11 +197,6 @@ impl Folder {
         let Some(mut earlier) = earlier else {
             return Ok((folder, Results::new(site, options.clone())));
         };
-        if !resume {
-            return Err(StudyError::Occupied {
-                folder: folder.path,
-            });
-        }
         let differs = if earlier.site != site {
             Some("the machine")
         } else if earlier.is_debug_build != cfg!(debug_assertions) {
@@ -208,12 +204,7 @@ impl Folder {
         } else {
             earlier.options.differs(options)
         };
-        if let Some(differs) = differs {
-            return Err(StudyError::OtherRun {
-                folder: folder.path,
-                differs,
-            });
-        }
+        kept::go_on(path, resume, differs)?;
         earlier.options = options.clone();
         earlier.is_complete = false;
         Ok((folder, earlier))
@@ -225,23 +216,10 @@ impl Folder {
     /// A file cannot be read or understood.
     pub fn results(&self) -> Result<Option<Results>, StudyError> {
         let path = self.path.join(RESULTS);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(file("read", &path, error)),
+        let kept = kept::read(&path, FORMAT, |results: &Results| results.format)?;
+        let Some(mut results) = kept else {
+            return Ok(None);
         };
-        let damaged = |why| StudyError::Damaged {
-            file: path.clone(),
-            why,
-        };
-        let mut results: Results =
-            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-        if results.format != FORMAT {
-            return Err(damaged(format!(
-                "it has format {}, and this Hearth reads {FORMAT}",
-                results.format
-            )));
-        }
         for sweep in sweeps() {
             for number in 1..=results.options.sweeps {
                 if let Some(rows) = self.rows(&results, sweep, number)? {
@@ -313,12 +291,7 @@ impl Folder {
     /// # Errors
     /// It cannot be written.
     pub fn replace(&self, name: &str, contents: &[u8]) -> Result<PathBuf, StudyError> {
-        let path = self.path.join(name);
-        let beside = self.path.join(format!(".{name}.new"));
-        fs::write(&beside, contents)
-            .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|error| file("write", &path, error))?;
-        Ok(path)
+        kept::replace(&self.path, name, contents)
     }
 
     /// The tables of a sweep, with the rows that are there already.
@@ -384,14 +357,6 @@ fn zero_table(zero: &[ZeroData]) -> String {
         }
     }
     text
-}
-
-fn file(action: &'static str, path: &Path, error: io::Error) -> StudyError {
-    StudyError::File {
-        action,
-        file: path.to_owned(),
-        error,
-    }
 }
 
 /// A table that grows.

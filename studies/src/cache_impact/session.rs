@@ -24,6 +24,7 @@ use super::site::{Places, Site};
 use super::sweep::{self, Sweeper, Unit};
 use super::{ring, timers};
 use crate::StudyError;
+use crate::ending::{self, End, Outcome};
 
 /// Where a study stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,15 +35,6 @@ pub struct Progress {
     pub experiment: Experiment,
     /// At which size, for sweeps.
     pub bytes: Option<u64>,
-}
-
-/// How a study ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All that was asked for is there.
-    Complete,
-    /// The caller raised the flag. What was measured until then is in the folder.
-    Cancelled,
 }
 
 /// Runs the study and keeps everything in `folder`.
@@ -90,27 +82,10 @@ pub fn run(
     let seconds = begin.elapsed().as_secs_f64();
     results.steal_share = steal.join(results.steal_share, results.seconds, seconds);
     results.seconds += seconds;
-    // What was measured before an error is worth keeping, too.
-    let outcome = match outcome {
-        Ok(()) => Ok(Outcome::Complete),
-        Err(End::Cancelled) => Ok(Outcome::Cancelled),
-        Err(End::Failed(error)) => Err(error),
-    };
+    let outcome = ending::outcome(outcome);
     results.is_complete = matches!(outcome, Ok(Outcome::Complete));
     folder.save(&results)?;
     Ok((results, outcome?))
-}
-
-/// Why a study ends early.
-enum End {
-    Cancelled,
-    Failed(StudyError),
-}
-
-impl<E: Into<StudyError>> From<E> for End {
-    fn from(error: E) -> End {
-        End::Failed(error.into())
-    }
 }
 
 struct Session<'a> {

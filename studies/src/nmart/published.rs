@@ -63,6 +63,25 @@ pub struct Times {
     pub deviation: f64,
 }
 
+impl Times {
+    /// Which figure of this study's it is.
+    #[must_use]
+    pub const fn figure(&self) -> &'static str {
+        match (self.is_longest, self.is_free) {
+            (true, false) => "allocate_max",
+            (true, true) => "free_max",
+            (false, false) => "allocate_sum",
+            (false, true) => "free_sum",
+        }
+    }
+
+    /// The workload, as this study calls it.
+    #[must_use]
+    pub fn workload(&self) -> String {
+        format!("{}{}", self.program, self.set)
+    }
+}
+
 /// Tables 4.11 to 4.34.
 pub fn times() -> impl Iterator<Item = Times> {
     rows(TIMES).filter_map(|row| {

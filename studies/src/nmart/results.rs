@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -14,7 +13,7 @@ use super::characterise::Character;
 use super::floor::Least;
 use super::options::{Experiment, Options};
 use super::published;
-use crate::StudyError;
+use crate::{StudyError, kept};
 
 /// The format of `results.json`.
 const FORMAT: u32 = 1;
@@ -248,15 +247,10 @@ impl Folder {
         resume: bool,
     ) -> Result<(Folder, Results), StudyError> {
         let folder = Folder::at(path);
-        fs::create_dir_all(path).map_err(|error| file("make the folder", path, error))?;
+        fs::create_dir_all(path).map_err(|error| kept::file("make the folder", path, error))?;
         let Some(mut earlier) = folder.results()? else {
             return Ok((folder, Results::new(machine, options.clone())));
         };
-        if !resume {
-            return Err(StudyError::Occupied {
-                folder: folder.path,
-            });
-        }
         let differs = if earlier.machine != machine {
             Some("the machine")
         } else if earlier.is_debug_build != cfg!(debug_assertions) {
@@ -264,12 +258,7 @@ impl Folder {
         } else {
             earlier.options.differs(options)
         };
-        if let Some(differs) = differs {
-            return Err(StudyError::OtherRun {
-                folder: folder.path,
-                differs,
-            });
-        }
+        kept::go_on(path, resume, differs)?;
         earlier.options = options.clone();
         earlier.is_complete = false;
         Ok((folder, earlier))
@@ -280,24 +269,9 @@ impl Folder {
     /// # Errors
     /// The file cannot be read or understood.
     pub fn results(&self) -> Result<Option<Results>, StudyError> {
-        let path = self.path.join(RESULTS);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(file("read", &path, error)),
-        };
-        let damaged = |why| StudyError::Damaged {
-            file: path.clone(),
-            why,
-        };
-        let results: Results =
-            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-        if results.format != FORMAT {
-            let format = results.format;
-            let why = format!("it has format {format}, and this Hearth reads {FORMAT}");
-            return Err(damaged(why));
-        }
-        Ok(Some(results))
+        kept::read(&self.path.join(RESULTS), FORMAT, |results: &Results| {
+            results.format
+        })
     }
 
     /// Replaces `results.json` and the tables.
@@ -331,20 +305,7 @@ impl Folder {
     /// # Errors
     /// It cannot be written.
     pub fn replace(&self, name: &str, contents: &[u8]) -> Result<PathBuf, StudyError> {
-        let path = self.path.join(name);
-        let beside = self.path.join(format!(".{name}.new"));
-        fs::write(&beside, contents)
-            .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|error| file("write", &path, error))?;
-        Ok(path)
-    }
-}
-
-fn file(action: &'static str, path: &Path, error: io::Error) -> StudyError {
-    StudyError::File {
-        action,
-        file: path.to_owned(),
-        error,
+        kept::replace(&self.path, name, contents)
     }
 }
 
@@ -385,15 +346,13 @@ const FIGURES: [&str; 8] = [
 fn known() -> HashMap<Key, f64> {
     let mut known = HashMap::new();
     for times in published::times() {
-        let figure = match (times.is_longest, times.is_free) {
-            (true, false) => "allocate_max",
-            (true, true) => "free_max",
-            (false, false) => "allocate_sum",
-            (false, true) => "free_sum",
-        };
-        let workload = format!("{}{}", times.program, times.set);
         known.insert(
-            (Experiment::Times, workload, times.allocator, figure),
+            (
+                Experiment::Times,
+                times.workload(),
+                times.allocator,
+                times.figure(),
+            ),
             times.mean,
         );
     }

@@ -24,8 +24,8 @@ use super::options::{Experiment, Options};
 use super::programs::{Program, programs};
 use super::results::{Cell, Folder, Machine, Results};
 use crate::StudyError;
-use crate::cache_impact::Outcome;
 use crate::cache_impact::site::Files;
+use crate::ending::{self, End, Outcome};
 
 /// Where a study stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,11 +101,7 @@ pub fn run(
     let begin = Instant::now();
     let outcome = session.all(&mut results);
     results.seconds += begin.elapsed().as_secs_f64();
-    let outcome = match outcome {
-        Ok(()) => Ok(Outcome::Complete),
-        Err(End::Cancelled) => Ok(Outcome::Cancelled),
-        Err(End::Failed(error)) => Err(error),
-    };
+    let outcome = ending::outcome(outcome);
     results.is_complete = matches!(outcome, Ok(Outcome::Complete));
     folder.save(&results)?;
     Ok((results, outcome?))
@@ -160,18 +156,6 @@ fn conditions(system: &dyn System, results: &mut Results) {
         results.note(format!(
             "this process may use {quota:.1} cores' worth of time"
         ));
-    }
-}
-
-/// Why a study ends early.
-enum End {
-    Cancelled,
-    Failed(StudyError),
-}
-
-impl<E: Into<StudyError>> From<E> for End {
-    fn from(error: E) -> End {
-        End::Failed(error.into())
     }
 }
 

@@ -54,15 +54,14 @@ impl Evidence {
     pub fn published() -> Evidence {
         let mut evidence = Evidence::default();
         for times in published::times() {
-            let figure = match (times.is_longest, times.is_free) {
-                (true, false) => "allocate_max",
-                (true, true) => "free_max",
-                (false, false) => "allocate_sum",
-                (false, true) => "free_sum",
-            };
-            let workload = format!("{}{}", times.program, times.set);
             let values = (times.mean, times.most);
-            evidence.put(Experiment::Times, workload, figure, times.allocator, values);
+            evidence.put(
+                Experiment::Times,
+                times.workload(),
+                times.figure(),
+                times.allocator,
+                values,
+            );
         }
         let mut names: Vec<(Experiment, String)> = Vec::new();
         for found in published::appendix() {

@@ -2,7 +2,7 @@
 //! beside them, for the source's own two.
 
 mod charts;
-mod tables;
+pub(crate) mod tables;
 
 use hearth_draw::page::{Page, Section, Tone};
 use hearth_machine::profile::Profile;

@@ -27,7 +27,7 @@ pub(super) fn counted(count: u32, what: &str) -> String {
 }
 
 /// The text with a capital letter and a full stop.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters
         .next()

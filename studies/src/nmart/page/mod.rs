@@ -13,6 +13,7 @@ use super::options::Experiment;
 use super::published;
 use super::results::Results;
 use super::verdict::{Evidence, Verdict};
+use crate::cache_impact::page::tables::sentence;
 use crate::cache_impact::verdict::Answer;
 
 /// Draws the page.
@@ -38,11 +39,7 @@ pub fn page(results: &Results) -> String {
          allocators are built here after its text, and run beside those of today; its figures \
          stand beside those of this machine.",
     );
-    let notes: Vec<String> = results
-        .notes
-        .iter()
-        .map(|note| tables::sentence(note))
-        .collect();
+    let notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
     if !notes.is_empty() {
         page.callout(Tone::Note, "About this run", &notes);
     }

@@ -49,16 +49,6 @@ fn kilo(cycles: f64) -> String {
     }
 }
 
-/// The text with a capital letter and a full stop.
-pub(super) fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_uppercase().to_string());
-    let end = if text.ends_with('.') { "" } else { "." };
-    format!("{}{}{end}", first.unwrap_or_default(), letters.as_str())
-}
-
 /// A bin's edge, as the source writes it.
 pub(super) fn edge(bytes: u64) -> String {
     match bytes {

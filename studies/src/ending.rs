@@ -1,0 +1,35 @@
+//! How a study ends.
+
+use crate::StudyError;
+
+/// How a study ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All that was asked for is there.
+    Complete,
+    /// The caller raised the flag. What was measured until then is in the folder.
+    Cancelled,
+}
+
+/// Why a study ends early.
+pub(crate) enum End {
+    /// It was told to.
+    Cancelled,
+    /// It cannot go on.
+    Failed(StudyError),
+}
+
+impl<E: Into<StudyError>> From<E> for End {
+    fn from(error: E) -> End {
+        End::Failed(error.into())
+    }
+}
+
+/// What the caller is told. What was measured before an error is worth keeping, too.
+pub(crate) fn outcome(ended: Result<(), End>) -> Result<Outcome, StudyError> {
+    match ended {
+        Ok(()) => Ok(Outcome::Complete),
+        Err(End::Cancelled) => Ok(Outcome::Cancelled),
+        Err(End::Failed(error)) => Err(error),
+    }
+}
