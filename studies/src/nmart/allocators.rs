@@ -135,7 +135,7 @@ pub fn find(objects: Option<&Path>, wanted: &[String]) -> Found {
             .push(one("hearth", Kind::Ours, Some(object))),
         None => found
             .notes
-            .push("libhearth_malloc.so is not there: Hearth's own allocator is left out".into()),
+            .push("libhearth_malloc.so is not there, and left out: build with `cargo build --release -p hearth-malloc`".into()),
     }
     for id in wanted {
         if !found.allocators.iter().any(|allocator| allocator.id == *id) {
