@@ -8,10 +8,14 @@
 mod actors;
 mod command;
 mod components;
+mod heap_command;
 mod message_model;
 mod pair_latency;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
+use hearth_benches::heap::allocators::{self, Allocator};
+use hearth_benches::heap::session;
+use hearth_benches::heap::workloads::{Group, Size};
 use hearth_benches::runtime::rows::ROWS;
 use hearth_benches::stats::{Ratio, ratio, summary};
 use hearth_benches::{measure, peers, runtime, savina};
@@ -19,18 +23,34 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::ExitCode;
 
+/// All of the allocators' benchmarks: they are one table.
+const HEAP: &str = "heap";
+
+/// Runs of each side, if more are not asked for.
+const REPEATS: usize = 11;
+
 /// What was asked for.
+#[derive(Default)]
 struct Request {
     names: Vec<String>,
-    repeats: usize,
+    /// None: as many as is usual.
+    repeats: Option<usize>,
     record: bool,
     /// A tenth of the work a run: on a host that is rarely quiet, short runs go undisturbed.
     brief: bool,
     /// Only whether the answers are right.
     small: bool,
+    heap: heap_command::Options,
 }
 
 impl Request {
+    fn effort(&self) -> runtime::Effort {
+        runtime::Effort {
+            repeats: self.repeats.unwrap_or(REPEATS),
+            brief: self.brief,
+        }
+    }
+
     fn wants(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|wanted| wanted == name)
     }
@@ -41,13 +61,12 @@ fn main() -> ExitCode {
     if words.next().as_deref() == Some("peak") {
         return peak(&words.collect::<Vec<_>>());
     }
-    let Some(request) = request(std::env::args().skip(1)) else {
-        eprintln!(
-            "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
-             groups: compute channels runtime savina",
-            names()
-        );
-        return ExitCode::from(2);
+    let request = match request(std::env::args().skip(1)) {
+        Ok(request) => request,
+        Err(mistake) => {
+            eprintln!("{mistake}\n{}", usage());
+            return ExitCode::from(2);
+        }
     };
     if request.small {
         return small(&request);
@@ -65,14 +84,11 @@ fn main() -> ExitCode {
             failed = true;
         }
     };
+    let effort = request.effort();
     for benchmark in BENCHMARKS.iter().filter(|one| request.wants(one.name)) {
         let input = benchmark.input(request.brief);
-        keep(benchmark.name, compare(benchmark, input, request.repeats));
+        keep(benchmark.name, compare(benchmark, input, effort.repeats));
     }
-    let effort = runtime::Effort {
-        repeats: request.repeats,
-        brief: request.brief,
-    };
     for row in ROWS.iter().filter(|row| request.wants(row.name)) {
         keep(row.name, components::row(row, effort));
     }
@@ -85,6 +101,15 @@ fn main() -> ExitCode {
     let commands = command::BENCHMARKS.iter();
     for (name, measure) in commands.filter(|(name, _)| request.wants(name)) {
         keep(name, measure(effort));
+    }
+    if request.wants(HEAP) {
+        let (size, usual) = if request.brief {
+            (Size::Brief, heap_command::REPEATS_BRIEF)
+        } else {
+            (Size::Full, heap_command::REPEATS)
+        };
+        let repeats = request.repeats.unwrap_or(usual);
+        keep(HEAP, heap_command::heap(&request.heap, repeats, size));
     }
     if request.record {
         failed |= record(&rows).is_err_and(|error| {
@@ -138,6 +163,15 @@ fn small(request: &Request) -> ExitCode {
     for program in wanted_of(&savina::programs(), request) {
         tell(&program.full_name(), program.check());
     }
+    if request.wants(HEAP) {
+        let (all, _) = allocators::installed(&request.heap.with);
+        let checked = all
+            .iter()
+            .filter(|one| one.library.is_none() || one.is_hearth());
+        for one in checked {
+            tell(&format!("{HEAP} {}", one.name), session::check(one));
+        }
+    }
     ExitCode::from(u8::from(failed))
 }
 
@@ -151,26 +185,38 @@ fn names() -> String {
         .chain(rows)
         .chain(commands)
         .chain(of_savina.iter().map(String::as_str))
+        .chain([HEAP])
         .collect::<Vec<_>>()
         .join(" ")
 }
 
-fn request(args: impl Iterator<Item = String>) -> Option<Request> {
-    let mut request = Request {
-        names: Vec::new(),
-        repeats: 11,
-        record: false,
-        brief: false,
-        small: false,
-    };
+fn usage() -> String {
+    format!(
+        "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
+         groups: compute channels runtime savina\n\
+         of heap: [--only GROUP,…] [--with NAME=LIBRARY[,VARIABLE=VALUE…]] [--json FILE] [--quick, \
+         which is --brief]; its groups: {}",
+        names(),
+        Group::ALL.map(Group::name).join(" ")
+    )
+}
+
+fn request(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
+    let mut request = Request::default();
     let known = names();
-    let mut args = args;
     while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(format!("{arg} has a value"));
         match arg.as_str() {
-            "--brief" => request.brief = true,
+            "--brief" | "--quick" => request.brief = true,
             "--small" => request.small = true,
             "--record" => request.record = true,
-            "--repeats" => request.repeats = args.next()?.parse().ok().filter(|&n| n > 0)?,
+            "--repeats" => {
+                let count = value()?.parse().ok().filter(|&n| n > 0);
+                request.repeats = Some(count.ok_or("--repeats has a number of at least 1")?);
+            }
+            "--only" => request.heap.only(&value()?)?,
+            "--with" => request.heap.with.push(Allocator::from_words(&value()?)?),
+            "--json" => request.heap.json = Some(value()?),
             "compute" => request.names.extend(of_clock(Clock::Cpu)),
             "runtime" => request
                 .names
@@ -180,10 +226,10 @@ fn request(args: impl Iterator<Item = String>) -> Option<Request> {
                 .extend(savina::programs().iter().map(savina::Program::full_name)),
             "channels" => request.names.extend(of_clock(Clock::Wall)),
             name if known.split(' ').any(|one| one == name) => request.names.push(arg),
-            _ => return None,
+            _ => return Err(format!("'{arg}' is no benchmark and no option")),
         }
     }
-    Some(request)
+    Ok(request)
 }
 
 fn of_clock(clock: Clock) -> impl Iterator<Item = String> {

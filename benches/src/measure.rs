@@ -23,6 +23,7 @@ pub struct Times {
 pub struct Run {
     pub times: Times,
     pub stdout: String,
+    pub stderr: String,
     /// Other guests of the same host had our cores for a noticeable part of it.
     pub disturbed: bool,
 }
@@ -56,16 +57,30 @@ pub fn in_turn<T>(
     wanted: usize,
     mut measure: impl FnMut(usize) -> Result<(T, bool), String>,
 ) -> Result<Vec<Kept<T>>, String> {
-    let mut all: Vec<Kept<T>> = Vec::with_capacity(sides);
     for side in 0..sides {
         measure(side)?;
-        all.push(Kept {
-            values: Vec::with_capacity(wanted),
-            discarded: 0,
-        });
     }
+    in_order(sides, wanted, |_| {}, measure)
+}
+
+/// The same in an order that `arrange` makes anew for every turn, and without a run that does not
+/// count.
+pub fn in_order<T>(
+    sides: usize,
+    wanted: usize,
+    mut arrange: impl FnMut(&mut [usize]),
+    mut measure: impl FnMut(usize) -> Result<(T, bool), String>,
+) -> Result<Vec<Kept<T>>, String> {
+    let mut all: Vec<Kept<T>> = Vec::with_capacity(sides);
+    all.resize_with(sides, || Kept {
+        values: Vec::with_capacity(wanted),
+        discarded: 0,
+    });
+    let mut order: Vec<usize> = (0..sides).collect();
     for _ in 0..wanted * TRIES {
-        for (side, kept) in all.iter_mut().enumerate() {
+        arrange(&mut order);
+        for &side in &order {
+            let kept = &mut all[side];
             if kept.values.len() < wanted {
                 match measure(side)? {
                     (value, false) => kept.values.push(value),
@@ -142,6 +157,7 @@ pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
     Ok(Run {
         times: Times { wall, cpu },
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         disturbed,
     })
 }

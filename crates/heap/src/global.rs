@@ -354,19 +354,54 @@ impl Heap {
         if region.is_none() {
             return;
         }
-        let marks = self.marks.replace(0);
-        // The region has blocks that are not freed yet, so the chunk is its heap's still.
-        let tag = ChunkTag(SPACE.tag(region.chunk()).load(Ordering::Relaxed));
-        match remote::mark(&SPACE.remote(region).marks, marks) {
-            Marked::Queued => {}
-            Marked::First => heap_of(tag.number()).queue.push(&SPACE, region),
-            Marked::Twice => report(
-                SPACE.data() + region.offset(),
-                Fault::NotABlock,
-                tag.number(),
-            ),
+        send_marks(region, self.marks.replace(0));
+    }
+}
+
+/// Marks blocks of another's region.
+fn send_marks(region: RegionId, marks: u64) {
+    // The region has blocks that are not freed yet, so the chunk is its heap's still.
+    let tag = ChunkTag(SPACE.tag(region.chunk()).load(Ordering::Relaxed));
+    match remote::mark(&SPACE.remote(region).marks, marks) {
+        Marked::Queued => {}
+        Marked::First => heap_of(tag.number()).queue.push(&SPACE, region),
+        Marked::Twice => report(
+            SPACE.data() + region.offset(),
+            Fault::NotABlock,
+            tag.number(),
+        ),
+    }
+}
+
+// ---- for the helper -----------------------------------------------------------------------------------
+
+/// Gives the memory behind a lent block back to the system, and the block to its heap.
+pub(crate) fn forget_lent(offset: usize, bytes: usize) {
+    // SAFETY: the pages were lent by their heap, which has no block in them but this.
+    unsafe { os::forget(SPACE.data() + offset, bytes) };
+    let region = SPACE.region_of(offset);
+    let first = (offset - region.offset()) >> granule_shift(region.level());
+    send_marks(region, 1 << first);
+}
+
+/// Gives memory behind idle chunks back to the system: about as many as said, of all nodes. How
+/// many.
+pub(crate) fn forget_idle(chunks: u32) -> u32 {
+    let mut done = 0;
+    for node in 0..POOLS.nodes.len() {
+        while done < chunks {
+            match POOLS.forget_idle(&SPACE, node, chunks - done) {
+                0 => break,
+                more => done += more,
+            }
         }
     }
+    done
+}
+
+/// Chunks that no heap has and that have memory behind them.
+pub(crate) fn idle_chunks() -> u32 {
+    POOLS.idle(&SPACE)
 }
 
 // ---- blocks as they are ------------------------------------------------------------------------------

@@ -89,8 +89,10 @@ pub(crate) struct Heap {
     current: [Cell<u32>; CLASSES],
     /// One of the ring of regions of whole pages.
     pub(crate) ring: Cell<u32>,
-    /// Pages that have begun to be used since idle ones were given back.
-    pub(crate) owed: Cell<usize>,
+    /// Pages that have begun to be used and are not told yet.
+    pub(crate) grown: Cell<usize>,
+    /// So many regions are to be looked at for idle pages.
+    pub(crate) looks: Cell<usize>,
     /// A region of another's heap, and the blocks there that were freed and not told yet.
     pub(crate) marking: Cell<u32>,
     pub(crate) marks: Cell<u64>,
@@ -223,7 +225,7 @@ impl Heap {
         } else {
             self.put_back(home, region);
         }
-        self.balance(home);
+        self.balance(class.level());
         block
     }
 

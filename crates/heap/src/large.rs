@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::geometry::{ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT};
 use crate::heap::Home;
+use crate::helper::HELPER;
 use crate::os;
 use crate::space::ChunkTag;
 
@@ -52,6 +53,7 @@ pub(crate) fn free(home: Home<'_>, chunk: usize) -> bool {
     }
     let chunks = was.number() as usize;
     home.pools.give_many(home.space, chunk, chunks);
+    HELPER.idle(chunks as u32);
     true
 }
 

@@ -33,6 +33,8 @@ mod global;
 #[cfg(not(loom))]
 mod heap;
 #[cfg(not(loom))]
+mod helper;
+#[cfg(not(loom))]
 mod large;
 mod meter;
 #[cfg(not(loom))]

@@ -2,6 +2,7 @@
 //! allocate, and what `hearth-sys` tells of a refusal does.
 
 use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// The smallest page. A larger one would only make advice coarser: what is asked for here is a
 /// multiple of 64 KiB, or rounded outwards.
@@ -87,6 +88,89 @@ pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
             bytes,
             libc::MADV_DONTNEED,
         ) == 0
+    }
+}
+
+/// Starts a thread that outlives everything, has a small stack and takes no signals; and has `forked`
+/// called in the children of forks. False if the system refuses.
+pub(crate) fn start_thread(
+    run: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
+    forked: extern "C" fn(),
+) -> bool {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    const STACK_BYTES: usize = 256 << 10;
+    // SAFETY: everything that is pointed to lives until the call returns; the set of signals is
+    // restored. `forked` may be called at any time.
+    unsafe {
+        if !IS_TOLD.swap(true, Ordering::Relaxed) {
+            let forked: unsafe extern "C" fn() = forked;
+            libc::pthread_atfork(None, None, Some(forked));
+        }
+        let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
+        if libc::pthread_attr_init(&mut attributes) != 0 {
+            return false;
+        }
+        libc::pthread_attr_setstacksize(&mut attributes, STACK_BYTES);
+        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        let mut before: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let mut thread = core::mem::zeroed();
+        let result = libc::pthread_create(&mut thread, &attributes, run, ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
+        libc::pthread_attr_destroy(&mut attributes);
+        result == 0
+    }
+}
+
+/// Sleeps for less than a second.
+pub(crate) fn sleep_ns(ns: i64) {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: ns,
+    };
+    // SAFETY: the time is there; what is left of it is not asked for.
+    unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+}
+
+/// Sleeps while a word has a value, until it is woken or for no reason.
+pub(crate) fn wait(word: *mut u32, value: u32) {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word is alive, and the kernel only reads it.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word,
+            operation,
+            value,
+            ptr::null::<libc::timespec>(),
+        )
+    };
+}
+
+/// Wakes a thread that sleeps on a word.
+pub(crate) fn wake(word: *mut u32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel only compares the address.
+    unsafe { libc::syscall(libc::SYS_futex, word, operation, 1) };
+}
+
+/// A clock that only goes on: ticks of some fraction of a nanosecond, or a few.
+#[inline]
+pub(crate) fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the counter.
+    return unsafe { core::arch::x86_64::_rdtsc() };
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let mut now = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: the time is written.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 }
 

@@ -320,6 +320,20 @@ impl Pools {
         given
     }
 
+    /// Free chunks of all nodes that have memory behind them.
+    pub(crate) fn idle(&self, space: &Space) -> u32 {
+        let mut idle = 0;
+        for (number, node) in self.nodes.iter().enumerate() {
+            let first = space.arenas_of_node() * number;
+            for arena in first..first + node.begun.load(Ordering::Relaxed) as usize {
+                let [free, used] = space.word(arena);
+                let both = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
+                idle += both.count_ones();
+            }
+        }
+        idle
+    }
+
     /// Gives memory behind free chunks of a node back to the system: of those of one arena, about as many
     /// as asked. How many there were.
     pub(crate) fn forget_idle(&self, space: &Space, node: usize, chunks: u32) -> u32 {

@@ -15,6 +15,7 @@ use crate::geometry::{
     CHUNK_SHIFT, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
 };
 use crate::heap::{Fault, Heap, Home, TAKEN};
+use crate::helper::HELPER;
 use crate::meter;
 use crate::space::{ChunkTag, KIB_SHIFT, Kind, WHOLE_LEVEL};
 use crate::words;
@@ -126,7 +127,7 @@ impl Heap {
         grade.set(TAKEN);
     }
 
-    fn link(&self, region: RegionId, level: usize, grade: u8) {
+    pub(crate) fn link(&self, region: RegionId, level: usize, grade: u8) {
         self.grade(region).set(grade);
         if grade == words::FULL {
             return;
@@ -144,7 +145,7 @@ impl Heap {
         }
     }
 
-    fn unlink(&self, region: RegionId, level: usize, grade: u8) {
+    pub(crate) fn unlink(&self, region: RegionId, level: usize, grade: u8) {
         if grade == words::FULL || grade == TAKEN {
             return;
         }
@@ -303,5 +304,6 @@ impl Heap {
         self.chunks.set(self.chunks.get() - chunks);
         home.pools
             .give(home.space, region.chunk(), chunks as u32, false);
+        HELPER.idle(chunks as u32);
     }
 }

@@ -155,3 +155,95 @@ mod adopting {
         }
     }
 }
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    //! Two threads mark blocks of two regions while the owner takes them back. What loom cannot see: that
+    //! a region with marks keeps its place, and the arithmetic on marks.
+
+    use std::vec::Vec;
+
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+
+    struct Regions {
+        queue: Queue,
+        next: [AtomicU32; 2],
+        marks: [AtomicU64; 2],
+    }
+
+    impl Links for Regions {
+        fn next(&self, region: RegionId) -> &AtomicU32 {
+            &self.next[region.0 as usize - 1]
+        }
+    }
+
+    impl Regions {
+        fn new() -> Regions {
+            Regions {
+                queue: Queue::new(),
+                next: [AtomicU32::new(0), AtomicU32::new(0)],
+                marks: [AtomicU64::new(0), AtomicU64::new(0)],
+            }
+        }
+
+        fn free(&self, region: u32, block: u64) {
+            match mark(&self.marks[region as usize - 1], block) {
+                Marked::First => self.queue.push(self, RegionId(region)),
+                Marked::Queued => {}
+                Marked::Twice => panic!("each block is freed once"),
+            }
+        }
+
+        /// What one look finds, by region.
+        fn adopt(&self, found: &mut [u64; 2]) -> bool {
+            let Some(region) = self.queue.pop(self) else {
+                return false;
+            };
+            let at = region.0 as usize - 1;
+            let marks = collect(&self.marks[at]);
+            assert_ne!(marks, 0, "a region is in the queue for its marks");
+            assert_eq!(found[at] & marks, 0, "no block comes back twice");
+            found[at] |= marks;
+            true
+        }
+    }
+
+    fn model(frees: [&'static [(u32, u64)]; 2], expected: [u64; 2]) {
+        loom::model(move || {
+            let regions = Arc::new(Regions::new());
+            let threads: Vec<_> = frees
+                .iter()
+                .map(|frees| {
+                    let regions = regions.clone();
+                    let frees = *frees;
+                    thread::spawn(move || {
+                        for (region, block) in frees {
+                            regions.free(*region, *block);
+                        }
+                    })
+                })
+                .collect();
+            let mut found = [0; 2];
+            regions.adopt(&mut found);
+            regions.adopt(&mut found);
+            for thread in threads {
+                thread.join().expect("it does not panic");
+            }
+            while regions.adopt(&mut found) {}
+            assert_eq!(found, expected, "nothing is lost");
+        });
+    }
+
+    #[test]
+    fn two_threads_and_one_region() {
+        model([&[(1, 1), (1, 2)], &[(1, 4)]], [7, 0]);
+    }
+
+    #[test]
+    fn two_threads_and_two_regions() {
+        model([&[(1, 1), (2, 2)], &[(2, 4), (1, 8)]], [9, 6]);
+    }
+}

@@ -1,0 +1,222 @@
+//! A thread that does what is slow: it gives idle memory back to the system, so that no allocation has
+//! to.
+//!
+//! Heaps *lend* it idle pages: they cut them off as ordinary blocks and write them into a ring, of which the
+//! helper takes them, forgets their contents, and frees them as any other thread would. And it looks
+//! after the chunks that no heap has: as many as heaps have begun to use elsewhere at once, and the rest
+//! by halves.
+//!
+//! It is started when there is something to do for the first time that is worth a thread, and sleeps
+//! for good when there is nothing. A child of a fork starts its own. Real-time processes have none.
+//!
+//! | field | who writes | who reads |
+//! |---|---|---|
+//! | `ring` | heaps, into a place they have claimed; the helper, zero | the helper |
+//! | `claimed` | heaps | heaps, the helper |
+//! | `taken` | the helper | heaps |
+//! | `grown` | heaps add; the helper takes all | the helper |
+//! | `idle` | who gives chunks back | the same |
+//! | `state` | who starts it; the helper when it sleeps; who wakes it | all |
+
+use crate::geometry::CHUNK_BYTES;
+use crate::global;
+use crate::os;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Pieces that can be lent at once.
+const RING: usize = 1024;
+/// So often a place in the ring is tried for.
+const TRIES: usize = 4;
+/// While there is something to do, it looks so often.
+const TICK_NS: i64 = 2_000_000;
+/// Half of the idle chunks are given back so often: every 0.4 s.
+const DECAY_TICKS: u32 = 200;
+/// It sleeps when there was nothing to do for so long.
+const REST_TICKS: u32 = 2 * DECAY_TICKS;
+/// Idle memory of less than this is left alone.
+const WORTHWHILE_BYTES: usize = 1 << 20;
+const WORTHWHILE: u32 = (WORTHWHILE_BYTES / CHUNK_BYTES) as u32;
+
+// What the helper is at.
+const NONE: u32 = 0;
+const STARTING: u32 = 1;
+const AWAKE: u32 = 2;
+const ASLEEP: u32 = 3;
+/// There is none and there will not be: it was refused, or is not wanted.
+const NEVER: u32 = 4;
+
+pub(crate) struct Helper {
+    ring: [AtomicU64; RING],
+    claimed: AtomicU32,
+    taken: AtomicU32,
+    /// Pages that heaps have begun to use.
+    grown: AtomicU32,
+    /// Chunks that have become idle since the last call.
+    idle: AtomicU32,
+    state: AtomicU32,
+}
+
+pub(crate) static HELPER: Helper = Helper {
+    ring: [const { AtomicU64::new(0) }; RING],
+    claimed: AtomicU32::new(0),
+    taken: AtomicU32::new(0),
+    grown: AtomicU32::new(0),
+    idle: AtomicU32::new(0),
+    state: AtomicU32::new(NONE),
+};
+
+impl Helper {
+    /// Lends it a block of `chunk`s' idle pages: its distance from the start of the data, and its
+    /// length in bytes, multiples of a page. False if it has no time.
+    pub(crate) fn lend(&self, offset: usize, bytes: usize) -> bool {
+        for _ in 0..TRIES {
+            let place = self.claimed.load(Ordering::Relaxed);
+            // Acquires that the place is empty.
+            let used = place.wrapping_sub(self.taken.load(Ordering::Acquire));
+            if used as usize >= RING {
+                return false;
+            }
+            let next = place.wrapping_add(1);
+            let claimed =
+                self.claimed
+                    .compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
+            if claimed.is_ok() {
+                // The offset is a multiple of a page, whose bits hold the number of pages.
+                let piece = offset as u64 | (bytes >> 12) as u64;
+                // Releases what the owner did with the block.
+                self.ring[place as usize % RING].store(piece, Ordering::Release);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Heaps have begun to use so many pages. Starts or wakes the helper if need be.
+    pub(crate) fn grew(&self, pages: u32) {
+        self.grown.fetch_add(pages, Ordering::Relaxed);
+        self.call();
+    }
+
+    /// Chunks have become idle. Starts or wakes the helper when they are many.
+    pub(crate) fn idle(&self, chunks: u32) {
+        let before = self.idle.fetch_add(chunks, Ordering::Relaxed);
+        if before + chunks > WORTHWHILE {
+            self.idle.store(0, Ordering::Relaxed);
+            self.call();
+        }
+    }
+
+    /// There is something to do.
+    pub(crate) fn call(&self) {
+        match self.state.load(Ordering::Relaxed) {
+            NONE => self.start(),
+            ASLEEP => self.wake(),
+            _ => {}
+        }
+    }
+
+    /// There shall be none.
+    #[expect(dead_code, reason = "real-time mode is to come")]
+    pub(crate) fn forbid(&self) {
+        self.state.store(NEVER, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn start(&self) {
+        let claimed =
+            self.state
+                .compare_exchange(NONE, STARTING, Ordering::Relaxed, Ordering::Relaxed);
+        if claimed.is_err() {
+            return;
+        }
+        let started = os::start_thread(run, forked);
+        let now = if started { AWAKE } else { NEVER };
+        // The thread may be asleep already.
+        let _ = self
+            .state
+            .compare_exchange(STARTING, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn wake(&self) {
+        let woken =
+            self.state
+                .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
+        if woken.is_ok() {
+            os::wake(self.state.as_ptr());
+        }
+    }
+
+    /// Gives all lent pieces back. How many there were.
+    fn forget_lent(&self) -> u32 {
+        let mut count = 0;
+        loop {
+            let place = self.taken.load(Ordering::Relaxed);
+            let piece = self.ring[place as usize % RING].swap(0, Ordering::Acquire);
+            if piece == 0 {
+                return count;
+            }
+            let (offset, bytes) = (piece as usize & !0xfff, (piece as usize & 0xfff) << 12);
+            // The place may be claimed again.
+            self.taken.store(place.wrapping_add(1), Ordering::Release);
+            global::forget_lent(offset, bytes);
+            count += 1;
+        }
+    }
+
+    /// Gives idle chunks back for those that heaps have begun to use. How many.
+    fn follow_growth(&self) -> u32 {
+        let pages = self.grown.swap(0, Ordering::Relaxed) as usize;
+        let chunks = pages.div_ceil(CHUNK_BYTES >> 12) as u32;
+        global::forget_idle(chunks)
+    }
+
+    fn run(&self) -> ! {
+        let (mut ticks, mut resting) = (0u32, 0u32);
+        loop {
+            let done = self.forget_lent() + self.follow_growth();
+            ticks = ticks.wrapping_add(1);
+            let mut idle = 0;
+            if ticks.is_multiple_of(DECAY_TICKS) {
+                idle = global::idle_chunks();
+                if idle > WORTHWHILE {
+                    global::forget_idle(idle.div_ceil(2));
+                    resting = 0;
+                }
+            }
+            resting = if done > 0 { 0 } else { resting + 1 };
+            if resting > REST_TICKS && idle <= WORTHWHILE {
+                self.rest();
+                resting = 0;
+            }
+            os::sleep_ns(TICK_NS);
+        }
+    }
+
+    /// Sleeps until it is called.
+    fn rest(&self) {
+        let _ = self
+            .state
+            .compare_exchange(AWAKE, ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
+        // What was lent just now would wait; a call that comes later finds it asleep.
+        while self.state.load(Ordering::Relaxed) == ASLEEP
+            && self.claimed.load(Ordering::Relaxed) == self.taken.load(Ordering::Relaxed)
+        {
+            os::wait(self.state.as_ptr(), ASLEEP);
+        }
+        let _ = self
+            .state
+            .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn run(_: *mut libc::c_void) -> *mut libc::c_void {
+    HELPER.run()
+}
+
+/// In a child of a fork there is no helper.
+extern "C" fn forked() {
+    if HELPER.state.load(Ordering::Relaxed) != NEVER {
+        HELPER.state.store(NONE, Ordering::Relaxed);
+    }
+}
