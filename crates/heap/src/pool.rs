@@ -174,24 +174,49 @@ impl Pools {
     pub(crate) fn begin_arenas(&self, space: &Space, node: usize, count: usize) -> Option<usize> {
         let all = space.arenas_of_node();
         let own = &self.nodes[node];
+        // What is refused must not be begun, or each refusal would make the next request larger.
+        let begun = own.begun.load(Ordering::Relaxed) as usize;
+        if begun + count > all || !self.open(space, node, begun + count) {
+            return None;
+        }
         let begun = own.begun.fetch_add(count as u32, Ordering::Relaxed) as usize;
         if begun + count > all {
             own.begun.fetch_sub(count as u32, Ordering::Relaxed);
             return None;
         }
-        let first = all * node;
+        // Others may have begun some meanwhile.
+        self.open(space, node, begun + count)
+            .then_some(all * node + begun)
+    }
+
+    /// Opens the arenas of a node up to the `end`th. False if the system refuses.
+    fn open(&self, space: &Space, node: usize, end: usize) -> bool {
+        let all = space.arenas_of_node();
+        let own = &self.nodes[node];
         let open = own.open.load(Ordering::Acquire) as usize;
-        if begun + count > open {
-            // An eighth more than there is, so that the number of such calls grows with the
-            // logarithm only. Two threads may open the same arenas, which harms nobody.
-            let more = (begun + count - open).max(OPENED_MIN).max(open / 8);
-            let more = more.min(all - open);
-            if !space.open(first + open, more) {
-                return None;
-            }
-            own.open.fetch_max((open + more) as u32, Ordering::Release);
+        if end <= open {
+            return true;
         }
-        Some(first + begun)
+        // An eighth more than there is, so that the number of such calls grows with the
+        // logarithm only. Two threads may open the same arenas, which harms nobody.
+        let more = (end - open).max(OPENED_MIN).max(open / 8).min(all - open);
+        // If there is no memory for so many, perhaps there is for what is needed.
+        for more in [more, end - open] {
+            if space.open(all * node + open, more) {
+                own.open.fetch_max((open + more) as u32, Ordering::Release);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The arenas of a node that have been begun and whose words may be read.
+    fn in_use(&self, space: &Space, node: usize) -> core::ops::Range<usize> {
+        let own = &self.nodes[node];
+        let first = space.arenas_of_node() * node;
+        let begun = own.begun.load(Ordering::Relaxed);
+        // Who begins arenas opens them afterwards, perhaps.
+        first..first + begun.min(own.open.load(Ordering::Acquire)) as usize
     }
 
     /// Gives chunks back that were taken together, or a part of them. `is_zero`: they have not been
@@ -298,9 +323,7 @@ impl Pools {
     pub(crate) fn trim(&self, space: &Space, keep: usize) -> usize {
         let (mut kept, mut given) = (0, 0);
         for node in 0..self.nodes.len() {
-            let begun = self.nodes[node].begun.load(Ordering::Relaxed) as usize;
-            let first = space.arenas_of_node() * node;
-            for arena in first..first + begun {
+            for arena in self.in_use(space, node) {
                 let [free, used] = space.word(arena);
                 let mut idle = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
                 while idle != 0 {
@@ -323,9 +346,8 @@ impl Pools {
     /// Free chunks of all nodes that have memory behind them.
     pub(crate) fn idle(&self, space: &Space) -> u32 {
         let mut idle = 0;
-        for (number, node) in self.nodes.iter().enumerate() {
-            let first = space.arenas_of_node() * number;
-            for arena in first..first + node.begun.load(Ordering::Relaxed) as usize {
+        for node in 0..self.nodes.len() {
+            for arena in self.in_use(space, node) {
                 let [free, used] = space.word(arena);
                 let both = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
                 idle += both.count_ones();
