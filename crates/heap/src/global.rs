@@ -19,8 +19,10 @@ static POOLS: Pools = Pools::new();
 
 /// The addresses of all heaps by their numbers; number 0 is nobody's.
 static HEAPS: AtomicUsize = AtomicUsize::new(0);
-/// As many heaps as there can be at once.
+/// As many heaps as there can be at once; and where the addresses are limited.
 const HEAPS_MAX: usize = 1 << 20;
+const HEAPS_MAX_LIMITED: usize = 1 << 14;
+static HEAPS_NOW: AtomicUsize = AtomicUsize::new(0);
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
 /// Heaps of threads that have ended, by node: the number of one, and a count of changes above it.
 static PARKED: [AtomicU64; NODES_MAX] = [const { AtomicU64::new(0) }; NODES_MAX];
@@ -46,7 +48,12 @@ fn is_made() -> bool {
     loop {
         match STATE.compare_exchange(UNMADE, BEING_MADE, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {
-                let heaps = os::map_memory(HEAPS_MAX * size_of::<usize>());
+                let heaps_now = match os::addresses_max() {
+                    Some(_) => HEAPS_MAX_LIMITED,
+                    None => HEAPS_MAX,
+                };
+                HEAPS_NOW.store(heaps_now, Ordering::Relaxed);
+                let heaps = os::map_memory(heaps_now * size_of::<usize>());
                 let made = heaps != 0 && SPACE.make(1);
                 HEAPS.store(heaps, Ordering::Relaxed);
                 thread::make_key();
@@ -98,7 +105,7 @@ fn begin_thread() -> Option<&'static Heap> {
 
 fn make_heap(node: usize) -> Option<&'static Heap> {
     let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-    if number as usize >= HEAPS_MAX {
+    if number as usize >= HEAPS_NOW.load(Ordering::Relaxed) {
         return None;
     }
     let taken = POOLS.take(&SPACE, node, 1)?;
@@ -463,6 +470,12 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
         && large::resize(home(), offset >> CHUNK_SHIFT, size)
     {
         return block;
+    }
+    if size > MEDIUM_MAX && offset >= SPACE.bytes() {
+        let moved = large::remap(block.expose_provenance(), size);
+        if moved != 0 {
+            return ptr::with_exposed_provenance_mut(moved);
+        }
     }
     let other = allocate(size);
     if !other.is_null() {
