@@ -81,14 +81,27 @@ pub(crate) fn heap_of(number: u32) -> &'static Heap {
 
 // ---- heaps of threads ----------------------------------------------------------------------------
 
-/// The heap of this thread, made if it has none. None if there is no memory.
-fn own_heap() -> Option<&'static Heap> {
+/// Does something with the heap of this thread, which is made if it has none. None if there is no memory.
+fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let heap = thread::heap();
     if heap.is_null() {
-        return begin_thread();
+        return begin_thread().map(operation);
+    }
+    if heap == thread::ENDED {
+        return with_parked(operation);
     }
     // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
-    Some(unsafe { &*heap })
+    Some(operation(unsafe { &*heap }))
+}
+
+/// Does something with a parked heap, for a thread that has ended: nobody would be told that it needs
+/// a heap no longer.
+#[cold]
+fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
+    let heap = adopt_parked(0).or_else(|| make_heap(0))?;
+    let result = operation(heap);
+    park(heap);
+    Some(result)
 }
 
 #[cold]
@@ -150,12 +163,16 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
 /// This thread ends, or says so: its heap goes to the next one.
 pub(crate) fn thread_ends() {
     let heap = thread::heap();
-    if heap.is_null() {
+    if heap.is_null() || heap == thread::ENDED {
         return;
     }
-    thread::set_heap(thread::NONE);
-    // SAFETY: as in `own_heap`.
-    let heap = unsafe { &*heap };
+    thread::set_heap(thread::ENDED);
+    // SAFETY: as in `with_heap`.
+    park(unsafe { &*heap });
+}
+
+/// Leaves a heap to the next thread that needs one.
+fn park(heap: &Heap) {
     heap.flush_marks();
     let parked = &PARKED[heap.node.get() as usize];
     let mut top = parked.load(Ordering::Relaxed);
@@ -179,7 +196,7 @@ pub fn allocate(size: usize) -> *mut u8 {
     if heap.is_null() || size > SMALL_MAX {
         return allocate_slow(size);
     }
-    // SAFETY: as in `own_heap`.
+    // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
     let block = unsafe { &*heap }.try_allocate(Class::for_small(size));
     if block == 0 {
         return allocate_slow(size);
@@ -189,22 +206,22 @@ pub fn allocate(size: usize) -> *mut u8 {
 
 #[inline(never)]
 fn allocate_slow(size: usize) -> *mut u8 {
-    let Some(heap) = own_heap() else {
-        return refuse();
-    };
-    if size <= MEDIUM_MAX {
-        return allocate_of(heap, Class::for_size(size));
-    }
-    told(large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES).0)
+    let block = with_heap(|heap| {
+        if size <= MEDIUM_MAX {
+            return allocate_of(heap, Class::for_size(size));
+        }
+        large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES).0
+    });
+    told(block.unwrap_or(0))
 }
 
-fn allocate_of(heap: &Heap, class: Class) -> *mut u8 {
+fn allocate_of(heap: &Heap, class: Class) -> usize {
     let mut block = heap.try_allocate(class);
     if block == 0 {
         heap.flush_marks();
         block = heap.carve(home(), class);
     }
-    told(block)
+    block
 }
 
 /// A block as a pointer; if there is none, that is told in `errno`, too.
@@ -225,10 +242,9 @@ fn refuse() -> *mut u8 {
 /// A zeroed block.
 pub fn allocate_zeroed(size: usize) -> *mut u8 {
     if size > MEDIUM_MAX {
-        let Some(heap) = own_heap() else {
-            return refuse();
-        };
-        let (block, is_zero) = large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES);
+        let allocated =
+            with_heap(|heap| large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES));
+        let (block, is_zero) = allocated.unwrap_or((0, true));
         let block = told(block);
         if !block.is_null() && !is_zero {
             // SAFETY: the block is as large as was asked.
@@ -249,13 +265,11 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
     if align <= GRANULE_MIN {
         return allocate(size);
     }
-    let Some(heap) = own_heap() else {
-        return refuse();
-    };
-    match Class::for_aligned(size, align) {
+    let block = with_heap(|heap| match Class::for_aligned(size, align) {
         Some(class) => allocate_of(heap, class),
-        None => told(large::allocate(home(), heap.node.get() as usize, size, align).0),
-    }
+        None => large::allocate(home(), heap.node.get() as usize, size, align).0,
+    });
+    told(block.unwrap_or(0))
 }
 
 // ---- freeing ---------------------------------------------------------------------------------------
@@ -271,7 +285,7 @@ pub unsafe fn free(block: *mut u8) {
     if heap.is_null() {
         return free_slow(address);
     }
-    // SAFETY: as in `own_heap`.
+    // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
     if !unsafe { &*heap }.try_free(address) {
         free_slow(address);
     }
@@ -282,7 +296,6 @@ fn free_slow(address: usize) {
     if address == 0 {
         return;
     }
-    let Some(heap) = own_heap() else { return };
     let offset = address.wrapping_sub(SPACE.data());
     if offset >= SPACE.bytes() {
         if !large::unmap(address) {
@@ -294,11 +307,14 @@ fn free_slow(address: usize) {
     let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
     match tag.kind() {
         ChunkTag::OWNED => {
-            if tag.number() == heap.number.get() {
-                free_own(heap, offset);
-            } else {
-                free_remote(heap, tag, offset);
-            }
+            // Without a heap, as there is no memory for one, the block stays.
+            with_heap(|heap| {
+                if tag.number() == heap.number.get() {
+                    free_own(heap, offset);
+                } else {
+                    free_remote(heap, tag, offset);
+                }
+            });
         }
         ChunkTag::LARGE => {
             if offset & (CHUNK_BYTES - 1) != 0 || !large::free(home(), chunk) {
@@ -522,7 +538,7 @@ pub(crate) fn report_marks(heap: &Heap, region: RegionId, marks: u64) {
 
 /// Nobody's blocks: what the pools have given to heaps, in chunks.
 pub fn chunks_of_this_thread() -> usize {
-    own_heap().map_or(0, |heap| heap.chunks.get())
+    with_heap(|heap| heap.chunks.get()).unwrap_or(0)
 }
 
 /// Gives memory that no heap has back to the system, but for `keep` bytes. The bytes given back.
