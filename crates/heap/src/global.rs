@@ -541,6 +541,33 @@ pub fn chunks_of_this_thread() -> usize {
     with_heap(|heap| heap.chunks.get()).unwrap_or(0)
 }
 
+/// What the process has got from the system, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// What heaps have and what large blocks take, whether blocks use all of it or not.
+    pub held: usize,
+    /// What no heap has, though there is memory behind it.
+    pub idle: usize,
+    /// Blocks that are mappings of their own.
+    pub mapped: usize,
+    /// How many of these there are.
+    pub mappings: usize,
+}
+
+/// The figures of this moment, each for itself.
+pub fn figures() -> Figures {
+    if !is_made() {
+        return Figures::default();
+    }
+    let (mappings, mapped) = large::mapped();
+    Figures {
+        held: POOLS.held(&SPACE) << CHUNK_SHIFT,
+        idle: (POOLS.idle(&SPACE) as usize) << CHUNK_SHIFT,
+        mapped,
+        mappings,
+    }
+}
+
 /// Gives memory that no heap has back to the system, but for `keep` bytes. The bytes given back.
 pub fn trim(keep: usize) -> usize {
     if !is_made() {

@@ -211,4 +211,14 @@ pub(crate) fn mapped_size(block: usize) -> Option<usize> {
     Some(start + mapping.bytes.load(Ordering::Relaxed) - block)
 }
 
+/// How many mappings there are, and their bytes.
+pub(crate) fn mapped() -> (usize, usize) {
+    TABLE
+        .iter()
+        .filter(|mapping| mapping.block.load(Ordering::Acquire) > ENTERED)
+        .fold((0, 0), |(count, bytes), mapping| {
+            (count + 1, bytes + mapping.bytes.load(Ordering::Relaxed))
+        })
+}
+
 const _: () = assert!(ARENA_SHIFT > CHUNK_SHIFT);

@@ -57,8 +57,8 @@ pub mod words;
 
 #[cfg(not(loom))]
 pub use global::{
-    allocate, allocate_aligned, allocate_zeroed, chunks_of_this_thread, free, reallocate, trim,
-    usable_size,
+    Figures, allocate, allocate_aligned, allocate_zeroed, chunks_of_this_thread, figures, free,
+    reallocate, trim, usable_size,
 };
 #[cfg(feature = "meter")]
 pub use meter::reading;

@@ -343,6 +343,17 @@ impl Pools {
         given
     }
 
+    /// Chunks of all nodes that somebody has.
+    pub(crate) fn held(&self, space: &Space) -> usize {
+        let mut held = 0;
+        for node in 0..self.nodes.len() {
+            for arena in self.in_use(space, node) {
+                held += space.word(arena)[0].load(Ordering::Relaxed).count_zeros() as usize;
+            }
+        }
+        held
+    }
+
     /// Free chunks of all nodes that have memory behind them.
     pub(crate) fn idle(&self, space: &Space) -> u32 {
         let mut idle = 0;

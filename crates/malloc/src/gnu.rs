@@ -18,6 +18,97 @@ pub extern "C" fn mallopt(_option: c_int, _value: c_int) -> c_int {
     1
 }
 
+/// What the process has got. Blocks that are free inside of a heap count as used: nobody adds them up.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported by its name")]
+pub extern "C" fn mallinfo2() -> libc::mallinfo2 {
+    let figures = heap::figures();
+    libc::mallinfo2 {
+        arena: figures.held + figures.idle,
+        ordblks: 0,
+        smblks: 0,
+        hblks: figures.mappings,
+        hblkhd: figures.mapped,
+        usmblks: 0,
+        fsmblks: 0,
+        uordblks: figures.held,
+        fordblks: figures.idle,
+        keepcost: figures.idle,
+    }
+}
+
+/// The older form, whose numbers are too short for much.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported by its name")]
+pub extern "C" fn mallinfo() -> libc::mallinfo {
+    let short = |bytes: usize| c_int::try_from(bytes).unwrap_or(c_int::MAX);
+    let info = mallinfo2();
+    libc::mallinfo {
+        arena: short(info.arena),
+        ordblks: 0,
+        smblks: 0,
+        hblks: short(info.hblks),
+        hblkhd: short(info.hblkhd),
+        usmblks: 0,
+        fsmblks: 0,
+        uordblks: short(info.uordblks),
+        fordblks: short(info.fordblks),
+        keepcost: short(info.keepcost),
+    }
+}
+
+/// Says the same on standard error.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported by its name")]
+pub extern "C" fn malloc_stats() {
+    let figures = heap::figures();
+    let text = c"hearth: %zu bytes with heaps and large blocks, %zu idle, %zu in %zu mappings\n";
+    let mut line = [0u8; 256];
+    // SAFETY: the format fits what follows it, and four numbers fit the line.
+    unsafe {
+        let length = libc::snprintf(
+            line.as_mut_ptr().cast(),
+            line.len(),
+            text.as_ptr(),
+            figures.held,
+            figures.idle,
+            figures.mapped,
+            figures.mappings,
+        );
+        libc::write(2, line.as_ptr().cast(), length.max(0) as usize);
+    }
+}
+
+/// The same as XML, in the GNU library's words.
+///
+/// # Safety
+/// The stream is open.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported by its name")]
+pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) -> c_int {
+    if options != 0 {
+        return libc::EINVAL;
+    }
+    let figures = heap::figures();
+    let text = c"<malloc version=\"1\">\n\
+        <total type=\"rest\" count=\"0\" size=\"%zu\"/>\n\
+        <total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n\
+        <system type=\"current\" size=\"%zu\"/>\n\
+        </malloc>\n";
+    // SAFETY: the format fits what follows it, and the stream is as the caller promises.
+    let written = unsafe {
+        libc::fprintf(
+            stream,
+            text.as_ptr(),
+            figures.idle,
+            figures.mappings,
+            figures.mapped,
+            figures.held + figures.idle,
+        )
+    };
+    if written < 0 { -1 } else { 0 }
+}
+
 macro_rules! inner_names {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $function:path;)*) => { $(
         /// An inner name of the C library that some programs use. What it gives goes to `free`, too.
