@@ -321,7 +321,8 @@ fn free_slow(address: usize) {
                 report(address, Fault::NotABlock, 0);
             }
         }
-        _ => report(address, Fault::Foreign, 0),
+        // Nobody's chunk: a large block that was freed already, or an address of ours that never was one.
+        _ => report(address, Fault::NotABlock, 0),
     }
 }
 
@@ -459,7 +460,7 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
         },
         ChunkTag::LARGE => (tag.number() as usize) << CHUNK_SHIFT,
         _ => {
-            report(address, Fault::Foreign, 0);
+            report(address, Fault::NotABlock, 0);
             0
         }
     }
