@@ -342,6 +342,7 @@ fn free_own(heap: &Heap, offset: usize) {
         let (level, granules) = (class.level(), class.granules());
         heap.restore(home(), place.region, level, 1 << place.first, granules)
     });
+    let done = done.and_then(|()| heap.shrink_fronts(home()));
     if let Err((address, fault)) = done {
         report(address, fault, heap.number.get());
     }
@@ -399,13 +400,22 @@ fn send_marks(region: RegionId, marks: u64) {
 
 // ---- for the helper -----------------------------------------------------------------------------------
 
-/// Gives the memory behind a lent block back to the system, and the block to its heap.
-pub(crate) fn forget_lent(offset: usize, bytes: usize) {
-    // SAFETY: the pages were lent by their heap, which has no block in them but this.
-    unsafe { os::forget(SPACE.data() + offset, bytes) };
-    let region = SPACE.region_of(offset);
-    let first = (offset - region.offset()) >> granule_shift(region.level());
-    send_marks(region, 1 << first);
+/// Gives the memory behind lent blocks that follow each other back to the system, and the blocks to
+/// their heaps.
+pub(crate) fn forget_lent(start: usize, bytes: usize, blocks: &[usize]) {
+    // SAFETY: the pages were lent by their heaps, which have no blocks in them but these.
+    unsafe { os::forget(SPACE.data() + start, bytes) };
+    let (mut region, mut marks) = (RegionId::NONE, 0);
+    for &offset in blocks {
+        let of = SPACE.region_of(offset);
+        if of != region && marks != 0 {
+            send_marks(region, marks);
+            marks = 0;
+        }
+        region = of;
+        marks |= 1 << ((offset - of.offset()) >> granule_shift(of.level()));
+    }
+    send_marks(region, marks);
 }
 
 /// Gives memory behind idle chunks back to the system: about as many as said, of all nodes. How
@@ -537,14 +547,30 @@ pub(crate) fn report_marks(heap: &Heap, region: RegionId, marks: u64) {
     report(address, Fault::NotABlock, heap.number.get());
 }
 
-/// Nobody's blocks: what the pools have given to heaps, in chunks.
-pub fn chunks_of_this_thread() -> usize {
-    with_heap(|heap| heap.chunks.get()).unwrap_or(0)
+/// What a heap has, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Of the chunks that are its own.
+    pub owned: usize,
+    /// Of pages there that may have memory behind them.
+    pub touched: usize,
+    /// Of blocks in use or kept in front; and lent to the helper.
+    pub used: usize,
+}
+
+/// What this thread's heap has. Nothing if there is no memory for one.
+pub fn figures() -> Figures {
+    with_heap(|heap| Figures {
+        owned: heap.chunks.get() * CHUNK_BYTES,
+        touched: heap.touched.get(),
+        used: heap.used.get(),
+    })
+    .unwrap_or_default()
 }
 
 /// What the process has got from the system, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct Totals {
     /// What heaps have and what large blocks take, whether blocks use all of it or not.
     pub held: usize,
     /// What no heap has, though there is memory behind it.
@@ -555,13 +581,13 @@ pub struct Figures {
     pub mappings: usize,
 }
 
-/// The figures of this moment, each for itself.
-pub fn figures() -> Figures {
+/// What the process has at this moment, each for itself.
+pub fn totals() -> Totals {
     if !is_made() {
-        return Figures::default();
+        return Totals::default();
     }
     let (mappings, mapped) = large::mapped();
-    Figures {
+    Totals {
         held: POOLS.held(&SPACE) << CHUNK_SHIFT,
         idle: (POOLS.idle(&SPACE) as usize) << CHUNK_SHIFT,
         mapped,

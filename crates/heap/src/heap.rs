@@ -89,6 +89,14 @@ pub(crate) struct Heap {
     current: [Cell<u32>; CLASSES],
     /// One of the ring of regions of whole pages.
     pub(crate) ring: Cell<u32>,
+    /// So many times a front is to give some of its blocks back, as chunks have gone back to the pool;
+    /// and the class whose turn it is.
+    pub(crate) shrink: Cell<usize>,
+    shrinking: Cell<usize>,
+    /// Bytes of blocks that are cut off, those in front included.
+    pub(crate) used: Cell<usize>,
+    /// Bytes of pages that may have memory behind them.
+    pub(crate) touched: Cell<usize>,
     /// Pages that have begun to be used and are not told yet.
     pub(crate) grown: Cell<usize>,
     /// So many regions are to be looked at for idle pages.
@@ -239,6 +247,8 @@ impl Heap {
             return 0;
         }
         self.cut(region, level, begins, granules);
+        let cut = (begins.count_ones() as usize) * class.bytes();
+        self.used.set(self.used.get() + cut);
         let (start, shift) = (
             self.data.get() + region.offset_on(level),
             granule_shift(level),
@@ -289,6 +299,19 @@ impl Heap {
             self.restore(home, region, level, begins, granules)?;
         }
         Ok(())
+    }
+
+    /// A heap that shrinks keeps less in front: each block there may be the last of its chunk. One
+    /// class's turn for each chunk that has gone.
+    #[inline]
+    pub(crate) fn shrink_fronts(&self, home: Home<'_>) -> Result<(), (usize, Fault)> {
+        if self.shrink.get() == 0 {
+            return Ok(());
+        }
+        self.shrink.set(self.shrink.get() - 1);
+        let class = Class::from_number(self.shrinking.get());
+        self.shrinking.set((class.number() + 1) % CLASSES);
+        self.relieve(home, class)
     }
 
     /// A region that has room for a block of a class, taken off its list: one where others have

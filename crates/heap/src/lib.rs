@@ -57,8 +57,8 @@ pub mod words;
 
 #[cfg(not(loom))]
 pub use global::{
-    Figures, allocate, allocate_aligned, allocate_zeroed, chunks_of_this_thread, figures, free,
-    reallocate, trim, usable_size,
+    Figures, Totals, allocate, allocate_aligned, allocate_zeroed, figures, free, reallocate,
+    totals, trim, usable_size,
 };
 #[cfg(feature = "meter")]
 pub use meter::reading;

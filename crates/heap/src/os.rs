@@ -199,24 +199,6 @@ pub(crate) fn wake(word: *mut u32) {
     unsafe { libc::syscall(libc::SYS_futex, word, operation, 1) };
 }
 
-/// A clock that only goes on: ticks of some fraction of a nanosecond, or a few.
-#[inline]
-pub(crate) fn ticks() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has the counter.
-    return unsafe { core::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let mut now = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: the time is written.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-    }
-}
-
 /// Lets another thread run.
 pub(crate) fn pause() {
     // SAFETY: the call takes nothing.

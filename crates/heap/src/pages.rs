@@ -15,6 +15,10 @@ use crate::os;
 use crate::space::WHOLE_LEVEL;
 use crate::words;
 
+/// Idle pages are looked for when more than this many times the bytes of blocks have memory behind
+/// them, and this many bytes. A heap whose blocks come and go at random stays below, and keeps its pages.
+const TOUCHED_OF_USED: usize = 2;
+const TOUCHED_MIN: usize = 1 << 20;
 /// Looks at regions for each page that begins to be used. With fewer, the ring is not around in the time
 /// in which sizes shift: resident memory under shifting sizes was 2.4 times what was live with one, 2.1
 /// with two.
@@ -22,16 +26,18 @@ const LOOKS_A_PAGE: usize = 2;
 /// Looks that are saved up at most.
 const LOOKS_MAX: usize = 1 << 16;
 /// Pieces lent of a region at most.
-const LENT_MAX: u32 = 4;
-/// Two looks at a region count as two if they are this many ticks apart, as a power of two: some
-/// milliseconds.
-const EPOCH_SHIFT: u32 = 23;
+const LENT_MAX: u32 = 8;
 const PAGE_SHIFT: u32 = 12;
 const _: () = assert!(1 << PAGE_SHIFT == os::PAGE);
 
 /// log2 of the bytes that a bit of `touched` stands for.
 fn unit_shift(level: usize) -> u32 {
     granule_shift(level).max(PAGE_SHIFT)
+}
+
+/// All units of a region.
+fn all_units(level: usize) -> u64 {
+    words::ones(1 << (region_shift(level) - unit_shift(level)))
 }
 
 /// Every fourth bit to the lower sixteen, in turn.
@@ -71,8 +77,11 @@ impl Heap {
             touched.set(touched.get() | new);
             let pages = (new.count_ones() as usize) << (unit_shift(level) - PAGE_SHIFT);
             self.grown.set(self.grown.get() + pages);
-            self.looks
-                .set((self.looks.get() + LOOKS_A_PAGE * pages).min(LOOKS_MAX));
+            self.touched.set(self.touched.get() + (pages << PAGE_SHIFT));
+            if self.touched.get() > TOUCHED_OF_USED * self.used.get() + TOUCHED_MIN {
+                let looks = self.looks.get() + LOOKS_A_PAGE * pages;
+                self.looks.set(looks.min(LOOKS_MAX));
+            }
         }
     }
 
@@ -111,7 +120,6 @@ impl Heap {
         if pages != 0 {
             HELPER.grew(pages as u32);
         }
-        let epoch = (os::ticks() >> EPOCH_SHIFT) as u32;
         let looks = self.looks.get().min(1 << level.saturating_sub(1));
         self.looks.set(self.looks.get() - looks);
         for _ in 0..looks {
@@ -121,21 +129,14 @@ impl Heap {
                 return;
             }
             self.ring.set(self.whole(region).behind.get());
-            self.visit(region, epoch);
+            self.visit(region);
         }
     }
 
-    /// Lends pages of a region that were idle in an earlier epoch, too.
-    fn visit(&self, region: RegionId, epoch: u32) {
-        let whole = self.whole(region);
-        let idle = self.idle(region);
-        if whole.epoch.get() == epoch {
-            return;
-        }
-        whole.epoch.set(epoch);
-        let was_idle = whole.was_idle.replace(idle);
-        let level = region.level();
-        let mut units = idle & was_idle;
+    /// Lends idle pages of a region.
+    fn visit(&self, region: RegionId) {
+        let (level, whole) = (region.level(), self.whole(region));
+        let mut units = self.idle(region);
         for _ in 0..LENT_MAX {
             if units == 0 {
                 return;
@@ -152,9 +153,41 @@ impl Heap {
             }
             let lent = words::ones(count) << first;
             units &= !lent;
+            self.forget_units(level, whole.touched.get() & lent);
             whole.touched.set(whole.touched.get() & !lent);
-            whole.was_idle.set(whole.was_idle.get() & !lent);
         }
+    }
+
+    fn count_units(&self, level: usize, units: u64) {
+        let bytes = (units.count_ones() as usize) << unit_shift(level);
+        self.touched.set(self.touched.get() + bytes);
+    }
+
+    fn forget_units(&self, level: usize, units: u64) {
+        let bytes = (units.count_ones() as usize) << unit_shift(level);
+        self.touched.set(self.touched.get() - bytes);
+    }
+
+    /// A region of whole pages has come. Those of one that is part of another are counted there.
+    pub(crate) fn begin_pages(&self, region: RegionId, is_touched: bool) {
+        let (level, whole) = (region.level(), self.whole(region));
+        let units = if is_touched { all_units(level) } else { 0 };
+        whole.touched.set(units);
+        if whole.is_root.get() {
+            self.count_units(level, units);
+        }
+        self.enter_ring(region);
+    }
+
+    /// A region of whole pages goes.
+    pub(crate) fn end_pages(&self, region: RegionId) {
+        let (level, whole) = (region.level(), self.whole(region));
+        if whole.is_root.get() {
+            self.forget_units(level, whole.touched.get());
+        } else {
+            self.count_units(level, all_units(level) & !whole.touched.get());
+        }
+        self.leave_ring(region);
     }
 
     /// Cuts idle units off as a block and lends it. How many: all, or one, or none.
@@ -198,6 +231,7 @@ impl Heap {
         self.cut(region, level, 1 << first, granules);
         self.link(region, level, words::grade(self.region(region).free.get()));
         if HELPER.lend(offset, bytes) {
+            self.used.set(self.used.get() + bytes);
             return true;
         }
         // It has too much to do. The pages stay, and count as used until they are.
@@ -212,7 +246,7 @@ impl Heap {
     // ---- the ring -------------------------------------------------------------------------------
 
     /// Puts a region into the ring, behind all others.
-    pub(crate) fn enter_ring(&self, region: RegionId) {
+    fn enter_ring(&self, region: RegionId) {
         let own = self.whole(region);
         let first = RegionId(self.ring.get());
         if first.is_none() {
@@ -228,7 +262,7 @@ impl Heap {
     }
 
     /// Takes a region out of the ring.
-    pub(crate) fn leave_ring(&self, region: RegionId) {
+    fn leave_ring(&self, region: RegionId) {
         let own = self.whole(region);
         let (before, behind) = (RegionId(own.before.get()), RegionId(own.behind.get()));
         if behind == region {

@@ -12,7 +12,7 @@
 use core::sync::atomic::Ordering;
 
 use crate::geometry::{
-    CHUNK_SHIFT, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
+    CHUNK_SHIFT, CLASSES, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
 };
 use crate::heap::{Fault, Heap, Home, TAKEN};
 use crate::helper::HELPER;
@@ -22,6 +22,8 @@ use crate::words;
 
 /// As many granules as a region of the level below has of the level above.
 const WHOLE: u32 = GRANULES_MAX as u32;
+/// Turns of shrinking that are saved up at most: each class has eight.
+const SHRINK_MAX: usize = 8 * CLASSES;
 
 impl Heap {
     /// Cuts blocks off a region at places that are free.
@@ -79,8 +81,11 @@ impl Heap {
             let first = (begins & !starts).trailing_zeros();
             return Err((self.address(region, first), Fault::NotABlock));
         }
-        let free = words.free.get() | words::spread(begins, granules);
+        let covered = words::spread(begins, granules);
+        let free = words.free.get() | covered;
         words.free.set(free);
+        let bytes = (covered.count_ones() as usize) << granule_shift(level);
+        self.used.set(self.used.get() - bytes);
         words.starts.set(starts & !begins);
         let grade = self.grade(region).get();
         if grade == TAKEN {
@@ -227,9 +232,7 @@ impl Heap {
         words.free.set(u64::MAX);
         self.grade(region).set(TAKEN);
         if region.level() >= WHOLE_LEVEL {
-            let touched = if is_touched { u64::MAX } else { 0 };
-            self.whole(region).touched.set(touched);
-            self.enter_ring(region);
+            self.begin_pages(region, is_touched);
         }
     }
 
@@ -265,7 +268,7 @@ impl Heap {
                 return;
             }
             if level >= WHOLE_LEVEL {
-                self.leave_ring(region);
+                self.end_pages(region);
                 if self.whole(region).is_root.replace(false) {
                     self.give_chunks(home, region);
                     return;
@@ -305,5 +308,6 @@ impl Heap {
         home.pools
             .give(home.space, region.chunk(), chunks as u32, false);
         HELPER.idle(chunks as u32);
+        self.shrink.set((self.shrink.get() + 1).min(SHRINK_MAX));
     }
 }

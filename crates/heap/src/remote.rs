@@ -119,7 +119,7 @@ pub(crate) fn collect(marks: &AtomicU64) -> u64 {
 #[cfg(not(loom))]
 mod adopting {
     use super::{Links, collect};
-    use crate::geometry::RegionId;
+    use crate::geometry::{RegionId, granule_shift};
     use crate::heap::{Heap, Home, TAKEN};
     use crate::space::Space;
     use crate::sync::AtomicU32;
@@ -143,7 +143,10 @@ mod adopting {
                 crate::global::report_marks(self, region, marks & !starts);
             }
             let marks = marks & starts;
-            let free = free | words::blocks(free, starts, marks);
+            let covered = words::blocks(free, starts, marks);
+            let bytes = (covered.count_ones() as usize) << granule_shift(region.level());
+            self.used.set(self.used.get() - bytes);
+            let free = free | covered;
             words.free.set(free);
             words.starts.set(starts & !marks);
             if self.grade(region).get() == TAKEN {

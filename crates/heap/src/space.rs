@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! | tags | kinds | words | hints | remote | meta   | data      |
-//!   4 B    64 B    16 B            1408 B   2296 B   64 KiB      for each chunk; words for each arena
+//!   4 B    64 B    16 B            1408 B   2272 B   64 KiB      for each chunk; words for each arena
 //! ```
 //!
 //! Whatever belongs to a chunk is found by arithmetic from any address in it, without touching the
@@ -45,15 +45,12 @@ pub(crate) struct Whole {
     /// Pages that may have memory behind them: a bit for each granule, or for each page where granules
     /// are smaller.
     pub(crate) touched: Cell<u64>,
-    /// Those that were idle when it was looked at last, and when that was.
-    pub(crate) was_idle: Cell<u64>,
-    pub(crate) epoch: Cell<u32>,
     /// Its neighbours in the ring of all such regions of the heap.
     pub(crate) before: Cell<u32>,
     pub(crate) behind: Cell<u32>,
     /// It came from the pool.
     pub(crate) is_root: Cell<bool>,
-    unused: [u8; 3],
+    unused: [u8; 7],
 }
 
 /// A word that its owner changes, and others may look at while one of their blocks is in the region.
@@ -117,7 +114,7 @@ const REMOTE_STRIDE: usize = size_of::<Remote>() * SLOTS;
 const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
 /// log2 of a KiB.
 pub(crate) const KIB_SHIFT: u32 = 10;
-const _: () = assert!(META_STRIDE == 2296 && REMOTE_STRIDE == 1408);
+const _: () = assert!(META_STRIDE == 2272 && REMOTE_STRIDE == 1408);
 
 /// What starts in a KiB: blocks of one class, by its number; or blocks of several classes of one level.
 /// Where nothing starts it means nothing.

@@ -230,20 +230,17 @@ fn what_another_frees_is_used_again() {
             }
         }
     });
-    let mut chunks = 0;
+    let mut owned = 0;
     for round in 0..200 {
         let blocks = (0..5000)
             .map(|i| heap::allocate(16 + i % 200).expose_provenance())
             .collect();
         sender.send(blocks).expect("the consumer is there");
-        let now = heap::chunks_of_this_thread();
+        let now = heap::figures().owned;
         if round == 20 {
-            chunks = now;
+            owned = now;
         }
-        assert!(
-            chunks == 0 || now <= 3 * chunks,
-            "{chunks} chunks, then {now}"
-        );
+        assert!(owned == 0 || now <= 3 * owned, "{owned} bytes, then {now}");
     }
     drop(sender);
     consumer.join().expect("it does not panic");

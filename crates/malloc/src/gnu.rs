@@ -22,18 +22,18 @@ pub extern "C" fn mallopt(_option: c_int, _value: c_int) -> c_int {
 #[unsafe(no_mangle)]
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn mallinfo2() -> libc::mallinfo2 {
-    let figures = heap::figures();
+    let totals = heap::totals();
     libc::mallinfo2 {
-        arena: figures.held + figures.idle,
+        arena: totals.held + totals.idle,
         ordblks: 0,
         smblks: 0,
-        hblks: figures.mappings,
-        hblkhd: figures.mapped,
+        hblks: totals.mappings,
+        hblkhd: totals.mapped,
         usmblks: 0,
         fsmblks: 0,
-        uordblks: figures.held,
-        fordblks: figures.idle,
-        keepcost: figures.idle,
+        uordblks: totals.held,
+        fordblks: totals.idle,
+        keepcost: totals.idle,
     }
 }
 
@@ -61,7 +61,7 @@ pub extern "C" fn mallinfo() -> libc::mallinfo {
 #[unsafe(no_mangle)]
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn malloc_stats() {
-    let figures = heap::figures();
+    let totals = heap::totals();
     let text = c"hearth: %zu bytes with heaps and large blocks, %zu idle, %zu in %zu mappings\n";
     let mut line = [0u8; 256];
     // SAFETY: the format fits what follows it, and four numbers fit the line.
@@ -70,10 +70,10 @@ pub extern "C" fn malloc_stats() {
             line.as_mut_ptr().cast(),
             line.len(),
             text.as_ptr(),
-            figures.held,
-            figures.idle,
-            figures.mapped,
-            figures.mappings,
+            totals.held,
+            totals.idle,
+            totals.mapped,
+            totals.mappings,
         );
         libc::write(2, line.as_ptr().cast(), length.max(0) as usize);
     }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
     if options != 0 {
         return libc::EINVAL;
     }
-    let figures = heap::figures();
+    let totals = heap::totals();
     let text = c"<malloc version=\"1\">\n\
         <total type=\"rest\" count=\"0\" size=\"%zu\"/>\n\
         <total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n\
@@ -100,10 +100,10 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
         libc::fprintf(
             stream,
             text.as_ptr(),
-            figures.idle,
-            figures.mappings,
-            figures.mapped,
-            figures.held + figures.idle,
+            totals.idle,
+            totals.mappings,
+            totals.mapped,
+            totals.held + totals.idle,
         )
     };
     if written < 0 { -1 } else { 0 }
