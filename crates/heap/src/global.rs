@@ -7,6 +7,7 @@ use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
 };
 use crate::heap::{Fault, Heap, Home, Place};
+use crate::helper::HELPER;
 use crate::large;
 use crate::os;
 use crate::pool::{NODES_MAX, Pools};
@@ -91,7 +92,9 @@ fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
         return with_parked(operation);
     }
     // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
-    Some(operation(unsafe { &*heap }))
+    let result = operation(unsafe { &*heap });
+    HELPER.start_if_wanted();
+    Some(result)
 }
 
 /// Does something with a parked heap, for a thread that has ended: nobody would be told that it needs
