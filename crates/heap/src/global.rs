@@ -571,6 +571,21 @@ pub fn figures() -> Figures {
     .unwrap_or_default()
 }
 
+/// Asserts that this thread's heap is as it should be, and tells what is in it.
+#[cfg(any(test, feature = "checks"))]
+pub fn check_this_thread() -> crate::heap::checks::Census {
+    with_heap(|heap| heap.check(home())).unwrap_or_default()
+}
+
+/// Tells others what this thread has freed of theirs, and takes back what they have freed of its own.
+#[cfg(feature = "checks")]
+pub fn settle_this_thread() {
+    with_heap(|heap| {
+        heap.flush_marks();
+        heap.settle(home());
+    });
+}
+
 /// What the process has got from the system, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {

@@ -10,6 +10,9 @@
 //! | `queue` | who frees from elsewhere; the owner | the same |
 //! | the rest | the owner | the owner |
 
+#[cfg(any(test, feature = "checks"))]
+pub(crate) mod checks;
+
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 

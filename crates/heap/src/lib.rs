@@ -24,7 +24,7 @@
 
 #![no_std]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "checks"))]
 extern crate std;
 
 pub mod geometry;
@@ -60,6 +60,10 @@ pub use global::{
     Figures, Totals, allocate, allocate_aligned, allocate_zeroed, figures, free, reallocate,
     totals, trim, usable_size,
 };
+#[cfg(all(feature = "checks", not(loom)))]
+pub use global::{check_this_thread, settle_this_thread};
+#[cfg(all(feature = "checks", not(loom)))]
+pub use heap::checks::Census;
 #[cfg(feature = "meter")]
 pub use meter::reading;
 #[cfg(not(loom))]

@@ -343,6 +343,14 @@ impl Pools {
         given
     }
 
+    /// All arenas that have been begun and opened.
+    #[cfg(any(test, feature = "checks"))]
+    pub(crate) fn arenas_in_use(&self, space: &Space) -> std::vec::Vec<usize> {
+        (0..self.nodes.len())
+            .flat_map(|node| self.in_use(space, node))
+            .collect()
+    }
+
     /// Chunks of all nodes that somebody has.
     pub(crate) fn held(&self, space: &Space) -> usize {
         let mut held = 0;

@@ -97,7 +97,12 @@ impl Heap {
             return Ok(());
         }
         // Every second granule that comes back would mean another list, if grades were exact.
-        let grown = words::grade_around(free, begins.trailing_zeros());
+        // Of several blocks each may have made the longest run.
+        let grown = if begins & (begins - 1) == 0 {
+            words::grade_around(free, begins.trailing_zeros())
+        } else {
+            words::grade(free)
+        };
         if grown >= 2 * grade || grown == words::ROOM && grade != words::ROOM {
             self.unlink(region, level, grade);
             self.link(region, level, grown);
