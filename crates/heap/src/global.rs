@@ -578,7 +578,7 @@ pub fn check_this_thread() -> crate::heap::checks::Census {
 }
 
 /// Tells others what this thread has freed of theirs, and takes back what they have freed of its own.
-#[cfg(feature = "checks")]
+#[cfg(any(test, feature = "checks"))]
 pub fn settle_this_thread() {
     with_heap(|heap| {
         heap.flush_marks();

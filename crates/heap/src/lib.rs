@@ -60,9 +60,9 @@ pub use global::{
     Figures, Totals, allocate, allocate_aligned, allocate_zeroed, figures, free, reallocate,
     totals, trim, usable_size,
 };
-#[cfg(all(feature = "checks", not(loom)))]
+#[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use global::{check_this_thread, settle_this_thread};
-#[cfg(all(feature = "checks", not(loom)))]
+#[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use heap::checks::Census;
 #[cfg(feature = "meter")]
 pub use meter::reading;

@@ -10,6 +10,9 @@
 //! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
 //! other threads do.
 
+#[cfg(test)]
+mod tests;
+
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::geometry::{ARENA_SHIFT, CHUNK_SHIFT};

@@ -72,7 +72,6 @@ impl Heap {
     }
 
     /// Takes back all that others have freed, as far as it is told.
-    #[cfg(feature = "checks")]
     pub(crate) fn settle(&self, home: Home<'_>) {
         let mut idle = 0;
         while idle < 3 {
