@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Owners at once.
+/// Owners at once, at most.
 const OWNERS: usize = 4;
 /// Operations of a turn at most.
 const TURN: usize = 400;
@@ -94,7 +94,7 @@ impl State {
                 if self.random.chance(50) {
                     self.usual = Some(self.size());
                 }
-                self.most = 1 << (2 + self.random.below(11));
+                self.most = 1 << (4 + self.random.below(9));
             }
         }
         if self.random.chance(30) {
@@ -127,7 +127,7 @@ impl State {
             }
             _ => {
                 // Several that are near each other, or one.
-                let count = if self.random.chance(4) { 100 } else { 1 };
+                let count = if self.random.chance(4) { 300 } else { 1 };
                 self.remove(count, owner);
             }
         }
@@ -323,9 +323,10 @@ impl Owner {
 /// One sequence of so many operations.
 fn run(seed: u64, operations: usize) {
     let mut state = Box::new(State::new(seed, operations));
-    let mut owners: Vec<Owner> = (0..OWNERS).map(Owner::new).collect();
+    let count = 1 + state.random.below(OWNERS);
+    let mut owners: Vec<Owner> = (0..count).map(Owner::new).collect();
     while state.left > 0 {
-        let number = state.random.below(OWNERS);
+        let number = state.random.below(count);
         let ends = state.random.chance(1);
         match owners[number].turn(Turn::Operations(state)) {
             Some(Answer::State(back)) => state = back,
