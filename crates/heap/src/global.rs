@@ -1,7 +1,7 @@
 //! The heaps of a process: one a thread, handed on when it ends; and what is too large for a heap.
 
 use core::ptr;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
@@ -9,8 +9,10 @@ use crate::geometry::{
 use crate::heap::{Fault, Heap, Home, Place};
 use crate::helper::HELPER;
 use crate::large;
+use crate::nodes;
 use crate::os;
 use crate::pool::{NODES_MAX, Pools};
+use crate::real_time;
 use crate::remote::{self, Marked};
 use crate::space::{ChunkTag, Kind, Space};
 use crate::thread;
@@ -55,8 +57,19 @@ fn is_made() -> bool {
                 };
                 HEAPS_NOW.store(heaps_now, Ordering::Relaxed);
                 let heaps = os::map_memory(heaps_now * size_of::<usize>());
-                let made = heaps != 0 && SPACE.make(1);
+                nodes::read();
+                let made = heaps != 0 && SPACE.make(nodes::count());
+                let watch = made && SPACE.nodes() > 1;
+                if watch {
+                    SPACE.bind((0..nodes::count()).map(nodes::number));
+                } else {
+                    nodes::forget();
+                }
+                ASKS.store(!thread::begin_cpu(watch), Ordering::Relaxed);
                 HEAPS.store(heaps, Ordering::Relaxed);
+                if made {
+                    real_time::begin(&SPACE, &POOLS);
+                }
                 thread::make_key();
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
             }
@@ -82,7 +95,13 @@ pub(crate) fn heap_of(number: u32) -> &'static Heap {
 
 // ---- heaps of threads ----------------------------------------------------------------------------
 
-/// Does something with the heap of this thread, which is made if it has none. None if there is no memory.
+/// There are several nodes, and threads do not see that they move: they ask at every slow step.
+static ASKS: AtomicBool = AtomicBool::new(false);
+/// Numbers of threads that have heaps.
+static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
+
+/// Does something with the heap of this thread for the node that it runs on, made if there is none. None if
+/// there is no memory.
 fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let heap = thread::heap();
     if heap.is_null() {
@@ -92,7 +111,12 @@ fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
         return with_parked(operation);
     }
     // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
-    let result = operation(unsafe { &*heap });
+    let mut heap = unsafe { &*heap };
+    let is_elsewhere = thread::cpu() != heap.cpu.get();
+    if is_elsewhere || ASKS.load(Ordering::Relaxed) {
+        heap = follow_thread(heap);
+    }
+    let result = operation(heap);
     HELPER.start_if_wanted();
     Some(result)
 }
@@ -101,10 +125,34 @@ fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
 /// a heap no longer.
 #[cold]
 fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
-    let heap = adopt_parked(0).or_else(|| make_heap(0))?;
+    let node = current_node();
+    let heap = adopt_parked(node).or_else(|| make_heap(node))?;
+    begin_family(heap);
     let result = operation(heap);
+    heap.flush_marks();
+    heap.family.store(0, Ordering::Relaxed);
     park(heap);
     Some(result)
+}
+
+/// A heap is alone with its thread.
+fn begin_family(heap: &Heap) {
+    let family = NEXT_FAMILY.fetch_add(1, Ordering::Relaxed);
+    heap.family.store(family, Ordering::Relaxed);
+    heap.sibling.set(heap.number.get());
+}
+
+/// The node that this thread runs on.
+fn current_node() -> usize {
+    if nodes::count() == 1 {
+        return 0;
+    }
+    let cpu = if ASKS.load(Ordering::Relaxed) {
+        thread::ask_cpu()
+    } else {
+        thread::cpu()
+    };
+    nodes::of_cpu(cpu)
 }
 
 #[cold]
@@ -112,11 +160,47 @@ fn begin_thread() -> Option<&'static Heap> {
     if !is_made() {
         return None;
     }
-    let node = 0;
+    let node = current_node();
     let heap = adopt_parked(node).or_else(|| make_heap(node))?;
-    thread::set_heap(heap);
+    begin_family(heap);
+    enter(heap);
     thread::watch_end(heap);
     Some(heap)
+}
+
+/// From now on the thread uses this heap of its own.
+fn enter(heap: &'static Heap) {
+    heap.cpu.set(thread::cpu());
+    thread::set_heap(heap);
+}
+
+/// The thread has moved, perhaps to another node: then to its heap there.
+#[cold]
+fn follow_thread(heap: &'static Heap) -> &'static Heap {
+    let node = current_node();
+    if node == heap.node.get() as usize {
+        heap.cpu.set(thread::cpu());
+        return heap;
+    }
+    heap.flush_marks();
+    let mut own = heap_of(heap.sibling.get());
+    while own.node.get() as usize != node {
+        if ptr::eq(own, heap) {
+            // It has none there yet. Without memory for one it stays with the old.
+            let Some(new) = adopt_parked(node).or_else(|| make_heap(node)) else {
+                heap.cpu.set(thread::cpu());
+                return heap;
+            };
+            let family = heap.family.load(Ordering::Relaxed);
+            new.family.store(family, Ordering::Relaxed);
+            new.sibling.set(heap.sibling.replace(new.number.get()));
+            own = new;
+            break;
+        }
+        own = heap_of(own.sibling.get());
+    }
+    enter(own);
+    own
 }
 
 fn make_heap(node: usize) -> Option<&'static Heap> {
@@ -163,7 +247,7 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
     None
 }
 
-/// This thread ends, or says so: its heap goes to the next one.
+/// This thread ends, or says so: its heaps go to the next ones on their nodes.
 pub(crate) fn thread_ends() {
     let heap = thread::heap();
     if heap.is_null() || heap == thread::ENDED {
@@ -171,12 +255,22 @@ pub(crate) fn thread_ends() {
     }
     thread::set_heap(thread::ENDED);
     // SAFETY: as in `with_heap`.
-    park(unsafe { &*heap });
+    let first = unsafe { &*heap };
+    first.flush_marks();
+    let mut heap = heap_of(first.sibling.get());
+    loop {
+        let next = heap.sibling.get();
+        heap.family.store(0, Ordering::Relaxed);
+        park(heap);
+        if ptr::eq(heap, first) {
+            return;
+        }
+        heap = heap_of(next);
+    }
 }
 
-/// Leaves a heap to the next thread that needs one.
+/// Leaves a heap to the next thread on its node.
 fn park(heap: &Heap) {
-    heap.flush_marks();
     let parked = &PARKED[heap.node.get() as usize];
     let mut top = parked.load(Ordering::Relaxed);
     loop {
@@ -190,6 +284,11 @@ fn park(heap: &Heap) {
     }
 }
 
+/// Makes what the first allocation of the process and of this thread would make.
+pub fn begin() {
+    with_heap(|_| {});
+}
+
 // ---- allocating ------------------------------------------------------------------------------------
 
 /// A block of at least so many bytes, aligned to 16; null if there is no memory.
@@ -200,7 +299,11 @@ pub fn allocate(size: usize) -> *mut u8 {
         return allocate_slow(size);
     }
     // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
-    let block = unsafe { &*heap }.try_allocate(Class::for_small(size));
+    let heap = unsafe { &*heap };
+    if heap.cpu.get() != thread::cpu() {
+        return allocate_slow(size);
+    }
+    let block = heap.try_allocate(Class::for_small(size));
     if block == 0 {
         return allocate_slow(size);
     }
@@ -237,6 +340,7 @@ fn told(block: usize) -> *mut u8 {
 
 #[cold]
 fn refuse() -> *mut u8 {
+    real_time::refused();
     // SAFETY: the place of this thread's error number.
     unsafe { *libc::__errno_location() = libc::ENOMEM };
     ptr::null_mut()
@@ -311,13 +415,7 @@ fn free_slow(address: usize) {
     match tag.kind() {
         ChunkTag::OWNED => {
             // Without a heap, as there is no memory for one, the block stays.
-            with_heap(|heap| {
-                if tag.number() == heap.number.get() {
-                    free_own(heap, offset);
-                } else {
-                    free_remote(heap, tag, offset);
-                }
-            });
+            with_heap(|heap| free_of_heap(heap, tag, offset));
         }
         ChunkTag::LARGE => {
             if offset & (CHUNK_BYTES - 1) != 0 || !large::free(home(), chunk) {
@@ -329,6 +427,20 @@ fn free_slow(address: usize) {
     }
 }
 
+fn free_of_heap(heap: &Heap, tag: ChunkTag, offset: usize) {
+    if tag.number() == heap.number.get() {
+        return free_own(heap, offset);
+    }
+    // Perhaps it is this thread's for another node.
+    let owner = heap_of(tag.number());
+    let family = heap.family.load(Ordering::Relaxed);
+    if owner.family.load(Ordering::Relaxed) == family {
+        free_own(owner, offset);
+    } else {
+        free_remote(heap, tag, offset);
+    }
+}
+
 /// Takes an own block back whose kind is a mixture, or the front of which is full.
 fn free_own(heap: &Heap, offset: usize) {
     let address = SPACE.data() + offset;
@@ -336,7 +448,7 @@ fn free_own(heap: &Heap, offset: usize) {
     let done = done.and_then(|place| {
         let class = place.class();
         if heap.keep(Kind::pure(class), address) {
-            return Ok(());
+            return heap.shrink_fronts(home());
         }
         heap.relieve(home(), class)?;
         if heap.keep(Kind::pure(class), address) {
@@ -345,7 +457,6 @@ fn free_own(heap: &Heap, offset: usize) {
         let (level, granules) = (class.level(), class.granules());
         heap.restore(home(), place.region, level, 1 << place.first, granules)
     });
-    let done = done.and_then(|()| heap.shrink_fronts(home()));
     if let Err((address, fault)) = done {
         report(address, fault, heap.number.get());
     }

@@ -70,6 +70,16 @@ const fn filled_at_once(level: usize) -> u32 {
     }
 }
 
+/// So many blocks go back from a full front at once. Each may set off a release on every level, so fewer
+/// than are cut.
+const fn relieved_at_once(level: usize) -> usize {
+    match level {
+        0 => 4,
+        1 => 2,
+        _ => 1,
+    }
+}
+
 /// A heap. It lies in a chunk of its own, zeroed before it is made.
 #[repr(C, align(64))]
 pub(crate) struct Heap {
@@ -83,6 +93,12 @@ pub(crate) struct Heap {
     own: Cell<u32>,
     pub(crate) number: Cell<u32>,
     pub(crate) node: Cell<u32>,
+    /// The CPU that its thread was seen on last, by [`crate::thread::cpu`].
+    pub(crate) cpu: Cell<u32>,
+    /// Which thread's it is: heaps with one number have one owner. 0 is nobody's.
+    pub(crate) family: AtomicU32,
+    /// Another heap of the same thread, for another node; round to the first.
+    pub(crate) sibling: Cell<u32>,
     // Regions that are not full, by level and grade; which grades there are, a bit each.
     pub(crate) lists: [[Cell<u32>; GRADES]; LEVELS],
     pub(crate) filled: [Cell<u32>; LEVELS],
@@ -154,10 +170,15 @@ impl Heap {
         self.own.set(ChunkTag::of(ChunkTag::OWNED, number).0);
         self.number.set(number);
         self.node.set(node as u32);
-        for (number, front) in self.fronts[..CLASSES].iter().enumerate() {
-            let level = Class::from_number(number).level();
-            front.limit.set(front_limit(level));
-        }
+    }
+
+    /// The limits of fronts are set when they are first reached, so that a new heap touches few pages. True
+    /// if this one was not set yet.
+    fn set_limit(&self, class: Class) -> bool {
+        let limit = &self.front(Kind::pure(class)).limit;
+        let is_new = limit.get() == 0;
+        limit.set(front_limit(class.level()));
+        is_new
     }
 
     // ---- what every allocation does ---------------------------------------------------------
@@ -168,7 +189,9 @@ impl Heap {
         let front = self.front(Kind::pure(class));
         let block = front.top.get();
         if block != 0 {
-            let count = front.count.get() - 1;
+            // Not below 0: the handler of a signal that came between this line and the last may
+            // find a top that is about to be taken, and ends the process, as crash reporters do.
+            let count = front.count.get().saturating_sub(1);
             front.count.set(count);
             // SAFETY: a front never counts more than it can hold.
             let below = unsafe { front.below.get_unchecked(count as usize) };
@@ -277,10 +300,13 @@ impl Heap {
     /// at once.
     #[inline(never)]
     pub(crate) fn relieve(&self, home: Home<'_>, class: Class) -> Result<(), (usize, Fault)> {
+        if self.set_limit(class) {
+            return Ok(());
+        }
         let (level, granules) = (class.level(), class.granules());
         let front = self.front(Kind::pure(class));
         let count = front.count.get() as usize;
-        let many = (filled_at_once(level) as usize).min(count.saturating_sub(1));
+        let many = relieved_at_once(level).min(count.saturating_sub(1));
         let (mut region, mut begins) = (RegionId::NONE, 0);
         for below in &front.below[1..=many] {
             let offset = below.get() - self.data.get();

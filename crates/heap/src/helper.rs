@@ -136,8 +136,12 @@ impl Helper {
             .compare_exchange(NONE, WANTED, Ordering::Relaxed, Ordering::Relaxed);
     }
 
+    /// May there be one?
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.state.load(Ordering::Relaxed) != NEVER
+    }
+
     /// There shall be none.
-    #[expect(dead_code, reason = "real-time mode is to come")]
     pub(crate) fn forbid(&self) {
         self.state.store(NEVER, Ordering::Relaxed);
     }

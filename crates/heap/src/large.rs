@@ -6,6 +6,7 @@ use crate::geometry::{ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT};
 use crate::heap::Home;
 use crate::helper::HELPER;
 use crate::os;
+use crate::real_time;
 use crate::space::ChunkTag;
 
 const CHUNKS_OF_ARENA: usize = ARENA_BYTES / CHUNK_BYTES;
@@ -20,6 +21,9 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
     let chunks = (chunks >> CHUNK_SHIFT).max(1);
     let is_mapped = chunks > ARENAS_MAX * CHUNKS_OF_ARENA || align > ARENA_BYTES;
     if is_mapped {
+        if real_time::is_on() {
+            return (0, false);
+        }
         return (map(size, align), true);
     }
     // What is aligned to more than a chunk gets an arena, as every arena starts at a multiple of
@@ -31,6 +35,9 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
         home.pools.take(home.space, node, chunks as u32)
     };
     let Some(taken) = taken else {
+        if real_time::is_on() {
+            return (0, false);
+        }
         // The addresses may be used up, where a limit leaves few.
         return (map(size, align), true);
     };

@@ -38,11 +38,15 @@ mod helper;
 mod large;
 mod meter;
 #[cfg(not(loom))]
+mod nodes;
+#[cfg(not(loom))]
 mod os;
 #[cfg(not(loom))]
 mod pages;
 #[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod real_time;
 #[cfg(not(loom))]
 mod regions;
 mod remote;
@@ -57,7 +61,7 @@ pub mod words;
 
 #[cfg(not(loom))]
 pub use global::{
-    Figures, Totals, allocate, allocate_aligned, allocate_zeroed, figures, free, reallocate,
+    Figures, Totals, allocate, allocate_aligned, allocate_zeroed, begin, figures, free, reallocate,
     totals, trim, usable_size,
 };
 #[cfg(all(any(test, feature = "checks"), not(loom)))]

@@ -134,6 +134,45 @@ pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
     })
 }
 
+/// Brings memory behind all pages of a range, and locks them. Whether it did, each.
+///
+/// # Safety
+/// The range is of this crate's own reservation, and writable.
+pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
+    /// From Linux 5.14 on.
+    const POPULATE_WRITE: i32 = 23;
+    let first = start & !(PAGE - 1);
+    let length = (start + bytes).next_multiple_of(PAGE) - first;
+    let pages: *mut libc::c_void = ptr::with_exposed_provenance_mut(first);
+    // SAFETY: as the caller promises; neither changes contents.
+    unsafe {
+        let locked = libc::mlock(pages, length) == 0;
+        // Locking brings the memory, too.
+        let populated = locked || libc::madvise(pages, length, POPULATE_WRITE) == 0;
+        (populated, locked)
+    }
+}
+
+/// Writes a line to standard error.
+#[cold]
+pub(crate) fn say(parts: &[&[u8]]) {
+    let (line, length) = joined(parts);
+    // SAFETY: the buffer is as long as said.
+    unsafe { libc::write(2, line.as_ptr().cast(), length) };
+}
+
+fn joined(parts: &[&[u8]]) -> ([u8; 512], usize) {
+    let mut line = [0u8; 512];
+    let mut length = 0;
+    for &byte in parts.iter().flat_map(|part| part.iter()) {
+        if length < line.len() {
+            line[length] = byte;
+            length += 1;
+        }
+    }
+    (line, length)
+}
+
 /// Starts a thread that outlives everything, has a small stack and takes no signals; and has `forked`
 /// called in the children of forks. False if the system refuses.
 pub(crate) fn start_thread(
@@ -199,6 +238,92 @@ pub(crate) fn wake(word: *mut u32) {
     unsafe { libc::syscall(libc::SYS_futex, word, operation, 1) };
 }
 
+/// The beginning of a file, as much as fits. The path ends with a zero. None if it cannot be read.
+pub(crate) fn read_file<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    debug_assert!(path.contains(&0));
+    // SAFETY: the path ends; the buffer is as long as said; the descriptor is this function's.
+    unsafe {
+        let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if file < 0 {
+            return None;
+        }
+        let mut length = 0;
+        while length < buffer.len() {
+            let place = buffer.as_mut_ptr().add(length);
+            let more = libc::read(file, place.cast(), buffer.len() - length);
+            if more <= 0 {
+                break;
+            }
+            length += more as usize;
+        }
+        libc::close(file);
+        Some(&buffer[..length])
+    }
+}
+
+/// What the environment has for a name, given with its `=`. The environment of the process's start, as the
+/// C library's may not be there yet.
+pub(crate) fn environment<'a>(name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    read_file(b"/proc/self/environ\0", buffer)?
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(name))
+}
+
+/// Does the process leave it to the system where its memory lies? Yes if the system knows no such thing.
+pub(crate) fn is_policy_default() -> bool {
+    let mut mode = 0i32;
+    let none = ptr::null_mut::<u64>();
+    // SAFETY: the mode is written; nothing else is asked for.
+    let result = unsafe { libc::syscall(libc::SYS_get_mempolicy, &mut mode, none, 0, 0, 0) };
+    result != 0 || mode == 0
+}
+
+/// The nodes that the process may use, a bit each. None, if the system does not tell.
+pub(crate) fn allowed_nodes() -> [u64; 16] {
+    const MEMS_ALLOWED: u32 = 1 << 2;
+    let mut nodes = [0u64; 16];
+    let mode = ptr::null_mut::<i32>();
+    // SAFETY: as many bits are written as are there.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            mode,
+            nodes.as_mut_ptr(),
+            1024,
+            0,
+            MEMS_ALLOWED,
+        )
+    };
+    if result != 0 {
+        return [u64::MAX; 16];
+    }
+    nodes
+}
+
+/// Has pages of a range come from a node, and from others when it is full.
+///
+/// # Safety
+/// The range is of this crate's own reservation.
+pub(crate) unsafe fn prefer_node(start: usize, bytes: usize, node: u32) {
+    const PREFERRED: u32 = 1;
+    let first = start & !(PAGE - 1);
+    let end = (start + bytes).next_multiple_of(PAGE);
+    let mut nodes = [0u64; 16];
+    nodes[node as usize / 64] |= 1 << (node % 64);
+    // SAFETY: as the caller promises. Where it is refused, pages come from whoever touches them first.
+    unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            first,
+            end - first,
+            PREFERRED,
+            nodes.as_ptr(),
+            1024,
+            0,
+        )
+    };
+}
+
 /// Lets another thread run.
 pub(crate) fn pause() {
     // SAFETY: the call takes nothing.
@@ -208,21 +333,9 @@ pub(crate) fn pause() {
 /// Writes a line to standard error and ends the process: for what must not go on.
 #[cold]
 pub(crate) fn die(parts: &[&[u8]]) -> ! {
-    let mut line = [0u8; 512];
-    let mut length = 0;
-    for part in parts {
-        for &byte in *part {
-            if length < line.len() {
-                line[length] = byte;
-                length += 1;
-            }
-        }
-    }
-    // SAFETY: the buffer is as long as said; abort takes nothing.
-    unsafe {
-        libc::write(2, line.as_ptr().cast(), length);
-        libc::abort();
-    }
+    say(parts);
+    // SAFETY: the call takes nothing.
+    unsafe { libc::abort() };
 }
 
 /// A number in hexadecimal, for a line.

@@ -25,8 +25,14 @@ const TOUCHED_MIN: usize = 1 << 20;
 const LOOKS_A_PAGE: usize = 2;
 /// Looks that are saved up at most.
 const LOOKS_MAX: usize = 1 << 16;
-/// Pieces lent of a region at most.
-const LENT_MAX: u32 = 8;
+/// Regions looked at, and pieces lent, for one block that was cut: more for a large block, which
+/// brings more pages in.
+const fn looks_for(level: usize) -> usize {
+    1 << level.saturating_sub(1)
+}
+const fn pieces_for(level: usize) -> usize {
+    2 << level
+}
 const PAGE_SHIFT: u32 = 12;
 const _: () = assert!(1 << PAGE_SHIFT == os::PAGE);
 
@@ -116,11 +122,16 @@ impl Heap {
 
     #[cold]
     fn balance_slow(&self, level: usize) {
+        if !HELPER.is_allowed() {
+            self.looks.set(0);
+            return;
+        }
         let pages = self.grown.replace(0);
         if pages != 0 {
             HELPER.grew(pages as u32);
         }
-        let looks = self.looks.get().min(1 << level.saturating_sub(1));
+        let looks = self.looks.get().min(looks_for(level));
+        let mut pieces = pieces_for(level);
         self.looks.set(self.looks.get() - looks);
         for _ in 0..looks {
             meter::step();
@@ -129,19 +140,17 @@ impl Heap {
                 return;
             }
             self.ring.set(self.whole(region).behind.get());
-            self.visit(region);
+            self.visit(region, &mut pieces);
         }
     }
 
-    /// Lends idle pages of a region.
-    fn visit(&self, region: RegionId) {
+    /// Lends idle pages of a region, so many pieces at most.
+    fn visit(&self, region: RegionId, pieces: &mut usize) {
         let (level, whole) = (region.level(), self.whole(region));
         let mut units = self.idle(region);
-        for _ in 0..LENT_MAX {
-            if units == 0 {
-                return;
-            }
+        while units != 0 && *pieces > 0 {
             meter::step();
+            *pieces -= 1;
             let first = units.trailing_zeros();
             // As a block at most 16 granules, and of a chunk no more than is in one of its regions.
             let most = if level == WHOLE_LEVEL { 4 } else { 16 };

@@ -13,9 +13,11 @@
 #[cfg(test)]
 mod tests;
 
+use core::iter;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::geometry::{ARENA_SHIFT, CHUNK_SHIFT};
+use crate::nodes;
 use crate::os;
 use crate::space::Space;
 use crate::words::{self, ALIGNED};
@@ -33,6 +35,8 @@ const TOP_SHIFT: u32 = 12;
 const MIDDLE_SHIFT: u32 = 6;
 /// So many arenas are tried before one is begun.
 const TRIES: usize = 4;
+/// So often the next arenas are tried for.
+const BEGIN_TRIES: usize = 16;
 /// So many words of hints are looked at for several arenas in a row.
 const WORD_TRIES: usize = 64;
 /// Arenas are opened so many at a time at least: 16 MiB.
@@ -64,6 +68,8 @@ pub(crate) struct Node {
     /// Arenas that have been begun, and those that are open.
     begun: AtomicU32,
     open: AtomicU32,
+    /// Arenas that may be begun: all, or in real-time mode what was prepared.
+    most: AtomicU32,
     /// For each kind of room the L2 words that are not empty.
     tops: [AtomicU64; ROOMS],
 }
@@ -82,6 +88,37 @@ pub(crate) struct Taken {
     pub(crate) is_zero: bool,
 }
 
+/// What came of preparing memory for real-time mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prepared {
+    /// There is memory behind all of it, and it stays.
+    Locked,
+    /// There is memory behind all of it, but the system may take it away.
+    NotLocked,
+    /// There is none.
+    Nothing,
+}
+
+/// A node to take from.
+#[derive(Clone, Copy)]
+struct From {
+    node: usize,
+    /// All nodes are full: the system may look for something.
+    is_last_resort: bool,
+}
+
+/// The nodes to be asked for memory near a node, in turn.
+fn places(node: usize) -> impl Iterator<Item = From> {
+    let near = nodes::order(node).map(|node| From {
+        node,
+        is_last_resort: false,
+    });
+    near.chain(iter::once(From {
+        node,
+        is_last_resort: true,
+    }))
+}
+
 const CHUNKS_SHIFT: u32 = ARENA_SHIFT - CHUNK_SHIFT;
 
 impl Node {
@@ -89,6 +126,7 @@ impl Node {
         Node {
             begun: AtomicU32::new(0),
             open: AtomicU32::new(0),
+            most: AtomicU32::new(u32::MAX),
             tops: [const { AtomicU64::new(0) }; ROOMS],
         }
     }
@@ -101,19 +139,28 @@ impl Pools {
         }
     }
 
-    /// Takes 1 to 64 chunks that follow each other, within an arena. Up to 16 they are aligned to
-    /// the power of four above. None if the node has no more.
+    /// Takes 1 to 64 chunks that follow each other, within an arena: of a node, or if it is full of the
+    /// next one. Up to 16 they are aligned to the power of four above. None if there are no more.
     pub(crate) fn take(&self, space: &Space, node: usize, chunks: u32) -> Option<Taken> {
+        places(node).find_map(|from| self.take_of(space, from, chunks))
+    }
+
+    /// Takes whole arenas that follow each other, likewise.
+    pub(crate) fn take_arenas(&self, space: &Space, node: usize, count: usize) -> Option<Taken> {
+        places(node).find_map(|from| self.take_arenas_of(space, from, count))
+    }
+
+    fn take_of(&self, space: &Space, from: From, chunks: u32) -> Option<Taken> {
         let room = SIZES.iter().position(|size| *size >= chunks)?;
         for _ in 0..TRIES {
-            let Some(arena) = self.hinted(space, node, room) else {
+            let Some(arena) = self.hinted(space, from.node, room) else {
                 break;
             };
-            if let Some(taken) = self.take_from(space, node, arena, chunks) {
+            if let Some(taken) = self.take_from(space, from.node, arena, chunks) {
                 return Some(taken);
             }
         }
-        self.begin(space, node, chunks)
+        self.begin(space, from, chunks)
     }
 
     /// The lowest arena that has room, it is said.
@@ -162,11 +209,11 @@ impl Pools {
     }
 
     /// Begins an arena and takes its first chunks.
-    fn begin(&self, space: &Space, node: usize, chunks: u32) -> Option<Taken> {
-        let arena = self.begin_arenas(space, node, 1)?;
+    fn begin(&self, space: &Space, from: From, chunks: u32) -> Option<Taken> {
+        let arena = self.begin_arenas(space, from, 1)?;
         let rest = !words::ones(chunks);
         space.word(arena)[0].store(rest, Ordering::SeqCst);
-        self.hint(space, node, arena);
+        self.hint(space, from.node, arena);
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
             is_zero: true,
@@ -174,38 +221,66 @@ impl Pools {
     }
 
     /// Begins arenas that follow each other. They belong to the caller.
-    pub(crate) fn begin_arenas(&self, space: &Space, node: usize, count: usize) -> Option<usize> {
+    fn begin_arenas(&self, space: &Space, from: From, count: usize) -> Option<usize> {
         let all = space.arenas_of_node();
-        let own = &self.nodes[node];
-        // What is refused must not be begun, or each refusal would make the next request larger.
-        let begun = own.begun.load(Ordering::Relaxed) as usize;
-        if begun + count > all || !self.open(space, node, begun + count) {
-            return None;
+        let first = all * from.node;
+        let own = &self.nodes[from.node];
+        for _ in 0..BEGIN_TRIES {
+            let begun = own.begun.load(Ordering::Relaxed) as usize;
+            // Acquires that what is open is.
+            let open = own.open.load(Ordering::Acquire) as usize;
+            if begun + count > all || begun + count > own.most.load(Ordering::Relaxed) as usize {
+                return None;
+            }
+            if begun + count > open {
+                // An eighth more than there is, so that the number of such calls grows with the
+                // logarithm only. Two threads may open the same arenas, which harms nobody.
+                let more = (begun + count - open).max(OPENED_MIN).max(open / 8);
+                let more = more.min(all - open);
+                let is_full = nodes::count() > 1
+                    && !from.is_last_resort
+                    && !nodes::has_room(from.node, more << ARENA_SHIFT);
+                if is_full || !self.open(space, from.node, begun + count, more) {
+                    return None;
+                }
+            }
+            let next = (begun + count) as u32;
+            let claimed = own.begun.compare_exchange(
+                begun as u32,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if claimed.is_ok() {
+                return Some(first + begun);
+            }
         }
-        let begun = own.begun.fetch_add(count as u32, Ordering::Relaxed) as usize;
-        if begun + count > all {
-            own.begun.fetch_sub(count as u32, Ordering::Relaxed);
-            return None;
-        }
-        // Others may have begun some meanwhile.
-        self.open(space, node, begun + count)
-            .then_some(all * node + begun)
+        None
     }
 
-    /// Opens the arenas of a node up to the `end`th. False if the system refuses.
-    fn open(&self, space: &Space, node: usize, end: usize) -> bool {
-        let all = space.arenas_of_node();
+    /// Real-time mode: opens a node's arenas, brings memory behind them and what belongs to them, and
+    /// allows no others. What the system refused.
+    pub(crate) fn prepare(&self, space: &Space, node: usize, arenas: usize) -> Prepared {
+        let own = &self.nodes[node];
+        let first = space.arenas_of_node() * node;
+        let arenas = arenas.min(space.arenas_of_node());
+        own.most.store(arenas as u32, Ordering::Relaxed);
+        if !space.open(first, arenas) {
+            return Prepared::Nothing;
+        }
+        own.open.store(arenas as u32, Ordering::Release);
+        space.populate(first, arenas)
+    }
+
+    /// Opens a node's arenas up to the `end`th: `more` of them, or at least what is needed. False if
+    /// the system refuses.
+    fn open(&self, space: &Space, node: usize, end: usize, more: usize) -> bool {
         let own = &self.nodes[node];
         let open = own.open.load(Ordering::Acquire) as usize;
-        if end <= open {
-            return true;
-        }
-        // An eighth more than there is, so that the number of such calls grows with the
-        // logarithm only. Two threads may open the same arenas, which harms nobody.
-        let more = (end - open).max(OPENED_MIN).max(open / 8).min(all - open);
+        let first = space.arenas_of_node() * node + open;
         // If there is no memory for so many, perhaps there is for what is needed.
-        for more in [more, end - open] {
-            if space.open(all * node + open, more) {
+        for more in [more, end.saturating_sub(open)] {
+            if space.open(first, more) {
                 own.open.fetch_max((open + more) as u32, Ordering::Release);
                 return true;
             }
@@ -218,7 +293,6 @@ impl Pools {
         let own = &self.nodes[node];
         let first = space.arenas_of_node() * node;
         let begun = own.begun.load(Ordering::Relaxed);
-        // Who begins arenas opens them afterwards, perhaps.
         first..first + begun.min(own.open.load(Ordering::Acquire)) as usize
     }
 
@@ -236,8 +310,9 @@ impl Pools {
         self.hint(space, space.node_of(arena), arena);
     }
 
-    /// Takes whole arenas that follow each other: such as are free, if some are found soon, or new ones.
-    pub(crate) fn take_arenas(&self, space: &Space, node: usize, count: usize) -> Option<Taken> {
+    /// Such as are free, if some are found soon, or new ones.
+    fn take_arenas_of(&self, space: &Space, from: From, count: usize) -> Option<Taken> {
+        let node = from.node;
         if let Some(first) = self.hinted(space, node, WHOLE_ARENA) {
             let low = &space.hints(WHOLE_ARENA).low;
             let end = (space.arenas_of_node() * (node + 1)) >> MIDDLE_SHIFT;
@@ -253,7 +328,7 @@ impl Pools {
                 }
             }
         }
-        let arena = self.begin_arenas(space, node, count)?;
+        let arena = self.begin_arenas(space, from, count)?;
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
             is_zero: true,

@@ -25,6 +25,7 @@ use crate::geometry::{
     LEVELS, RegionId, SLOTS,
 };
 use crate::os::{self, Access};
+use crate::pool::Prepared;
 
 /// The regions of one chunk.
 #[repr(C)]
@@ -289,25 +290,63 @@ impl Space {
 
     /// Makes arenas and what belongs to them writable. May be called twice for the same ones.
     pub(crate) fn open(&self, first: usize, count: usize) -> bool {
-        let chunks = |arenas: usize| arenas << (ARENA_SHIFT - CHUNK_SHIFT);
-        let parts = [
-            (&self.tags, chunks(1) * size_of::<ChunkTag>()),
-            (&self.kinds, chunks(1) * KINDS_STRIDE),
-            (&self.words, 16),
-            (&self.remote, chunks(1) * REMOTE_STRIDE),
-            (&self.meta, chunks(1) * META_STRIDE),
-            (&self.data, ARENA_BYTES),
-        ];
-        parts.iter().all(|(part, stride)| {
+        self.strides().iter().all(|(part, stride)| {
             let start = part.load(Ordering::Relaxed) + first * stride;
             // SAFETY: the arenas are part of the space.
             unsafe { os::allow(start, count * stride, Access::Write) }
         })
     }
 
+    /// Brings memory behind arenas and what belongs to them, and locks it.
+    pub(crate) fn populate(&self, first: usize, count: usize) -> Prepared {
+        let mut all = Prepared::Locked;
+        for (part, stride) in self.strides() {
+            let start = part.load(Ordering::Relaxed) + first * stride;
+            // SAFETY: open, and of this space.
+            let (populated, locked) = unsafe { os::populate(start, count * stride) };
+            if !populated {
+                return Prepared::Nothing;
+            }
+            if !locked {
+                all = Prepared::NotLocked;
+            }
+        }
+        all
+    }
+
+    /// Has the pages of each node's part come from that node.
+    pub(crate) fn bind(&self, numbers: impl Iterator<Item = u32>) {
+        let arenas = self.arenas_of_node();
+        for (node, number) in numbers.enumerate() {
+            for (part, stride) in self.strides() {
+                let start = part.load(Ordering::Relaxed) + node * arenas * stride;
+                // SAFETY: inside of what was reserved.
+                unsafe { os::prefer_node(start, arenas * stride, number) };
+            }
+        }
+    }
+
+    /// What belongs to arenas, and the bytes of it for each.
+    fn strides(&self) -> [(&AtomicUsize, usize); 6] {
+        const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
+        [
+            (&self.tags, CHUNKS * size_of::<ChunkTag>()),
+            (&self.kinds, CHUNKS * KINDS_STRIDE),
+            (&self.words, 16),
+            (&self.remote, CHUNKS * REMOTE_STRIDE),
+            (&self.meta, CHUNKS * META_STRIDE),
+            (&self.data, ARENA_BYTES),
+        ]
+    }
+
     /// Arenas that a node has.
     pub(crate) fn arenas_of_node(&self) -> usize {
         1 << self.node_shift.load(Ordering::Relaxed)
+    }
+
+    /// Nodes that are told apart.
+    pub(crate) fn nodes(&self) -> usize {
+        self.arenas.load(Ordering::Relaxed) >> self.node_shift.load(Ordering::Relaxed)
     }
 
     /// The node of an arena.

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use core::sync::atomic::Ordering;
 
-use super::{GRADES, Heap, Home, TAKEN};
+use super::{GRADES, Heap, Home, TAKEN, front_limit};
 use crate::geometry::{
     ARENA_SHIFT, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift, region_shift,
 };
@@ -266,7 +266,12 @@ impl Walk<'_> {
         for (number, front) in self.heap.fronts.iter().enumerate() {
             let count = front.count.get() as usize;
             assert_eq!(count == 0, front.top.get() == 0, "front {number}");
-            assert!(count <= front.limit.get() as usize, "front {number}");
+            let limit = if number < CLASSES {
+                front_limit(Class::from_number(number).level())
+            } else {
+                0
+            };
+            assert!(count <= limit as usize, "front {number} has {count}");
             assert_eq!(front.below[0].get() * count.min(1), 0, "front {number}");
             let below = front.below[..count].iter().skip(1).map(|block| block.get());
             let all: Vec<usize> = below.chain((count > 0).then(|| front.top.get())).collect();

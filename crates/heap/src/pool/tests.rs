@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use core::sync::atomic::Ordering;
 
-use super::{CHUNKS_SHIFT, MIDDLE_SHIFT, Pools, ROOMS, TOP_SHIFT, has_room};
+use super::{CHUNKS_SHIFT, From, MIDDLE_SHIFT, Pools, ROOMS, TOP_SHIFT, has_room};
 use crate::geometry::CHUNK_SHIFT;
 use crate::space::Space;
 
@@ -111,11 +111,16 @@ impl Oracle {
 
     fn step(&mut self, random: &mut Random, nodes: usize, most: usize) {
         let node = random.below(nodes);
+        // Of this node and no other: which one is asked next, the machine says.
+        let from = From {
+            node,
+            is_last_resort: true,
+        };
         let is_many = self.chunks.len() > most;
         match random.below(12) {
             0..5 if !is_many => {
                 let count = [1, 1, 1, 2, 4, 7, 16, 20, 33, 64][random.below(10)];
-                let taken = self.pools.take(&self.space, node, count as u32);
+                let taken = self.pools.take_of(&self.space, from, count as u32);
                 let taken = taken.expect("there are addresses");
                 assert!(taken.chunk & 63 <= 64 - count, "within an arena");
                 let align = match count {
@@ -129,7 +134,7 @@ impl Oracle {
             }
             5 if !is_many => {
                 let count = random.below(5) + 1;
-                let taken = self.pools.take_arenas(&self.space, node, count);
+                let taken = self.pools.take_arenas_of(&self.space, from, count);
                 let taken = taken.expect("there are addresses");
                 assert_eq!(taken.chunk & 63, 0);
                 self.add(taken.chunk, count * 64, taken.is_zero, node);

@@ -131,29 +131,32 @@ fn the_c_library_exports_nothing_more() {
 }
 
 #[test]
-fn thread_local_storage_is_one_word_without_calls() {
+fn thread_local_storage_is_small_and_without_calls() {
     let library = library(Profile::Release);
     let relocations = output("readelf", &["--relocs", "--wide"], library);
     let thread_local: Vec<_> = relocations
         .lines()
         .filter(|line| line.contains("TPOFF") || line.contains("DTPMOD") || line.contains("TLS"))
         .collect();
-    assert_eq!(thread_local.len(), 1, "{thread_local:?}");
-    let kind = thread_local[0];
-    assert!(
-        kind.contains("R_X86_64_TPOFF64") || kind.contains("R_AARCH64_TLS_TPREL"),
-        "{kind}"
-    );
+    // The thread's heap, and what stands for its CPU where nobody asks.
+    assert!((1..=2).contains(&thread_local.len()), "{thread_local:?}");
+    for kind in thread_local {
+        assert!(
+            kind.contains("R_X86_64_TPOFF64") || kind.contains("R_AARCH64_TLS_TPREL"),
+            "{kind}"
+        );
+    }
     let imported = output("nm", &["--dynamic", "--undefined-only"], library);
     assert!(!imported.contains("__tls_get_addr"), "{imported}");
-    // A word: a program that opens the library has few to spare.
+    // Two words: a program that opens the library has few to spare.
     let segments = output("readelf", &["--segments", "--wide"], library);
     let segment = segments
         .lines()
         .find(|line| line.trim_start().starts_with("TLS"))
         .expect("there is a segment");
-    let size = segment.split_whitespace().nth(5);
-    assert_eq!(size, Some("0x000008"), "{segment}");
+    let size = segment.split_whitespace().nth(5).unwrap_or_default();
+    let is_small = ["0x000008", "0x00000c", "0x000010"].contains(&size);
+    assert!(is_small, "{segment}");
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! The bound of every operation, counted: times around loops, and regions whose words are looked at. It
+//! depends neither on how many blocks there are nor on how many were freed from elsewhere.
+//!
+//! Run by `./x test`; the feature `meter` makes the heap count.
+
+use std::thread;
+
+use hearth_heap as heap;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end as u64) as usize
+    }
+
+    /// Sizes of all levels, small ones more often.
+    fn size(&mut self) -> usize {
+        let bits = self.below(14);
+        16 + self.below(16 << bits)
+    }
+}
+
+/// The most steps and touches of one operation, so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Worst {
+    steps: u64,
+    touches: u64,
+}
+
+impl Worst {
+    fn of<R>(&mut self, operation: impl FnOnce() -> R) -> R {
+        heap::reading();
+        let result = operation();
+        let (steps, touches) = heap::reading();
+        self.steps = self.steps.max(steps);
+        self.touches = self.touches.max(touches);
+        result
+    }
+}
+
+/// What `docs/internals/heap.md` derives: for a block of up to 4 KiB, and for a larger one, which does more
+/// about idle pages.
+const ALLOCATE: Worst = Worst {
+    steps: 24,
+    touches: 130,
+};
+const ALLOCATE_LARGE: Worst = Worst {
+    steps: 90,
+    touches: 800,
+};
+const FREE: Worst = Worst {
+    steps: 28,
+    touches: 140,
+};
+
+fn check(what: &str, blocks: usize, worst: Worst, bound: Worst) {
+    let told = format!("{what} with {blocks} blocks: {worst:?}");
+    assert!(worst.steps <= bound.steps, "{told}");
+    assert!(worst.touches <= bound.touches, "{told}");
+}
+
+/// SAFETY of all frees here: each block is freed once.
+fn free(block: usize) {
+    // SAFETY: as above.
+    unsafe { heap::free(std::ptr::with_exposed_provenance_mut(block)) };
+}
+
+/// Fills a heap with so many blocks of a size that `size` tells, exchanges them at random, frees them in
+/// an order that leaves holes, and fills it again.
+fn exercise(blocks: usize, bound: Worst, mut size: impl FnMut(&mut Random) -> usize) {
+    let mut random = Random(blocks as u64 + 1);
+    let (mut allocate, mut freed) = (Worst::default(), Worst::default());
+    let mut live = Vec::with_capacity(blocks);
+    for _ in 0..blocks {
+        let size = size(&mut random);
+        live.push(allocate.of(|| heap::allocate(size)).expose_provenance());
+    }
+    for _ in 0..blocks.min(200_000) {
+        let at = random.below(live.len());
+        freed.of(|| free(live[at]));
+        let size = size(&mut random);
+        live[at] = allocate.of(|| heap::allocate(size)).expose_provenance();
+    }
+    // Every second one, then the rest: each of these makes two holes one.
+    for half in 0..2 {
+        for at in (half..live.len()).step_by(2) {
+            freed.of(|| free(live[at]));
+        }
+    }
+    check("allocate", blocks, allocate, bound);
+    check("free", blocks, freed, FREE);
+}
+
+#[test]
+fn operations_are_bounded() {
+    for blocks in [100, 10_000, 1_000_000] {
+        exercise(blocks, ALLOCATE, |random| 16 + random.below(1000));
+        exercise(blocks, ALLOCATE, |_| 16);
+        exercise(blocks, ALLOCATE, |_| 64);
+    }
+    for blocks in [100, 10_000] {
+        exercise(blocks, ALLOCATE_LARGE, Random::size);
+        exercise(blocks, ALLOCATE, |_| 1000);
+        exercise(blocks, ALLOCATE_LARGE, |_| 5000);
+    }
+    remote_frees();
+}
+
+/// However many blocks others have freed: the next operations cost no more.
+fn remote_frees() {
+    for blocks in [1000, 100_000, 1_000_000] {
+        for size in [64, 600] {
+            let live: Vec<usize> = (0..blocks)
+                .map(|_| heap::allocate(size).expose_provenance())
+                .collect();
+            thread::spawn(move || live.into_iter().for_each(free))
+                .join()
+                .expect("it does not panic");
+            let mut worst = Worst::default();
+            let again: Vec<usize> = (0..blocks)
+                .map(|_| worst.of(|| heap::allocate(size)).expose_provenance())
+                .collect();
+            check("allocate after remote frees", blocks, worst, ALLOCATE);
+            again.into_iter().for_each(free);
+        }
+    }
+}
