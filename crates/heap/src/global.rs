@@ -390,22 +390,35 @@ pub unsafe fn free(block: *mut u8) {
     let heap = thread::heap();
     let address = block.expose_provenance();
     if heap.is_null() {
-        return free_slow(address);
+        return free_first(address);
     }
     // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
-    if !unsafe { &*heap }.try_free(address) {
-        free_slow(address);
+    let heap = unsafe { &*heap };
+    if !heap.try_free(address) {
+        free_slow(heap, address);
+    }
+}
+
+/// The first thing that a thread does is to free. Without memory for a heap the block stays.
+#[cold]
+#[inline(never)]
+fn free_first(address: usize) {
+    if address != 0 {
+        with_heap(|heap| free_slow(heap, address));
     }
 }
 
 #[inline(never)]
-fn free_slow(address: usize) {
-    if address == 0 {
-        return;
-    }
+fn free_slow(heap: &Heap, address: usize) {
+    give_back(heap, address);
+    HELPER.start_if_wanted();
+}
+
+#[inline(always)]
+fn give_back(heap: &Heap, address: usize) {
     let offset = address.wrapping_sub(SPACE.data());
     if offset >= SPACE.bytes() {
-        if !large::unmap(address) {
+        if address != 0 && !large::unmap(address) {
             report(address, Fault::Foreign, 0);
         }
         return;
@@ -414,8 +427,14 @@ fn free_slow(address: usize) {
     let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
     match tag.kind() {
         ChunkTag::OWNED => {
-            // Without a heap, as there is no memory for one, the block stays.
-            with_heap(|heap| free_of_heap(heap, tag, offset));
+            if tag.number() == heap.number.get() {
+                return free_own(heap, offset);
+            }
+            if ptr::eq(heap, thread::ENDED) {
+                with_parked(|heap| give_back_owned(heap, tag, offset));
+            } else {
+                give_back_owned(heap, tag, offset);
+            }
         }
         ChunkTag::LARGE => {
             if offset & (CHUNK_BYTES - 1) != 0 || !large::free(home(), chunk) {
@@ -427,35 +446,55 @@ fn free_slow(address: usize) {
     }
 }
 
-fn free_of_heap(heap: &Heap, tag: ChunkTag, offset: usize) {
+/// Gives a block back to the heap that has its chunk.
+fn give_back_owned(heap: &Heap, tag: ChunkTag, offset: usize) {
     if tag.number() == heap.number.get() {
         return free_own(heap, offset);
     }
     // Perhaps it is this thread's for another node.
-    let owner = heap_of(tag.number());
-    let family = heap.family.load(Ordering::Relaxed);
-    if owner.family.load(Ordering::Relaxed) == family {
-        free_own(owner, offset);
-    } else {
-        free_remote(heap, tag, offset);
+    if nodes::count() > 1 {
+        let owner = heap_of(tag.number());
+        let family = heap.family.load(Ordering::Relaxed);
+        if owner.family.load(Ordering::Relaxed) == family {
+            return free_own(owner, offset);
+        }
     }
+    free_remote(heap, tag, offset);
 }
 
 /// Takes an own block back whose kind is a mixture, or the front of which is full.
+#[inline]
 fn free_own(heap: &Heap, offset: usize) {
     let address = SPACE.data() + offset;
-    let done = heap.place(&SPACE, offset).map_err(|fault| (address, fault));
-    let done = done.and_then(|place| {
-        let class = place.class();
+    let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
+    let class = match kind.class() {
+        Some(class) => class,
+        None => {
+            let Some(class) = heap.class_in_mixture(kind.level(), offset) else {
+                return report(address, Fault::NotABlock, heap.number.get());
+            };
+            if heap.keep(Kind::pure(class), address) {
+                return;
+            }
+            class
+        }
+    };
+    free_full(heap, class, address);
+}
+
+/// Takes an own block back whose front is full.
+#[inline(never)]
+fn free_full(heap: &Heap, class: Class, address: usize) {
+    let done = heap.relieve(home(), class).and_then(|()| {
         if heap.keep(Kind::pure(class), address) {
             return heap.shrink_fronts(home());
         }
-        heap.relieve(home(), class)?;
-        if heap.keep(Kind::pure(class), address) {
-            return Ok(());
-        }
-        let (level, granules) = (class.level(), class.granules());
-        heap.restore(home(), place.region, level, 1 << place.first, granules)
+        // A front of one.
+        let level = class.level();
+        let offset = address - SPACE.data();
+        let region = RegionId::at(level, offset);
+        let first = (offset - region.offset_on(level)) >> granule_shift(level);
+        heap.restore(home(), region, level, 1 << first, class.granules())
     });
     if let Err((address, fault)) = done {
         report(address, fault, heap.number.get());

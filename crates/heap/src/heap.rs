@@ -147,8 +147,6 @@ pub(crate) enum Fault {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) region: RegionId,
-    /// Its first granule there.
-    pub(crate) first: u32,
     /// How many it has.
     pub(crate) granules: u32,
 }
@@ -364,6 +362,20 @@ impl Heap {
         Some(region)
     }
 
+    /// The class of an own block of which only the level is known. None if no block starts there.
+    #[inline]
+    pub(crate) fn class_in_mixture(&self, level: usize, offset: usize) -> Option<Class> {
+        let shift = granule_shift(level);
+        let words = self.region(RegionId::at(level, offset));
+        let (free, starts) = (words.free.get(), words.starts.get());
+        let first = (offset >> shift) as u32 & 63;
+        if starts >> first & 1 == 0 || offset & ((1 << shift) - 1) != 0 {
+            return None;
+        }
+        let granules = words::length(free, starts, first);
+        Some(Class::of(level, granules as usize))
+    }
+
     /// Where a block of this heap is. Others may ask as well, for a block that they have.
     pub(crate) fn place(&self, space: &Space, offset: usize) -> Result<Place, Fault> {
         let region = space.region_of(offset);
@@ -376,11 +388,7 @@ impl Heap {
             return Err(Fault::NotABlock);
         }
         let granules = words::length(free, starts, first);
-        Ok(Place {
-            region,
-            first,
-            granules,
-        })
+        Ok(Place { region, granules })
     }
 
     // ---- where things are -----------------------------------------------------------------------

@@ -136,6 +136,16 @@ impl Kind {
         Kind((CLASSES + level) as u8)
     }
 
+    /// The class of all blocks; None for a mixture.
+    #[inline]
+    pub(crate) const fn class(self) -> Option<Class> {
+        if (self.0 as usize) < CLASSES {
+            Some(Class::from_number(self.0 as usize))
+        } else {
+            None
+        }
+    }
+
     /// Its level.
     #[inline]
     pub(crate) const fn level(self) -> usize {

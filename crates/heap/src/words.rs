@@ -40,19 +40,11 @@ pub const fn lowest_runs(word: u64, granules: u32, count: u32) -> u64 {
     begins
 }
 
-/// All granules of blocks of one size that begin at the given places.
+/// All granules of blocks of one size that begin at the given places, and do not overlap: the sum of
+/// the blocks, each the same ones shifted, is one product.
 #[inline]
 pub const fn spread(begins: u64, granules: u32) -> u64 {
-    let mut found = begins;
-    let mut known = 1;
-    while known * 2 <= granules {
-        found |= found << known;
-        known *= 2;
-    }
-    if known < granules {
-        found |= found << (granules - known);
-    }
-    found
+    begins.wrapping_mul(ones(granules))
 }
 
 /// No run.
