@@ -322,18 +322,9 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
+    use hearth_testing::random::Random;
+
     use crate::global::{self, allocate, allocate_aligned, free, reallocate};
-
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, end: usize) -> usize {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            (self.0 % end as u64) as usize
-        }
-    }
 
     fn give(block: usize) {
         // SAFETY: the block is alive and not used any more.
@@ -364,7 +355,7 @@ mod tests {
 
     /// Phases of several sizes, so that regions come and go on all levels.
     fn life(seed: u64, operations: usize, other: Option<&mpsc::Sender<usize>>) {
-        let mut random = Random(seed * 2 + 1);
+        let mut random = Random::new(seed);
         let mut live = vec![];
         let (mut bits, mut most) = (10, 1000);
         for i in 0..operations {

@@ -5,20 +5,11 @@ use std::vec::Vec;
 
 use core::sync::atomic::Ordering;
 
+use hearth_testing::random::Random;
+
 use super::{CHUNKS_SHIFT, From, MIDDLE_SHIFT, Pools, ROOMS, TOP_SHIFT, has_room};
 use crate::geometry::CHUNK_SHIFT;
 use crate::space::Space;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end as u64) as usize
-    }
-}
 
 struct Oracle {
     space: Space,
@@ -173,7 +164,7 @@ impl Oracle {
 
 fn run(nodes: usize, seed: u64, most: usize) {
     let mut oracle = Oracle::new(nodes);
-    let mut random = Random(seed * 2 + 1);
+    let mut random = Random::new(seed);
     for i in 0..3000 {
         oracle.step(&mut random, nodes, most);
         if i % 100 == 0 {
@@ -204,7 +195,7 @@ fn hints_are_true_after_threads_have_been_at_work() {
         for seed in 0..4 {
             let (space, pools) = (&oracle.space, &oracle.pools);
             scope.spawn(move || {
-                let mut random = Random(seed * 2 + 1);
+                let mut random = Random::new(seed);
                 let mut own: Vec<(usize, usize)> = Vec::new();
                 for _ in 0..15_000 {
                     if own.len() < 30 && random.below(2) == 0 {

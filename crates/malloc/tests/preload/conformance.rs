@@ -1,19 +1,9 @@
 //! What C, POSIX and the GNU library say.
 
-use crate::support::{Profile, command, passes};
+use crate::support::cases_pass;
 
-macro_rules! cases {
-    ($($name:ident = $case:literal;)*) => { $(
-        #[test]
-        fn $name() {
-            for with in [None, Some(Profile::Release), Some(Profile::Development)] {
-                passes(&mut command("conformance.c", $case, with));
-            }
-        }
-    )* };
-}
-
-cases! {
+cases_pass! {
+    "conformance.c":
     blocks_are_aligned_to_16 = "alignment";
     blocks_of_nothing_are_blocks = "nothing";
     calloc_gives_zeroes = "zeroes";

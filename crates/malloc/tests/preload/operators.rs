@@ -1,19 +1,9 @@
 //! The operators of C++.
 
-use crate::support::{Profile, command, passes};
+use crate::support::cases_pass;
 
-macro_rules! cases {
-    ($($name:ident = $case:literal;)*) => { $(
-        #[test]
-        fn $name() {
-            for with in [None, Some(Profile::Release), Some(Profile::Development)] {
-                passes(&mut command("operators.cc", $case, with));
-            }
-        }
-    )* };
-}
-
-cases! {
+cases_pass! {
+    "operators.cc":
     all_forms_are_one_heap = "blocks";
     alignments_hold = "aligned";
     what_is_refused_throws = "refusals";

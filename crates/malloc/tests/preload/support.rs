@@ -16,8 +16,8 @@ pub(crate) enum Profile {
     Development,
 }
 
-/// A program that takes longer hangs. Busy machines are slow.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// A program that takes longer hangs. Busy machines are slow, and children may be many.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// The library, built once.
 pub(crate) fn library(profile: Profile) -> &'static Path {
@@ -112,3 +112,18 @@ pub(crate) fn passes(command: &mut Command) {
     let passed = ran.end == End::Exit(0) && ran.stdout.ends_with("passed\n");
     assert!(passed, "{command:?}\n{ran:?}");
 }
+
+/// Tests of a program's cases: they pass with the library as it is shipped, and as it is developed, and with
+/// the system's own malloc.
+macro_rules! cases_pass {
+    ($source:literal: $($name:ident = $case:literal;)*) => { $(
+        #[test]
+        fn $name() {
+            use $crate::support::{Profile, command, passes};
+            for with in [None, Some(Profile::Release), Some(Profile::Development)] {
+                passes(&mut command($source, $case, with));
+            }
+        }
+    )* };
+}
+pub(crate) use cases_pass;
