@@ -61,7 +61,7 @@ pub struct Class(u8);
 /// As many classes as there are; not all are in use.
 pub const CLASSES: usize = LEVELS * GRANULES_MAX;
 
-/// Up to here an allocation is decided at the call.
+/// Up to here a class takes no search for the highest bit.
 pub const SMALL_MAX: usize = 1024;
 
 impl Class {
@@ -89,6 +89,7 @@ impl Class {
     }
 
     /// The smallest class for a size in bytes, at most [`MEDIUM_MAX`].
+    #[inline]
     pub const fn for_size(size: usize) -> Class {
         let last = size.saturating_sub(1);
         let bits = usize::BITS - (last | 0xff).leading_zeros();

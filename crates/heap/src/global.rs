@@ -295,7 +295,7 @@ pub fn begin() {
 #[inline]
 pub fn allocate(size: usize) -> *mut u8 {
     let heap = thread::heap();
-    if heap.is_null() || size > SMALL_MAX {
+    if heap.is_null() || size > MEDIUM_MAX {
         return allocate_slow(size);
     }
     // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
@@ -303,7 +303,12 @@ pub fn allocate(size: usize) -> *mut u8 {
     if heap.cpu.get() != thread::cpu() {
         return allocate_slow(size);
     }
-    let block = heap.try_allocate(Class::for_small(size));
+    let class = if size <= SMALL_MAX {
+        Class::for_small(size)
+    } else {
+        Class::for_size(size)
+    };
+    let block = heap.try_allocate(class);
     if block == 0 {
         return allocate_slow(size);
     }
@@ -485,6 +490,9 @@ fn free_own(heap: &Heap, offset: usize) {
 /// Takes an own block back whose front is full.
 #[inline(never)]
 fn free_full(heap: &Heap, class: Class, address: usize) {
+    if heap.is_top(class, address) {
+        return report(address, Fault::NotABlock, heap.number.get());
+    }
     let done = heap.relieve(home(), class).and_then(|()| {
         if heap.keep(Kind::pure(class), address) {
             return heap.shrink_fronts(home());

@@ -32,32 +32,63 @@ pub(crate) const TAKEN: u8 = 255;
 /// classes of the level.
 const CURRENT_LEVEL_MAX: usize = 2;
 
-/// Addresses that the front of a class can hold, below the first.
-const FRONT_MAX: usize = 62;
+/// Addresses that the front of a class can hold at first.
+const FRONT_SMALL: usize = 62;
+/// And when it has grown, if its blocks are small.
+const FRONT_LARGE: usize = 1022;
+/// So many more each time that it grows.
+const FRONT_STEP: u32 = 64;
+/// The bytes of blocks that all fronts of a heap may hold beyond what they hold at first: so many, and
+/// one part in so many of what is in use.
+const GROWN_MIN: usize = 256 << 10;
+const GROWN_OF_USED: usize = 32;
 
 /// Blocks of one class that were freed lately, or cut for the next allocations: a stack. The top is
 /// kept apart, so that an allocation's result does not wait for the count.
-#[repr(C)]
+#[repr(C, align(32))]
 pub(crate) struct Front {
     /// The top; 0 if there is none.
     top: Cell<usize>,
+    /// Where the others are: at `i` the one below the i-th from the bottom, counted from 0. So at 0
+    /// there is 0.
+    below: Cell<usize>,
     /// How many there are, the top included.
     count: Cell<u32>,
+    /// How many there may be; 0 before the first.
     limit: Cell<u32>,
-    /// What lies below each: `below[i]` is the block under the one that is i-th from the bottom,
-    /// counted from 0. So `below[0]` is 0.
-    below: [Cell<usize>; FRONT_MAX],
 }
 
-/// So many blocks of a class are kept in front: fewer of the larger ones.
+impl Front {
+    /// The place of the one below the i-th.
+    ///
+    /// # Safety
+    /// It is at most the limit, which is not 0.
+    #[inline]
+    unsafe fn below(&self, i: u32) -> &Cell<usize> {
+        let place = self.below.get() + i as usize * size_of::<usize>();
+        // SAFETY: the array is longer than the limit, and lives as long as the heap.
+        unsafe { &*core::ptr::with_exposed_provenance(place) }
+    }
+}
+
+/// So many blocks of a class are kept in front at first: fewer of the larger ones.
 const fn front_limit(level: usize) -> u32 {
     match level {
-        0 => FRONT_MAX as u32,
+        0 => FRONT_SMALL as u32,
         1 => 32,
         2 => 16,
         3 => 4,
         4 => 2,
         _ => 1,
+    }
+}
+
+/// And at most.
+const fn front_limit_max(level: usize) -> u32 {
+    match level {
+        0 => FRONT_LARGE as u32,
+        1 => FRONT_LARGE as u32 / 2,
+        _ => front_limit(level),
     }
 }
 
@@ -69,6 +100,9 @@ const fn filled_at_once(level: usize) -> u32 {
         _ => 1,
     }
 }
+
+/// So many classes are looked at for one that has something in front.
+const SHRINK_LOOKS: usize = 8;
 
 /// So many blocks go back from a full front at once. Each may set off a release on every level, so fewer
 /// than are cut.
@@ -128,8 +162,12 @@ pub(crate) struct Heap {
     /// The next heap without an owner.
     pub(crate) parked: AtomicU32,
     pub(crate) queue: Queue,
+    /// Bytes of blocks that fronts may hold because they have grown.
+    grown_fronts: Cell<usize>,
     /// One for each kind; those of mixtures have no room, ever.
     fronts: [Front; KINDS],
+    /// What is below the tops of fronts that have not grown.
+    small: [[Cell<usize>; FRONT_SMALL + 1]; CLASSES],
 }
 
 const _: () = assert!(size_of::<Heap>() <= CHUNK_BYTES);
@@ -170,13 +208,47 @@ impl Heap {
         self.node.set(node as u32);
     }
 
-    /// The limits of fronts are set when they are first reached, so that a new heap touches few pages. True
-    /// if this one was not set yet.
-    fn set_limit(&self, class: Class) -> bool {
-        let limit = &self.front(Kind::pure(class)).limit;
-        let is_new = limit.get() == 0;
-        limit.set(front_limit(class.level()));
-        is_new
+    /// Fronts are made when they are first reached, so that a new heap touches few pages. True if this one
+    /// was not made yet.
+    fn make_front(&self, class: Class) -> bool {
+        let front = self.front(Kind::pure(class));
+        if front.limit.get() != 0 {
+            return false;
+        }
+        let below = self.small[class.number()].as_ptr();
+        front.below.set(below.expose_provenance());
+        front.limit.set(front_limit(class.level()));
+        true
+    }
+
+    /// A front that is full may hold more, if its blocks are small and all fronts together do not hold much.
+    fn grow_front(&self, home: Home<'_>, class: Class) -> bool {
+        let front = self.front(Kind::pure(class));
+        let limit = front.limit.get();
+        let grown = (limit + FRONT_STEP).min(front_limit_max(class.level()));
+        let bytes = self.grown_fronts.get() + (grown - limit) as usize * class.bytes();
+        if grown == limit || bytes > GROWN_MIN + self.used.get() / GROWN_OF_USED {
+            return false;
+        }
+        let small = self.small[class.number()].as_ptr();
+        if front.below.get() == small.addr() {
+            // The larger array is a block of this heap's own, for good.
+            let of_array = Class::for_size((FRONT_LARGE + 1) * size_of::<usize>());
+            let mut array = self.try_allocate(of_array);
+            if array == 0 {
+                array = self.carve(home, of_array);
+            }
+            if array == 0 {
+                return false;
+            }
+            let place: *mut usize = core::ptr::with_exposed_provenance_mut(array);
+            // SAFETY: the block is longer than what is copied, and nobody else's.
+            unsafe { place.copy_from_nonoverlapping(small.cast(), limit as usize + 1) };
+            front.below.set(array);
+        }
+        self.grown_fronts.set(bytes);
+        front.limit.set(grown);
+        true
     }
 
     // ---- what every allocation does ---------------------------------------------------------
@@ -191,9 +263,8 @@ impl Heap {
             // find a top that is about to be taken, and ends the process, as crash reporters do.
             let count = front.count.get().saturating_sub(1);
             front.count.set(count);
-            // SAFETY: a front never counts more than it can hold.
-            let below = unsafe { front.below.get_unchecked(count as usize) };
-            front.top.set(below.get());
+            // SAFETY: a front never counts more than its limit.
+            front.top.set(unsafe { front.below(count) }.get());
         }
         block
     }
@@ -215,12 +286,13 @@ impl Heap {
     #[inline]
     pub(crate) fn keep(&self, kind: Kind, block: usize) -> bool {
         let front = self.front(kind);
-        let count = front.count.get();
-        if count >= front.limit.get() {
+        let (count, top) = (front.count.get(), front.top.get());
+        // What is freed twice in a row is told on the slow path.
+        if count >= front.limit.get() || top == block {
             return false;
         }
-        // SAFETY: no limit is more than a front can hold.
-        unsafe { front.below.get_unchecked(count as usize) }.set(front.top.get());
+        // SAFETY: less than the limit.
+        unsafe { front.below(count) }.set(top);
         front.top.set(block);
         front.count.set(count + 1);
         true
@@ -279,35 +351,48 @@ impl Heap {
         );
         let address = |first: u32| start + ((first as usize) << shift);
         let mut rest = begins & (begins - 1);
+        self.make_front(class);
         let front = self.front(Kind::pure(class));
         let (mut top, mut count) = (0, 0);
         while rest != 0 {
             // From the highest, so that they are given out from the lowest.
             let first = 63 - rest.leading_zeros();
             rest ^= 1 << first;
-            front.below[count].set(top);
+            // SAFETY: fewer are cut at once than any front may hold.
+            unsafe { front.below(count) }.set(top);
             top = address(first);
             count += 1;
         }
         front.top.set(top);
-        front.count.set(count as u32);
+        front.count.set(count);
         address(begins.trailing_zeros())
     }
 
-    /// Makes room in the front of a class: its oldest blocks go back to their regions, those of one region
-    /// at once.
+    /// Is this the block that was freed last?
+    pub(crate) fn is_top(&self, class: Class, block: usize) -> bool {
+        self.front(Kind::pure(class)).top.get() == block
+    }
+
+    /// Makes room in the front of a class: it grows, or its newest blocks go back to their regions, those
+    /// of one region at once.
     #[inline(never)]
     pub(crate) fn relieve(&self, home: Home<'_>, class: Class) -> Result<(), (usize, Fault)> {
-        if self.set_limit(class) {
+        if self.make_front(class) || self.grow_front(home, class) {
             return Ok(());
         }
+        self.drain(home, class)
+    }
+
+    /// Some blocks leave the front of a class for their regions.
+    fn drain(&self, home: Home<'_>, class: Class) -> Result<(), (usize, Fault)> {
         let (level, granules) = (class.level(), class.granules());
-        let front = self.front(Kind::pure(class));
-        let count = front.count.get() as usize;
-        let many = relieved_at_once(level).min(count.saturating_sub(1));
         let (mut region, mut begins) = (RegionId::NONE, 0);
-        for below in &front.below[1..=many] {
-            let offset = below.get() - self.data.get();
+        for _ in 0..relieved_at_once(level) {
+            let block = self.try_allocate(class);
+            if block == 0 {
+                break;
+            }
+            let offset = block - self.data.get();
             let at = RegionId::at(level, offset);
             if at != region {
                 if begins != 0 {
@@ -318,10 +403,6 @@ impl Heap {
             let first = (offset - at.offset_on(level)) >> granule_shift(level);
             begins |= 1 << first;
         }
-        for i in many + 1..count {
-            front.below[i - many].set(front.below[i].get());
-        }
-        front.count.set((count - many) as u32);
         if begins != 0 {
             self.restore(home, region, level, begins, granules)?;
         }
@@ -336,9 +417,25 @@ impl Heap {
             return Ok(());
         }
         self.shrink.set(self.shrink.get() - 1);
-        let class = Class::from_number(self.shrinking.get());
+        let mut class = Class::from_number(self.shrinking.get());
+        for _ in 0..SHRINK_LOOKS {
+            if self.front(Kind::pure(class)).top.get() != 0 {
+                break;
+            }
+            class = Class::from_number((class.number() + 1) % CLASSES);
+        }
         self.shrinking.set((class.number() + 1) % CLASSES);
-        self.relieve(home, class)
+        let front = self.front(Kind::pure(class));
+        let limit = front.limit.get();
+        if limit > front_limit(class.level()) {
+            let less = limit
+                .saturating_sub(FRONT_STEP)
+                .max(front_limit(class.level()));
+            let bytes = (limit - less) as usize * class.bytes();
+            self.grown_fronts.set(self.grown_fronts.get() - bytes);
+            front.limit.set(less);
+        }
+        self.drain(home, class)
     }
 
     /// A region that has room for a block of a class, taken off its list: one where others have

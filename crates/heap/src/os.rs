@@ -134,6 +134,20 @@ pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
     })
 }
 
+/// Whether huge pages shall be behind a range, where the system has a choice.
+///
+/// # Safety
+/// The range is of this crate's own reservation.
+pub(crate) unsafe fn huge_pages(start: usize, bytes: usize, wanted: bool) {
+    let advice = if wanted {
+        libc::MADV_HUGEPAGE
+    } else {
+        libc::MADV_NOHUGEPAGE
+    };
+    // SAFETY: as the caller promises; it changes no contents. A system without huge pages refuses.
+    unsafe { libc::madvise(ptr::with_exposed_provenance_mut(start), bytes, advice) };
+}
+
 /// Brings memory behind all pages of a range, and locks them. Whether it did, each.
 ///
 /// # Safety

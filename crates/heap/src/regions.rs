@@ -22,8 +22,10 @@ use crate::words;
 
 /// As many granules as a region of the level below has of the level above.
 const WHOLE: u32 = GRANULES_MAX as u32;
-/// Turns of shrinking that are saved up at most: each class has eight.
-const SHRINK_MAX: usize = 8 * CLASSES;
+/// Turns of shrinking for each time that chunks go back.
+const SHRINK_TURNS: usize = 4;
+/// And that are saved up at most.
+const SHRINK_MAX: usize = 64 * CLASSES;
 
 impl Heap {
     /// Cuts blocks off a region at places that are free.
@@ -317,6 +319,7 @@ impl Heap {
         home.pools
             .give(home.space, region.chunk(), chunks as u32, false);
         HELPER.idle(chunks as u32);
-        self.shrink.set((self.shrink.get() + 1).min(SHRINK_MAX));
+        let turns = self.shrink.get() + SHRINK_TURNS;
+        self.shrink.set(turns.min(SHRINK_MAX));
     }
 }

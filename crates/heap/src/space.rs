@@ -208,6 +208,10 @@ const ARENAS_MIN: usize = 2;
 const ARENAS: usize = 1 << 18;
 const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
 
+/// A process has no huge pages in its first 64 MiB on a node: the first touch of a small block would bring
+/// two megabytes in, and take as long. Whether larger processes have some is the system's choice.
+const ARENAS_SMALL: usize = 16;
+
 /// Arenas a node has at least where nodes are told apart: one word of the highest hints.
 const ARENAS_OF_NODE_MIN: usize = 4096;
 
@@ -294,6 +298,12 @@ impl Space {
         self.node_shift
             .store(per_node.trailing_zeros(), Ordering::Relaxed);
         let data = place.next_multiple_of(ARENA_BYTES);
+        for node in 0..arenas / per_node {
+            let first = data + ((node * per_node) << ARENA_SHIFT);
+            let bytes = ARENAS_SMALL.min(per_node) << ARENA_SHIFT;
+            // SAFETY: inside of what was reserved.
+            unsafe { os::huge_pages(first, bytes, false) };
+        }
         self.data.store(data, Ordering::Release);
         true
     }
@@ -310,6 +320,9 @@ impl Space {
     /// Brings memory behind arenas and what belongs to them, and locks it.
     pub(crate) fn populate(&self, first: usize, count: usize) -> Prepared {
         let mut all = Prepared::Locked;
+        let data = self.data() + (first << ARENA_SHIFT);
+        // SAFETY: as below. They come now, so nobody waits for them later.
+        unsafe { os::huge_pages(data, count << ARENA_SHIFT, true) };
         for (part, stride) in self.strides() {
             let start = part.load(Ordering::Relaxed) + first * stride;
             // SAFETY: open, and of this space.
