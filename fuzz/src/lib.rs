@@ -1,9 +1,11 @@
 //! Targets of the fuzzers and the loops that drive them.
 //!
 //! [`texts`] feeds broken texts to the compiler's stages ([`targets`]); [`programs`] runs random
-//! correct programs and compares their output with what the oracle says.
+//! correct programs and compares their output with what the oracle says; [`heap`] runs random sequences of
+//! operations on heaps.
 #![forbid(unsafe_code)]
 
+pub mod heap;
 pub mod programs;
 pub mod targets;
 pub mod texts;

@@ -1,11 +1,11 @@
-//! `hearth-fuzz texts|programs|sanitize|file …`: see `fuzz/README.md`.
+//! `hearth-fuzz texts|programs|sanitize|heap|file …`: see `fuzz/README.md`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a command speaks to its user"
 )]
 
-use hearth_fuzz::{programs, texts};
+use hearth_fuzz::{heap, programs, texts};
 use hearth_testing::toolchain::{SANITIZERS, Toolchain};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ const USAGE: &str = "\
 usage: fuzz/run texts    [--seconds N] [--seed S] [--target parse|check|format|compile]
        fuzz/run programs [--seconds N | --count N] [--seed S]
        fuzz/run sanitize [--seconds N | --count N] [--seed S]
+       fuzz/run heap     [--seconds N] [--seed S] [--canary NAME]
        fuzz/run file FILE";
 
 struct Arguments(Vec<String>);
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
             let flags: Vec<&str> = ["-O1"].into_iter().chain(SANITIZERS).collect();
             try_programs(&args, &flags)
         }
+        "heap" => try_heaps(&args),
         "file" => file(&args),
         _ => {
             eprintln!("{USAGE}");
@@ -213,6 +215,48 @@ fn try_programs(args: &Arguments, flags: &[&str]) -> ExitCode {
     }
     println!("{tried} programs, {bad} faults");
     ExitCode::from(u8::from(bad > 0))
+}
+
+/// Random sequences of operations on heaps; with a planted fault, if one is named.
+fn try_heaps(args: &Arguments) -> ExitCode {
+    let this = std::env::current_exe().expect("it has a path");
+    let target = this.ancestors().nth(2).expect("it is in a target folder");
+    let canary = args.text("--canary");
+    let folder = match canary {
+        Some(_) => target.join("canary"),
+        None => target.to_owned(),
+    };
+    let program = match heap::build(&folder, canary) {
+        Ok(program) => program,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(3);
+        }
+    };
+    let seed = seed(args);
+    let time = Duration::from_secs(args.number("--seconds").unwrap_or(60));
+    println!(
+        "sequences on heaps for {} s from seed {seed}",
+        time.as_secs()
+    );
+    match heap::search(&program, seed, time) {
+        Ok(tried) => {
+            println!("{tried} sequences, nothing found");
+            ExitCode::SUCCESS
+        }
+        Err(finding) => {
+            println!(
+                "seed {} fails after {} operations: {}\nagain: {} {} {}",
+                finding.seed,
+                finding.operations,
+                finding.message,
+                program.display(),
+                finding.seed,
+                finding.operations
+            );
+            ExitCode::from(1)
+        }
+    }
 }
 
 /// Tries a kept text again, with the messages of its panics.

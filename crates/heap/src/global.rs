@@ -7,6 +7,7 @@ use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
 };
 use crate::heap::{Fault, Heap, Home, Place};
+use crate::helper::HELPER;
 use crate::large;
 use crate::nodes;
 use crate::os;
@@ -21,8 +22,10 @@ static POOLS: Pools = Pools::new();
 
 /// The addresses of all heaps by their numbers; number 0 is nobody's.
 static HEAPS: AtomicUsize = AtomicUsize::new(0);
-/// As many heaps as there can be at once.
+/// As many heaps as there can be at once; and where the addresses are limited.
 const HEAPS_MAX: usize = 1 << 20;
+const HEAPS_MAX_LIMITED: usize = 1 << 14;
+static HEAPS_NOW: AtomicUsize = AtomicUsize::new(0);
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(1);
 /// Heaps of threads that have ended, by node: the number of one, and a count of changes above it.
 static PARKED: [AtomicU64; NODES_MAX] = [const { AtomicU64::new(0) }; NODES_MAX];
@@ -48,7 +51,12 @@ fn is_made() -> bool {
     loop {
         match STATE.compare_exchange(UNMADE, BEING_MADE, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {
-                let heaps = os::map_memory(HEAPS_MAX * size_of::<usize>());
+                let heaps_now = match os::addresses_max() {
+                    Some(_) => HEAPS_MAX_LIMITED,
+                    None => HEAPS_MAX,
+                };
+                HEAPS_NOW.store(heaps_now, Ordering::Relaxed);
+                let heaps = os::map_memory(heaps_now * size_of::<usize>());
                 nodes::read();
                 let made = heaps != 0 && SPACE.make(nodes::count());
                 let watch = made && SPACE.nodes() > 1;
@@ -92,20 +100,46 @@ static ASKS: AtomicBool = AtomicBool::new(false);
 /// Numbers of threads that have heaps.
 static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
 
-/// The heap of this thread for the node that it runs on, made if there is none. None if there is no
-/// memory.
-fn own_heap() -> Option<&'static Heap> {
+/// Does something with the heap of this thread for the node that it runs on, made if there is none. None if
+/// there is no memory.
+fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let heap = thread::heap();
     if heap.is_null() {
-        return begin_thread();
+        return begin_thread().map(operation);
+    }
+    if heap == thread::ENDED {
+        return with_parked(operation);
     }
     // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
-    let heap = unsafe { &*heap };
+    let mut heap = unsafe { &*heap };
     let is_elsewhere = thread::cpu() != heap.cpu.get();
     if is_elsewhere || ASKS.load(Ordering::Relaxed) {
-        return Some(follow_thread(heap));
+        heap = follow_thread(heap);
     }
-    Some(heap)
+    let result = operation(heap);
+    HELPER.start_if_wanted();
+    Some(result)
+}
+
+/// Does something with a parked heap, for a thread that has ended: nobody would be told that it needs
+/// a heap no longer.
+#[cold]
+fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
+    let node = current_node();
+    let heap = adopt_parked(node).or_else(|| make_heap(node))?;
+    begin_family(heap);
+    let result = operation(heap);
+    heap.flush_marks();
+    heap.family.store(0, Ordering::Relaxed);
+    park(heap);
+    Some(result)
+}
+
+/// A heap is alone with its thread.
+fn begin_family(heap: &Heap) {
+    let family = NEXT_FAMILY.fetch_add(1, Ordering::Relaxed);
+    heap.family.store(family, Ordering::Relaxed);
+    heap.sibling.set(heap.number.get());
 }
 
 /// The node that this thread runs on.
@@ -128,9 +162,7 @@ fn begin_thread() -> Option<&'static Heap> {
     }
     let node = current_node();
     let heap = adopt_parked(node).or_else(|| make_heap(node))?;
-    let family = NEXT_FAMILY.fetch_add(1, Ordering::Relaxed);
-    heap.family.store(family, Ordering::Relaxed);
-    heap.sibling.set(heap.number.get());
+    begin_family(heap);
     enter(heap);
     thread::watch_end(heap);
     Some(heap)
@@ -173,7 +205,7 @@ fn follow_thread(heap: &'static Heap) -> &'static Heap {
 
 fn make_heap(node: usize) -> Option<&'static Heap> {
     let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-    if number as usize >= HEAPS_MAX {
+    if number as usize >= HEAPS_NOW.load(Ordering::Relaxed) {
         return None;
     }
     let taken = POOLS.take(&SPACE, node, 1)?;
@@ -218,11 +250,11 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
 /// This thread ends, or says so: its heaps go to the next ones on their nodes.
 pub(crate) fn thread_ends() {
     let heap = thread::heap();
-    if heap.is_null() {
+    if heap.is_null() || heap == thread::ENDED {
         return;
     }
-    thread::set_heap(thread::NONE);
-    // SAFETY: as in `own_heap`.
+    thread::set_heap(thread::ENDED);
+    // SAFETY: as in `with_heap`.
     let first = unsafe { &*heap };
     first.flush_marks();
     let mut heap = heap_of(first.sibling.get());
@@ -254,7 +286,7 @@ fn park(heap: &Heap) {
 
 /// Makes what the first allocation of the process and of this thread would make.
 pub fn begin() {
-    let _ = own_heap();
+    with_heap(|_| {});
 }
 
 // ---- allocating ------------------------------------------------------------------------------------
@@ -266,7 +298,7 @@ pub fn allocate(size: usize) -> *mut u8 {
     if heap.is_null() || size > MEDIUM_MAX {
         return allocate_slow(size);
     }
-    // SAFETY: as in `own_heap`.
+    // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
     let heap = unsafe { &*heap };
     if heap.cpu.get() != thread::cpu() {
         return allocate_slow(size);
@@ -285,22 +317,22 @@ pub fn allocate(size: usize) -> *mut u8 {
 
 #[inline(never)]
 fn allocate_slow(size: usize) -> *mut u8 {
-    let Some(heap) = own_heap() else {
-        return refuse();
-    };
-    if size <= MEDIUM_MAX {
-        return allocate_of(heap, Class::for_size(size));
-    }
-    told(large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES).0)
+    let block = with_heap(|heap| {
+        if size <= MEDIUM_MAX {
+            return allocate_of(heap, Class::for_size(size));
+        }
+        large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES).0
+    });
+    told(block.unwrap_or(0))
 }
 
-fn allocate_of(heap: &Heap, class: Class) -> *mut u8 {
+fn allocate_of(heap: &Heap, class: Class) -> usize {
     let mut block = heap.try_allocate(class);
     if block == 0 {
         heap.flush_marks();
         block = heap.carve(home(), class);
     }
-    told(block)
+    block
 }
 
 /// A block as a pointer; if there is none, that is told in `errno`, too.
@@ -322,10 +354,9 @@ fn refuse() -> *mut u8 {
 /// A zeroed block.
 pub fn allocate_zeroed(size: usize) -> *mut u8 {
     if size > MEDIUM_MAX {
-        let Some(heap) = own_heap() else {
-            return refuse();
-        };
-        let (block, is_zero) = large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES);
+        let allocated =
+            with_heap(|heap| large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES));
+        let (block, is_zero) = allocated.unwrap_or((0, true));
         let block = told(block);
         if !block.is_null() && !is_zero {
             // SAFETY: the block is as large as was asked.
@@ -346,13 +377,11 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
     if align <= GRANULE_MIN {
         return allocate(size);
     }
-    let Some(heap) = own_heap() else {
-        return refuse();
-    };
-    match Class::for_aligned(size, align) {
+    let block = with_heap(|heap| match Class::for_aligned(size, align) {
         Some(class) => allocate_of(heap, class),
-        None => told(large::allocate(home(), heap.node.get() as usize, size, align).0),
-    }
+        None => large::allocate(home(), heap.node.get() as usize, size, align).0,
+    });
+    told(block.unwrap_or(0))
 }
 
 // ---- freeing ---------------------------------------------------------------------------------------
@@ -368,26 +397,30 @@ pub unsafe fn free(block: *mut u8) {
     if heap.is_null() {
         return free_first(address);
     }
-    // SAFETY: as in `own_heap`.
+    // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
     let heap = unsafe { &*heap };
     if !heap.try_free(address) {
         free_slow(heap, address);
     }
 }
 
-/// The first thing that a thread does is to free.
+/// The first thing that a thread does is to free. Without memory for a heap the block stays.
 #[cold]
 #[inline(never)]
 fn free_first(address: usize) {
-    if address != 0
-        && let Some(heap) = own_heap()
-    {
-        free_slow(heap, address);
+    if address != 0 {
+        with_heap(|heap| free_slow(heap, address));
     }
 }
 
 #[inline(never)]
 fn free_slow(heap: &Heap, address: usize) {
+    give_back(heap, address);
+    HELPER.start_if_wanted();
+}
+
+#[inline(always)]
+fn give_back(heap: &Heap, address: usize) {
     let offset = address.wrapping_sub(SPACE.data());
     if offset >= SPACE.bytes() {
         if address != 0 && !large::unmap(address) {
@@ -402,23 +435,36 @@ fn free_slow(heap: &Heap, address: usize) {
             if tag.number() == heap.number.get() {
                 return free_own(heap, offset);
             }
-            // Perhaps it is this thread's for another node.
-            if nodes::count() > 1 {
-                let owner = heap_of(tag.number());
-                let family = heap.family.load(Ordering::Relaxed);
-                if owner.family.load(Ordering::Relaxed) == family {
-                    return free_own(owner, offset);
-                }
+            if ptr::eq(heap, thread::ENDED) {
+                with_parked(|heap| give_back_owned(heap, tag, offset));
+            } else {
+                give_back_owned(heap, tag, offset);
             }
-            free_remote(heap, tag, offset);
         }
         ChunkTag::LARGE => {
             if offset & (CHUNK_BYTES - 1) != 0 || !large::free(home(), chunk) {
                 report(address, Fault::NotABlock, 0);
             }
         }
-        _ => report(address, Fault::Foreign, 0),
+        // Nobody's chunk: a large block that was freed already, or an address of ours that never was one.
+        _ => report(address, Fault::NotABlock, 0),
     }
+}
+
+/// Gives a block back to the heap that has its chunk.
+fn give_back_owned(heap: &Heap, tag: ChunkTag, offset: usize) {
+    if tag.number() == heap.number.get() {
+        return free_own(heap, offset);
+    }
+    // Perhaps it is this thread's for another node.
+    if nodes::count() > 1 {
+        let owner = heap_of(tag.number());
+        let family = heap.family.load(Ordering::Relaxed);
+        if owner.family.load(Ordering::Relaxed) == family {
+            return free_own(owner, offset);
+        }
+    }
+    free_remote(heap, tag, offset);
 }
 
 /// Takes an own block back whose kind is a mixture, or the front of which is full.
@@ -585,7 +631,7 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
         },
         ChunkTag::LARGE => (tag.number() as usize) << CHUNK_SHIFT,
         _ => {
-            report(address, Fault::Foreign, 0);
+            report(address, Fault::NotABlock, 0);
             0
         }
     }
@@ -612,6 +658,12 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
         && large::resize(home(), offset >> CHUNK_SHIFT, size)
     {
         return block;
+    }
+    if size > MEDIUM_MAX && offset >= SPACE.bytes() {
+        let moved = large::remap(block.expose_provenance(), size);
+        if moved != 0 {
+            return ptr::with_exposed_provenance_mut(moved);
+        }
     }
     let other = allocate(size);
     if !other.is_null() {
@@ -667,13 +719,56 @@ pub struct Figures {
     pub used: usize,
 }
 
-/// What this thread's heap has. Nothing if it has none.
+/// What this thread's heap has. Nothing if there is no memory for one.
 pub fn figures() -> Figures {
-    own_heap().map_or(Figures::default(), |heap| Figures {
+    with_heap(|heap| Figures {
         owned: heap.chunks.get() * CHUNK_BYTES,
         touched: heap.touched.get(),
         used: heap.used.get(),
     })
+    .unwrap_or_default()
+}
+
+/// Asserts that this thread's heap is as it should be, and tells what is in it.
+#[cfg(any(test, feature = "checks"))]
+pub fn check_this_thread() -> crate::heap::checks::Census {
+    with_heap(|heap| heap.check(home())).unwrap_or_default()
+}
+
+/// Tells others what this thread has freed of theirs, and takes back what they have freed of its own.
+#[cfg(any(test, feature = "checks"))]
+pub fn settle_this_thread() {
+    with_heap(|heap| {
+        heap.flush_marks();
+        heap.settle(home());
+    });
+}
+
+/// What the process has got from the system, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// What heaps have and what large blocks take, whether blocks use all of it or not.
+    pub held: usize,
+    /// What no heap has, though there is memory behind it.
+    pub idle: usize,
+    /// Blocks that are mappings of their own.
+    pub mapped: usize,
+    /// How many of these there are.
+    pub mappings: usize,
+}
+
+/// What the process has at this moment, each for itself.
+pub fn totals() -> Totals {
+    if !is_made() {
+        return Totals::default();
+    }
+    let (mappings, mapped) = large::mapped();
+    Totals {
+        held: POOLS.held(&SPACE) << CHUNK_SHIFT,
+        idle: (POOLS.idle(&SPACE) as usize) << CHUNK_SHIFT,
+        mapped,
+        mappings,
+    }
 }
 
 /// Gives memory that no heap has back to the system, but for `keep` bytes. The bytes given back.

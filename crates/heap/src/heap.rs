@@ -10,6 +10,9 @@
 //! | `queue` | who frees from elsewhere; the owner | the same |
 //! | the rest | the owner | the owner |
 
+#[cfg(any(test, feature = "checks"))]
+pub(crate) mod checks;
+
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -256,7 +259,9 @@ impl Heap {
         let front = self.front(Kind::pure(class));
         let block = front.top.get();
         if block != 0 {
-            let count = front.count.get() - 1;
+            // Not below 0: the handler of a signal that came between this line and the last may
+            // find a top that is about to be taken, and ends the process, as crash reporters do.
+            let count = front.count.get().saturating_sub(1);
             front.count.set(count);
             // SAFETY: a front never counts more than its limit.
             front.top.set(unsafe { front.below(count) }.get());

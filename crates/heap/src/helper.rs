@@ -46,6 +46,8 @@ const AWAKE: u32 = 2;
 const ASLEEP: u32 = 3;
 /// There is none and there will not be: it was refused, or is not wanted.
 const NEVER: u32 = 4;
+/// There is none, and there is something to do.
+const WANTED: u32 = 5;
 
 pub(crate) struct Helper {
     ring: [AtomicU64; RING],
@@ -111,10 +113,27 @@ impl Helper {
     /// There is something to do.
     pub(crate) fn call(&self) {
         match self.state.load(Ordering::Relaxed) {
-            NONE => self.start(),
+            NONE => self.want(),
             ASLEEP => self.wake(),
             _ => {}
         }
+    }
+
+    /// Starts it if it is wanted. To start a thread allocates, so this is called when a heap is whole:
+    /// not in the middle of what has found something to do.
+    #[inline]
+    pub(crate) fn start_if_wanted(&self) {
+        if self.state.load(Ordering::Relaxed) == WANTED {
+            self.start();
+        }
+    }
+
+    #[cold]
+    fn want(&self) {
+        // It may be wanted, or there, meanwhile.
+        let _ = self
+            .state
+            .compare_exchange(NONE, WANTED, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// May there be one?
@@ -131,7 +150,7 @@ impl Helper {
     fn start(&self) {
         let claimed =
             self.state
-                .compare_exchange(NONE, STARTING, Ordering::Relaxed, Ordering::Relaxed);
+                .compare_exchange(WANTED, STARTING, Ordering::Relaxed, Ordering::Relaxed);
         if claimed.is_err() {
             return;
         }

@@ -35,7 +35,11 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
         home.pools.take(home.space, node, chunks as u32)
     };
     let Some(taken) = taken else {
-        return (0, false);
+        if real_time::is_on() {
+            return (0, false);
+        }
+        // The addresses may be used up, where a limit leaves few.
+        return (map(size, align), true);
     };
     let chunks = if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
         chunks.next_multiple_of(CHUNKS_OF_ARENA)
@@ -95,8 +99,11 @@ pub(crate) fn resize(home: Home<'_>, chunk: usize, size: usize) -> bool {
 /// As many mappings as there can be. Each is larger than 256 MiB, or aligned to more than 4 MiB.
 const MAPPINGS: usize = 4096;
 
+/// Instead of a block: its mapping is being changed.
+const ENTERED: usize = 1;
+
 struct Mapping {
-    /// Where the block starts; 0 if there is none here, 1 if one is being entered.
+    /// Where the block starts; 0 if there is none here, [`ENTERED`] if one is being entered.
     block: AtomicUsize,
     start: AtomicUsize,
     bytes: AtomicUsize,
@@ -123,9 +130,10 @@ fn map(size: usize, align: usize) -> usize {
         return 0;
     }
     for mapping in &TABLE {
-        let claimed = mapping
-            .block
-            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed);
+        let claimed =
+            mapping
+                .block
+                .compare_exchange(0, ENTERED, Ordering::Acquire, Ordering::Relaxed);
         if claimed.is_ok() {
             let block = start.next_multiple_of(align.max(os::PAGE));
             mapping.start.store(start, Ordering::Relaxed);
@@ -140,7 +148,7 @@ fn map(size: usize, align: usize) -> usize {
 }
 
 fn find(block: usize) -> Option<&'static Mapping> {
-    if block <= 1 {
+    if block <= ENTERED {
         return None;
     }
     TABLE
@@ -157,9 +165,10 @@ pub(crate) fn unmap(block: usize) -> bool {
         mapping.start.load(Ordering::Relaxed),
         mapping.bytes.load(Ordering::Relaxed),
     );
-    let claimed = mapping
-        .block
-        .compare_exchange(block, 1, Ordering::Acquire, Ordering::Relaxed);
+    let claimed =
+        mapping
+            .block
+            .compare_exchange(block, ENTERED, Ordering::Acquire, Ordering::Relaxed);
     if claimed.is_err() {
         return false;
     }
@@ -169,11 +178,54 @@ pub(crate) fn unmap(block: usize) -> bool {
     true
 }
 
+/// Gives a mapped block another size, perhaps elsewhere. Where it is then; 0 if it is none, or the system
+/// refuses, and the block is as it was.
+pub(crate) fn remap(block: usize, size: usize) -> usize {
+    let Some(mapping) = find(block) else {
+        return 0;
+    };
+    let start = mapping.start.load(Ordering::Relaxed);
+    let bytes = mapping.bytes.load(Ordering::Relaxed);
+    let wanted = size
+        .checked_add(block - start)
+        .and_then(|bytes| bytes.checked_next_multiple_of(os::PAGE));
+    let Some(wanted) = wanted else { return 0 };
+    let claimed =
+        mapping
+            .block
+            .compare_exchange(block, ENTERED, Ordering::Acquire, Ordering::Relaxed);
+    if claimed.is_err() {
+        return 0;
+    }
+    // As soon as it has moved, another's block may be where it was.
+    // SAFETY: the mapping of a block that is its owner's, who is told the new place.
+    let moved = unsafe { os::remap(start, bytes, wanted) };
+    if moved == 0 {
+        mapping.block.store(block, Ordering::Release);
+        return 0;
+    }
+    let block = moved + (block - start);
+    mapping.start.store(moved, Ordering::Relaxed);
+    mapping.bytes.store(wanted, Ordering::Relaxed);
+    mapping.block.store(block, Ordering::Release);
+    block
+}
+
 /// The bytes that a mapped block has.
 pub(crate) fn mapped_size(block: usize) -> Option<usize> {
     let mapping = find(block)?;
     let start = mapping.start.load(Ordering::Relaxed);
     Some(start + mapping.bytes.load(Ordering::Relaxed) - block)
+}
+
+/// How many mappings there are, and their bytes.
+pub(crate) fn mapped() -> (usize, usize) {
+    TABLE
+        .iter()
+        .filter(|mapping| mapping.block.load(Ordering::Acquire) > ENTERED)
+        .fold((0, 0), |(count, bytes), mapping| {
+            (count + 1, bytes + mapping.bytes.load(Ordering::Relaxed))
+        })
 }
 
 const _: () = assert!(ARENA_SHIFT > CHUNK_SHIFT);

@@ -24,7 +24,7 @@
 
 #![no_std]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "checks"))]
 extern crate std;
 
 pub mod geometry;
@@ -61,9 +61,13 @@ pub mod words;
 
 #[cfg(not(loom))]
 pub use global::{
-    Figures, allocate, allocate_aligned, allocate_zeroed, begin, figures, free, reallocate, trim,
-    usable_size,
+    Figures, Totals, allocate, allocate_aligned, allocate_zeroed, begin, figures, free, reallocate,
+    totals, trim, usable_size,
 };
+#[cfg(all(any(test, feature = "checks"), not(loom)))]
+pub use global::{check_this_thread, settle_this_thread};
+#[cfg(all(any(test, feature = "checks"), not(loom)))]
+pub use heap::checks::Census;
 #[cfg(feature = "meter")]
 pub use meter::reading;
 #[cfg(not(loom))]

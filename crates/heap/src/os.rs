@@ -8,6 +8,18 @@ use core::sync::atomic::{AtomicBool, Ordering};
 /// multiple of 64 KiB, or rounded outwards.
 pub(crate) const PAGE: usize = 4096;
 
+/// Does something of which a refusal is nobody's business: the thread's error number stays.
+fn quietly<T>(operation: impl FnOnce() -> T) -> T {
+    // SAFETY: the place of this thread's error number, which lives as long as the thread.
+    unsafe {
+        let place = libc::__errno_location();
+        let before = *place;
+        let result = operation();
+        *place = before;
+        result
+    }
+}
+
 /// Reserves addresses without memory behind them; 0 if there are not so many.
 pub(crate) fn reserve(bytes: usize) -> usize {
     map(bytes, libc::PROT_NONE)
@@ -20,7 +32,7 @@ pub(crate) fn map_memory(bytes: usize) -> usize {
 
 fn map(bytes: usize, protection: i32) -> usize {
     // SAFETY: a new private mapping at an address of the system's choice disturbs nobody.
-    let start = unsafe {
+    let start = quietly(|| unsafe {
         libc::mmap(
             ptr::null_mut(),
             bytes,
@@ -29,7 +41,7 @@ fn map(bytes: usize, protection: i32) -> usize {
             -1,
             0,
         )
-    };
+    });
     if start == libc::MAP_FAILED {
         return 0;
     }
@@ -43,6 +55,37 @@ fn map(bytes: usize, protection: i32) -> usize {
 pub(crate) unsafe fn unmap(start: usize, bytes: usize) {
     // SAFETY: as the caller promises.
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(start), bytes) };
+}
+
+/// Gives a mapping another length, perhaps elsewhere; 0 if the system refuses.
+///
+/// # Safety
+/// The range is a mapping of this crate's; if it moves, nobody uses the old place any more.
+pub(crate) unsafe fn remap(start: usize, bytes: usize, wanted: usize) -> usize {
+    // SAFETY: as the caller promises.
+    let place = quietly(|| unsafe {
+        libc::mremap(
+            ptr::with_exposed_provenance_mut(start),
+            bytes,
+            wanted,
+            libc::MREMAP_MAYMOVE,
+        )
+    });
+    if place == libc::MAP_FAILED {
+        return 0;
+    }
+    place.expose_provenance()
+}
+
+/// So much address space the process may have, as far as there is a limit.
+pub(crate) fn addresses_max() -> Option<usize> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the limit is written.
+    let told = quietly(|| unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) }) == 0;
+    (told && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
 /// What a page allows.
@@ -66,13 +109,13 @@ pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     };
     // SAFETY: as the caller promises.
-    unsafe {
+    quietly(|| unsafe {
         libc::mprotect(
             ptr::with_exposed_provenance_mut(first),
             end - first,
             protection,
         ) == 0
-    }
+    })
 }
 
 /// Gives the memory behind whole pages back to the system; they read as zero afterwards. False if
@@ -81,14 +124,14 @@ pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
 /// # Safety
 /// The pages are of this crate's own reservation, writable, and hold nothing.
 pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
-    // SAFETY: as the caller promises.
-    unsafe {
+    // SAFETY: as the caller promises. Memory that is locked is not given back.
+    quietly(|| unsafe {
         libc::madvise(
             ptr::with_exposed_provenance_mut(start),
             bytes,
             libc::MADV_DONTNEED,
         ) == 0
-    }
+    })
 }
 
 /// Whether huge pages shall be behind a range, where the system has a choice.
@@ -154,7 +197,7 @@ pub(crate) fn start_thread(
     const STACK_BYTES: usize = 256 << 10;
     // SAFETY: everything that is pointed to lives until the call returns; the set of signals is
     // restored. `forked` may be called at any time.
-    unsafe {
+    quietly(|| unsafe {
         if !IS_TOLD.swap(true, Ordering::Relaxed) {
             let forked: unsafe extern "C" fn() = forked;
             libc::pthread_atfork(None, None, Some(forked));
@@ -174,7 +217,7 @@ pub(crate) fn start_thread(
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
         libc::pthread_attr_destroy(&mut attributes);
         result == 0
-    }
+    })
 }
 
 /// Sleeps for less than a second.

@@ -10,6 +10,9 @@
 //! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
 //! other threads do.
 
+#[cfg(test)]
+mod tests;
+
 use core::iter;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -237,10 +240,9 @@ impl Pools {
                 let is_full = nodes::count() > 1
                     && !from.is_last_resort
                     && !nodes::has_room(from.node, more << ARENA_SHIFT);
-                if is_full || !space.open(first + open, more) {
+                if is_full || !self.open(space, from.node, begun + count, more) {
                     return None;
                 }
-                own.open.fetch_max((open + more) as u32, Ordering::Release);
             }
             let next = (begun + count) as u32;
             let claimed = own.begun.compare_exchange(
@@ -268,6 +270,30 @@ impl Pools {
         }
         own.open.store(arenas as u32, Ordering::Release);
         space.populate(first, arenas)
+    }
+
+    /// Opens a node's arenas up to the `end`th: `more` of them, or at least what is needed. False if
+    /// the system refuses.
+    fn open(&self, space: &Space, node: usize, end: usize, more: usize) -> bool {
+        let own = &self.nodes[node];
+        let open = own.open.load(Ordering::Acquire) as usize;
+        let first = space.arenas_of_node() * node + open;
+        // If there is no memory for so many, perhaps there is for what is needed.
+        for more in [more, end.saturating_sub(open)] {
+            if space.open(first, more) {
+                own.open.fetch_max((open + more) as u32, Ordering::Release);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The arenas of a node that have been begun and whose words may be read.
+    fn in_use(&self, space: &Space, node: usize) -> core::ops::Range<usize> {
+        let own = &self.nodes[node];
+        let first = space.arenas_of_node() * node;
+        let begun = own.begun.load(Ordering::Relaxed);
+        first..first + begun.min(own.open.load(Ordering::Acquire)) as usize
     }
 
     /// Gives chunks back that were taken together, or a part of them. `is_zero`: they have not been
@@ -375,9 +401,7 @@ impl Pools {
     pub(crate) fn trim(&self, space: &Space, keep: usize) -> usize {
         let (mut kept, mut given) = (0, 0);
         for node in 0..self.nodes.len() {
-            let begun = self.nodes[node].begun.load(Ordering::Relaxed) as usize;
-            let first = space.arenas_of_node() * node;
-            for arena in first..first + begun {
+            for arena in self.in_use(space, node) {
                 let [free, used] = space.word(arena);
                 let mut idle = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
                 while idle != 0 {
@@ -397,12 +421,30 @@ impl Pools {
         given
     }
 
+    /// All arenas that have been begun and opened.
+    #[cfg(any(test, feature = "checks"))]
+    pub(crate) fn arenas_in_use(&self, space: &Space) -> std::vec::Vec<usize> {
+        (0..self.nodes.len())
+            .flat_map(|node| self.in_use(space, node))
+            .collect()
+    }
+
+    /// Chunks of all nodes that somebody has.
+    pub(crate) fn held(&self, space: &Space) -> usize {
+        let mut held = 0;
+        for node in 0..self.nodes.len() {
+            for arena in self.in_use(space, node) {
+                held += space.word(arena)[0].load(Ordering::Relaxed).count_zeros() as usize;
+            }
+        }
+        held
+    }
+
     /// Free chunks of all nodes that have memory behind them.
     pub(crate) fn idle(&self, space: &Space) -> u32 {
         let mut idle = 0;
-        for (number, node) in self.nodes.iter().enumerate() {
-            let first = space.arenas_of_node() * number;
-            for arena in first..first + node.begun.load(Ordering::Relaxed) as usize {
+        for node in 0..self.nodes.len() {
+            for arena in self.in_use(space, node) {
                 let [free, used] = space.word(arena);
                 let both = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
                 idle += both.count_ones();

@@ -100,6 +100,8 @@ pub(crate) enum Marked {
 /// Marks blocks of another's region.
 #[must_use = "the first one must push the region"]
 pub(crate) fn mark(marks: &AtomicU64, blocks: u64) -> Marked {
+    let is_lost = cfg!(feature = "canary-lost-mark") && blocks & 1 << 40 != 0;
+    let blocks = if is_lost { blocks & !(1 << 40) } else { blocks };
     // Releases what was written to the blocks; acquires nothing but the order of marks.
     let before = marks.fetch_or(blocks, Ordering::AcqRel);
     if before & blocks != 0 {

@@ -203,7 +203,7 @@ pub(crate) struct Space {
 }
 
 /// The smallest space that is of use.
-const ARENAS_MIN: usize = 16;
+const ARENAS_MIN: usize = 2;
 /// 1 TiB. Machines with more memory than that are not known to need more of it in small blocks.
 const ARENAS: usize = 1 << 18;
 const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
@@ -240,9 +240,15 @@ impl Space {
     }
 
     /// Reserves the addresses for `nodes` nodes, as many as the limits allow; if they allow few,
-    /// nodes are not told apart. False if they do not allow even those.
+    /// nodes are not told apart. Half of what a limit allows is left to others: stacks, files, large
+    /// blocks. False if there are not even few.
     pub(crate) fn make(&self, nodes: usize) -> bool {
         let mut arenas = ARENAS;
+        if let Some(limit) = os::addresses_max() {
+            // With what belongs to them, and one that is lost to alignment.
+            let fit = (limit / 2 / (ARENA_BYTES + ARENA_BYTES / 16)).saturating_sub(1);
+            arenas = arenas.min((fit + 1).next_power_of_two() / 2);
+        }
         while arenas >= ARENAS_MIN {
             let fit = arenas / nodes.next_power_of_two() >= ARENAS_OF_NODE_MIN;
             if self.make_of(arenas, if fit { nodes } else { 1 }) {

@@ -1,7 +1,6 @@
 //! The heap of a thread: one pointer in thread-local storage of the initial-exec model, as the code
 //! that asks for it must neither call nor allocate. Stable Rust has no other way to it than assembly.
 
-use core::ptr;
 use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering};
 
 use crate::heap::Heap;
@@ -212,5 +211,15 @@ pub(crate) fn watch_end(heap: *const Heap) {
     }
 }
 
-/// No heap.
-pub(crate) const NONE: *const Heap = ptr::null();
+/// A heap in which there is nothing, for which no block is its own: nothing is ever written to it.
+struct Nothing(Heap);
+
+// SAFETY: nobody writes to it.
+unsafe impl Sync for Nothing {}
+
+// SAFETY: a heap may be zero, as it is before it is made.
+static NOTHING: Nothing = Nothing(unsafe { core::mem::MaybeUninit::zeroed().assume_init() });
+
+/// What a thread has in place of a heap when its end has been told. It may allocate and free yet, in
+/// destructors that run later; the C library itself does.
+pub(crate) const ENDED: *const Heap = &raw const NOTHING.0;

@@ -4,22 +4,18 @@
 //! LD_PRELOAD=libhearth_malloc.so PROGRAM
 //! ```
 //!
-//! Only the names are here; what they do is in `hearth-heap`. The C++ operators are in [`operators`].
+//! Only the names are here; what they do is in `hearth-heap`. The C++ operators are in [`operators`], what
+//! the GNU library has beside C and POSIX in [`gnu`].
+//!
+//! As it is shipped, where panics end the process, it is made without the standard library: that would
+//! bring thread-local storage of its own, which is got by a call that may allocate.
+#![cfg_attr(panic = "abort", no_std)]
 
+mod gnu;
 mod operators;
 
-/// Called by the loader before `main`, so that the first allocation there is like any other. An
-/// allocation may come before that, which does the same.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = begin;
-
-extern "C" fn begin() {
-    heap::begin();
-}
-
-use std::ffi::{c_int, c_void};
-use std::ptr;
+use core::ffi::{c_int, c_void};
+use core::ptr;
 
 use hearth_heap as heap;
 
@@ -37,9 +33,6 @@ fn invalid() -> *mut c_void {
     unsafe { *libc::__errno_location() = libc::EINVAL };
     ptr::null_mut()
 }
-
-/// No object is larger: differences of pointers are signed.
-const SIZE_MAX: usize = isize::MAX as usize;
 
 /// C's `malloc`.
 #[unsafe(no_mangle)]
@@ -101,16 +94,17 @@ pub unsafe extern "C" fn reallocarray(
 /// C11's `aligned_alloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    // The GNU library refused other alignments from 2.38 on, and rounds them up before.
     memalign(align, size)
 }
 
-/// The older form of it.
+/// The older form of it. The GNU library takes any alignment and rounds it up.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
-    if !align.is_power_of_two() {
-        return invalid();
+    match align.checked_next_power_of_two() {
+        Some(align) => heap::allocate_aligned(size, align).cast(),
+        None => invalid(),
     }
-    heap::allocate_aligned(size, align).cast()
 }
 
 /// POSIX's `posix_memalign`.
@@ -192,8 +186,14 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _
     unsafe { heap::free(block.cast()) };
 }
 
-/// Gives idle memory back to the system; `pad` bytes may stay. 1 if there was some.
-#[unsafe(no_mangle)]
-pub extern "C" fn malloc_trim(pad: usize) -> c_int {
-    c_int::from(heap::trim(pad.min(SIZE_MAX)) > 0)
+/// A mistake of ours. Nothing may be formatted here, as that may allocate.
+#[cfg(panic = "abort")]
+#[panic_handler]
+fn panicked(_info: &core::panic::PanicInfo<'_>) -> ! {
+    const TEXT: &[u8] = b"hearth: malloc has failed in itself: a fault of Hearth's\n";
+    // SAFETY: the text is as long as said; abort takes nothing.
+    unsafe {
+        libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
+        libc::abort()
+    }
 }

@@ -2,105 +2,133 @@
 //!
 //! A `new` that gets no memory calls the program's new-handler, and again, until there is none; then it
 //! must throw, which code that is not C++ cannot. That is left to the C++ library's own operator, which
-//! asks this library's `malloc`, is refused once more, and throws.
+//! asks this library's `malloc`, is refused once more, and throws; or catches what the handler has thrown and
+//! returns null, where the program asked for that. No frame of this library may be on the
+//! stack then: an exception of another language that passes one ends the process where panics do. So what
+//! may throw is a few instructions that call for a block and, when there is none, jump on.
 
-use std::ffi::c_void;
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_void};
 
 use hearth_heap as heap;
 
 /// Finds the function of this name in the libraries behind this one. For the way that ends in an
 /// exception only.
-fn next(name: &std::ffi::CStr) -> *mut c_void {
+fn next(name: &CStr) -> *const c_void {
     // SAFETY: the name ends with a zero.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if found.is_null() {
+        // Who calls `new` without a C++ library has nothing that could catch.
+        // SAFETY: the call takes nothing and does not return.
+        unsafe { libc::abort() };
+    }
+    found
 }
 
-#[cold]
-fn new_refused(size: usize) -> *mut c_void {
-    let operator = next(c"_Znwm");
-    if operator.is_null() {
-        std::process::abort();
-    }
-    // SAFETY: this is the signature of the operator.
-    let operator: extern "C-unwind" fn(usize) -> *mut c_void =
-        unsafe { std::mem::transmute(operator) };
-    operator(size)
+extern "C" fn block(size: usize) -> *mut c_void {
+    heap::allocate(size).cast()
 }
 
-#[cold]
-fn aligned_refused(size: usize, align: usize) -> *mut c_void {
-    let operator = next(c"_ZnwmSt11align_val_t");
-    if operator.is_null() {
-        std::process::abort();
-    }
-    // SAFETY: as above.
-    let operator: extern "C-unwind" fn(usize, usize) -> *mut c_void =
-        unsafe { std::mem::transmute(operator) };
-    operator(size, align)
+extern "C" fn aligned_block(size: usize, align: usize) -> *mut c_void {
+    heap::allocate_aligned(size, align).cast()
 }
 
-#[inline]
-fn new(size: usize) -> *mut c_void {
-    let block = heap::allocate(size);
-    if block.is_null() {
-        return new_refused(size);
-    }
-    block.cast()
+macro_rules! nexts {
+    ($($name:ident = $symbol:literal;)*) => { $(
+        #[cold]
+        extern "C" fn $name() -> *const c_void {
+            next($symbol)
+        }
+    )* };
 }
 
-#[inline]
-fn new_aligned(size: usize, align: usize) -> *mut c_void {
-    let block = heap::allocate_aligned(size, align);
-    if block.is_null() {
-        return aligned_refused(size, align);
-    }
-    block.cast()
+nexts! {
+    next_new = c"_Znwm";
+    next_nothrow = c"_ZnwmRKSt9nothrow_t";
+    next_aligned = c"_ZnwmSt11align_val_t";
+    next_aligned_nothrow = c"_ZnwmSt11align_val_tRKSt9nothrow_t";
+}
+
+// The arguments are kept on the stack, which is a multiple of 16 at the calls; the frame is described
+// for unwinders and debuggers.
+#[cfg(target_arch = "x86_64")]
+macro_rules! call_or_jump {
+    ($block:path, $next:path) => {
+        naked_asm!(
+            ".cfi_startproc",
+            "sub rsp, 24",
+            ".cfi_adjust_cfa_offset 24",
+            "mov [rsp], rdi",
+            "mov [rsp + 8], rsi",
+            "mov [rsp + 16], rdx",
+            "call {block}",
+            "test rax, rax",
+            "je 2f",
+            "add rsp, 24",
+            ".cfi_adjust_cfa_offset -24",
+            "ret",
+            "2:",
+            ".cfi_adjust_cfa_offset 24",
+            "call {next}",
+            "mov rdi, [rsp]",
+            "mov rsi, [rsp + 8]",
+            "mov rdx, [rsp + 16]",
+            "add rsp, 24",
+            ".cfi_adjust_cfa_offset -24",
+            "jmp rax",
+            ".cfi_endproc",
+            block = sym $block,
+            next = sym $next,
+        )
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! call_or_jump {
+    ($block:path, $next:path) => {
+        naked_asm!(
+            ".cfi_startproc",
+            "stp x29, x30, [sp, #-48]!",
+            ".cfi_def_cfa_offset 48",
+            ".cfi_offset w29, -48",
+            ".cfi_offset w30, -40",
+            "stp x0, x1, [sp, #16]",
+            "str x2, [sp, #32]",
+            "bl {block}",
+            "cbnz x0, 2f",
+            "bl {next}",
+            "mov x9, x0",
+            "ldp x0, x1, [sp, #16]",
+            "ldr x2, [sp, #32]",
+            "ldp x29, x30, [sp], #48",
+            ".cfi_remember_state",
+            ".cfi_restore w29",
+            ".cfi_restore w30",
+            ".cfi_def_cfa_offset 0",
+            "br x9",
+            "2:",
+            ".cfi_restore_state",
+            "ldp x29, x30, [sp], #48",
+            ".cfi_restore w29",
+            ".cfi_restore w30",
+            ".cfi_def_cfa_offset 0",
+            "ret",
+            ".cfi_endproc",
+            block = sym $block,
+            next = sym $next,
+        )
+    };
 }
 
 macro_rules! news {
-    ($($name:ident),*) => { $(
+    ($($name:ident($($argument:ident: $type:ty),*) = $block:path, $next:path;)*) => { $(
         /// `operator new`.
         #[unsafe(no_mangle)]
+        #[unsafe(naked)]
         #[allow(non_snake_case, reason = "the ABI's names")]
         #[allow(unreachable_pub, reason = "exported by its name")]
-        pub extern "C-unwind" fn $name(size: usize) -> *mut c_void {
-            new(size)
-        }
-    )* };
-}
-
-macro_rules! nothrow_news {
-    ($($name:ident),*) => { $(
-        /// `operator new` that returns null.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case, reason = "the ABI's names")]
-        #[allow(unreachable_pub, reason = "exported by its name")]
-        pub extern "C" fn $name(size: usize, _nothrow: *const c_void) -> *mut c_void {
-            heap::allocate(size).cast()
-        }
-    )* };
-}
-
-macro_rules! aligned_news {
-    ($($name:ident),*) => { $(
-        /// `operator new` with an alignment.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case, reason = "the ABI's names")]
-        #[allow(unreachable_pub, reason = "exported by its name")]
-        pub extern "C-unwind" fn $name(size: usize, align: usize) -> *mut c_void {
-            new_aligned(size, align)
-        }
-    )* };
-}
-
-macro_rules! nothrow_aligned_news {
-    ($($name:ident),*) => { $(
-        /// `operator new` with an alignment that returns null.
-        #[unsafe(no_mangle)]
-        #[allow(non_snake_case, reason = "the ABI's names")]
-        #[allow(unreachable_pub, reason = "exported by its name")]
-        pub extern "C" fn $name(size: usize, align: usize, _nothrow: *const c_void) -> *mut c_void {
-            heap::allocate_aligned(size, align).cast()
+        pub extern "C" fn $name(size: usize $(, $argument: $type)*) -> *mut c_void {
+            call_or_jump!($block, $next)
         }
     )* };
 }
@@ -122,13 +150,18 @@ macro_rules! deletes {
     )* };
 }
 
-news!(_Znwm, _Znam);
-nothrow_news!(_ZnwmRKSt9nothrow_t, _ZnamRKSt9nothrow_t);
-aligned_news!(_ZnwmSt11align_val_t, _ZnamSt11align_val_t);
-nothrow_aligned_news!(
-    _ZnwmSt11align_val_tRKSt9nothrow_t,
-    _ZnamSt11align_val_tRKSt9nothrow_t
-);
+news! {
+    _Znwm() = block, next_new;
+    _Znam() = block, next_new;
+    _ZnwmRKSt9nothrow_t(nothrow: *const c_void) = block, next_nothrow;
+    _ZnamRKSt9nothrow_t(nothrow: *const c_void) = block, next_nothrow;
+    _ZnwmSt11align_val_t(align: usize) = aligned_block, next_aligned;
+    _ZnamSt11align_val_t(align: usize) = aligned_block, next_aligned;
+    _ZnwmSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void)
+        = aligned_block, next_aligned_nothrow;
+    _ZnamSt11align_val_tRKSt9nothrow_t(align: usize, nothrow: *const c_void)
+        = aligned_block, next_aligned_nothrow;
+}
 deletes!(
     _ZdlPv(),
     _ZdaPv(),

@@ -1,0 +1,432 @@
+//! Walks over a whole heap and asserts all of its invariants: those at the head of
+//! [`regions`](crate::regions), and that every count is the sum of what it counts. For tests and fuzzers, by
+//! the heap's owner, between operations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::vec::Vec;
+
+use core::sync::atomic::Ordering;
+
+use super::{GRADES, Heap, Home, TAKEN, front_limit, front_limit_max};
+use crate::geometry::{
+    ARENA_SHIFT, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift, region_shift,
+};
+use crate::space::{ChunkTag, Kind, WHOLE_LEVEL};
+use crate::words;
+
+/// What a heap was found to have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Where blocks start that are in use, or lent to the helper, and their lengths in bytes.
+    pub used: BTreeMap<usize, usize>,
+    /// Blocks that are kept in front.
+    pub kept: usize,
+    /// Blocks that others have freed and the heap has not taken back.
+    pub marked: usize,
+    /// Regions by level.
+    pub regions: [usize; LEVELS],
+}
+
+struct Walk<'a> {
+    heap: &'a Heap,
+    home: Home<'a>,
+    /// All blocks with their classes.
+    blocks: BTreeMap<usize, Class>,
+    /// Regions that are alive.
+    alive: BTreeSet<u32>,
+    /// Blocks with marks.
+    marked: BTreeSet<usize>,
+}
+
+impl Heap {
+    /// Asserts that everything is as it should be, and tells what there is.
+    pub(crate) fn check(&self, home: Home<'_>) -> Census {
+        let mut walk = Walk {
+            heap: self,
+            home,
+            blocks: BTreeMap::new(),
+            alive: BTreeSet::new(),
+            marked: BTreeSet::new(),
+        };
+        let chunks = walk.chunks();
+        assert_eq!(chunks, self.chunks.get(), "chunks are counted");
+        walk.lists();
+        walk.ring();
+        let kept = walk.fronts();
+        walk.counts();
+        // What fronts that have grown lie in is the heap's own.
+        let arrays: BTreeSet<usize> = self.fronts.iter().map(|front| front.below.get()).collect();
+        let mut regions = [0; LEVELS];
+        for region in &walk.alive {
+            regions[RegionId(*region).level()] += 1;
+        }
+        Census {
+            used: walk
+                .blocks
+                .iter()
+                .filter(|(block, _)| !kept.contains(block) && !walk.marked.contains(block))
+                .filter(|(block, _)| !arrays.contains(block))
+                .map(|(block, class)| (*block, class.bytes()))
+                .collect(),
+            kept: kept.len(),
+            marked: walk.marked.len(),
+            regions,
+        }
+    }
+
+    /// Takes back all that others have freed, as far as it is told.
+    pub(crate) fn settle(&self, home: Home<'_>) {
+        let mut idle = 0;
+        while idle < 3 {
+            // None may also mean that a region was taken by a class, or went.
+            idle = match self.adopt(home) {
+                Some(_) => 0,
+                None => idle + 1,
+            };
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Looks at all chunks of the heap, and what is in them. How many there are.
+    fn chunks(&mut self) -> usize {
+        let (space, heap) = (self.home.space, self.heap);
+        let own = ChunkTag::of(ChunkTag::OWNED, heap.number.get()).0;
+        let mut chunks = 0;
+        let all = self.home.pools.arenas_in_use(space);
+        let mut chunk = 0;
+        let mut ends = 0;
+        for arena in all {
+            chunk = chunk.max(arena << (ARENA_SHIFT - CHUNK_SHIFT));
+            let end = (arena + 1) << (ARENA_SHIFT - CHUNK_SHIFT);
+            while chunk < end {
+                if space.tag(chunk).load(Ordering::Relaxed) != own {
+                    assert!(chunk >= ends, "chunk {chunk} is in the middle of a region");
+                    chunk += 1;
+                    continue;
+                }
+                let root = (WHOLE_LEVEL..LEVELS)
+                    .map(|level| RegionId::at(level, chunk << CHUNK_SHIFT))
+                    .find(|root| root.chunk() == chunk && heap.whole(*root).is_root.get())
+                    .unwrap_or_else(|| panic!("chunk {chunk} belongs to no region"));
+                let length = 1 << (region_shift(root.level()) - CHUNK_SHIFT);
+                self.region(root);
+                chunks += length;
+                chunk += length;
+                ends = chunk;
+            }
+        }
+        chunks
+    }
+
+    /// Is a block that could be a region one? What is none has neither starts nor free granules.
+    fn is_region(&self, region: RegionId) -> bool {
+        let words = self.heap.region(region);
+        words.free.get() != 0 || words.starts.get() != 0
+    }
+
+    fn region(&mut self, region: RegionId) {
+        let (level, heap) = (region.level(), self.heap);
+        let words = heap.region(region);
+        let (free, starts) = (words.free.get(), words.starts.get());
+        let name = || std::format!("region {region:?} of level {level}: {free:#x} {starts:#x}");
+        assert!(self.alive.insert(region.0), "{} is there twice", name());
+        assert_eq!(free & starts, 0, "{}: a start is free", name());
+        let marks = self.home.space.remote(region).marks.load(Ordering::Relaxed);
+        assert_eq!(marks & !starts, 0, "{}: marks {marks:#x}", name());
+        self.grade(region, free);
+        let mut place = 0;
+        while place < 64 {
+            if free >> place & 1 == 1 {
+                place += 1;
+                continue;
+            }
+            assert_eq!(
+                starts >> place & 1,
+                1,
+                "{}: granule {place} is in no block",
+                name()
+            );
+            let length = words::length(free, starts, place);
+            assert!(length <= 16, "{}: {length} granules at {place}", name());
+            let offset = region.offset() + ((place as usize) << granule_shift(level));
+            let inner = (level > 0 && length == 16 && place.is_multiple_of(16))
+                .then(|| RegionId::at(level - 1, offset))
+                .filter(|inner| self.is_region(*inner));
+            match inner {
+                Some(inner) => {
+                    assert_eq!(marks >> place & 1, 0, "{}: a region is marked", name());
+                    self.region(inner);
+                }
+                None => self.block(region, place, length, marks >> place & 1 == 1),
+            }
+            place += length;
+        }
+    }
+
+    fn block(&mut self, region: RegionId, place: u32, length: u32, is_marked: bool) {
+        let (level, heap) = (region.level(), self.heap);
+        let class = Class::of(level, length as usize);
+        let address = heap.address(region, place);
+        let kind = Kind(heap.kind(address - heap.data.get()).load(Ordering::Relaxed));
+        let is_told =
+            kind == Kind::pure(class) || level < WHOLE_LEVEL && kind == Kind::mixed(level);
+        assert!(is_told, "{address:#x} of {class:?} is said to be {kind:?}");
+        self.blocks.insert(address, class);
+        if is_marked {
+            self.marked.insert(address);
+        }
+    }
+
+    /// The grade says what the region can give, or that it is taken.
+    fn grade(&self, region: RegionId, free: u64) {
+        let (level, heap) = (region.level(), self.heap);
+        let (grade, real) = (heap.grade(region).get(), words::grade(free));
+        if grade == TAKEN {
+            let is_current = (0..CLASSES).any(|class| {
+                heap.current[class].get() == region.0 && Class::from_number(class).level() == level
+            });
+            let is_spare = heap.spare[level].get() == region.0 && free == u64::MAX;
+            assert!(
+                is_current != is_spare,
+                "{region:?} of level {level} is taken by nobody, or by two: {free:#x}"
+            );
+            return;
+        }
+        assert_ne!(free, u64::MAX, "{region:?} of level {level} is all free");
+        assert!(grade <= real, "{region:?}: {grade} is more than {real}");
+        let is_late = real >= 2 * grade && real != 0 || real == words::ROOM && grade != real;
+        assert!(!is_late, "{region:?}: {grade} is not half of {real}");
+    }
+
+    /// Lists hold what their grade says, and nothing is in none.
+    fn lists(&self) {
+        let heap = self.heap;
+        let mut listed = BTreeSet::new();
+        for level in 0..LEVELS {
+            for grade in 0..GRADES {
+                let mut region = RegionId(heap.lists[level][grade].get());
+                let is_filled = heap.filled[level].get() >> grade & 1 == 1;
+                assert_eq!(is_filled, !region.is_none(), "list {level} {grade}");
+                let mut previous = 0;
+                while !region.is_none() {
+                    assert!(self.alive.contains(&region.0), "{region:?} is gone");
+                    assert_eq!(region.level(), level);
+                    assert_eq!(usize::from(heap.grade(region).get()), grade);
+                    assert_eq!(heap.region(region).previous.get(), previous);
+                    assert!(listed.insert(region.0), "{region:?} is listed twice");
+                    previous = region.0;
+                    region = RegionId(heap.region(region).next.get());
+                }
+            }
+        }
+        for region in &self.alive {
+            let grade = heap.grade(RegionId(*region)).get();
+            let must = grade != TAKEN && grade != words::FULL;
+            assert_eq!(listed.contains(region), must, "{region} of grade {grade}");
+        }
+        for class in 0..CLASSES {
+            let current = heap.current[class].get();
+            assert!(
+                current == 0 || self.alive.contains(&current),
+                "the current region of class {class} is gone"
+            );
+        }
+        for (level, spare) in heap.spare.iter().enumerate() {
+            let spare = RegionId(spare.get());
+            let is_right = spare.is_none()
+                || self.alive.contains(&spare.0)
+                    && spare.level() == level
+                    && heap.region(spare).free.get() == u64::MAX;
+            assert!(is_right, "the spare {spare:?} of level {level}");
+        }
+    }
+
+    /// All regions of whole pages, once each, both ways.
+    fn ring(&self) {
+        let heap = self.heap;
+        let mut ring = BTreeSet::new();
+        let first = RegionId(heap.ring.get());
+        let mut region = first;
+        while !region.is_none() && ring.insert(region.0) {
+            let behind = RegionId(heap.whole(region).behind.get());
+            assert_eq!(heap.whole(behind).before.get(), region.0, "{region:?}");
+            region = behind;
+        }
+        assert_eq!(region, first, "the ring is closed");
+        let whole: BTreeSet<u32> = self
+            .alive
+            .iter()
+            .copied()
+            .filter(|region| RegionId(*region).level() >= WHOLE_LEVEL)
+            .collect();
+        assert_eq!(ring, whole, "the ring has all regions of whole pages");
+    }
+
+    /// Blocks in front are blocks, of the right class, and each is there once.
+    fn fronts(&self) -> BTreeSet<usize> {
+        let mut kept = BTreeSet::new();
+        for (number, front) in self.heap.fronts.iter().enumerate() {
+            let count = front.count.get();
+            assert_eq!(count == 0, front.top.get() == 0, "front {number}");
+            if count == 0 {
+                continue;
+            }
+            // A limit that has shrunk may be less than what is there yet.
+            let level = Class::from_number(number).level();
+            let is_small = front.below.get() == self.heap.small[number].as_ptr().addr();
+            let most = if is_small {
+                front_limit(level)
+            } else {
+                front_limit_max(level)
+            };
+            assert!(count <= most, "front {number} has {count}");
+            // SAFETY: the array is as long as the most that it may hold, and there is a front.
+            let below = |i: u32| unsafe { front.below(i) }.get();
+            assert_eq!(below(0), 0, "front {number}");
+            let all: Vec<usize> = (1..count).map(below).chain([front.top.get()]).collect();
+            for block in all {
+                let class = self.blocks.get(&block);
+                assert_eq!(
+                    class.map(|class| class.number()),
+                    Some(number),
+                    "{block:#x} in front {number}"
+                );
+                assert!(!self.marked.contains(&block), "{block:#x} is marked");
+                assert!(kept.insert(block), "{block:#x} is in front twice");
+            }
+        }
+        kept
+    }
+
+    /// Bytes of blocks and of touched pages are what there is.
+    fn counts(&self) {
+        let heap = self.heap;
+        let used: usize = self.blocks.values().map(|class| class.bytes()).sum();
+        assert_eq!(heap.used.get(), used, "bytes of blocks are counted");
+        let mut touched = 0;
+        for region in self.alive.iter().map(|region| RegionId(*region)) {
+            let level = region.level();
+            if level < WHOLE_LEVEL {
+                continue;
+            }
+            let unit = granule_shift(level).max(12);
+            let bytes = |units: u64| (units.count_ones() as usize) << unit;
+            let whole = heap.whole(region);
+            touched += bytes(whole.touched.get());
+            if !whole.is_root.get() {
+                // It is counted in the region that it is part of, as a whole.
+                touched -= 1 << region_shift(level);
+            }
+        }
+        assert_eq!(heap.touched.get(), touched, "touched pages are counted");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Random operations of one owner and of others, and a walk now and then.
+
+    use std::sync::mpsc;
+    use std::thread;
+    use std::vec;
+    use std::vec::Vec;
+
+    use hearth_testing::random::Random;
+
+    use crate::global::{self, allocate, allocate_aligned, free, reallocate};
+
+    fn give(block: usize) {
+        // SAFETY: the block is alive and not used any more.
+        unsafe { free(core::ptr::with_exposed_provenance_mut(block)) };
+    }
+
+    fn take(random: &mut Random, bits: usize) -> usize {
+        let range = 1 << random.below(bits);
+        let size = random.below(range);
+        let block = match random.below(8) {
+            0 => allocate_aligned(size, 1 << random.below(14)),
+            _ => allocate(size),
+        };
+        assert!(!block.is_null());
+        block.expose_provenance()
+    }
+
+    /// Every live block is one that the walk finds in use.
+    fn walk(live: &[usize]) {
+        let census = global::check_this_thread();
+        let data = global::home().space.data();
+        let bytes = global::home().space.bytes();
+        for block in live {
+            let chunks = block.wrapping_sub(data) < bytes && *block & 0xffff == 0;
+            assert!(chunks || census.used.contains_key(block), "{block:#x}");
+        }
+    }
+
+    /// Phases of several sizes, so that regions come and go on all levels.
+    fn life(seed: u64, operations: usize, other: Option<&mpsc::Sender<usize>>) {
+        let mut random = Random::new(seed);
+        let mut live = vec![];
+        let (mut bits, mut most) = (10, 1000);
+        for i in 0..operations {
+            if i % 4000 == 0 {
+                bits = 5 + random.below(14);
+                most = 1 << (3 + random.below(10));
+            }
+            if i % 997 == 0 {
+                walk(&live);
+            }
+            let is_many = live.len() > most;
+            if is_many || (!live.is_empty() && random.below(5) < 2) {
+                let block = live.swap_remove(random.below(live.len()));
+                match other {
+                    Some(other) if random.below(3) == 0 => {
+                        other.send(block).expect("the other is there");
+                    }
+                    _ => give(block),
+                }
+            } else if !live.is_empty() && random.below(20) == 0 {
+                let at = random.below(live.len());
+                let block = core::ptr::with_exposed_provenance_mut(live[at]);
+                // SAFETY: the block is alive, and its old place is forgotten.
+                live[at] = unsafe { reallocate(block, 1 << bits) }.expose_provenance();
+            } else {
+                live.push(take(&mut random, bits));
+            }
+        }
+        for block in live.drain(..) {
+            give(block);
+        }
+        walk(&live);
+    }
+
+    #[test]
+    fn a_heap_is_whole_after_whatever_its_owner_does() {
+        for seed in 0..6 {
+            thread::spawn(move || life(seed, 30_000, None))
+                .join()
+                .expect("it does not panic");
+        }
+    }
+
+    #[test]
+    fn a_heap_is_whole_after_whatever_others_free() {
+        let (sender, receiver) = mpsc::channel();
+        let other = thread::spawn(move || {
+            for block in receiver {
+                give(block);
+            }
+        });
+        let own: Vec<_> = (0..2)
+            .map(|seed| {
+                let sender = sender.clone();
+                thread::spawn(move || life(100 + seed, 60_000, Some(&sender)))
+            })
+            .collect();
+        drop(sender);
+        for thread in own {
+            thread.join().expect("it does not panic");
+        }
+        other.join().expect("it does not panic");
+    }
+}

@@ -1,0 +1,217 @@
+//! Random takes and gives beside an oracle, and hints that are true whenever nobody is at work.
+
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+use core::sync::atomic::Ordering;
+
+use hearth_testing::random::Random;
+
+use super::{CHUNKS_SHIFT, From, MIDDLE_SHIFT, Pools, ROOMS, TOP_SHIFT, has_room};
+use crate::geometry::CHUNK_SHIFT;
+use crate::space::Space;
+
+struct Oracle {
+    space: Space,
+    pools: Pools,
+    /// First chunks and lengths of what was taken.
+    taken: Vec<(usize, usize)>,
+    chunks: BTreeSet<usize>,
+}
+
+impl Oracle {
+    fn new(nodes: usize) -> Oracle {
+        let space = Space::new();
+        assert!(space.make(nodes), "there are addresses");
+        Oracle {
+            space,
+            pools: Pools::new(),
+            taken: Vec::new(),
+            chunks: BTreeSet::new(),
+        }
+    }
+
+    fn word(&self, chunk: usize) -> *mut u64 {
+        core::ptr::with_exposed_provenance_mut(self.space.data() + (chunk << CHUNK_SHIFT))
+    }
+
+    fn add(&mut self, chunk: usize, count: usize, is_zero: bool, node: usize) {
+        assert_eq!(self.space.node_of(chunk >> CHUNKS_SHIFT), node);
+        for chunk in chunk..chunk + count {
+            assert!(self.chunks.insert(chunk), "{chunk} was taken before");
+            let word = self.word(chunk);
+            // SAFETY: the chunk has been taken, and is this test's.
+            unsafe {
+                assert!(!is_zero || word.read() == 0, "{chunk} is not zero");
+                word.write(7);
+            }
+        }
+        self.taken.push((chunk, count));
+    }
+
+    fn remove(&mut self, random: &mut Random) -> Option<(usize, usize)> {
+        if self.taken.is_empty() {
+            return None;
+        }
+        let at = random.below(self.taken.len());
+        let (chunk, count) = self.taken.swap_remove(at);
+        for chunk in chunk..chunk + count {
+            self.chunks.remove(&chunk);
+        }
+        Some((chunk, count))
+    }
+
+    /// Free words are what was not taken, and hints say what free words say.
+    fn check(&self) {
+        let mut has = BTreeSet::new();
+        for arena in self.pools.arenas_in_use(&self.space) {
+            let word = self.space.word(arena);
+            let free = word[0].load(Ordering::Relaxed);
+            for place in 0..64 {
+                let chunk = arena << CHUNKS_SHIFT | place;
+                let is_free = free >> place & 1 == 1;
+                assert_ne!(is_free, self.chunks.contains(&chunk), "chunk {chunk}");
+            }
+            for room in 0..ROOMS {
+                let hint =
+                    self.space.hints(room).low[arena >> MIDDLE_SHIFT].load(Ordering::Relaxed);
+                let is_hinted = hint >> (arena & 63) & 1 == 1;
+                assert_eq!(
+                    is_hinted,
+                    has_room(word, room),
+                    "arena {arena}, room {room}"
+                );
+                if is_hinted {
+                    has.insert((room, arena >> MIDDLE_SHIFT));
+                }
+            }
+        }
+        for (room, low) in has {
+            let middle = self.space.hints(room).middle[low >> 6].load(Ordering::Relaxed);
+            assert_eq!(middle >> (low & 63) & 1, 1, "word {low}, room {room}");
+            let node = self.space.node_of(low << MIDDLE_SHIFT);
+            let first = (self.space.arenas_of_node() * node) >> TOP_SHIFT;
+            let top = self.pools.nodes[node].tops[room].load(Ordering::Relaxed);
+            assert_eq!(
+                top >> ((low >> 6) - first) & 1,
+                1,
+                "word {low}, room {room}"
+            );
+        }
+    }
+
+    fn step(&mut self, random: &mut Random, nodes: usize, most: usize) {
+        let node = random.below(nodes);
+        // Of this node and no other: which one is asked next, the machine says.
+        let from = From {
+            node,
+            is_last_resort: true,
+        };
+        let is_many = self.chunks.len() > most;
+        match random.below(12) {
+            0..5 if !is_many => {
+                let count = [1, 1, 1, 2, 4, 7, 16, 20, 33, 64][random.below(10)];
+                let taken = self.pools.take_of(&self.space, from, count as u32);
+                let taken = taken.expect("there are addresses");
+                assert!(taken.chunk & 63 <= 64 - count, "within an arena");
+                let align = match count {
+                    1 => 1,
+                    2..=4 => 4,
+                    5..=16 => 16,
+                    _ => 1,
+                };
+                assert_eq!(taken.chunk % align, 0, "{count} chunks are aligned");
+                self.add(taken.chunk, count, taken.is_zero, node);
+            }
+            5 if !is_many => {
+                let count = random.below(5) + 1;
+                let taken = self.pools.take_arenas_of(&self.space, from, count);
+                let taken = taken.expect("there are addresses");
+                assert_eq!(taken.chunk & 63, 0);
+                self.add(taken.chunk, count * 64, taken.is_zero, node);
+            }
+            6 => {
+                if let Some((chunk, has)) = self.remove(random) {
+                    // A block grows where it is, if what follows is free.
+                    let wanted = has + random.below(8) + 1;
+                    let is_free = wanted + (chunk & 63) <= 64
+                        && (chunk..chunk + wanted).all(|chunk| !self.chunks.contains(&chunk));
+                    let is_larger = self.pools.extend(&self.space, chunk, has, wanted);
+                    assert_eq!(is_larger, is_free, "{chunk} from {has} to {wanted}");
+                    let now = if is_larger { wanted } else { has };
+                    let node = self.space.node_of(chunk >> CHUNKS_SHIFT);
+                    self.add(chunk, now, false, node);
+                }
+            }
+            7 => {
+                let given = self
+                    .pools
+                    .trim(&self.space, random.below(100) << CHUNK_SHIFT);
+                assert_eq!(given % (1 << CHUNK_SHIFT), 0);
+            }
+            8 => {
+                let count = random.below(40) as u32 + 1;
+                self.pools.forget_idle(&self.space, node, count);
+            }
+            _ => {
+                if let Some((chunk, count)) = self.remove(random) {
+                    self.pools.give_many(&self.space, chunk, count);
+                }
+            }
+        }
+    }
+}
+
+fn run(nodes: usize, seed: u64, most: usize) {
+    let mut oracle = Oracle::new(nodes);
+    let mut random = Random::new(seed);
+    for i in 0..3000 {
+        oracle.step(&mut random, nodes, most);
+        if i % 100 == 0 {
+            oracle.check();
+        }
+    }
+    while let Some((chunk, count)) = oracle.remove(&mut random) {
+        oracle.pools.give_many(&oracle.space, chunk, count);
+    }
+    oracle.check();
+    oracle.pools.trim(&oracle.space, 0);
+    assert_eq!(oracle.pools.idle(&oracle.space), 0, "all is given back");
+    assert_eq!(oracle.pools.held(&oracle.space), 0, "nobody has anything");
+    oracle.check();
+}
+
+#[test]
+fn chunks_are_taken_once_and_hints_are_true() {
+    run(1, 1, 300);
+    run(1, 2, 2000);
+    run(4, 3, 1000);
+}
+
+#[test]
+fn hints_are_true_after_threads_have_been_at_work() {
+    let oracle = Oracle::new(1);
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            let (space, pools) = (&oracle.space, &oracle.pools);
+            scope.spawn(move || {
+                let mut random = Random::new(seed);
+                let mut own: Vec<(usize, usize)> = Vec::new();
+                for _ in 0..15_000 {
+                    if own.len() < 30 && random.below(2) == 0 {
+                        let count = [1, 1, 4, 16, 32, 64][random.below(6)];
+                        let taken = pools.take(space, 0, count as u32);
+                        own.push((taken.expect("there are addresses").chunk, count));
+                    } else if !own.is_empty() {
+                        let (chunk, count) = own.swap_remove(random.below(own.len()));
+                        pools.give_many(space, chunk, count);
+                    }
+                }
+                for (chunk, count) in own {
+                    pools.give_many(space, chunk, count);
+                }
+            });
+        }
+    });
+    oracle.check();
+}

@@ -1,0 +1,8 @@
+//! How the library is linked.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // A program may open and close it. Threads that end, children of forks and the helper call into it
+    // afterwards, so it stays.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+}

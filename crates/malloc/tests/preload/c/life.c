@@ -1,0 +1,460 @@
+// Malloc in the life of a process: start, threads, their ends, forks, signals, limits.
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static void use(uint64_t *state, int count) {
+    enum { LIVE = 64 };
+    char *live[LIVE] = {0};
+    for (int i = 0; i < count; i++) {
+        uint64_t word = next_random(state);
+        int at = (int)(word % LIVE);
+        free(live[at]);
+        size_t size = (word >> 8) % ((size_t)1 << ((word >> 40) % 15 + 1));
+        live[at] = hide(malloc(size));
+        CHECK(live[at] != NULL);
+        if (size) live[at][0] = live[at][size - 1] = (char)i;
+    }
+    for (int i = 0; i < LIVE; i++) free(live[i]);
+}
+
+static int number_of(const char *name, int usual) {
+    const char *text = getenv(name);
+    return text ? atoi(text) : usual;
+}
+
+// ---- forks ----------------------------------------------------------------------------------------
+
+static atomic_bool is_over;
+static _Atomic(char *) crossing[256];
+
+static void *churn(void *seed) {
+    uint64_t state = (uintptr_t)seed;
+    while (!is_over) {
+        use(&state, 100);
+        // And blocks that another thread frees.
+        for (int i = 0; i < 50; i++) {
+            uint64_t word = next_random(&state);
+            char *block = hide(malloc(word % 3000));
+            free(atomic_exchange(&crossing[word >> 20 & 255], block));
+        }
+    }
+    return NULL;
+}
+
+static void *own_life(void *seed) {
+    uint64_t state = (uintptr_t)seed;
+    use(&state, 300);
+    return malloc(100);
+}
+
+static void fork_amid_churn(void) {
+    pthread_t threads[3];
+    for (uintptr_t i = 0; i < 3; i++) CHECK(!pthread_create(&threads[i], NULL, churn, (void *)(i + 7)));
+    int children = number_of("CHILDREN", 300);
+    for (int i = 0; i < children; i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            // A child that waits for a lock of a thread that is not there would never end.
+            alarm(20);
+            uint64_t state = (uint64_t)i + 99;
+            use(&state, 300);
+            for (int j = 0; j < 256; j++) free(atomic_exchange(&crossing[j], NULL));
+            if (i % 16 == 0) {
+                pthread_t thread;
+                void *block;
+                CHECK(!pthread_create(&thread, NULL, own_life, (void *)5));
+                CHECK(!pthread_join(thread, &block));
+                free(block);
+            }
+            _exit(0);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    is_over = 1;
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+}
+
+static void fork_in_a_row(void) {
+    // A child of a child of a child, each with what the one before left.
+    char *blocks[40];
+    for (int depth = 0; depth < 40; depth++) {
+        blocks[depth] = hide(malloc(1000 * (size_t)depth + 1));
+        memset(blocks[depth], depth, 1000 * (size_t)depth + 1);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child) {
+            int status;
+            CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+            if (depth) _exit(WEXITSTATUS(status));
+            CHECK(WEXITSTATUS(status) == 0);
+            return;
+        }
+    }
+    for (int depth = 0; depth < 40; depth++) {
+        CHECK(blocks[depth][1000 * depth] == depth);
+        free(blocks[depth]);
+    }
+    _exit(0);
+}
+
+// ---- threads ----------------------------------------------------------------------------------------
+
+static char *left[3000][10];
+
+static void *leave_ten(void *number) {
+    char **place = left[(uintptr_t)number];
+    for (int i = 0; i < 10; i++) {
+        place[i] = hide(malloc(100 + 300 * (size_t)i));
+        memset(place[i], i, 100);
+    }
+    uint64_t state = (uintptr_t)number + 1;
+    use(&state, 50);
+    return NULL;
+}
+
+static void thread_churn(void) {
+    long before = 0;
+    for (uintptr_t i = 0; i < 3000; i++) {
+        pthread_t thread;
+        CHECK(!pthread_create(&thread, NULL, leave_ten, (void *)i));
+        pthread_join(thread, NULL);
+        for (int j = 0; j < 10; j++) CHECK(left[i][j][99] == j);
+        for (int j = 0; j < 10; j++) free(left[i][j]);
+        if (i == 100) before = resident();
+    }
+    long after = resident();
+    if (after - before > 2 << 20) fprintf(stderr, "%ld KiB grew to %ld\n", before >> 10, after >> 10);
+    CHECK(after - before <= 2 << 20);
+}
+
+static pthread_barrier_t together;
+
+static void *leave_ten_together(void *number) {
+    leave_ten(number);
+    pthread_barrier_wait(&together);
+    return leave_ten(number + 50);
+}
+
+static void thread_crowds(void) {
+    // Many at once, again and again: as many heaps as threads at once, no more.
+    long before = 0;
+    pthread_barrier_init(&together, NULL, 50);
+    for (int round = 0; round < 60; round++) {
+        pthread_t threads[50];
+        for (uintptr_t i = 0; i < 50; i++)
+            CHECK(!pthread_create(&threads[i], NULL, leave_ten_together, (void *)i));
+        for (int i = 0; i < 50; i++) pthread_join(threads[i], NULL);
+        for (int i = 0; i < 100; i++)
+            for (int j = 0; j < 10; j++) free(left[i][j]);
+        if (round == 10) before = resident();
+    }
+    CHECK(resident() - before <= 8 << 20);
+}
+
+static pthread_key_t keys[3];
+static _Thread_local char *kept;
+
+static void last_words(void *block) {
+    // Runs at a thread's end, before and after the allocator's own, several times.
+    free(block);
+    static _Thread_local int rounds;
+    uint64_t state = 77;
+    use(&state, 30);
+    if (rounds++ < 6) pthread_setspecific(keys[rounds % 3], malloc(200));
+}
+
+static void *with_keys(void *number) {
+    (void)number;
+    for (int i = 0; i < 3; i++) pthread_setspecific(keys[i], hide(malloc(100 + 50 * (size_t)i)));
+    kept = hide(malloc(3000));
+    memset(kept, 1, 3000);
+    free(kept);
+    // The C library keeps this text for the thread, and frees it after all destructors.
+    CHECK(strlen(strerror(123456)) > 0);
+    dlsym(RTLD_DEFAULT, "there is no such name");
+    CHECK(dlerror() != NULL);
+    return NULL;
+}
+
+// Short threads, one after the other: what they leave behind does not grow.
+static void threads_in_a_row(void *(*run)(void *), long limit) {
+    long before = 0;
+    for (int i = 0; i < 1500; i++) {
+        pthread_t thread;
+        CHECK(!pthread_create(&thread, NULL, run, NULL));
+        pthread_join(thread, NULL);
+        if (i == 100) before = resident();
+    }
+    long after = resident();
+    if (after - before > limit) fprintf(stderr, "%ld KiB grew to %ld\n", before >> 10, after >> 10);
+    CHECK(after - before <= limit);
+}
+
+static void thread_ends(void) {
+    for (int i = 0; i < 3; i++) CHECK(!pthread_key_create(&keys[i], last_words));
+    threads_in_a_row(with_keys, 4 << 20);
+}
+
+static void *only_ask(void *number) {
+    (void)number;
+    CHECK(strlen(strerror(123456)) > 0);
+    return NULL;
+}
+
+static void late_frees(void) {
+    // Of the same, only what the C library frees after all destructors.
+    threads_in_a_row(only_ask, 2 << 20);
+}
+
+static void *produce(void *count) {
+    for (uintptr_t i = 0; i < (uintptr_t)count; i++) {
+        char *block = hide(malloc(20 + i % 500));
+        *block = 1;
+        char *none = NULL;
+        while (!atomic_compare_exchange_weak(&crossing[i & 255], &none, block)) none = NULL;
+    }
+    return NULL;
+}
+
+static void handed_over(void) {
+    // One allocates, another frees: both stay small.
+    pthread_t thread;
+    uintptr_t count = 400000;
+    CHECK(!pthread_create(&thread, NULL, produce, (void *)count));
+    long before = 0;
+    for (uintptr_t i = 0; i < count; i++) {
+        char *block;
+        while ((block = atomic_exchange(&crossing[i & 255], NULL)) == NULL) sched_yield();
+        free(block);
+        if (i == 20000) before = resident();
+    }
+    pthread_join(thread, NULL);
+    CHECK(resident() - before <= 4 << 20);
+}
+
+// ---- signals ----------------------------------------------------------------------------------------
+
+static atomic_int interruptions;
+
+static void crash_handler(int signal) {
+    // No handler may do this; every crash reporter does.
+    (void)signal;
+    uint64_t state = 5;
+    use(&state, 200);
+    char *text = strdup("as a crash reporter says");
+    void *large = malloc(5 << 20);
+    CHECK(text != NULL && large != NULL);
+    free(text);
+    free(large);
+    _exit(42);
+}
+
+static void signal_amid(void) {
+    // In each child a signal arrives somewhere in the middle of malloc or free. Its handler allocates
+    // and ends the process, and must not wait for anything.
+    for (int i = 0; i < number_of("CHILDREN", 200); i++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            alarm(20);
+            signal(SIGPROF, crash_handler);
+            struct itimerval timer = {{0, 0}, {0, 1000 + 37 * (i % 100)}};
+            setitimer(ITIMER_PROF, &timer, NULL);
+            uint64_t state = (uint64_t)i + 1;
+            for (;;) use(&state, 100);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+    }
+}
+
+static void count_it(int signal) {
+    (void)signal;
+    interruptions++;
+}
+
+static void interrupted(void) {
+    // System calls that are interrupted are no refusals.
+    struct sigaction action = {.sa_handler = count_it};
+    sigaction(SIGPROF, &action, NULL);
+    struct itimerval timer = {{0, 1000}, {0, 1000}};
+    setitimer(ITIMER_PROF, &timer, NULL);
+    uint64_t state = 11;
+    for (int i = 0; i < 1000000 && interruptions < 50; i++) {
+        use(&state, 300);
+        char *block = hide(malloc(40 << 20));
+        CHECK(block != NULL);
+        block[0] = 1;
+        free(block);
+        malloc_trim(0);
+    }
+    CHECK(interruptions >= 50);
+}
+
+// ---- loading ----------------------------------------------------------------------------------------
+
+static void *in_library(void *library) {
+    void *(*get)(size_t) = (void *(*)(size_t))dlsym(library, "malloc");
+    void (*put)(void *) = (void (*)(void *))dlsym(library, "free");
+    CHECK(get != NULL && put != NULL);
+    char *blocks[500];
+    for (int i = 0; i < 500; i++) {
+        blocks[i] = get((size_t)i * 40);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], i, (size_t)i * 40);
+    }
+    for (int i = 0; i < 500; i++) put(blocks[i]);
+    return NULL;
+}
+
+static void opened(void) {
+    // Not preloaded: opened by a program that has another malloc, used, closed, and threads end after.
+    const char *path = getenv("LIBRARY");
+    CHECK(path != NULL);
+    for (int round = 0; round < 3; round++) {
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library == NULL) fprintf(stderr, "%s\n", dlerror());
+        CHECK(library != NULL);
+        in_library(library);
+        pthread_t thread;
+        CHECK(!pthread_create(&thread, NULL, in_library, library));
+        pthread_join(thread, NULL);
+        dlclose(library);
+    }
+    pthread_t thread;
+    CHECK(!pthread_create(&thread, NULL, own_life, (void *)9));
+    void *block;
+    pthread_join(thread, &block);
+    free(block);
+}
+
+// ---- limits -----------------------------------------------------------------------------------------
+
+// Allocates until it is refused; what it got.
+static size_t until_refused(size_t size) {
+    static char *all[1 << 21];
+    size_t count = 0;
+    errno = 0;
+    for (char *block; count < 1 << 21 && (block = hide(malloc(size))) != NULL; count++) {
+        *block = 1;
+        all[count] = block;
+    }
+    CHECK(count == 1 << 21 || errno == ENOMEM);
+    for (size_t i = 0; i < count; i++) free(all[i]);
+    return count * size;
+}
+
+static void limited(void) {
+    // Under a limit that was set before: it gets a fair part of it, is refused then, and lives on.
+    size_t limit = (size_t)number_of("LIMIT_MB", 0) << 20;
+    struct rlimit addresses;
+    CHECK(getrlimit(RLIMIT_AS, &addresses) == 0);
+    static const size_t sizes[] = {1000, 100, 10000, 100000, 1000000, 5000000};
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            // What is made of whole arenas needs some that are free, which a limit of data may not leave.
+            if (sizes[i] > 1 << 20 && addresses.rlim_cur == RLIM_INFINITY) continue;
+            size_t got = until_refused(sizes[i]);
+            if (got < limit / 6 || got > limit)
+                fprintf(stderr, "%zu of %zu in blocks of %zu\n", got, limit, sizes[i]);
+            CHECK(got >= limit / 6 && got <= limit);
+        }
+        // And there is something left for others. What was writable once counts against the other
+        // limit for good.
+        if (addresses.rlim_cur == RLIM_INFINITY) continue;
+        void *mapping = mmap(NULL, limit / 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(mapping != MAP_FAILED);
+        munmap(mapping, limit / 16);
+        malloc_trim(0);
+    }
+}
+
+static void limited_threads(void) {
+    for (int round = 0; round < 20; round++) {
+        pthread_t threads[4];
+        for (uintptr_t i = 0; i < 4; i++)
+            CHECK(!pthread_create(&threads[i], NULL, own_life, (void *)(i + 1)));
+        for (int i = 0; i < 4; i++) {
+            void *block;
+            pthread_join(threads[i], &block);
+            free(block);
+        }
+    }
+}
+
+static void limit_lowered(void) {
+    // A refusal while the limit is low does no harm for later.
+    CHECK(hide(malloc(100)) != NULL);
+    struct rlimit old, low;
+    CHECK(getrlimit(RLIMIT_DATA, &old) == 0);
+    low = old;
+    low.rlim_cur = 40 << 20;
+    CHECK(setrlimit(RLIMIT_DATA, &low) == 0);
+    for (int i = 0; i < 3000; i++) {
+        errno = 0;
+        char *block = hide(malloc(60 << 20));
+        CHECK(block == NULL && errno == ENOMEM);
+    }
+    malloc_trim(0);
+    CHECK(setrlimit(RLIMIT_DATA, &old) == 0);
+    char *blocks[50];
+    for (int i = 0; i < 50; i++) {
+        blocks[i] = hide(malloc(3 << 20));
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], i, 3 << 20);
+    }
+    for (int i = 0; i < 50; i++) free(blocks[i]);
+    malloc_trim(0);
+}
+
+static void locked(void) {
+    // All that is mapped is in memory. What is not used must not be.
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
+        CHECK(errno == EPERM || errno == ENOMEM);
+        return;
+    }
+    uint64_t state = 3;
+    use(&state, 10000);
+    pthread_t threads[4];
+    for (uintptr_t i = 0; i < 4; i++) CHECK(!pthread_create(&threads[i], NULL, own_life, (void *)(i + 1)));
+    for (int i = 0; i < 4; i++) {
+        void *block;
+        pthread_join(threads[i], &block);
+        free(block);
+    }
+    char *large = hide(malloc(50 << 20));
+    CHECK(large != NULL);
+    free(large);
+    use(&state, 10000);
+    // Four stacks of 8 MiB, the block, and what the allocator takes at once.
+    long now = resident();
+    if (now > 200 << 20) fprintf(stderr, "%ld MiB\n", now >> 20);
+    CHECK(now < 200 << 20);
+}
+
+int main(int count, char **arguments) {
+    (void)count;
+    static const struct named_case cases[] = {
+        {"fork-amid-churn", fork_amid_churn}, {"fork-in-a-row", fork_in_a_row},
+        {"thread-churn", thread_churn}, {"thread-crowds", thread_crowds}, {"thread-ends", thread_ends},
+        {"late-frees", late_frees}, {"handed-over", handed_over}, {"signal-amid", signal_amid},
+        {"interrupted", interrupted}, {"opened", opened}, {"limited", limited},
+        {"limited-threads", limited_threads}, {"limit-lowered", limit_lowered}, {"locked", locked}};
+    return run_case(cases, sizeof cases / sizeof *cases, arguments);
+}

@@ -1,0 +1,192 @@
+// What programs do wrong with malloc, each ending with "went on" if nobody minds.
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+enum { SMALL = 40, MEDIUM = 20000, LARGE = 1 << 20, MAPPED = 600 << 20 };
+
+static void *volatile last;
+
+static char *get(size_t size) {
+    char *block = hide(malloc(size));
+    CHECK(block != NULL);
+    return block;
+}
+
+static void put(void *block) {
+    free(hide(block));
+}
+
+// Other blocks of the size come and go, so that what is kept in front has changed.
+static void meanwhile(size_t size) {
+    char *blocks[400];
+    for (int i = 0; i < 400; i++) blocks[i] = get(size);
+    for (int i = 0; i < 400; i++) put(blocks[i]);
+}
+
+static void *put_it(void *block) {
+    put(block);
+    return NULL;
+}
+
+static void *put_it_twice(void *block) {
+    put(block);
+    put(block);
+    return NULL;
+}
+
+static void elsewhere(void *(*run)(void *), void *block) {
+    pthread_t thread;
+    CHECK(!pthread_create(&thread, NULL, run, block));
+    pthread_join(thread, NULL);
+}
+
+static void twice(size_t size) {
+    char *before = get(size), *block = get(size), *behind = get(size);
+    last = before, last = behind;
+    put(block);
+    put(block);
+}
+
+static void small_twice(void) { twice(SMALL); }
+static void medium_twice(void) { twice(MEDIUM); }
+static void large_twice(void) { twice(LARGE); }
+static void mapped_twice(void) { twice(MAPPED); }
+
+static void small_twice_later(void) {
+    char *other = get(SMALL), *block = get(SMALL);
+    last = other;
+    put(block);
+    char *blocks[400];
+    for (int i = 0; i < 400; i++) blocks[i] = get(SMALL + 60);
+    for (int i = 0; i < 400; i++) put(blocks[i]);
+    for (int i = 0; i < 3; i++) meanwhile(SMALL);
+    put(block);
+    for (int i = 0; i < 3; i++) meanwhile(SMALL);
+}
+
+static void small_twice_elsewhere(void) {
+    last = get(SMALL);
+    elsewhere(put_it_twice, get(SMALL));
+}
+
+static void small_here_and_elsewhere(void) {
+    char *block = get(SMALL);
+    last = get(SMALL);
+    put(block);
+    elsewhere(put_it, block);
+    for (int i = 0; i < 3; i++) meanwhile(SMALL);
+    for (int i = 0; i < 3; i++) meanwhile(SMALL + 500);
+}
+
+static void small_middle(void) { put(get(SMALL) + 16); }
+static void small_odd(void) { put(get(SMALL) + 4); }
+static void small_middle_elsewhere(void) { elsewhere(put_it, get(SMALL) + 16); }
+static void small_odd_elsewhere(void) { elsewhere(put_it, get(SMALL) + 4); }
+static void medium_odd(void) { put(get(MEDIUM) + 100); }
+static void large_middle(void) { put(get(LARGE) + 65536); }
+static void large_odd(void) { put(get(LARGE) + 100); }
+static void mapped_middle(void) { put(get(MAPPED) + 65536); }
+
+static void stack(void) {
+    char bytes[100];
+    put(bytes + 16);
+}
+
+static void literal(void) {
+    static char bytes[1000];
+    put(bytes);
+}
+
+static void mapping(void) {
+    put(mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+static void number(void) { put((void *)(uintptr_t)0x12345678); }
+
+static void never_given_out(void) {
+    // An address of the allocator's that no block ever had.
+    put((char *)((uintptr_t)get(LARGE) + ((size_t)1 << 30)));
+}
+
+static void small_realloc_after_free(void) {
+    char *block = get(SMALL);
+    last = get(SMALL);
+    put(block);
+    last = realloc(hide(block), 3000);
+}
+
+static void medium_realloc_after_free(void) {
+    char *block = get(MEDIUM);
+    for (int i = 0; i < 20; i++) last = get(MEDIUM);
+    put(block);
+    last = realloc(hide(block), 300000);
+}
+
+static void large_realloc_after_free(void) {
+    char *block = get(LARGE);
+    put(block);
+    last = realloc(hide(block), 3 * LARGE);
+}
+
+static void large_size_after_free(void) {
+    char *block = get(LARGE);
+    put(block);
+    last = (void *)malloc_usable_size(hide(block));
+}
+
+static void write_after_free(void) {
+    char *block = get(SMALL);
+    last = get(SMALL);
+    put(block);
+    memset(hide(block), 0xff, SMALL);
+    meanwhile(SMALL);
+}
+
+static void overflow(void) {
+    // Into the next block. What the allocator knows of both lies elsewhere, and stays whole.
+    char *one = get(SMALL), *two = get(SMALL);
+    memset(hide(one), 0xff, 3 * SMALL);
+    put(one);
+    put(two);
+    meanwhile(SMALL);
+}
+
+int main(int count, char **arguments) {
+    (void)count;
+    setvbuf(stdout, NULL, _IONBF, 0);
+    // A class's first block that is freed is looked at closely.
+    meanwhile(SMALL);
+    meanwhile(MEDIUM);
+    static const struct named_case cases[] = {
+        {"small-twice", small_twice},
+        {"small-twice-later", small_twice_later},
+        {"small-twice-elsewhere", small_twice_elsewhere},
+        {"small-here-and-elsewhere", small_here_and_elsewhere},
+        {"medium-twice", medium_twice},
+        {"large-twice", large_twice},
+        {"mapped-twice", mapped_twice},
+        {"small-middle", small_middle},
+        {"small-odd", small_odd},
+        {"small-middle-elsewhere", small_middle_elsewhere},
+        {"small-odd-elsewhere", small_odd_elsewhere},
+        {"medium-odd", medium_odd},
+        {"large-middle", large_middle},
+        {"large-odd", large_odd},
+        {"mapped-middle", mapped_middle},
+        {"stack", stack},
+        {"static", literal},
+        {"mapping", mapping},
+        {"number", number},
+        {"never-given-out", never_given_out},
+        {"small-realloc-after-free", small_realloc_after_free},
+        {"medium-realloc-after-free", medium_realloc_after_free},
+        {"large-realloc-after-free", large_realloc_after_free},
+        {"large-size-after-free", large_size_after_free},
+        {"write-after-free", write_after_free},
+        {"overflow", overflow}};
+    return run_case(cases, sizeof cases / sizeof *cases, arguments);
+}
