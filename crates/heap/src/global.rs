@@ -1,7 +1,9 @@
 //! The heaps of a process: one a thread, handed on when it ends; and what is too large for a heap.
 
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+};
 
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
@@ -105,7 +107,7 @@ static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
 fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let heap = thread::heap();
     if heap.is_null() {
-        return begin_thread().map(operation);
+        return begin_thread().map(|heap| busily(heap, operation));
     }
     if heap == thread::ENDED {
         return with_parked(operation);
@@ -116,13 +118,28 @@ fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     if is_elsewhere || ASKS.load(Ordering::Relaxed) {
         heap = follow_thread(heap);
     }
-    let result = operation(heap);
-    HELPER.start_if_wanted();
-    Some(result)
+    if heap.is_busy.get() {
+        return with_parked(operation);
+    }
+    Some(busily(heap, operation))
 }
 
-/// Does something with a parked heap, for a thread that has ended: nobody would be told that it needs
-/// a heap no longer.
+/// Does something with the words of a heap, so that the handler of a signal can tell. What it has found to
+/// do for the helper comes after.
+#[inline]
+fn busily<T>(heap: &'static Heap, operation: impl FnOnce(&'static Heap) -> T) -> T {
+    heap.is_busy.set(true);
+    // Handlers run on this thread: only the compiler could change the order.
+    compiler_fence(Ordering::SeqCst);
+    let result = operation(heap);
+    compiler_fence(Ordering::SeqCst);
+    heap.is_busy.set(false);
+    HELPER.start_if_wanted();
+    result
+}
+
+/// Does something with a parked heap: for a thread that has ended, as nobody would be told that it needs a
+/// heap no longer; and for the handler of a signal that has interrupted the thread's own heap.
 #[cold]
 fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let node = current_node();
@@ -409,14 +426,19 @@ pub unsafe fn free(block: *mut u8) {
 #[inline(never)]
 fn free_first(address: usize) {
     if address != 0 {
-        with_heap(|heap| free_slow(heap, address));
+        with_heap(|heap| give_back(heap, address));
     }
 }
 
 #[inline(never)]
-fn free_slow(heap: &Heap, address: usize) {
-    give_back(heap, address);
-    HELPER.start_if_wanted();
+fn free_slow(heap: &'static Heap, address: usize) {
+    if ptr::eq(heap, thread::ENDED) || heap.is_busy.get() {
+        if address != 0 {
+            with_parked(|heap| give_back(heap, address));
+        }
+        return;
+    }
+    busily(heap, |heap| give_back(heap, address));
 }
 
 #[inline(always)]
@@ -435,11 +457,15 @@ fn give_back(heap: &Heap, address: usize) {
             if tag.number() == heap.number.get() {
                 return free_own(heap, offset);
             }
-            if ptr::eq(heap, thread::ENDED) {
-                with_parked(|heap| give_back_owned(heap, tag, offset));
-            } else {
-                give_back_owned(heap, tag, offset);
+            // Perhaps it is this thread's for another node.
+            if nodes::count() > 1 {
+                let owner = heap_of(tag.number());
+                let family = heap.family.load(Ordering::Relaxed);
+                if owner.family.load(Ordering::Relaxed) == family {
+                    return free_own(owner, offset);
+                }
             }
+            free_remote(heap, tag, offset);
         }
         ChunkTag::LARGE => {
             if offset & (CHUNK_BYTES - 1) != 0 || !large::free(home(), chunk) {
@@ -449,22 +475,6 @@ fn give_back(heap: &Heap, address: usize) {
         // Nobody's chunk: a large block that was freed already, or an address of ours that never was one.
         _ => report(address, Fault::NotABlock, 0),
     }
-}
-
-/// Gives a block back to the heap that has its chunk.
-fn give_back_owned(heap: &Heap, tag: ChunkTag, offset: usize) {
-    if tag.number() == heap.number.get() {
-        return free_own(heap, offset);
-    }
-    // Perhaps it is this thread's for another node.
-    if nodes::count() > 1 {
-        let owner = heap_of(tag.number());
-        let family = heap.family.load(Ordering::Relaxed);
-        if owner.family.load(Ordering::Relaxed) == family {
-            return free_own(owner, offset);
-        }
-    }
-    free_remote(heap, tag, offset);
 }
 
 /// Takes an own block back whose kind is a mixture, or the front of which is full.

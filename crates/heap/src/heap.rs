@@ -133,6 +133,9 @@ pub(crate) struct Heap {
     pub(crate) family: AtomicU32,
     /// Another heap of the same thread, for another node; round to the first.
     pub(crate) sibling: Cell<u32>,
+    /// Its thread is in the middle of something. Who finds that is a handler of a signal that came
+    /// then, and uses another heap.
+    pub(crate) is_busy: Cell<bool>,
     // Regions that are not full, by level and grade; which grades there are, a bit each.
     pub(crate) lists: [[Cell<u32>; GRADES]; LEVELS],
     pub(crate) filled: [Cell<u32>; LEVELS],
