@@ -1,6 +1,6 @@
 //! Private heaps of bounded time, and what a process makes of them.
 //!
-//! A [heap](heap) has one owner. Its memory is a tree of words: regions of 64 granules, one bit each,
+//! A [heap] has one owner. Its memory is a tree of words: regions of 64 granules, one bit each,
 //! from 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and joining are arithmetic on one word and
 //! never a search. Nothing is written into free blocks, and what is known of a chunk lies elsewhere.
 //! Blocks that others free are marked in a word of their own and taken back 64 at a time. Chunks come

@@ -4,7 +4,7 @@
 //! it is compared with. Each is a library over memory that it is given ([`heap::Heap`],
 //! [`nmart::Nmart`]), so that tests can drive it, and a shared object to be preloaded in place of
 //! `malloc`: the examples of this package, built by `cargo build -p hearth-allocators --examples`,
-//! are one such object for each, so that nothing is chosen while the clock runs ([`preload`]).
+//! are one such object for each, so that nothing is chosen while the clock runs ([`mod@preload`]).
 //! [`meter`] is preloaded before any allocator and counts, times or records each call;
 //! [`workload`] has the programs that put load on one, [`synthetic`] the source's models of load.
 //!
