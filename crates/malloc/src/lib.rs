@@ -19,6 +19,16 @@ use core::ptr;
 
 use hearth_heap as heap;
 
+/// Called by the loader before `main`, so that the first allocation there is like any other. An
+/// allocation may come before that, which does the same.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = begin;
+
+extern "C" fn begin() {
+    heap::begin();
+}
+
 /// A size that cannot be.
 #[cold]
 fn overflow() -> *mut c_void {
