@@ -245,10 +245,11 @@ impl Heap {
         }
         // It has too much to do. The pages stay, and count as used until they are.
         let words = self.region(region);
-        words
-            .free
-            .set(words.free.get() | words::ones(granules) << first);
+        let free = words.free.get() | words::ones(granules) << first;
+        words.free.set(free);
         words.starts.set(words.starts.get() & !(1 << first));
+        self.unlink(region, level, self.grade(region).get());
+        self.link(region, level, words::grade(free));
         false
     }
 
