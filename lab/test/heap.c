@@ -16,24 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "nodes.h"
+
 enum { NODES_MAX = 64, BLOCKS = 1200, PAGE = 4096 };
 
 static int nodes, cpu_of[NODES_MAX];
-
-/* The first number of a file; -1 if there is none. */
-static int first_number(const char *format, int node)
-{
-    char path[128];
-    int number = -1;
-    snprintf(path, sizeof path, format, node);
-    FILE *file = fopen(path, "r");
-    if (file) {
-        if (fscanf(file, "%d", &number) != 1)
-            number = -1;
-        fclose(file);
-    }
-    return number;
-}
 
 static void find_nodes(void)
 {

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "nodes.h"
+
 enum { MPOL_BIND = 2, NODES_MAX = 64, PAGES_BOUND = 256, PAGES_ASKED = 64 };
 
 static long page_bytes;
@@ -32,21 +34,6 @@ static void fail(const char *format, ...)
     fputc('\n', stderr);
     va_end(arguments);
     exit(1);
-}
-
-/* The first number of a file such as a node's cpulist; -1 if it is empty or not there. */
-static int first_number(const char *format, int node)
-{
-    char path[128];
-    int number = -1;
-    snprintf(path, sizeof path, format, node);
-    FILE *file = fopen(path, "r");
-    if (file) {
-        if (fscanf(file, "%d", &number) != 1)
-            number = -1;
-        fclose(file);
-    }
-    return number;
 }
 
 /* Whether the node has any memory: the kernel's list is like "0-2,5". */

@@ -8,7 +8,7 @@ use core::sync::atomic::{
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
 };
-use crate::heap::{Fault, Heap, Home, Place};
+use crate::heap::{Fault, Heap, Home};
 use crate::helper::HELPER;
 use crate::large;
 use crate::nodes;
@@ -286,7 +286,8 @@ pub(crate) fn thread_ends() {
     }
 }
 
-/// Leaves a heap to the next thread on its node.
+/// Leaves a heap to the next thread on its node. It is tried again while others park or adopt one
+/// there, so that none is lost; no allocation waits for it.
 fn park(heap: &Heap) {
     let parked = &PARKED[heap.node.get() as usize];
     let mut top = parked.load(Ordering::Relaxed);
@@ -611,11 +612,6 @@ pub(crate) fn idle_chunks() -> u32 {
 
 // ---- blocks as they are ------------------------------------------------------------------------------
 
-fn place_of(offset: usize, tag: ChunkTag) -> Result<Place, Fault> {
-    // The words of a region that holds a live block may change, but not where that block ends.
-    heap_of(tag.number()).place(&SPACE, offset)
-}
-
 /// The bytes that a block really has; 0 for null.
 ///
 /// # Safety
@@ -632,10 +628,11 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
     let chunk = offset >> CHUNK_SHIFT;
     let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
     match tag.kind() {
-        ChunkTag::OWNED => match place_of(offset, tag) {
-            Ok(place) => place.class().bytes(),
-            Err(fault) => {
-                report(address, fault, tag.number());
+        // The words of a region that holds a live block may change, but not where that block ends.
+        ChunkTag::OWNED => match heap_of(tag.number()).class_at(&SPACE, offset) {
+            Some(class) => class.bytes(),
+            None => {
+                report(address, Fault::NotABlock, tag.number());
                 0
             }
         },

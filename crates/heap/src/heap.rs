@@ -8,6 +8,8 @@
 //! | field | who writes | who reads |
 //! |---|---|---|
 //! | `queue` | who frees from elsewhere; the owner | the same |
+//! | `family` | the owner; who adopts it | who frees, on machines of several nodes |
+//! | `parked` | who parks it | who adopts it |
 //! | the rest | the owner | the owner |
 
 #[cfg(any(test, feature = "checks"))]
@@ -32,14 +34,15 @@ pub(crate) const TAKEN: u8 = 255;
 /// classes of the level.
 const CURRENT_LEVEL_MAX: usize = 2;
 
-/// Addresses that the front of a class can hold at first.
+/// Addresses that the front of a class can hold at first: what fits a heap's own chunk.
 const FRONT_SMALL: usize = 62;
 /// And when it has grown, if its blocks are small.
 const FRONT_LARGE: usize = 1022;
 /// So many more each time that it grows.
 const FRONT_STEP: u32 = 64;
-/// The bytes of blocks that all fronts of a heap may hold beyond what they hold at first: so many, and
-/// one part in so many of what is in use.
+/// The bytes of blocks that all fronts of a heap may hold beyond what they hold at first: so many, a few
+/// thousand small blocks, and one part in so many of what is in use, which then counts little in what
+/// is resident.
 const GROWN_MIN: usize = 256 << 10;
 const GROWN_OF_USED: usize = 32;
 
@@ -92,7 +95,8 @@ const fn front_limit_max(level: usize) -> u32 {
     }
 }
 
-/// So many blocks are cut at once.
+/// So many blocks are cut at once: that the way to the region is shared, and a step more is a few
+/// instructions.
 const fn filled_at_once(level: usize) -> u32 {
     match level {
         0 => 8,
@@ -184,20 +188,6 @@ pub(crate) enum Fault {
     NotABlock,
 }
 
-/// Where a block is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) region: RegionId,
-    /// How many it has.
-    pub(crate) granules: u32,
-}
-
-impl Place {
-    pub(crate) fn class(self) -> Class {
-        Class::of(self.region.level(), self.granules as usize)
-    }
-}
-
 impl Heap {
     /// Makes the heap in zeroed memory.
     pub(crate) fn make(&self, space: &Space, number: u32, node: usize) {
@@ -239,7 +229,7 @@ impl Heap {
             let of_array = Class::for_size((FRONT_LARGE + 1) * size_of::<usize>());
             let mut array = self.try_allocate(of_array);
             if array == 0 {
-                array = self.carve(home, of_array);
+                array = self.carve_quietly(home, of_array);
             }
             if array == 0 {
                 return false;
@@ -313,6 +303,13 @@ impl Heap {
     /// A block of a class from the regions, and a few more of it to the front, which is empty; 0 if there
     /// is no memory.
     pub(crate) fn carve(&self, home: Home<'_>, class: Class) -> usize {
+        let block = self.carve_quietly(home, class);
+        self.balance(class.level());
+        block
+    }
+
+    /// The same, without a look at idle pages.
+    fn carve_quietly(&self, home: Home<'_>, class: Class) -> usize {
         let current = &self.current[class.number()];
         let region = RegionId(current.get());
         if !region.is_none() {
@@ -332,7 +329,6 @@ impl Heap {
         } else {
             self.put_back(home, region);
         }
-        self.balance(class.level());
         block
     }
 
@@ -412,8 +408,8 @@ impl Heap {
         Ok(())
     }
 
-    /// A heap that shrinks keeps less in front: each block there may be the last of its chunk. One
-    /// class's turn for each chunk that has gone.
+    /// A heap that shrinks keeps less in front: each block there may be the last of its chunk. It takes
+    /// turns, some for each time that chunks have gone.
     #[inline]
     pub(crate) fn shrink_fronts(&self, home: Home<'_>) -> Result<(), (usize, Fault)> {
         if self.shrink.get() == 0 {
@@ -476,8 +472,9 @@ impl Heap {
         Some(Class::of(level, granules as usize))
     }
 
-    /// Where a block of this heap is. Others may ask as well, for a block that they have.
-    pub(crate) fn place(&self, space: &Space, offset: usize) -> Result<Place, Fault> {
+    /// The class of a block of this heap. Others may ask as well, for a block that they have. None if no
+    /// block starts there.
+    pub(crate) fn class_at(&self, space: &Space, offset: usize) -> Option<Class> {
         let region = space.region_of(offset);
         let shift = granule_shift(region.level());
         let inside = offset - region.offset();
@@ -485,10 +482,10 @@ impl Heap {
         let (free, starts) = self.region(region).look();
         let is_start = inside & ((1 << shift) - 1) == 0 && starts >> first & 1 == 1;
         if !is_start {
-            return Err(Fault::NotABlock);
+            return None;
         }
         let granules = words::length(free, starts, first);
-        Ok(Place { region, granules })
+        Some(Class::of(region.level(), granules as usize))
     }
 
     // ---- where things are -----------------------------------------------------------------------

@@ -23,7 +23,7 @@ use crate::global;
 use crate::os;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Pieces that can be lent at once.
+/// Pieces that can be lent at once: what a process with sizes that shift lends in some ticks.
 const RING: usize = 8192;
 /// So many pieces are given back at once.
 const TOGETHER: usize = 16;
@@ -70,8 +70,8 @@ pub(crate) static HELPER: Helper = Helper {
 };
 
 impl Helper {
-    /// Lends it a block of `chunk`s' idle pages: its distance from the start of the data, and its
-    /// length in bytes, multiples of a page. False if it has no time.
+    /// Lends it a block of idle pages: its distance from the start of the data, and its length in
+    /// bytes, multiples of a page. False if it has no time.
     pub(crate) fn lend(&self, offset: usize, bytes: usize) -> bool {
         for _ in 0..TRIES {
             let place = self.claimed.load(Ordering::Relaxed);
@@ -218,16 +218,15 @@ impl Helper {
         loop {
             let done = self.forget_lent() + self.follow_growth();
             ticks = ticks.wrapping_add(1);
-            let mut idle = 0;
+            resting = if done > 0 { 0 } else { resting + 1 };
             if ticks.is_multiple_of(DECAY_TICKS) {
-                idle = global::idle_chunks();
+                let idle = global::idle_chunks();
                 if idle > WORTHWHILE {
                     global::forget_idle(idle.div_ceil(2));
                     resting = 0;
                 }
             }
-            resting = if done > 0 { 0 } else { resting + 1 };
-            if resting > REST_TICKS && idle <= WORTHWHILE {
+            if resting > REST_TICKS {
                 self.rest();
                 resting = 0;
             }

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::geometry::{ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT};
+use crate::geometry::{ARENA_BYTES, CHUNK_BYTES, CHUNK_SHIFT};
 use crate::heap::Home;
 use crate::helper::HELPER;
 use crate::os;
@@ -19,32 +19,22 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
         return (0, false);
     };
     let chunks = (chunks >> CHUNK_SHIFT).max(1);
-    let is_mapped = chunks > ARENAS_MAX * CHUNKS_OF_ARENA || align > ARENA_BYTES;
-    if is_mapped {
-        if real_time::is_on() {
-            return (0, false);
-        }
+    if chunks > ARENAS_MAX * CHUNKS_OF_ARENA || align > ARENA_BYTES {
         return (map(size, align), true);
     }
     // What is aligned to more than a chunk gets an arena, as every arena starts at a multiple of
     // its size.
-    let taken = if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
-        home.pools
-            .take_arenas(home.space, node, chunks.div_ceil(CHUNKS_OF_ARENA))
+    let (taken, chunks) = if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
+        let arenas = chunks.div_ceil(CHUNKS_OF_ARENA);
+        let taken = home.pools.take_arenas(home.space, node, arenas);
+        (taken, arenas * CHUNKS_OF_ARENA)
     } else {
-        home.pools.take(home.space, node, chunks as u32)
+        let taken = home.pools.take(home.space, node, chunks as u32);
+        (taken, chunks)
     };
     let Some(taken) = taken else {
-        if real_time::is_on() {
-            return (0, false);
-        }
         // The addresses may be used up, where a limit leaves few.
         return (map(size, align), true);
-    };
-    let chunks = if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
-        chunks.next_multiple_of(CHUNKS_OF_ARENA)
-    } else {
-        chunks
     };
     let tag = ChunkTag::of(ChunkTag::LARGE, chunks as u32);
     home.space.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
@@ -65,7 +55,7 @@ pub(crate) fn free(home: Home<'_>, chunk: usize) -> bool {
     true
 }
 
-/// Makes a block shorter where it is. False if it is none, or must grow.
+/// Makes a block shorter or longer where it is. False if it is none, or what follows is not free.
 pub(crate) fn resize(home: Home<'_>, chunk: usize, size: usize) -> bool {
     let tag = home.space.tag(chunk);
     let now = ChunkTag(tag.load(Ordering::Relaxed));
@@ -117,7 +107,11 @@ static TABLE: [Mapping; MAPPINGS] = [const {
     }
 }; MAPPINGS];
 
+/// A mapping of its own; 0 if there is none to be had, or none allowed as this is real-time mode.
 fn map(size: usize, align: usize) -> usize {
+    if real_time::is_on() {
+        return 0;
+    }
     let Some(bytes) = size
         .max(1)
         .checked_next_multiple_of(os::PAGE)
@@ -227,5 +221,3 @@ pub(crate) fn mapped() -> (usize, usize) {
             (count + 1, bytes + mapping.bytes.load(Ordering::Relaxed))
         })
 }
-
-const _: () = assert!(ARENA_SHIFT > CHUNK_SHIFT);

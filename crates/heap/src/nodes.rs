@@ -161,6 +161,10 @@ fn read_measured(nodes: usize, distances: &mut [[u16; NODES_MAX]; NODES_MAX]) {
                     .all(|number| decimal(number).is_some())
         });
     if !is_whole {
+        os::say(&[
+            b"hearth: HEARTH_NODE_DISTANCES is not one row of numbers for each node with memory, and as many \
+              numbers in each, such as 10,13;13,10; the kernel's distances are used\n",
+        ]);
         return;
     }
     for (row, places) in rows().zip(distances) {

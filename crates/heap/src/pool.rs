@@ -70,7 +70,7 @@ pub(crate) struct Node {
     open: AtomicU32,
     /// Arenas that may be begun: all, or in real-time mode what was prepared.
     most: AtomicU32,
-    /// For each kind of room the L2 words that are not empty.
+    /// For each kind of room the words of hints in the middle that are not empty.
     tops: [AtomicU64; ROOMS],
 }
 
@@ -384,8 +384,7 @@ impl Pools {
         is_taken
     }
 
-    /// Gives chunks back that may reach over several arenas. If more are idle than a node keeps,
-    /// the memory behind these goes back to the system.
+    /// Gives chunks back that may reach over several arenas.
     pub(crate) fn give_many(&self, space: &Space, chunk: usize, chunks: usize) {
         let (mut chunk, mut left) = (chunk, chunks);
         while left > 0 {
