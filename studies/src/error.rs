@@ -23,6 +23,22 @@ pub enum StudyError {
         /// What there is.
         known: Vec<&'static str>,
     },
+    /// Nothing of this name is there.
+    NotThere {
+        /// What was asked for, such as `allocator`.
+        what: &'static str,
+        /// Its name.
+        given: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A program could not be started.
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// The study has no such option.
     NotOfThisStudy {
         /// The study.
@@ -108,6 +124,17 @@ impl fmt::Display for StudyError {
                 "there is no experiment {given:?}; choose from {}",
                 known.join(", ")
             ),
+            StudyError::NotThere { what, given, known } => write!(
+                f,
+                "there is no {what} {given:?} here; choose from {}, or install it",
+                known.join(", ")
+            ),
+            StudyError::Program { program, error } => write!(
+                f,
+                "cannot start {}: {}; give the name of a program",
+                program.display(),
+                plain(error)
+            ),
             StudyError::NotOfThisStudy { study, option } => write!(
                 f,
                 "the study {study} has no {option}; `hearth study run --help` says whose it is"
@@ -176,7 +203,9 @@ fn plain(error: &std::io::Error) -> String {
 impl std::error::Error for StudyError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            StudyError::File { error, .. } | StudyError::Thread { error } => Some(error),
+            StudyError::File { error, .. }
+            | StudyError::Program { error, .. }
+            | StudyError::Thread { error } => Some(error),
             StudyError::Refused(refused) => Some(refused),
             _ => None,
         }

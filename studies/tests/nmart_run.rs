@@ -194,18 +194,18 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
 #[test]
 fn without_the_objects_the_study_says_so() {
     let folder = folder("nothing");
-    let options = Options {
+    let named = Options {
         objects: Some(folder.clone()),
         ..tiny(&[Experiment::Times, Experiment::Zones], &[])
     };
-    let (results, outcome) = go(
-        &options,
-        &folder,
-        false,
-        &AtomicBool::new(false),
-        &mut |_| {},
-    )
-    .unwrap();
+    let cancel = AtomicBool::new(false);
+    let refused = go(&named, &folder, false, &cancel, &mut |_| {});
+    assert!(matches!(refused, Err(StudyError::NotThere { .. })));
+    let options = Options {
+        allocators: Vec::new(),
+        ..named
+    };
+    let (results, outcome) = go(&options, &folder, false, &cancel, &mut |_| {}).unwrap();
     assert_eq!(outcome, Outcome::Complete);
     assert!(results.cells.is_empty());
     assert!(

@@ -5,6 +5,8 @@ use std::{env, fs};
 
 use serde::{Deserialize, Serialize};
 
+use crate::StudyError;
+
 /// The variable that names the folder of the objects of `hearth-allocators`.
 pub const VARIABLE: &str = "HEARTH_ALLOCATORS";
 
@@ -79,8 +81,10 @@ const LIBRARIES: [&str; 4] = [
 /// Objects are in `objects` if it is given, else in the folder that `HEARTH_ALLOCATORS` names, else
 /// where Cargo or an installation puts them, seen from the running command. Peers that benchmarks
 /// have built are in `target/peers/lib`.
-#[must_use]
-pub fn find(objects: Option<&Path>, wanted: &[String]) -> Found {
+///
+/// # Errors
+/// One of those wanted is not there.
+pub fn find(objects: Option<&Path>, wanted: &[String]) -> Result<Found, StudyError> {
     let beside = env::current_exe()
         .ok()
         .and_then(|path| Some(path.parent()?.to_owned()));
@@ -139,15 +143,17 @@ pub fn find(objects: Option<&Path>, wanted: &[String]) -> Found {
     }
     for id in wanted {
         if !found.allocators.iter().any(|allocator| allocator.id == *id) {
-            found
-                .notes
-                .push(format!("there is no allocator {id:?} here"));
+            return Err(StudyError::NotThere {
+                what: "allocator",
+                given: id.clone(),
+                known: found.allocators.into_iter().map(|one| one.id).collect(),
+            });
         }
     }
     found
         .allocators
         .retain(|allocator| is_wanted(&allocator.id));
-    found
+    Ok(found)
 }
 
 fn one(id: &str, kind: Kind, object: Option<PathBuf>) -> Allocator {

@@ -152,7 +152,10 @@ pub fn launch(bench: &Bench, launch: &Launch) -> Result<Ended, StudyError> {
             .stderr(Stdio::null());
     }
     let begin = Instant::now();
-    let mut child = command.spawn().map_err(file("start"))?;
+    let mut child = command.spawn().map_err(|error| StudyError::Program {
+        program: launch.command.to_owned(),
+        error,
+    })?;
     // Read beside, so that a program that says much does not wait for us.
     let pipe = child.stdout.take();
     let reader = std::thread::spawn(move || {

@@ -60,8 +60,8 @@ pub fn run(
 ) -> Result<(Results, Outcome), StudyError> {
     options.check()?;
     let machine = machine(system)?;
+    let found = allocators::find(options.objects.as_deref(), &options.allocators)?;
     let (folder, mut results) = Folder::open(folder, machine, options, resume)?;
-    let found = allocators::find(options.objects.as_deref(), &options.allocators);
     for note in &found.notes {
         results.note(note.clone());
     }
@@ -73,6 +73,7 @@ pub fn run(
     conditions(system, &mut results);
     let inputs = folder.path().join("inputs");
     let (mut programs, missing) = programs(&inputs)?;
+    let known = programs.iter().map(|program| program.id.clone()).collect();
     programs.retain(|program| options.wants_workload(&program.id));
     missing.into_iter().for_each(|note| results.note(note));
     let inputs = inputs.canonicalize().map_err(|error| StudyError::File {
@@ -87,6 +88,7 @@ pub fn run(
         folder: &folder,
         found: &found,
         programs: &programs,
+        known,
         bench: found.meter.as_deref().map(|meter| Bench {
             folder: &inputs,
             meter,
@@ -165,6 +167,8 @@ struct Session<'a> {
     folder: &'a Folder,
     found: &'a Found,
     programs: &'a [Program],
+    /// All programs that are there, wanted or not.
+    known: Vec<String>,
     /// Where runs work; nothing without a meter.
     bench: Option<Bench<'a>>,
     cancel: &'a AtomicBool,
@@ -197,7 +201,7 @@ impl Plan<'_> {
 
 impl<'a> Session<'a> {
     fn all(&mut self, results: &mut Results) -> Result<(), End> {
-        let plans = self.plans(results);
+        let plans = self.plans(results)?;
         let allocators = self.found.allocators.len() as u32;
         self.planned = plans
             .iter()
@@ -229,7 +233,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn plans(&self, results: &mut Results) -> Vec<Plan<'a>> {
+    fn plans(&self, results: &mut Results) -> Result<Vec<Plan<'a>>, StudyError> {
         let mut plans = Vec::new();
         let singles = [Experiment::Fragments, Experiment::Memory, Experiment::Times];
         for experiment in singles.into_iter().filter(|&e| self.options.wants(e)) {
@@ -257,8 +261,20 @@ impl<'a> Session<'a> {
                 plans.extend(self.synthetic(experiment, results));
             }
         }
+        let mut known = self.known.clone();
+        known.extend(plans.iter().map(|plan| plan.workload.clone()));
+        known.sort();
+        known.dedup();
+        let mut wanted = self.options.workloads.iter();
+        if let Some(given) = wanted.find(|name| !known.contains(name)) {
+            return Err(StudyError::NotThere {
+                what: "workload",
+                given: given.clone(),
+                known,
+            });
+        }
         plans.retain(|plan| self.options.wants_workload(&plan.workload));
-        plans
+        Ok(plans)
     }
 
     /// The programs with threads, as far as they belong to an experiment.

@@ -69,18 +69,13 @@ fn run(
     watch: Option<Duration>,
 ) -> Result<Ran, Failure> {
     let wanted = [of.allocator.clone().unwrap_or_else(|| usual.to_owned())];
-    let found = find(of.objects.as_deref(), &wanted);
+    let found = find(of.objects.as_deref(), &wanted).map_err(failure)?;
     let Some(meter) = &found.meter else {
         return Err(Failure::environment(found.notes.join("; ")));
     };
-    let Some(allocator) = found.allocators.first() else {
-        let known = find(of.objects.as_deref(), &[]).allocators;
-        let known: Vec<String> = known.into_iter().map(|known| known.id).collect();
-        return Err(Failure::input(format!(
-            "there is no allocator {:?} here; there is {}",
-            wanted[0],
-            known.join(", ")
-        )));
+    // What was wanted has been found.
+    let [allocator] = &found.allocators[..] else {
+        return Err(Failure::environment(found.notes.join("; ")));
     };
     let interruption = Interruption::watch();
     let file = std::env::temp_dir().join(format!("hearth-meter-{}", std::process::id()));
