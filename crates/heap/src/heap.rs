@@ -5,24 +5,24 @@
 //! *current* region; when that has no run long enough, from the region of the lowest sufficient
 //! grade; and so on up, as [`regions`](crate::regions) says. Nothing is ever written into a free block.
 //!
-//! | field | who writes | who reads |
-//! |---|---|---|
-//! | `queue` | who frees from elsewhere; the owner | the same |
-//! | `family` | the owner; who adopts it | who frees, on machines of several nodes |
-//! | `parked` | who parks it | who adopts it |
-//! | the rest | the owner | the owner |
+//! Fronts and current regions are what makes a heap fast, and take a few pages. The heap of a component
+//! begins without: then every block comes from a region that stays in its list, and goes back there.
+//!
+//! All of a heap is written and read by its owner alone; what others write lies in its
+//! [entry](crate::table).
 
 #[cfg(any(test, feature = "checks"))]
 pub(crate) mod checks;
 
 use core::cell::Cell;
+use core::ptr;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use crate::geometry::{CHUNK_BYTES, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift};
 use crate::meter;
 use crate::pool::Pools;
-use crate::remote::Queue;
 use crate::space::{ChunkTag, KIB_SHIFT, KINDS, Kind, Meta, Region, Space, WHOLE_LEVEL, Whole};
+use crate::table::Entry;
 use crate::words;
 
 /// Grades are 0 to 17.
@@ -118,25 +118,63 @@ const fn relieved_at_once(level: usize) -> usize {
     }
 }
 
-/// A heap. It lies in a chunk of its own, zeroed before it is made.
+/// A component's heap takes so many pieces of nurseries, then chunks.
+pub(crate) const PAGES_MAX: usize = 12;
+
+/// What makes a heap fast: a front for each kind, of which those of mixtures have no room, ever; the
+/// region that each class uses; and what is below the tops of fronts that have not grown.
+#[repr(C, align(64))]
+pub(crate) struct Fronts {
+    of: [Front; KINDS],
+    current: [Cell<u32>; CLASSES],
+    /// Need not be zero.
+    small: [[Cell<usize>; FRONT_SMALL + 1]; CLASSES],
+}
+
+/// The block of a heap that has fronts of its own; and of what a front has grown to.
+const FRONTS_CLASS: Class = Class::for_size(size_of::<Fronts>());
+const ARRAY_CLASS: Class = Class::for_size((FRONT_LARGE + 1) * size_of::<usize>());
+
+/// The bytes of fronts that must be zero at first.
+pub(crate) const FRONTS_ZEROED: usize = core::mem::offset_of!(Fronts, small);
+
+/// The fronts of a heap that has none: they have no room, so nobody ever writes to them.
+struct NoFronts(Fronts);
+
+// SAFETY: nobody writes to them.
+unsafe impl Sync for NoFronts {}
+
+// SAFETY: fronts may be zero, as they are at first.
+static NO_FRONTS: NoFronts = NoFronts(unsafe { core::mem::MaybeUninit::zeroed().assume_init() });
+
+/// A heap. The first [`size_of::<Heap>()`] bytes of wherever it lies are zeroed before it is made.
 #[repr(C, align(64))]
 pub(crate) struct Heap {
     // What every operation reads.
+    fronts: Cell<*const Fronts>,
     data: Cell<usize>,
     bytes: Cell<usize>,
     tags: Cell<usize>,
     kinds: Cell<usize>,
     meta: Cell<usize>,
     /// The tag of its own chunks.
-    own: Cell<u32>,
+    pub(crate) own: Cell<u32>,
     pub(crate) number: Cell<u32>,
     pub(crate) node: Cell<u32>,
     /// The CPU that its thread was seen on last, by [`crate::thread::cpu`].
     pub(crate) cpu: Cell<u32>,
-    /// Which thread's it is: heaps with one number have one owner. 0 is nobody's.
-    pub(crate) family: AtomicU32,
+    /// What others must know of it.
+    entry: Cell<*const Entry>,
     /// Another heap of the same thread, for another node; round to the first.
     pub(crate) sibling: Cell<u32>,
+    /// A thread's nursery, where components' heaps get their first pages; null before the first.
+    pub(crate) nursery: Cell<*const Heap>,
+    /// A component's: see [`crate::private`].
+    pub(crate) is_private: Cell<bool>,
+    /// Its owner has left: nothing is kept back.
+    pub(crate) is_ending: Cell<bool>,
+    /// Pages of nurseries that it has, as regions of level 1 or 2.
+    pub(crate) pages: [Cell<u32>; PAGES_MAX],
     /// Its thread is in the middle of something. Who finds that is a handler of a signal that came
     /// then, and uses another heap.
     pub(crate) is_busy: Cell<bool>,
@@ -145,8 +183,6 @@ pub(crate) struct Heap {
     pub(crate) filled: [Cell<u32>; LEVELS],
     /// A free region of each level, kept back.
     pub(crate) spare: [Cell<u32>; LEVELS],
-    /// The region that each class uses.
-    current: [Cell<u32>; CLASSES],
     /// One of the ring of regions of whole pages.
     pub(crate) ring: Cell<u32>,
     /// So many times a front is to give some of its blocks back, as chunks have gone back to the pool;
@@ -163,21 +199,23 @@ pub(crate) struct Heap {
     pub(crate) looks: Cell<usize>,
     /// A region of another's heap, and the blocks there that were freed and not told yet.
     pub(crate) marking: Cell<u32>,
+    /// That other heap.
+    pub(crate) marking_of: Cell<u32>,
     pub(crate) marks: Cell<u64>,
     /// Chunks that it has.
     pub(crate) chunks: Cell<usize>,
-    /// The next heap without an owner.
-    pub(crate) parked: AtomicU32,
-    pub(crate) queue: Queue,
     /// Bytes of blocks that fronts may hold because they have grown.
     grown_fronts: Cell<usize>,
-    /// One for each kind; those of mixtures have no room, ever.
-    fronts: [Front; KINDS],
-    /// What is below the tops of fronts that have not grown.
-    small: [[Cell<usize>; FRONT_SMALL + 1]; CLASSES],
 }
 
-const _: () = assert!(size_of::<Heap>() <= CHUNK_BYTES);
+/// What a thread has: a heap and its fronts, in a chunk of their own.
+#[repr(C)]
+pub(crate) struct WithFronts {
+    pub(crate) heap: Heap,
+    pub(crate) fronts: Fronts,
+}
+
+const _: () = assert!(size_of::<WithFronts>() <= CHUNK_BYTES);
 
 /// What a pointer that is to be freed turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,8 +227,20 @@ pub(crate) enum Fault {
 }
 
 impl Heap {
-    /// Makes the heap in zeroed memory.
-    pub(crate) fn make(&self, space: &Space, number: u32, node: usize) {
+    /// A heap for which no block is its own, and that has none to give.
+    pub(crate) const fn nothing() -> Heap {
+        // SAFETY: a heap may be zero, as it is before it is made.
+        let heap: Heap = unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
+        Heap {
+            fronts: Cell::new(&raw const NO_FRONTS.0),
+            ..heap
+        }
+    }
+
+    /// Makes the heap in zeroed memory, without fronts.
+    pub(crate) fn make(&self, space: &Space, entry: &Entry, number: u32, node: usize) {
+        self.fronts.set(&raw const NO_FRONTS.0);
+        self.entry.set(entry);
         self.data.set(space.data());
         self.bytes.set(space.bytes());
         self.tags.set(space.tags_address());
@@ -201,15 +251,47 @@ impl Heap {
         self.node.set(node as u32);
     }
 
-    /// Fronts are made when they are first reached, so that a new heap touches few pages. True if this one
+    /// Gives the heap fronts.
+    ///
+    /// # Safety
+    /// They are this heap's own as long as it lives, and begin with zeros.
+    pub(crate) unsafe fn set_fronts(&self, fronts: *const Fronts) {
+        self.fronts.set(fronts);
+    }
+
+    /// Has it fronts?
+    #[inline]
+    pub(crate) fn has_fronts(&self) -> bool {
+        !ptr::eq(self.fronts.get(), &raw const NO_FRONTS.0)
+    }
+
+    #[inline]
+    fn fronts(&self) -> &Fronts {
+        // SAFETY: the heap's own, or those that nobody writes to.
+        unsafe { &*self.fronts.get() }
+    }
+
+    /// The region that a class cuts from.
+    fn current(&self, class: Class) -> &Cell<u32> {
+        &self.fronts().current[class.number()]
+    }
+
+    /// What others must know of this heap.
+    pub(crate) fn entry(&self) -> &Entry {
+        // SAFETY: entries live forever.
+        unsafe { &*self.entry.get() }
+    }
+
+    /// A front is made when it is first reached, so that few pages are touched. True if this one
     /// was not made yet.
     fn make_front(&self, class: Class) -> bool {
         let front = self.front(Kind::pure(class));
-        if front.limit.get() != 0 {
+        if front.limit.get() != 0 || !self.has_fronts() {
             return false;
         }
-        let below = self.small[class.number()].as_ptr();
-        front.below.set(below.expose_provenance());
+        let below = &self.fronts().small[class.number()];
+        below[0].set(0);
+        front.below.set(below.as_ptr().expose_provenance());
         front.limit.set(front_limit(class.level()));
         true
     }
@@ -220,23 +302,22 @@ impl Heap {
         let limit = front.limit.get();
         let grown = (limit + FRONT_STEP).min(front_limit_max(class.level()));
         let bytes = self.grown_fronts.get() + (grown - limit) as usize * class.bytes();
-        if grown == limit || bytes > GROWN_MIN + self.used.get() / GROWN_OF_USED {
+        if limit == 0 || grown == limit || bytes > GROWN_MIN + self.used.get() / GROWN_OF_USED {
             return false;
         }
-        let small = self.small[class.number()].as_ptr();
-        if front.below.get() == small.addr() {
+        if self.is_small(class) {
             // The larger array is a block of this heap's own, for good.
-            let of_array = Class::for_size((FRONT_LARGE + 1) * size_of::<usize>());
-            let mut array = self.try_allocate(of_array);
+            let mut array = self.try_allocate(ARRAY_CLASS);
             if array == 0 {
-                array = self.carve_quietly(home, of_array);
+                array = self.carve_quietly(home, ARRAY_CLASS);
             }
             if array == 0 {
                 return false;
             }
             let place: *mut usize = core::ptr::with_exposed_provenance_mut(array);
+            let small = &self.fronts().small[class.number()];
             // SAFETY: the block is longer than what is copied, and nobody else's.
-            unsafe { place.copy_from_nonoverlapping(small.cast(), limit as usize + 1) };
+            unsafe { place.copy_from_nonoverlapping(small.as_ptr().cast(), limit as usize + 1) };
             front.below.set(array);
         }
         self.grown_fronts.set(bytes);
@@ -295,7 +376,7 @@ impl Heap {
     fn front(&self, kind: Kind) -> &Front {
         debug_assert!(usize::from(kind.0) < KINDS);
         // SAFETY: every kind has one.
-        unsafe { self.fronts.get_unchecked(usize::from(kind.0)) }
+        unsafe { self.fronts().of.get_unchecked(usize::from(kind.0)) }
     }
 
     // ---- the rest -----------------------------------------------------------------------------
@@ -304,13 +385,13 @@ impl Heap {
     /// is no memory.
     pub(crate) fn carve(&self, home: Home<'_>, class: Class) -> usize {
         let block = self.carve_quietly(home, class);
-        self.balance(class.level());
+        self.balance(home, class.level());
         block
     }
 
     /// The same, without a look at idle pages.
     fn carve_quietly(&self, home: Home<'_>, class: Class) -> usize {
-        let current = &self.current[class.number()];
+        let current = self.current(class);
         let region = RegionId(current.get());
         if !region.is_none() {
             let block = self.fill(region, class);
@@ -324,7 +405,7 @@ impl Heap {
             return 0;
         };
         let block = self.fill(region, class);
-        if class.level() <= CURRENT_LEVEL_MAX {
+        if class.level() <= CURRENT_LEVEL_MAX && self.has_fronts() {
             current.set(region.0);
         } else {
             self.put_back(home, region);
@@ -337,7 +418,12 @@ impl Heap {
     fn fill(&self, region: RegionId, class: Class) -> usize {
         let (level, granules) = (class.level(), class.granules());
         let free = self.region(region).free.get();
-        let begins = words::lowest_runs(free, granules, filled_at_once(level));
+        let at_once = if self.has_fronts() {
+            filled_at_once(level)
+        } else {
+            1
+        };
+        let begins = words::lowest_runs(free, granules, at_once);
         if begins == 0 {
             return 0;
         }
@@ -350,6 +436,10 @@ impl Heap {
         );
         let address = |first: u32| start + ((first as usize) << shift);
         let mut rest = begins & (begins - 1);
+        if rest == 0 {
+            // The front is empty, and stays so.
+            return address(begins.trailing_zeros());
+        }
         self.make_front(class);
         let front = self.front(Kind::pure(class));
         let (mut top, mut count) = (0, 0);
@@ -370,6 +460,20 @@ impl Heap {
     /// Is this the block that was freed last?
     pub(crate) fn is_top(&self, class: Class, block: usize) -> bool {
         self.front(Kind::pure(class)).top.get() == block
+    }
+
+    /// Takes one block of a class back to its region.
+    pub(crate) fn restore_one(
+        &self,
+        home: Home<'_>,
+        class: Class,
+        block: usize,
+    ) -> Result<(), (usize, Fault)> {
+        let level = class.level();
+        let offset = block - self.data.get();
+        let region = RegionId::at(level, offset);
+        let first = (offset - region.offset_on(level)) >> granule_shift(level);
+        self.restore(home, region, level, 1 << first, class.granules())
     }
 
     /// Makes room in the front of a class: it grows, or its newest blocks go back to their regions, those
@@ -406,6 +510,62 @@ impl Heap {
             self.restore(home, region, level, begins, granules)?;
         }
         Ok(())
+    }
+
+    /// Gives the heap fronts, in a block of its own. Without memory it goes on as it is.
+    pub(crate) fn make_fronts(&self, home: Home<'_>) {
+        let block = self.carve_quietly(home, FRONTS_CLASS);
+        if block == 0 {
+            return;
+        }
+        let place: *mut Fronts = ptr::with_exposed_provenance_mut(block);
+        // SAFETY: the block is long enough, this heap's own, and nobody else's.
+        unsafe {
+            place.cast::<u8>().write_bytes(0, FRONTS_ZEROED);
+            self.set_fronts(place);
+        }
+    }
+
+    /// All that is kept back goes to the regions: what is in fronts and where they lie, current regions,
+    /// spares. For a heap whose fronts, if it has any, are a block of its own. It keeps nothing back
+    /// from then on.
+    pub(crate) fn shed(&self, home: Home<'_>) -> Result<(), (usize, Fault)> {
+        self.is_ending.set(true);
+        if self.has_fronts() {
+            self.shed_fronts(home)?;
+        }
+        for spare in &self.spare {
+            let region = RegionId(spare.replace(0));
+            if !region.is_none() {
+                self.release(home, region);
+            }
+        }
+        Ok(())
+    }
+
+    fn shed_fronts(&self, home: Home<'_>) -> Result<(), (usize, Fault)> {
+        for class in (0..CLASSES).map(Class::from_number) {
+            let front = self.front(Kind::pure(class));
+            while front.top.get() != 0 {
+                self.drain(home, class)?;
+            }
+            let array = front.below.get();
+            if array != 0 && !self.is_small(class) {
+                self.restore_one(home, ARRAY_CLASS, array)?;
+            }
+            let region = RegionId(self.current(class).replace(0));
+            if !region.is_none() {
+                self.put_back(home, region);
+            }
+        }
+        let block = self.fronts.replace(&raw const NO_FRONTS.0).addr();
+        self.restore_one(home, FRONTS_CLASS, block)
+    }
+
+    /// Is what lies below the top of a class's front where it was at first?
+    fn is_small(&self, class: Class) -> bool {
+        let small = self.fronts().small[class.number()].as_ptr();
+        self.front(Kind::pure(class)).below.get() == small.addr()
     }
 
     /// A heap that shrinks keeps less in front: each block there may be the last of its chunk. It takes
@@ -470,22 +630,6 @@ impl Heap {
         }
         let granules = words::length(free, starts, first);
         Some(Class::of(level, granules as usize))
-    }
-
-    /// The class of a block of this heap. Others may ask as well, for a block that they have. None if no
-    /// block starts there.
-    pub(crate) fn class_at(&self, space: &Space, offset: usize) -> Option<Class> {
-        let region = space.region_of(offset);
-        let shift = granule_shift(region.level());
-        let inside = offset - region.offset();
-        let first = (inside >> shift) as u32;
-        let (free, starts) = self.region(region).look();
-        let is_start = inside & ((1 << shift) - 1) == 0 && starts >> first & 1 == 1;
-        if !is_start {
-            return None;
-        }
-        let granules = words::length(free, starts, first);
-        Some(Class::of(region.level(), granules as usize))
     }
 
     // ---- where things are -----------------------------------------------------------------------

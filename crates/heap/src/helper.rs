@@ -18,8 +18,8 @@
 //! | `idle` | who gives chunks back | the same |
 //! | `state` | who starts it; the helper when it sleeps; who wakes it | all |
 
+use crate::figures;
 use crate::geometry::CHUNK_BYTES;
-use crate::global;
 use crate::os;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -200,7 +200,7 @@ impl Helper {
                 (pieces, end) = (pieces + 1, end + bytes);
                 next = self.next_lent();
             }
-            global::forget_lent(start, end - start, &offsets[..pieces]);
+            figures::forget_lent(start, end - start, &offsets[..pieces]);
             count += pieces as u32;
         }
         count
@@ -210,7 +210,7 @@ impl Helper {
     fn follow_growth(&self) -> u32 {
         let pages = self.grown.swap(0, Ordering::Relaxed) as usize;
         let chunks = pages.div_ceil(CHUNK_BYTES >> 12) as u32;
-        global::forget_idle(chunks)
+        figures::forget_idle(chunks)
     }
 
     fn run(&self) -> ! {
@@ -220,9 +220,9 @@ impl Helper {
             ticks = ticks.wrapping_add(1);
             resting = if done > 0 { 0 } else { resting + 1 };
             if ticks.is_multiple_of(DECAY_TICKS) {
-                let idle = global::idle_chunks();
+                let idle = figures::idle_chunks();
                 if idle > WORTHWHILE {
-                    global::forget_idle(idle.div_ceil(2));
+                    figures::forget_idle(idle.div_ceil(2));
                     resting = 0;
                 }
             }

@@ -27,6 +27,10 @@
 #[cfg(any(test, feature = "checks"))]
 extern crate std;
 
+#[cfg(not(loom))]
+mod faults;
+#[cfg(not(loom))]
+mod figures;
 pub mod geometry;
 #[cfg(not(loom))]
 mod global;
@@ -39,12 +43,17 @@ mod large;
 mod meter;
 #[cfg(not(loom))]
 mod nodes;
+mod orphan;
 #[cfg(not(loom))]
 mod os;
 #[cfg(not(loom))]
 mod pages;
 #[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod private;
+#[cfg(not(loom))]
+mod process;
 #[cfg(not(loom))]
 mod real_time;
 #[cfg(not(loom))]
@@ -56,19 +65,28 @@ mod rust;
 mod space;
 mod sync;
 #[cfg(not(loom))]
+mod table;
+#[cfg(not(loom))]
 mod thread;
+#[cfg(not(loom))]
+mod threads;
 pub mod words;
 
 #[cfg(not(loom))]
-pub use global::{
-    Figures, Totals, allocate, allocate_aligned, allocate_zeroed, begin, figures, free, reallocate,
-    totals, trim, usable_size,
-};
+pub use figures::{Figures, Totals, figures, totals, trim};
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
-pub use global::{check_this_thread, settle_this_thread};
+pub use figures::{check_this_nursery, check_this_thread, settle_this_thread};
+#[cfg(not(loom))]
+pub use global::{
+    allocate, allocate_aligned, allocate_zeroed, flush, free, reallocate, usable_size,
+};
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use heap::checks::Census;
 #[cfg(feature = "meter")]
 pub use meter::reading;
 #[cfg(not(loom))]
+pub use private::PrivateHeap;
+#[cfg(not(loom))]
 pub use rust::Hearth;
+#[cfg(not(loom))]
+pub use threads::begin;

@@ -46,6 +46,11 @@ pub(crate) fn number(node: usize) -> u32 {
     u32::from(NUMBERS[node].load(Ordering::Relaxed))
 }
 
+/// The node that the system numbers so. None if it has no memory, or all memory is one node.
+pub(crate) fn numbered(wanted: u32) -> Option<usize> {
+    (0..count()).find(|node| number(*node) == wanted)
+}
+
 /// The nodes from which memory for this one comes, in turn.
 pub(crate) fn order(node: usize) -> impl Iterator<Item = usize> {
     ORDER[node][..count()]

@@ -8,7 +8,7 @@
 //! nothing is searched; and a heap that does not grow keeps what it has.
 
 use crate::geometry::{CHUNK_BYTES, RegionId, granule_shift, region_shift};
-use crate::heap::{Heap, TAKEN};
+use crate::heap::{Heap, Home, TAKEN};
 use crate::helper::HELPER;
 use crate::meter;
 use crate::os;
@@ -61,6 +61,8 @@ impl Heap {
     #[inline]
     pub(crate) fn touch(&self, region: RegionId, level: usize, granules: u64) {
         let (whole, units) = match level {
+            // Pages of a nursery are counted there.
+            2 if self.is_in_nursery(region) => return,
             2 => {
                 // Sixteen of its granules are a page of the chunk.
                 let chunk = RegionId::at(WHOLE_LEVEL, region.offset());
@@ -93,7 +95,7 @@ impl Heap {
     }
 
     /// Pages of a region, or larger granules, that are free and may have memory.
-    fn idle(&self, region: RegionId) -> u64 {
+    fn idle(&self, home: Home<'_>, region: RegionId) -> u64 {
         let level = region.level();
         let free = self.region(region).free.get();
         let mut idle = free;
@@ -103,6 +105,9 @@ impl Heap {
             // Regions of level 2 that are in use have free pages, too.
             for part in 0..CHUNK_BYTES >> region_shift(2) {
                 let inner = RegionId::at(2, region.offset() + (part << region_shift(2)));
+                if self.is_lent(home.space, inner) {
+                    continue;
+                }
                 let rooms = words::runs(self.region(inner).free.get(), 16) & words::ALIGNED;
                 for page in 0..4 {
                     idle |= (rooms >> (16 * page) & 1) << (4 * part + page);
@@ -115,14 +120,14 @@ impl Heap {
     /// Looks for idle pages if others have begun to be used: once for a small block that was cut, more
     /// often for a large one.
     #[inline]
-    pub(crate) fn balance(&self, level: usize) {
+    pub(crate) fn balance(&self, home: Home<'_>, level: usize) {
         if self.looks.get() != 0 {
-            self.balance_slow(level);
+            self.balance_slow(home, level);
         }
     }
 
     #[cold]
-    fn balance_slow(&self, level: usize) {
+    fn balance_slow(&self, home: Home<'_>, level: usize) {
         if !HELPER.is_allowed() {
             self.looks.set(0);
             return;
@@ -141,14 +146,14 @@ impl Heap {
                 return;
             }
             self.ring.set(self.whole(region).behind.get());
-            self.visit(region, &mut pieces);
+            self.visit(home, region, &mut pieces);
         }
     }
 
     /// Lends idle pages of a region, so many pieces at most.
-    fn visit(&self, region: RegionId, pieces: &mut usize) {
+    fn visit(&self, home: Home<'_>, region: RegionId, pieces: &mut usize) {
         let (level, whole) = (region.level(), self.whole(region));
-        let mut units = self.idle(region);
+        let mut units = self.idle(home, region);
         while units != 0 && *pieces > 0 {
             meter::step();
             *pieces -= 1;

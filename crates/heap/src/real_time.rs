@@ -12,6 +12,7 @@ use crate::nodes;
 use crate::os;
 use crate::pool::{Pools, Prepared};
 use crate::space::Space;
+use crate::table::Table;
 
 /// The environment's name for how much is prepared on each node: bytes, or with K, M or G behind the number.
 const NAME: &[u8] = b"HEARTH_REAL_TIME=";
@@ -26,7 +27,7 @@ pub(crate) fn is_on() -> bool {
 
 /// Prepares memory if the environment says so. Ends the process if there is not so much: it would fail
 /// later, where it must not.
-pub(crate) fn begin(space: &Space, pools: &Pools) {
+pub(crate) fn begin(space: &Space, pools: &Pools, table: &Table) {
     let mut buffer = [0; 32_768];
     let Some(text) = os::environment(NAME, &mut buffer) else {
         return;
@@ -45,7 +46,7 @@ pub(crate) fn begin(space: &Space, pools: &Pools) {
     let with_metadata = bytes
         .saturating_add(bytes / 16)
         .saturating_mul(nodes::count());
-    let is_there = nodes::machine_has(with_metadata);
+    let is_there = nodes::machine_has(with_metadata) && table.prepare();
     for node in 0..nodes::count() {
         let prepared = if is_there {
             pools.prepare(space, node, arenas)

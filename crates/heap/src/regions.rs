@@ -199,6 +199,12 @@ impl Heap {
             if from >= WHOLE_LEVEL {
                 break self.take_chunks(home, from)?;
             }
+            if self.is_private.get()
+                && let Some(region) = self.take_pages(home, from)
+            {
+                self.begin(region, true);
+                break region;
+            }
             from += 1;
         };
         while from > level {
@@ -237,7 +243,7 @@ impl Heap {
     }
 
     /// The words of a region that has just been got.
-    fn begin(&self, region: RegionId, is_touched: bool) {
+    pub(crate) fn begin(&self, region: RegionId, is_touched: bool) {
         let words = self.region(region);
         words.starts.set(0);
         words.free.set(u64::MAX);
@@ -254,10 +260,7 @@ impl Heap {
             .take(home.space, self.node.get() as usize, chunks)?;
         self.chunks.set(self.chunks.get() + chunks as usize);
         for chunk in taken.chunk..taken.chunk + chunks as usize {
-            self.tag(chunk).store(
-                ChunkTag::of(ChunkTag::OWNED, self.number.get()).0,
-                Ordering::Relaxed,
-            );
+            self.tag(chunk).store(self.own.get(), Ordering::Relaxed);
         }
         let region = RegionId::at(level, taken.chunk << CHUNK_SHIFT);
         self.whole(region).is_root.set(true);
@@ -273,7 +276,7 @@ impl Heap {
             meter::step();
             let level = region.level();
             let spare = &self.spare[level];
-            if spare.get() == 0 {
+            if spare.get() == 0 && !self.is_ending.get() {
                 self.grade(region).set(TAKEN);
                 spare.set(region.0);
                 return;
@@ -284,6 +287,8 @@ impl Heap {
                     self.give_chunks(home, region);
                     return;
                 }
+            } else if self.is_private.get() && self.give_pages(home, region) {
+                return;
             }
             // What is no region any more has nothing free.
             self.region(region).free.set(0);

@@ -19,7 +19,7 @@ use crate::geometry::RegionId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Regions with marks, in turn. Many push, the owner pops.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Queue {
     /// The region that was pushed last; 0 if there is none.
     last: AtomicU32,
@@ -53,6 +53,14 @@ impl Queue {
             links.next(before)
         };
         link.store(region.0, Ordering::Release);
+    }
+
+    /// Is there a region that could be popped? Anyone may ask, and it may be late.
+    pub(crate) fn has_some(&self, links: &impl Links) -> bool {
+        let region = RegionId(self.first.load(Ordering::Acquire));
+        !region.is_none()
+            && (links.next(region).load(Ordering::Acquire) != 0
+                || self.last.load(Ordering::Acquire) == region.0)
     }
 
     /// Takes the first region out. None if there is none, or if its pusher, or the one of the next, is
@@ -137,12 +145,12 @@ mod adopting {
         /// Takes the blocks back that others have freed in one region. That region, unless it is
         /// all free now.
         pub(crate) fn adopt(&self, home: Home<'_>) -> Option<RegionId> {
-            let region = self.queue.pop(home.space)?;
+            let region = self.entry().queue.pop(home.space)?;
             let marks = collect(&home.space.remote(region).marks);
             let words = self.region(region);
             let (free, starts) = (words.free.get(), words.starts.get());
             if marks & !starts != 0 {
-                crate::global::report_marks(self, region, marks & !starts);
+                crate::faults::report_marks(self, region, marks & !starts);
             }
             let marks = marks & starts;
             let covered = words::blocks(free, starts, marks);

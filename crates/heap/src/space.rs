@@ -1,8 +1,8 @@
 //! The addresses of all heaps: one reservation, and where in it everything lies.
 //!
 //! ```text
-//! | tags | kinds | words | hints | remote | meta   | data      |
-//!   4 B    64 B    16 B            1408 B   2272 B   64 KiB      for each chunk; words for each arena
+//! | tags | owners | kinds | words | hints | remote | meta   | data      |
+//!   4 B    64 B     64 B    16 B            1408 B   2272 B   64 KiB      for each chunk; words for each arena
 //! ```
 //!
 //! Whatever belongs to a chunk is found by arithmetic from any address in it, without touching the
@@ -12,6 +12,7 @@
 //! | field | who writes | who reads |
 //! |---|---|---|
 //! | a chunk's tag | who has the chunk | everyone who frees |
+//! | a page's owner | the heap that takes the page from a nursery, or gives it back | everyone who has a block there |
 //! | a KiB's kind | the heap that has the chunk | everyone who has a block that starts there |
 //! | meta | the heap that has the chunk | that heap; words: everyone who has a block there |
 //! | remote | who frees from elsewhere; its queue's links | the heap that has the chunk |
@@ -22,10 +23,11 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::geometry::{
     ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT, CHUNKS_MAX, CLASSES, Class, GRANULES_MAX,
-    LEVELS, RegionId, SLOTS,
+    LEVELS, RegionId, SLOTS, granule_shift,
 };
 use crate::os::{self, Access};
 use crate::pool::Prepared;
+use crate::words;
 
 /// The regions of one chunk.
 #[repr(C)]
@@ -111,6 +113,8 @@ pub(crate) struct Remote {
 
 const META_STRIDE: usize = size_of::<Meta>();
 const REMOTE_STRIDE: usize = size_of::<Remote>() * SLOTS;
+/// A number a page.
+const OWNERS_STRIDE: usize = (CHUNK_BYTES / os::PAGE) * size_of::<u32>();
 /// A byte a KiB.
 const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
 /// log2 of a KiB.
@@ -169,6 +173,8 @@ impl ChunkTag {
     pub(crate) const OWNED: u32 = 1;
     /// The first of a block of whole chunks; the number is how many.
     pub(crate) const LARGE: u32 = 2;
+    /// A nursery's, the number of which it is: pages that are lent have owners of their own.
+    pub(crate) const SHARED: u32 = 3;
 
     #[inline]
     pub(crate) const fn of(kind: u32, number: u32) -> ChunkTag {
@@ -191,6 +197,7 @@ pub(crate) struct Space {
     /// The first byte of the data; 0 before the space is made.
     pub(crate) data: AtomicUsize,
     tags: AtomicUsize,
+    owners: AtomicUsize,
     kinds: AtomicUsize,
     words: AtomicUsize,
     hints: AtomicUsize,
@@ -229,6 +236,7 @@ impl Space {
         Space {
             data: AtomicUsize::new(0),
             tags: AtomicUsize::new(0),
+            owners: AtomicUsize::new(0),
             kinds: AtomicUsize::new(0),
             words: AtomicUsize::new(0),
             hints: AtomicUsize::new(0),
@@ -263,6 +271,7 @@ impl Space {
         let chunks = arenas << (ARENA_SHIFT - CHUNK_SHIFT);
         let parts = [
             (&self.tags, chunks * size_of::<ChunkTag>()),
+            (&self.owners, chunks * OWNERS_STRIDE),
             (&self.kinds, chunks * KINDS_STRIDE),
             (&self.words, arenas * 16),
             (&self.hints, HINTS_BYTES),
@@ -277,11 +286,11 @@ impl Space {
             return false;
         }
         let mut place = start;
-        for (part, bytes) in &parts[..6] {
+        for (part, bytes) in &parts[..parts.len() - 1] {
             part.store(place, Ordering::Relaxed);
             place += pages(*bytes);
         }
-        let (tags, hints) = (&parts[0], &parts[3]);
+        let (tags, hints) = (&parts[0], &parts[4]);
         // Everyone may ask for a tag, of whatever chunk. They read as zero, which is nobody's.
         // SAFETY: inside of what has just been reserved.
         let allowed = unsafe {
@@ -350,10 +359,11 @@ impl Space {
     }
 
     /// What belongs to arenas, and the bytes of it for each.
-    fn strides(&self) -> [(&AtomicUsize, usize); 6] {
+    fn strides(&self) -> [(&AtomicUsize, usize); 7] {
         const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
         [
             (&self.tags, CHUNKS * size_of::<ChunkTag>()),
+            (&self.owners, CHUNKS * OWNERS_STRIDE),
             (&self.kinds, CHUNKS * KINDS_STRIDE),
             (&self.words, 16),
             (&self.remote, CHUNKS * REMOTE_STRIDE),
@@ -420,6 +430,13 @@ impl Space {
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
+    /// The heap that has the page of a byte in a nursery's chunk; 0 if none has.
+    pub(crate) fn owner(&self, offset: usize) -> &AtomicU32 {
+        let address = self.owners.load(Ordering::Relaxed) + offset / os::PAGE * size_of::<u32>();
+        // SAFETY: as for `word`; the chunk is a heap's, so it is open.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
     /// What others have freed of a region.
     #[inline]
     pub(crate) fn remote(&self, region: RegionId) -> &Remote {
@@ -448,5 +465,23 @@ impl Space {
     pub(crate) fn region_of(&self, offset: usize) -> RegionId {
         let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
         RegionId::at(kind.level().min(LEVELS - 1), offset)
+    }
+
+    /// The class of a block that somebody has. None if no block starts there.
+    pub(crate) fn class_at(&self, offset: usize) -> Option<Class> {
+        let region = self.region_of(offset);
+        let shift = granule_shift(region.level());
+        let inside = offset - region.offset();
+        let first = (inside >> shift) as u32;
+        let meta = self.meta_address() + region.chunk() * META_STRIDE;
+        let place: *const Meta = core::ptr::with_exposed_provenance(meta);
+        // SAFETY: the chunk is a heap's, so it is open; the words of a region are atomic.
+        let (free, starts) = unsafe { (*place).regions[region.slot()].look() };
+        let is_start = inside & ((1 << shift) - 1) == 0 && starts >> first & 1 == 1;
+        if !is_start {
+            return None;
+        }
+        let granules = words::length(free, starts, first);
+        Some(Class::of(region.level(), granules as usize))
     }
 }

@@ -189,7 +189,7 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 
 unsafe extern "C" fn at_end(heap: *mut libc::c_void) {
     if !heap.is_null() {
-        crate::global::thread_ends();
+        crate::threads::ends();
     }
 }
 
@@ -217,8 +217,7 @@ struct Nothing(Heap);
 // SAFETY: nobody writes to it.
 unsafe impl Sync for Nothing {}
 
-// SAFETY: a heap may be zero, as it is before it is made.
-static NOTHING: Nothing = Nothing(unsafe { core::mem::MaybeUninit::zeroed().assume_init() });
+static NOTHING: Nothing = Nothing(Heap::nothing());
 
 /// What a thread has in place of a heap when its end has been told. It may allocate and free yet, in
 /// destructors that run later; the C library itself does.

@@ -54,8 +54,16 @@ impl Heap {
         walk.ring();
         let kept = walk.fronts();
         walk.counts();
-        // What fronts that have grown lie in is the heap's own.
-        let arrays: BTreeSet<usize> = self.fronts.iter().map(|front| front.below.get()).collect();
+        // What fronts lie in is the heap's own; so is the heap itself, and a thread's nursery.
+        let mut arrays: BTreeSet<usize> = self
+            .fronts()
+            .of
+            .iter()
+            .map(|front| front.below.get())
+            .collect();
+        arrays.insert(self.fronts.get().addr());
+        arrays.insert(core::ptr::from_ref(self).addr());
+        arrays.insert(self.nursery.get().addr());
         let mut regions = [0; LEVELS];
         for region in &walk.alive {
             regions[RegionId(*region).level()] += 1;
@@ -76,13 +84,8 @@ impl Heap {
 
     /// Takes back all that others have freed, as far as it is told.
     pub(crate) fn settle(&self, home: Home<'_>) {
-        let mut idle = 0;
-        while idle < 3 {
-            // None may also mean that a region was taken by a class, or went.
-            idle = match self.adopt(home) {
-                Some(_) => 0,
-                None => idle + 1,
-            };
+        while self.entry().queue.has_some(home.space) {
+            let _ = self.adopt(home);
         }
     }
 }
@@ -91,7 +94,12 @@ impl Walk<'_> {
     /// Looks at all chunks of the heap, and what is in them. How many there are.
     fn chunks(&mut self) -> usize {
         let (space, heap) = (self.home.space, self.heap);
-        let own = ChunkTag::of(ChunkTag::OWNED, heap.number.get()).0;
+        let own = heap.own.get();
+        for root in heap.pages.iter().map(|root| RegionId(root.get())) {
+            if !root.is_none() {
+                self.region(root);
+            }
+        }
         let mut chunks = 0;
         let all = self.home.pools.arenas_in_use(space);
         let mut chunk = 0;
@@ -125,6 +133,26 @@ impl Walk<'_> {
         words.free.get() != 0 || words.starts.get() != 0
     }
 
+    /// For a nursery: has it lent this region to a component's heap?
+    fn is_lent(&self, region: RegionId) -> bool {
+        let tag = ChunkTag(self.heap.own.get());
+        if tag.kind() != ChunkTag::SHARED || region.level() >= WHOLE_LEVEL {
+            return false;
+        }
+        let owner = self
+            .home
+            .space
+            .owner(region.offset())
+            .load(Ordering::Relaxed);
+        if owner == 0 {
+            return false;
+        }
+        // SAFETY: whoever has the page is alive, and between operations, as all heaps are while a nursery
+        // is looked at.
+        let owner = unsafe { &*crate::process::entry(owner).heap() };
+        owner.pages.iter().any(|root| root.get() == region.0)
+    }
+
     fn region(&mut self, region: RegionId) {
         let (level, heap) = (region.level(), self.heap);
         let words = heap.region(region);
@@ -152,7 +180,7 @@ impl Walk<'_> {
             let offset = region.offset() + ((place as usize) << granule_shift(level));
             let inner = (level > 0 && length == 16 && place.is_multiple_of(16))
                 .then(|| RegionId::at(level - 1, offset))
-                .filter(|inner| self.is_region(*inner));
+                .filter(|inner| self.is_region(*inner) && !self.is_lent(*inner));
             match inner {
                 Some(inner) => {
                     assert_eq!(marks >> place & 1, 0, "{}: a region is marked", name());
@@ -168,10 +196,16 @@ impl Walk<'_> {
         let (level, heap) = (region.level(), self.heap);
         let class = Class::of(level, length as usize);
         let address = heap.address(region, place);
-        let kind = Kind(heap.kind(address - heap.data.get()).load(Ordering::Relaxed));
-        let is_told =
-            kind == Kind::pure(class) || level < WHOLE_LEVEL && kind == Kind::mixed(level);
-        assert!(is_told, "{address:#x} of {class:?} is said to be {kind:?}");
+        let offset = address - heap.data.get();
+        let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
+        let is_mixed = level < WHOLE_LEVEL && kind == Kind::mixed(level);
+        // Who has borrowed a page of a nursery writes its own kinds.
+        let of_nursery = ChunkTag(heap.own.get()).kind() == ChunkTag::SHARED;
+        let is_lent = of_nursery && self.home.space.owner(offset).load(Ordering::Relaxed) != 0;
+        assert!(
+            kind == Kind::pure(class) || is_mixed || is_lent,
+            "{address:#x} of {class:?} is said to be {kind:?}"
+        );
         self.blocks.insert(address, class);
         if is_marked {
             self.marked.insert(address);
@@ -184,7 +218,8 @@ impl Walk<'_> {
         let (grade, real) = (heap.grade(region).get(), words::grade(free));
         if grade == TAKEN {
             let is_current = (0..CLASSES).any(|class| {
-                heap.current[class].get() == region.0 && Class::from_number(class).level() == level
+                heap.current(Class::from_number(class)).get() == region.0
+                    && Class::from_number(class).level() == level
             });
             let is_spare = heap.spare[level].get() == region.0 && free == u64::MAX;
             assert!(
@@ -226,7 +261,7 @@ impl Walk<'_> {
             assert_eq!(listed.contains(region), must, "{region} of grade {grade}");
         }
         for class in 0..CLASSES {
-            let current = heap.current[class].get();
+            let current = heap.current(Class::from_number(class)).get();
             assert!(
                 current == 0 || self.alive.contains(&current),
                 "the current region of class {class} is gone"
@@ -266,7 +301,7 @@ impl Walk<'_> {
     /// Blocks in front are blocks, of the right class, and each is there once.
     fn fronts(&self) -> BTreeSet<usize> {
         let mut kept = BTreeSet::new();
-        for (number, front) in self.heap.fronts.iter().enumerate() {
+        for (number, front) in self.heap.fronts().of.iter().enumerate() {
             let count = front.count.get();
             assert_eq!(count == 0, front.top.get() == 0, "front {number}");
             if count == 0 {
@@ -274,7 +309,7 @@ impl Walk<'_> {
             }
             // A limit that has shrunk may be less than what is there yet.
             let level = Class::from_number(number).level();
-            let is_small = front.below.get() == self.heap.small[number].as_ptr().addr();
+            let is_small = front.below.get() == self.heap.fronts().small[number].as_ptr().addr();
             let most = if is_small {
                 front_limit(level)
             } else {
@@ -334,7 +369,9 @@ mod tests {
 
     use hearth_testing::random::Random;
 
-    use crate::global::{self, allocate, allocate_aligned, free, reallocate};
+    use crate::figures::check_this_thread;
+    use crate::global::{allocate, allocate_aligned, free, reallocate};
+    use crate::process::SPACE;
 
     fn give(block: usize) {
         // SAFETY: the block is alive and not used any more.
@@ -354,9 +391,9 @@ mod tests {
 
     /// Every live block is one that the walk finds in use.
     fn walk(live: &[usize]) {
-        let census = global::check_this_thread();
-        let data = global::home().space.data();
-        let bytes = global::home().space.bytes();
+        let census = check_this_thread();
+        let data = SPACE.data();
+        let bytes = SPACE.bytes();
         for block in live {
             let chunks = block.wrapping_sub(data) < bytes && *block & 0xffff == 0;
             assert!(chunks || census.used.contains_key(block), "{block:#x}");

@@ -1,0 +1,35 @@
+//! What should not be: the process is told, and ended.
+
+use crate::geometry::RegionId;
+use crate::heap::{Fault, Heap};
+use crate::os;
+
+/// Says what is wrong with a pointer, and ends the process: going on would corrupt it.
+#[cold]
+pub(crate) fn report(address: usize, fault: Fault, owner: u32) {
+    let what: &[u8] = match fault {
+        Fault::Foreign => b" was not given out by this allocator",
+        Fault::NotABlock => b" is not the start of a block in use: freed twice, or overwritten",
+    };
+    let owner_text = os::hexadecimal(owner as usize);
+    let of: [&[u8]; 2] = if owner == 0 {
+        [b"", b""]
+    } else {
+        [b"; heap ", &owner_text[14..]]
+    };
+    os::die(&[
+        b"hearth: free: ",
+        &os::hexadecimal(address),
+        what,
+        of[0],
+        of[1],
+        b"\n",
+    ]);
+}
+
+/// Marks of places where no block starts.
+#[cold]
+pub(crate) fn report_marks(heap: &Heap, region: RegionId, marks: u64) {
+    let address = heap.address(region, marks.trailing_zeros());
+    report(address, Fault::NotABlock, heap.number.get());
+}

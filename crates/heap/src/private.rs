@@ -1,0 +1,478 @@
+//! Heaps that are nobody's but their component's: made in less than a microsecond, small at first, ended as
+//! a whole.
+//!
+//! A private heap begins with one page, at the start of which it lies itself. Pages come from the
+//! *nursery* of the thread that asks: a heap of its own, whose blocks are lent to private heaps as
+//! regions. What a private heap is lent is no different from what it would have cut from a region of its own
+//! on the next level: it goes back as a block, to the nursery's thread by a mark if it must. From some 100 KiB
+//! on it takes chunks from the pool, as any heap does, and then it gets fronts.
+//!
+//! Whose a page of a nursery's chunk is, is written in the page's [owner](crate::space::Space::owner).
+//!
+//! A heap whose owner leaves gives all back that has no block in it. If others have blocks of it
+//! yet, it lives on as an [orphan](crate::orphan), and each region goes when its last block is home.
+
+use core::ptr::{self, NonNull};
+use core::sync::atomic::Ordering;
+
+use crate::faults::report;
+use crate::figures::Figures;
+use crate::geometry::{
+    CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULES_MAX, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
+    region_shift,
+};
+use crate::global;
+use crate::heap::{Fault, Heap, Home, PAGES_MAX};
+use crate::helper::HELPER;
+use crate::large;
+use crate::nodes;
+use crate::orphan::Attended;
+use crate::os;
+use crate::process::{SPACE, TABLE, entry, home, is_made};
+use crate::real_time;
+use crate::space::{ChunkTag, Kind, Space};
+use crate::thread;
+use crate::threads::{busily, current_node, with_heap_on};
+
+/// Regions of these levels come from nurseries: a page, or four.
+const LEVEL_OF_PAGE: usize = 1;
+const LEVEL_OF_PAGES: usize = 2;
+/// So many single pages, then fours.
+const SINGLE_PAGES: usize = 4;
+/// The heap itself, as a block of its first page.
+const OF_HEADER: Class = Class::for_size(size_of::<Heap>());
+const _: () = assert!(OF_HEADER.level() == LEVEL_OF_PAGE);
+/// A heap with so many chunks gets fronts.
+const CHUNKS_WITH_FRONTS: usize = 2;
+
+/// A heap that is not a thread's. It has one user at a time; its blocks may be freed by any thread, as
+/// those of [`allocate`](crate::allocate) may, and outlive it: what it has beyond them is given back when it
+/// is dropped.
+///
+/// ```
+/// let heap = hearth_heap::PrivateHeap::new().expect("there is memory");
+/// let block = heap.allocate(100);
+/// assert!(!block.is_null());
+/// // SAFETY: allocated above, and not used any more.
+/// unsafe { heap.free(block) };
+/// ```
+#[derive(Debug)]
+pub struct PrivateHeap(NonNull<Heap>);
+
+// SAFETY: it is used by one thread at a time; whoever hands it over lets the next see what was done.
+unsafe impl Send for PrivateHeap {}
+
+impl PrivateHeap {
+    /// A heap on the node that this thread runs on. None if there is no memory.
+    #[must_use]
+    pub fn new() -> Option<PrivateHeap> {
+        is_made().then(|| make(current_node())).flatten()
+    }
+
+    /// A heap on the node that the operating system numbers so; one of no such node is on this
+    /// thread's. None if there is no memory.
+    #[must_use]
+    pub fn on_node(node: u32) -> Option<PrivateHeap> {
+        if !is_made() {
+            return None;
+        }
+        make(nodes::numbered(node).unwrap_or_else(current_node))
+    }
+
+    #[inline]
+    fn heap(&self) -> &Heap {
+        // SAFETY: it lives until this is dropped, and nobody else uses it meanwhile.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// A block of at least so many bytes, aligned to 16; null if there is no memory.
+    #[inline]
+    #[must_use]
+    pub fn allocate(&self, size: usize) -> *mut u8 {
+        let heap = self.heap();
+        let class = if size <= SMALL_MAX {
+            Class::for_small(size)
+        } else if size <= MEDIUM_MAX {
+            Class::for_size(size)
+        } else {
+            return allocate_large(heap, size).0;
+        };
+        let mut block = heap.try_allocate(class);
+        if block == 0 {
+            block = carve(heap, class);
+        }
+        ptr::with_exposed_provenance_mut(block)
+    }
+
+    /// A zeroed block; null if there is no memory.
+    #[must_use]
+    pub fn allocate_zeroed(&self, size: usize) -> *mut u8 {
+        let (block, is_zero) = if size > MEDIUM_MAX {
+            allocate_large(self.heap(), size)
+        } else {
+            (self.allocate(size), false)
+        };
+        if !block.is_null() && !is_zero {
+            // SAFETY: the block is as large as was asked.
+            unsafe { block.write_bytes(0, size) };
+        }
+        block
+    }
+
+    /// Gives a block back; null is nothing. It may be this heap's, another private heap's, or a thread's:
+    /// then it goes home.
+    ///
+    /// # Safety
+    /// The block came from a heap of this crate and is not used any more.
+    #[inline]
+    pub unsafe fn free(&self, block: *mut u8) {
+        let address = block.expose_provenance();
+        if !self.heap().try_free(address) {
+            free_slow(self.heap(), address);
+        }
+    }
+
+    /// From now on new memory comes from the node that the operating system numbers so: the heap's owner
+    /// has gone there. What it has stays where it is.
+    pub fn move_to(&self, node: u32) {
+        if let Some(node) = nodes::numbered(node) {
+            self.heap().node.set(node as u32);
+        }
+    }
+
+    /// What the heap has.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let heap = self.heap();
+        Figures {
+            owned: heap.chunks.get() * CHUNK_BYTES + heap.bytes_of_pages(),
+            touched: heap.touched.get() + heap.bytes_of_pages(),
+            used: heap.used.get(),
+        }
+    }
+
+    /// Its number among all heaps of the process, as reports of faults tell it.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.heap().number.get()
+    }
+
+    /// The heap as a pointer, for whoever must keep it in a structure of C. [`PrivateHeap::from_raw`]
+    /// takes it back.
+    #[must_use]
+    pub fn into_raw(self) -> NonNull<core::ffi::c_void> {
+        let heap = self.0.cast();
+        core::mem::forget(self);
+        heap
+    }
+
+    /// The heap of a pointer.
+    ///
+    /// # Safety
+    /// It came from [`PrivateHeap::into_raw`]; only one of those made of it is dropped, and only one is used
+    /// at a time.
+    #[must_use]
+    pub unsafe fn from_raw(heap: NonNull<core::ffi::c_void>) -> PrivateHeap {
+        PrivateHeap(heap.cast())
+    }
+
+    /// Asserts that the heap is as it should be, and tells what is in it.
+    #[cfg(any(test, feature = "checks"))]
+    #[must_use]
+    pub fn check(&self) -> crate::heap::checks::Census {
+        self.heap().check(home())
+    }
+
+    /// Takes back what others have freed.
+    #[cfg(any(test, feature = "checks"))]
+    pub fn settle(&self) {
+        self.heap().settle(home());
+    }
+}
+
+impl Drop for PrivateHeap {
+    fn drop(&mut self) {
+        let number = self.number();
+        if leave(self.heap()) == Attended::Lives {
+            let entry = entry(number);
+            let look = || entry.queue.has_some(&SPACE);
+            entry.custody.leave(look, || look_after(number));
+        }
+    }
+}
+
+// ---- making and ending ---------------------------------------------------------------------------
+
+fn make(node: usize) -> Option<PrivateHeap> {
+    let number = TABLE.number()?;
+    let Some(offset) = take(node, LEVEL_OF_PAGE) else {
+        TABLE.end(number);
+        return None;
+    };
+    let address = SPACE.data() + offset;
+    let place: *mut Heap = ptr::with_exposed_provenance_mut(address);
+    // SAFETY: the page has just been taken; all fields of a heap may be zero.
+    let heap = unsafe {
+        place.cast::<u8>().write_bytes(0, size_of::<Heap>());
+        &*place
+    };
+    let entry = entry(number);
+    heap.make(&SPACE, entry, number, node);
+    heap.is_private.set(true);
+    let region = RegionId::at(LEVEL_OF_PAGE, offset);
+    heap.own_pages(&SPACE, region, LEVEL_OF_PAGE);
+    heap.begin(region, true);
+    heap.cut(region, LEVEL_OF_PAGE, 1, OF_HEADER.granules());
+    heap.used.set(OF_HEADER.bytes());
+    heap.put_back(home(), region);
+    entry.custody.begin(true);
+    entry.set_heap(address);
+    NonNull::new(place).map(PrivateHeap)
+}
+
+/// All that has no block in it goes; and the heap itself, if that is all of it.
+fn leave(heap: &Heap) -> Attended {
+    if let Err((address, fault)) = heap.shed(home()) {
+        report(address, fault, heap.number.get());
+    }
+    take_home(heap)
+}
+
+/// For an orphan: takes back what has come home, and ends it if that is all.
+pub(crate) fn look_after(number: u32) -> Attended {
+    // SAFETY: the heap lives as long as it is not ended, and it is the caller's for the moment.
+    take_home(unsafe { &*entry(number).heap() })
+}
+
+fn take_home(heap: &Heap) -> Attended {
+    let queue = &heap.entry().queue;
+    while queue.has_some(&SPACE) {
+        let _ = heap.adopt(home());
+    }
+    if heap.used.get() > OF_HEADER.bytes() {
+        return Attended::Lives;
+    }
+    end(heap);
+    Attended::Ended
+}
+
+/// The last that a heap has is the page in which it lies.
+fn end(heap: &Heap) {
+    let number = heap.number.get();
+    let region = RegionId::at(LEVEL_OF_PAGE, ptr::from_ref(heap).addr() - SPACE.data());
+    let words = heap.region(region);
+    words.starts.set(0);
+    words.free.set(0);
+    give(region, LEVEL_OF_PAGE);
+    TABLE.end(number);
+}
+
+// ---- blocks ----------------------------------------------------------------------------------------
+
+#[inline(never)]
+fn carve(heap: &Heap, class: Class) -> usize {
+    let block = heap.carve(home(), class);
+    if heap.chunks.get() >= CHUNKS_WITH_FRONTS && !heap.has_fronts() {
+        heap.make_fronts(home());
+    }
+    HELPER.start_if_wanted();
+    if block == 0 {
+        real_time::refused();
+    }
+    block
+}
+
+#[cold]
+fn allocate_large(heap: &Heap, size: usize) -> (*mut u8, bool) {
+    let (block, is_zero) = large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES);
+    if block == 0 {
+        real_time::refused();
+    }
+    (ptr::with_exposed_provenance_mut(block), is_zero)
+}
+
+#[inline(never)]
+fn free_slow(heap: &Heap, address: usize) {
+    let offset = address.wrapping_sub(SPACE.data());
+    if offset < SPACE.bytes() {
+        let tag = ChunkTag(SPACE.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed));
+        let owner = match tag.kind() {
+            ChunkTag::OWNED => tag.number(),
+            ChunkTag::SHARED => SPACE.owner(offset).load(Ordering::Relaxed),
+            _ => 0,
+        };
+        if owner == heap.number.get() {
+            return free_own(heap, offset);
+        }
+    }
+    // SAFETY: as the caller promises.
+    unsafe { global::free(ptr::with_exposed_provenance_mut(address)) };
+}
+
+fn free_own(heap: &Heap, offset: usize) {
+    if heap.has_fronts() {
+        return global::free_own(heap, offset);
+    }
+    let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
+    let class = kind
+        .class()
+        .or_else(|| heap.class_in_mixture(kind.level(), offset));
+    let (number, address) = (heap.number.get(), SPACE.data() + offset);
+    let Some(class) = class else {
+        return report(address, Fault::NotABlock, number);
+    };
+    let is_inside = offset & ((1 << granule_shift(class.level())) - 1) != 0;
+    if is_inside {
+        return report(address, Fault::NotABlock, number);
+    }
+    if let Err((address, fault)) = heap.restore_one(home(), class, address) {
+        report(address, fault, number);
+    }
+}
+
+// ---- pages of nurseries ------------------------------------------------------------------------------
+
+/// The nursery of a thread's heap, made if there is none.
+fn nursery(heap: &Heap) -> Option<&'static Heap> {
+    if heap.nursery.get().is_null() {
+        heap.nursery.set(make_nursery(heap)?);
+    }
+    // SAFETY: a nursery never ends, and is its thread's alone.
+    Some(unsafe { &*heap.nursery.get() })
+}
+
+#[cold]
+fn make_nursery(heap: &Heap) -> Option<*const Heap> {
+    let number = TABLE.number()?;
+    let mut block = heap.try_allocate(OF_HEADER);
+    if block == 0 {
+        block = heap.carve(home(), OF_HEADER);
+    }
+    if block == 0 {
+        TABLE.end(number);
+        return None;
+    }
+    let place: *mut Heap = ptr::with_exposed_provenance_mut(block);
+    // SAFETY: the block is this heap's for good; all fields of a heap may be zero.
+    let nursery = unsafe {
+        place.cast::<u8>().write_bytes(0, size_of::<Heap>());
+        &*place
+    };
+    let entry = entry(number);
+    nursery.make(&SPACE, entry, number, heap.node.get() as usize);
+    nursery.own.set(ChunkTag::of(ChunkTag::SHARED, number).0);
+    entry.custody.begin(false);
+    entry.set_heap(block);
+    Some(place)
+}
+
+/// Pages that make a region of a level, from this thread's nursery on a node.
+fn take(node: usize, level: usize) -> Option<usize> {
+    let of_pages = Class::of(level + 1, GRANULES_MAX);
+    let block = with_heap_on(node, |heap| match nursery(heap) {
+        Some(nursery) => nursery.carve(home(), of_pages),
+        None => 0,
+    })?;
+    (block != 0).then(|| block - SPACE.data())
+}
+
+/// Gives pages back to the nursery that they came from.
+fn give(region: RegionId, level: usize) {
+    let offset = region.offset_on(level);
+    let end = offset + (1 << region_shift(level));
+    for page in (offset..end).step_by(os::PAGE) {
+        SPACE.owner(page).store(0, Ordering::Relaxed);
+    }
+    let number = ChunkTag(SPACE.tag(region.chunk()).load(Ordering::Relaxed)).number();
+    let above = RegionId::at(level + 1, offset);
+    let first = (offset - above.offset_on(level + 1)) >> granule_shift(level + 1);
+    let own = thread::heap();
+    if !own.is_null() && own != thread::ENDED {
+        // SAFETY: the thread's heap, and its nursery.
+        let (own, nursery) = unsafe { (&*own, (*own).nursery.get().as_ref()) };
+        if let Some(nursery) = nursery
+            && nursery.number.get() == number
+            && !own.is_busy.get()
+        {
+            let taken = busily(own, |_| {
+                nursery.restore(home(), above, level + 1, 1 << first, GRANULES_MAX as u32)
+            });
+            if let Err((address, fault)) = taken {
+                report(address, fault, number);
+            }
+            return;
+        }
+    }
+    global::send_marks(number, above, 1 << first);
+}
+
+impl Heap {
+    /// A small heap takes pages, a larger one fours of pages. None if it is to take chunks, or there are
+    /// no pages. In no list, and its words are not set.
+    pub(crate) fn take_pages(&self, home: Home<'_>, level: usize) -> Option<RegionId> {
+        let count = self.pages.iter().filter(|root| root.get() != 0).count();
+        let is_right = match level {
+            LEVEL_OF_PAGE => count < SINGLE_PAGES,
+            LEVEL_OF_PAGES => count < PAGES_MAX,
+            _ => false,
+        };
+        if !is_right {
+            return None;
+        }
+        let region = RegionId::at(level, take(self.node.get() as usize, level)?);
+        self.own_pages(home.space, region, level);
+        Some(region)
+    }
+
+    /// These pages are this heap's.
+    fn own_pages(&self, space: &Space, region: RegionId, level: usize) {
+        let offset = region.offset_on(level);
+        let end = offset + (1 << region_shift(level));
+        for page in (offset..end).step_by(os::PAGE) {
+            space
+                .owner(page)
+                .store(self.number.get(), Ordering::Relaxed);
+        }
+        if let Some(place) = self.pages.iter().find(|root| root.get() == 0) {
+            place.set(region.0);
+        }
+    }
+
+    /// Gives a region back that is all free, if it came from a nursery.
+    pub(crate) fn give_pages(&self, _home: Home<'_>, region: RegionId) -> bool {
+        let Some(place) = self.pages.iter().find(|root| root.get() == region.0) else {
+            return false;
+        };
+        place.set(0);
+        self.region(region).free.set(0);
+        give(region, region.level());
+        true
+    }
+
+    /// Is a region of level 2 in pages of a nursery?
+    #[inline]
+    pub(crate) fn is_in_nursery(&self, region: RegionId) -> bool {
+        self.is_private.get() && self.tag(region.chunk()).load(Ordering::Relaxed) != self.own.get()
+    }
+
+    /// For a nursery: has it lent all pages of a region of level 2, so that the region is perhaps another's?
+    pub(crate) fn is_lent(&self, space: &Space, region: RegionId) -> bool {
+        if ChunkTag(self.own.get()).kind() != ChunkTag::SHARED {
+            return false;
+        }
+        let offset = region.offset_on(LEVEL_OF_PAGES);
+        let end = offset + (1 << region_shift(LEVEL_OF_PAGES));
+        (offset..end)
+            .step_by(os::PAGE)
+            .all(|page| space.owner(page).load(Ordering::Relaxed) != 0)
+    }
+
+    /// Bytes of pages from nurseries.
+    fn bytes_of_pages(&self) -> usize {
+        let bytes = |root: &core::cell::Cell<u32>| match RegionId(root.get()) {
+            RegionId::NONE => 0,
+            region => 1 << region_shift(region.level()),
+        };
+        self.pages.iter().map(bytes).sum()
+    }
+}

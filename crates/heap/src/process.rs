@@ -1,0 +1,66 @@
+//! What a process has of everything: the space, the pools, and the table of heaps.
+
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use crate::heap::Home;
+use crate::nodes;
+use crate::os;
+use crate::pool::Pools;
+use crate::real_time;
+use crate::space::Space;
+use crate::table::{Entry, Table};
+use crate::thread;
+
+pub(crate) static SPACE: Space = Space::new();
+pub(crate) static POOLS: Pools = Pools::new();
+pub(crate) static TABLE: Table = Table::new();
+
+/// There are several nodes, and threads do not see that they move: they ask at every slow step.
+pub(crate) static ASKS: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn home() -> Home<'static> {
+    Home {
+        space: &SPACE,
+        pools: &POOLS,
+    }
+}
+
+/// What others must know of the heap of a number.
+#[inline]
+pub(crate) fn entry(number: u32) -> &'static Entry {
+    TABLE.entry(number)
+}
+
+// How far the process is.
+const UNMADE: u8 = 0;
+const BEING_MADE: u8 = 1;
+const MADE: u8 = 2;
+const IMPOSSIBLE: u8 = 3;
+static STATE: AtomicU8 = AtomicU8::new(UNMADE);
+
+/// Makes the space, once. False if there are no addresses for it.
+pub(crate) fn is_made() -> bool {
+    loop {
+        match STATE.compare_exchange(UNMADE, BEING_MADE, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => {
+                nodes::read();
+                let made = TABLE.make() && SPACE.make(nodes::count());
+                let watch = made && SPACE.nodes() > 1;
+                if watch {
+                    SPACE.bind((0..nodes::count()).map(nodes::number));
+                } else {
+                    nodes::forget();
+                }
+                ASKS.store(!thread::begin_cpu(watch), Ordering::Relaxed);
+                if made {
+                    real_time::begin(&SPACE, &POOLS, &TABLE);
+                }
+                thread::make_key();
+                STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
+            }
+            // Another thread is at it, which takes a few system calls.
+            Err(BEING_MADE) => os::pause(),
+            Err(state) => return state == MADE,
+        }
+    }
+}

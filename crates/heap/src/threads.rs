@@ -1,0 +1,221 @@
+//! The heaps of threads: one for each node that a thread has run on, handed on when it ends.
+
+use core::ptr;
+use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+
+use crate::geometry::CHUNK_SHIFT;
+use crate::heap::{FRONTS_ZEROED, Heap, WithFronts};
+use crate::helper::HELPER;
+use crate::nodes;
+use crate::pool::NODES_MAX;
+use crate::process::{ASKS, POOLS, SPACE, TABLE, entry, is_made};
+use crate::table::Stack;
+use crate::thread;
+
+/// Heaps of threads that have ended, by node.
+static PARKED: [Stack; NODES_MAX] = [const { Stack::new() }; NODES_MAX];
+/// Numbers of threads that have heaps.
+static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
+
+/// Does something with the heap of this thread for the node that it runs on, made if there is none. None if
+/// there is no memory.
+pub(crate) fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
+    let heap = thread::heap();
+    if heap.is_null() {
+        return begin_thread().map(|heap| busily(heap, operation));
+    }
+    if heap == thread::ENDED {
+        return with_parked(operation);
+    }
+    // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
+    let mut heap = unsafe { &*heap };
+    let is_elsewhere = thread::cpu() != heap.cpu.get();
+    if is_elsewhere || ASKS.load(Ordering::Relaxed) {
+        heap = follow_thread(heap);
+    }
+    if heap.is_busy.get() {
+        return with_parked(operation);
+    }
+    Some(busily(heap, operation))
+}
+
+/// Does something with the words of a heap, so that the handler of a signal can tell. What it has found to
+/// do for the helper comes after.
+#[inline]
+pub(crate) fn busily<T>(heap: &'static Heap, operation: impl FnOnce(&'static Heap) -> T) -> T {
+    heap.is_busy.set(true);
+    // Handlers run on this thread: only the compiler could change the order.
+    compiler_fence(Ordering::SeqCst);
+    let result = operation(heap);
+    compiler_fence(Ordering::SeqCst);
+    heap.is_busy.set(false);
+    HELPER.start_if_wanted();
+    result
+}
+
+/// Does something with a parked heap: for a thread that has ended, as nobody would be told that it needs a
+/// heap no longer; and for the handler of a signal that has interrupted the thread's own heap.
+#[cold]
+pub(crate) fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
+    let node = current_node();
+    let heap = adopt_parked(node).or_else(|| make_heap(node))?;
+    begin_family(heap);
+    let result = operation(heap);
+    heap.flush_marks();
+    heap.entry().family.store(0, Ordering::Relaxed);
+    park(heap);
+    Some(result)
+}
+
+/// A heap is alone with its thread.
+fn begin_family(heap: &Heap) {
+    let family = NEXT_FAMILY.fetch_add(1, Ordering::Relaxed);
+    heap.entry().family.store(family, Ordering::Relaxed);
+    heap.sibling.set(heap.number.get());
+}
+
+/// The node that this thread runs on.
+pub(crate) fn current_node() -> usize {
+    if nodes::count() == 1 {
+        return 0;
+    }
+    let cpu = if ASKS.load(Ordering::Relaxed) {
+        thread::ask_cpu()
+    } else {
+        thread::cpu()
+    };
+    nodes::of_cpu(cpu)
+}
+
+#[cold]
+fn begin_thread() -> Option<&'static Heap> {
+    if !is_made() {
+        return None;
+    }
+    let node = current_node();
+    let heap = adopt_parked(node).or_else(|| make_heap(node))?;
+    begin_family(heap);
+    enter(heap);
+    thread::watch_end(heap);
+    Some(heap)
+}
+
+/// From now on the thread uses this heap of its own.
+fn enter(heap: &'static Heap) {
+    heap.cpu.set(thread::cpu());
+    thread::set_heap(heap);
+}
+
+/// The thread has moved, perhaps to another node: then to its heap there. Without memory for one it stays
+/// with the old.
+#[cold]
+fn follow_thread(heap: &'static Heap) -> &'static Heap {
+    let node = current_node();
+    if node != heap.node.get() as usize {
+        heap.flush_marks();
+        if let Some(own) = relative(heap, node) {
+            enter(own);
+            return own;
+        }
+    }
+    heap.cpu.set(thread::cpu());
+    heap
+}
+
+/// The heap of the same thread on another node, made if there is none.
+fn relative(heap: &'static Heap, node: usize) -> Option<&'static Heap> {
+    let mut own = heap_of(heap.sibling.get());
+    while own.node.get() as usize != node {
+        if ptr::eq(own, heap) {
+            let new = adopt_parked(node).or_else(|| make_heap(node))?;
+            let family = heap.entry().family.load(Ordering::Relaxed);
+            new.entry().family.store(family, Ordering::Relaxed);
+            new.sibling.set(heap.sibling.replace(new.number.get()));
+            return Some(new);
+        }
+        own = heap_of(own.sibling.get());
+    }
+    Some(own)
+}
+
+/// Does something with this thread's heap on a node, wherever the thread runs; if that cannot be made, with
+/// the one that there is.
+pub(crate) fn with_heap_on<T>(
+    node: usize,
+    operation: impl FnOnce(&'static Heap) -> T,
+) -> Option<T> {
+    with_heap(|heap| {
+        if heap.node.get() as usize == node {
+            return operation(heap);
+        }
+        operation(relative(heap, node).unwrap_or(heap))
+    })
+}
+
+/// A new heap on a node, and its fronts, in a chunk of their own.
+fn make_heap(node: usize) -> Option<&'static Heap> {
+    let taken = POOLS.take(&SPACE, node, 1)?;
+    let Some(number) = TABLE.number() else {
+        POOLS.give(&SPACE, taken.chunk, 1, taken.is_zero);
+        return None;
+    };
+    let address = SPACE.data() + (taken.chunk << CHUNK_SHIFT);
+    let place: *mut WithFronts = ptr::with_exposed_provenance_mut(address);
+    if !taken.is_zero {
+        let zeroed = size_of::<Heap>() + FRONTS_ZEROED;
+        // SAFETY: the chunk has just been taken.
+        unsafe { place.cast::<u8>().write_bytes(0, zeroed) };
+    }
+    // SAFETY: zeroed memory of its size, of which nobody else knows; all its fields may be zero.
+    let heap: &'static Heap = unsafe { &(*place).heap };
+    let entry = entry(number);
+    heap.make(&SPACE, entry, number, node);
+    // SAFETY: they lie behind the heap, in the same chunk.
+    unsafe { heap.set_fronts(&raw const (*place).fronts) };
+    entry.custody.begin(false);
+    entry.set_heap(address);
+    Some(heap)
+}
+
+/// A heap whose thread has ended: all of it, with whatever is in it.
+fn adopt_parked(node: usize) -> Option<&'static Heap> {
+    PARKED[node].pop(&TABLE).map(heap_of)
+}
+
+/// Leaves a heap to the next thread on its node. No allocation waits for it.
+fn park(heap: &Heap) {
+    PARKED[heap.node.get() as usize].push(&TABLE, heap.number.get());
+}
+
+/// The heap of a thread, by its number.
+fn heap_of(number: u32) -> &'static Heap {
+    // SAFETY: heaps of threads never end.
+    unsafe { &*entry(number).heap() }
+}
+
+/// This thread ends, or says so: its heaps go to the next ones on their nodes.
+pub(crate) fn ends() {
+    let heap = thread::heap();
+    if heap.is_null() || heap == thread::ENDED {
+        return;
+    }
+    thread::set_heap(thread::ENDED);
+    // SAFETY: as in `with_heap`.
+    let first = unsafe { &*heap };
+    first.flush_marks();
+    let mut heap = heap_of(first.sibling.get());
+    loop {
+        let next = heap.sibling.get();
+        heap.entry().family.store(0, Ordering::Relaxed);
+        park(heap);
+        if ptr::eq(heap, first) {
+            return;
+        }
+        heap = heap_of(next);
+    }
+}
+
+/// Makes what the first allocation of the process and of this thread would make.
+pub fn begin() {
+    with_heap(|_| {});
+}
