@@ -4,6 +4,9 @@ use crate::geometry::RegionId;
 use crate::heap::{Fault, Heap};
 use crate::os;
 
+/// Done; or a block that is none, and what is wrong with it.
+pub(crate) type Told = Result<(), (usize, Fault)>;
+
 /// Says what is wrong with a pointer, and ends the process: going on would corrupt it.
 #[cold]
 pub(crate) fn report(address: usize, fault: Fault, owner: u32) {

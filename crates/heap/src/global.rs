@@ -199,7 +199,7 @@ fn give_back(heap: &Heap, address: usize) {
 
 /// Takes an own block back whose kind is a mixture, or the front of which is full.
 #[inline]
-pub(crate) fn free_own(heap: &Heap, offset: usize) {
+fn free_own(heap: &Heap, offset: usize) {
     let address = SPACE.data() + offset;
     let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
     let class = match kind.class() {
@@ -208,7 +208,7 @@ pub(crate) fn free_own(heap: &Heap, offset: usize) {
             let Some(class) = heap.class_in_mixture(kind.level(), offset) else {
                 return report(address, Fault::NotABlock, heap.number.get());
             };
-            if heap.keep(Kind::pure(class), address) {
+            if heap.fronts.of(Kind::pure(class)).push(address) {
                 return;
             }
             class
@@ -219,12 +219,12 @@ pub(crate) fn free_own(heap: &Heap, offset: usize) {
 
 /// Takes an own block back whose front is full.
 #[inline(never)]
-fn free_full(heap: &Heap, class: Class, address: usize) {
+pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if heap.is_top(class, address) {
         return report(address, Fault::NotABlock, heap.number.get());
     }
     let done = heap.relieve(home(), class).and_then(|()| {
-        if heap.keep(Kind::pure(class), address) {
+        if heap.fronts.of(Kind::pure(class)).push(address) {
             return heap.shrink_fronts(home());
         }
         // A front of one.

@@ -31,6 +31,8 @@ extern crate std;
 mod faults;
 #[cfg(not(loom))]
 mod figures;
+#[cfg(not(loom))]
+mod front;
 pub mod geometry;
 #[cfg(not(loom))]
 mod global;

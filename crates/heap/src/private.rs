@@ -5,7 +5,7 @@
 //! *nursery* of the thread that asks: a heap of its own, whose blocks are lent to private heaps as
 //! regions. What a private heap is lent is no different from what it would have cut from a region of its own
 //! on the next level: it goes back as a block, to the nursery's thread by a mark if it must. From some 100 KiB
-//! on it takes chunks from the pool, as any heap does, and then it gets fronts.
+//! on it takes chunks from the pool, as any heap does.
 //!
 //! Whose a page of a nursery's chunk is, is written in the page's [owner](crate::space::Space::owner).
 //!
@@ -18,11 +18,11 @@ use core::sync::atomic::Ordering;
 use crate::faults::report;
 use crate::figures::Figures;
 use crate::geometry::{
-    CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULES_MAX, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
-    region_shift,
+    CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULES_MAX, MEDIUM_MAX, RegionId, SMALL_MAX, granule_bytes,
+    granule_shift, region_shift,
 };
 use crate::global;
-use crate::heap::{Fault, Heap, Home, PAGES_MAX};
+use crate::heap::{Fault, Heap, Home, PAGES_MAX, WithSlimFronts};
 use crate::helper::HELPER;
 use crate::large;
 use crate::nodes;
@@ -39,11 +39,13 @@ const LEVEL_OF_PAGE: usize = 1;
 const LEVEL_OF_PAGES: usize = 2;
 /// So many single pages, then fours.
 const SINGLE_PAGES: usize = 4;
-/// The heap itself, as a block of its first page.
-const OF_HEADER: Class = Class::for_size(size_of::<Heap>());
-const _: () = assert!(OF_HEADER.level() == LEVEL_OF_PAGE);
-/// A heap with so many chunks gets fronts.
-const CHUNKS_WITH_FRONTS: usize = 2;
+/// The granules that the heap itself takes of its first page, and the bytes.
+const HEADER: u32 = size_of::<WithSlimFronts>().div_ceil(granule_bytes(LEVEL_OF_PAGE)) as u32;
+const HEADER_BYTES: usize = HEADER as usize * granule_bytes(LEVEL_OF_PAGE);
+/// A nursery, as a block of its thread's heap.
+const OF_NURSERY: Class = Class::for_size(size_of::<Heap>());
+/// A heap leaves room in its page for a region of level 0, and a few larger blocks.
+const _: () = assert!(HEADER <= 48 - 4);
 
 /// A heap that is not a thread's. It has one user at a time; its blocks may be freed by any thread, as
 /// those of [`allocate`](crate::allocate) may, and outlive it: what it has beyond them is given back when it
@@ -97,7 +99,7 @@ impl PrivateHeap {
         } else {
             return allocate_large(heap, size).0;
         };
-        let mut block = heap.try_allocate(class);
+        let mut block = heap.fronts.of(Kind::pure(class)).pop();
         if block == 0 {
             block = carve(heap, class);
         }
@@ -126,9 +128,15 @@ impl PrivateHeap {
     /// The block came from a heap of this crate and is not used any more.
     #[inline]
     pub unsafe fn free(&self, block: *mut u8) {
-        let address = block.expose_provenance();
-        if !self.heap().try_free(address) {
-            free_slow(self.heap(), address);
+        let (heap, address) = (self.heap(), block.expose_provenance());
+        let offset = address.wrapping_sub(heap.data.get());
+        if offset >= SPACE.bytes() || !heap.is_own(offset) {
+            // SAFETY: as the caller promises.
+            return unsafe { global::free(block) };
+        }
+        let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
+        if !heap.fronts.of(kind).push(address) {
+            free_own(heap, offset);
         }
     }
 
@@ -210,24 +218,28 @@ fn make(node: usize) -> Option<PrivateHeap> {
         return None;
     };
     let address = SPACE.data() + offset;
-    let place: *mut Heap = ptr::with_exposed_provenance_mut(address);
-    // SAFETY: the page has just been taken; all fields of a heap may be zero.
-    let heap = unsafe {
-        place.cast::<u8>().write_bytes(0, size_of::<Heap>());
-        &*place
+    let place: *mut WithSlimFronts = ptr::with_exposed_provenance_mut(address);
+    // SAFETY: the page has just been taken; all fields of a heap and its fronts may be zero.
+    let (heap, fronts) = unsafe {
+        place
+            .cast::<u8>()
+            .write_bytes(0, size_of::<WithSlimFronts>());
+        (&(*place).heap, &raw const (*place).fronts)
     };
     let entry = entry(number);
     heap.make(&SPACE, entry, number, node);
+    // SAFETY: zero, and in the heap's own page.
+    unsafe { heap.fronts.set_slim(fronts) };
     heap.is_private.set(true);
     let region = RegionId::at(LEVEL_OF_PAGE, offset);
     heap.own_pages(&SPACE, region, LEVEL_OF_PAGE);
     heap.begin(region, true);
-    heap.cut(region, LEVEL_OF_PAGE, 1, OF_HEADER.granules());
-    heap.used.set(OF_HEADER.bytes());
+    heap.cut_header(region);
+    heap.used.set(HEADER_BYTES);
     heap.put_back(home(), region);
     entry.custody.begin(true);
     entry.set_heap(address);
-    NonNull::new(place).map(PrivateHeap)
+    NonNull::new(place.cast()).map(PrivateHeap)
 }
 
 /// All that has no block in it goes; and the heap itself, if that is all of it.
@@ -249,7 +261,7 @@ fn take_home(heap: &Heap) -> Attended {
     while queue.has_some(&SPACE) {
         let _ = heap.adopt(home());
     }
-    if heap.used.get() > OF_HEADER.bytes() {
+    if heap.used.get() > HEADER_BYTES {
         return Attended::Lives;
     }
     end(heap);
@@ -271,10 +283,8 @@ fn end(heap: &Heap) {
 
 #[inline(never)]
 fn carve(heap: &Heap, class: Class) -> usize {
+    heap.expect_more(home(), class);
     let block = heap.carve(home(), class);
-    if heap.chunks.get() >= CHUNKS_WITH_FRONTS && !heap.has_fronts() {
-        heap.make_fronts(home());
-    }
     HELPER.start_if_wanted();
     if block == 0 {
         real_time::refused();
@@ -291,42 +301,15 @@ fn allocate_large(heap: &Heap, size: usize) -> (*mut u8, bool) {
     (ptr::with_exposed_provenance_mut(block), is_zero)
 }
 
+/// Takes an own block back whose kind is a mixture, or the front of which is full.
 #[inline(never)]
-fn free_slow(heap: &Heap, address: usize) {
-    let offset = address.wrapping_sub(SPACE.data());
-    if offset < SPACE.bytes() {
-        let tag = ChunkTag(SPACE.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed));
-        let owner = match tag.kind() {
-            ChunkTag::OWNED => tag.number(),
-            ChunkTag::SHARED => SPACE.owner(offset).load(Ordering::Relaxed),
-            _ => 0,
-        };
-        if owner == heap.number.get() {
-            return free_own(heap, offset);
-        }
-    }
-    // SAFETY: as the caller promises.
-    unsafe { global::free(ptr::with_exposed_provenance_mut(address)) };
-}
-
 fn free_own(heap: &Heap, offset: usize) {
-    if heap.has_fronts() {
-        return global::free_own(heap, offset);
-    }
-    let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
-    let class = kind
-        .class()
-        .or_else(|| heap.class_in_mixture(kind.level(), offset));
     let (number, address) = (heap.number.get(), SPACE.data() + offset);
-    let Some(class) = class else {
+    let Some(class) = heap.class_of(address) else {
         return report(address, Fault::NotABlock, number);
     };
-    let is_inside = offset & ((1 << granule_shift(class.level())) - 1) != 0;
-    if is_inside {
-        return report(address, Fault::NotABlock, number);
-    }
-    if let Err((address, fault)) = heap.restore_one(home(), class, address) {
-        report(address, fault, number);
+    if !heap.fronts.of(Kind::pure(class)).push(address) {
+        global::free_full(heap, class, address);
     }
 }
 
@@ -344,9 +327,9 @@ fn nursery(heap: &Heap) -> Option<&'static Heap> {
 #[cold]
 fn make_nursery(heap: &Heap) -> Option<*const Heap> {
     let number = TABLE.number()?;
-    let mut block = heap.try_allocate(OF_HEADER);
+    let mut block = heap.try_allocate(OF_NURSERY);
     if block == 0 {
-        block = heap.carve(home(), OF_HEADER);
+        block = heap.carve(home(), OF_NURSERY);
     }
     if block == 0 {
         TABLE.end(number);
@@ -424,6 +407,17 @@ impl Heap {
         Some(region)
     }
 
+    /// The heap itself takes the beginning of its first region: blocks of 16 granules, and a shorter one.
+    fn cut_header(&self, region: RegionId) {
+        const MOST: u32 = GRANULES_MAX as u32;
+        let full = (0..HEADER / MOST).fold(0, |begins, nth| begins | 1 << (nth * MOST));
+        self.cut(region, LEVEL_OF_PAGE, full, MOST);
+        if !HEADER.is_multiple_of(MOST) {
+            let begin = 1 << (HEADER / MOST * MOST);
+            self.cut(region, LEVEL_OF_PAGE, begin, HEADER % MOST);
+        }
+    }
+
     /// These pages are this heap's.
     fn own_pages(&self, space: &Space, region: RegionId, level: usize) {
         let offset = region.offset_on(level);
@@ -447,6 +441,15 @@ impl Heap {
         self.region(region).free.set(0);
         give(region, region.level());
         true
+    }
+
+    /// Is a byte of the data in this heap's own pages or chunks?
+    #[inline]
+    fn is_own(&self, offset: usize) -> bool {
+        let tag = self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed);
+        tag == self.own.get()
+            || ChunkTag(tag).kind() == ChunkTag::SHARED
+                && SPACE.owner(offset).load(Ordering::Relaxed) == self.number.get()
     }
 
     /// Is a region of level 2 in pages of a nursery?

@@ -39,7 +39,13 @@ const IMPOSSIBLE: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(UNMADE);
 
 /// Makes the space, once. False if there are no addresses for it.
+#[inline]
 pub(crate) fn is_made() -> bool {
+    STATE.load(Ordering::Acquire) == MADE || make()
+}
+
+#[cold]
+fn make() -> bool {
     loop {
         match STATE.compare_exchange(UNMADE, BEING_MADE, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {

@@ -11,6 +11,7 @@
 
 use core::sync::atomic::Ordering;
 
+use crate::faults::Told;
 use crate::geometry::{
     CHUNK_SHIFT, CLASSES, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
 };
@@ -77,7 +78,7 @@ impl Heap {
         level: usize,
         begins: u64,
         granules: u32,
-    ) -> Result<(), (usize, Fault)> {
+    ) -> Told {
         let words = self.region(region);
         let starts = words.starts.get();
         if begins & !starts != 0 {

@@ -3,8 +3,9 @@
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
+use crate::front::FRONTS_ZEROED;
 use crate::geometry::CHUNK_SHIFT;
-use crate::heap::{FRONTS_ZEROED, Heap, WithFronts};
+use crate::heap::{Heap, WithFronts};
 use crate::helper::HELPER;
 use crate::nodes;
 use crate::pool::NODES_MAX;
@@ -171,7 +172,7 @@ fn make_heap(node: usize) -> Option<&'static Heap> {
     let entry = entry(number);
     heap.make(&SPACE, entry, number, node);
     // SAFETY: they lie behind the heap, in the same chunk.
-    unsafe { heap.set_fronts(&raw const (*place).fronts) };
+    unsafe { heap.fronts.set_full(&raw const (*place).fronts) };
     entry.custody.begin(false);
     entry.set_heap(address);
     Some(heap)

@@ -2,12 +2,10 @@
 //! [`regions`](crate::regions), and that every count is the sum of what it counts. For tests and fuzzers, by
 //! the heap's owner, between operations.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::vec::Vec;
-
 use core::sync::atomic::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{GRADES, Heap, Home, TAKEN, front_limit, front_limit_max};
+use super::{GRADES, Heap, Home, TAKEN};
 use crate::geometry::{
     ARENA_SHIFT, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift, region_shift,
 };
@@ -55,14 +53,10 @@ impl Heap {
         let kept = walk.fronts();
         walk.counts();
         // What fronts lie in is the heap's own; so is the heap itself, and a thread's nursery.
-        let mut arrays: BTreeSet<usize> = self
-            .fronts()
-            .of
-            .iter()
-            .map(|front| front.below.get())
-            .collect();
-        arrays.insert(self.fronts.get().addr());
-        arrays.insert(core::ptr::from_ref(self).addr());
+        let mut arrays = BTreeSet::from_iter(self.fronts.grown_arrays());
+        let header = core::ptr::from_ref(self).addr();
+        let blocks = size_of::<super::WithSlimFronts>().div_ceil(1024);
+        arrays.extend((0..blocks).map(|nth| header + nth * 1024));
         arrays.insert(self.nursery.get().addr());
         let mut regions = [0; LEVELS];
         for region in &walk.alive {
@@ -217,9 +211,9 @@ impl Walk<'_> {
         let (level, heap) = (region.level(), self.heap);
         let (grade, real) = (heap.grade(region).get(), words::grade(free));
         if grade == TAKEN {
-            let is_current = (0..CLASSES).any(|class| {
-                heap.current(Class::from_number(class)).get() == region.0
-                    && Class::from_number(class).level() == level
+            let is_current = (0..CLASSES).map(Class::from_number).any(|class| {
+                let current = heap.fronts.current(class);
+                current.is_some_and(|current| current.get() == region.0) && class.level() == level
             });
             let is_spare = heap.spare[level].get() == region.0 && free == u64::MAX;
             assert!(
@@ -261,7 +255,8 @@ impl Walk<'_> {
             assert_eq!(listed.contains(region), must, "{region} of grade {grade}");
         }
         for class in 0..CLASSES {
-            let current = heap.current(Class::from_number(class)).get();
+            let current = heap.fronts.current(Class::from_number(class));
+            let current = current.map_or(0, |current| current.get());
             assert!(
                 current == 0 || self.alive.contains(&current),
                 "the current region of class {class} is gone"
@@ -301,26 +296,8 @@ impl Walk<'_> {
     /// Blocks in front are blocks, of the right class, and each is there once.
     fn fronts(&self) -> BTreeSet<usize> {
         let mut kept = BTreeSet::new();
-        for (number, front) in self.heap.fronts().of.iter().enumerate() {
-            let count = front.count.get();
-            assert_eq!(count == 0, front.top.get() == 0, "front {number}");
-            if count == 0 {
-                continue;
-            }
-            // A limit that has shrunk may be less than what is there yet.
-            let level = Class::from_number(number).level();
-            let is_small = front.below.get() == self.heap.fronts().small[number].as_ptr().addr();
-            let most = if is_small {
-                front_limit(level)
-            } else {
-                front_limit_max(level)
-            };
-            assert!(count <= most, "front {number} has {count}");
-            // SAFETY: the array is as long as the most that it may hold, and there is a front.
-            let below = |i: u32| unsafe { front.below(i) }.get();
-            assert_eq!(below(0), 0, "front {number}");
-            let all: Vec<usize> = (1..count).map(below).chain([front.top.get()]).collect();
-            for block in all {
+        for number in 0..CLASSES {
+            for block in self.heap.fronts.check(Class::from_number(number)) {
                 let class = self.blocks.get(&block);
                 assert_eq!(
                     class.map(|class| class.number()),
