@@ -181,6 +181,14 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
+    /// Where the data of components lies (HEARTH_HEAPS)
+    #[arg(long, value_enum, value_name = "HEAPS")]
+    pub(crate) heaps: Option<Heaps>,
+
+    /// Write every allocation into FILE, a line of JSON each (HEARTH_HEAP_LOG)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) heap_log: Option<PathBuf>,
+
     /// How many workers; one a core if not given (HEARTH_WORKERS)
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=4096))]
     pub(crate) workers: Option<u16>,
@@ -237,6 +245,16 @@ pub(crate) enum Carrier {
     Workers,
     /// A kernel thread for each component
     Threads,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Heaps {
+    /// In a heap of each component's own, near the core that it runs on; the default
+    Private,
+    /// In one heap for all, under a lock: for comparison
+    Shared,
+    /// Wherever the system's allocator puts it: for comparison, and for tools that watch it
+    System,
 }
 
 /// Which schedules a simulation follows.

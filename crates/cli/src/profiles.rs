@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hearth_machine::profile::Profile;
+use hearth_machine::profile::{Brief, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::Topology;
 
@@ -37,12 +37,28 @@ pub(crate) fn kept() -> Result<PathBuf, Failure> {
     })
 }
 
-/// What waking a thread on another core costs here, in whole microseconds, if a profile is kept that
-/// says so. Whatever is wrong with one is said where somebody asks for it.
-pub(crate) fn wake_us() -> Option<u64> {
-    let path = hearth_sys::paths::profile_path()?;
-    let wake_ns = hearth_machine::profile::wake_ns(&text(&path).ok()?)?;
+/// What programs need of the kept profile each time they start; nothing if there is none. Whatever is
+/// wrong with one is said where somebody asks for it.
+pub(crate) fn brief() -> Brief {
+    let text = hearth_sys::paths::profile_path().and_then(|path| text(&path).ok());
+    text.and_then(|text| Brief::from_json(&text))
+        .unwrap_or_default()
+}
+
+/// What waking a thread on another core costs here, in whole microseconds.
+pub(crate) fn wake_us(brief: &Brief) -> Option<u64> {
+    let wake_ns = brief.wake_ns?;
     Some((wake_ns / 1e3).ceil().clamp(1.0, WAKE_MAX_US) as u64)
+}
+
+/// Distances between nodes as heaps take them, in hundredths; nothing where there is one node.
+pub(crate) fn node_distances(brief: &Brief) -> Option<String> {
+    let row = |row: &Vec<f64>| {
+        let hundredths = |distance: &f64| format!("{:.0}", distance * 100.0);
+        row.iter().map(hundredths).collect::<Vec<_>>().join(",")
+    };
+    let rows: Vec<String> = brief.distances.iter().map(row).collect();
+    (rows.len() > 1).then(|| rows.join(";"))
 }
 
 /// What predictions rest on: the described machine, the named profile, the kept one, or else

@@ -16,15 +16,8 @@ use support::{files, root};
 const GROUPS: &[(&str, &[&str])] = &[
     ("ground", &["hearth-machine", "hearth-sys"]),
     ("measure", &["hearth-probe", "hearth-model"]),
-    (
-        "run",
-        &[
-            "hearth-heap",
-            "hearth-watch",
-            "hearth-place",
-            "hearth-runtime",
-        ],
-    ),
+    ("memory", &["hearth-heap"]),
+    ("run", &["hearth-watch", "hearth-place", "hearth-runtime"]),
     ("embed", &["hearth", "hearth-malloc"]),
     ("language", &["hearth-lang"]),
     ("show", &["hearth-draw"]),

@@ -36,6 +36,9 @@ pub(crate) fn count() -> usize {
 
 /// The node of a CPU.
 pub(crate) fn of_cpu(cpu: u32) -> usize {
+    if count() == 1 {
+        return 0;
+    }
     NODE_OF_CPU
         .get(cpu as usize)
         .map_or(0, |node| node.load(Ordering::Relaxed) as usize)
@@ -44,11 +47,6 @@ pub(crate) fn of_cpu(cpu: u32) -> usize {
 /// The system's number of a node.
 pub(crate) fn number(node: usize) -> u32 {
     u32::from(NUMBERS[node].load(Ordering::Relaxed))
-}
-
-/// The node that the system numbers so. None if it has no memory, or all memory is one node.
-pub(crate) fn numbered(wanted: u32) -> Option<usize> {
-    (0..count()).find(|node| number(*node) == wanted)
 }
 
 /// The nodes from which memory for this one comes, in turn.

@@ -71,14 +71,10 @@ impl PrivateHeap {
         is_made().then(|| make(current_node())).flatten()
     }
 
-    /// A heap on the node that the operating system numbers so; one of no such node is on this
-    /// thread's. None if there is no memory.
+    /// A heap on the node of a CPU, by the operating system's number. None if there is no memory.
     #[must_use]
-    pub fn on_node(node: u32) -> Option<PrivateHeap> {
-        if !is_made() {
-            return None;
-        }
-        make(nodes::numbered(node).unwrap_or_else(current_node))
+    pub fn near_cpu(cpu: u32) -> Option<PrivateHeap> {
+        is_made().then(|| make(nodes::of_cpu(cpu))).flatten()
     }
 
     #[inline]
@@ -140,12 +136,10 @@ impl PrivateHeap {
         }
     }
 
-    /// From now on new memory comes from the node that the operating system numbers so: the heap's owner
+    /// From now on new memory comes from the node of a CPU, by the operating system's number: the heap's user
     /// has gone there. What it has stays where it is.
-    pub fn move_to(&self, node: u32) {
-        if let Some(node) = nodes::numbered(node) {
-            self.heap().node.set(node as u32);
-        }
+    pub fn move_near_cpu(&self, cpu: u32) {
+        self.heap().node.set(nodes::of_cpu(cpu) as u32);
     }
 
     /// What the heap has.
@@ -180,6 +174,7 @@ impl PrivateHeap {
     /// It came from [`PrivateHeap::into_raw`]; only one of those made of it is dropped, and only one is used
     /// at a time.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(heap: NonNull<core::ffi::c_void>) -> PrivateHeap {
         PrivateHeap(heap.cast())
     }

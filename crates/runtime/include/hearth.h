@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HEARTH_ABI 3
+#define HEARTH_ABI 4
 
 #define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -149,6 +149,7 @@ struct hearth_component {
         hearth_held held;    /* by the last acknowledge, until it is taken */
     };
     hearth_value received;   /* by the last receive, select or blocking native */
+    void *heap;              /* the runtime's business; NULL before the first allocation */
     uint32_t attention;      /* atomic; not 0: hearth_next_pass must look */
     uint32_t raised;         /* 0, 1 + the exception's label, or HEARTH_STOPPED */
     uint32_t arm;            /* the last select's choice */

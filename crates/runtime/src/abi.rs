@@ -11,7 +11,7 @@ use crate::carrier::Worker;
 use crate::channel::Channel;
 
 /// The version of the contract.
-pub const ABI: u32 = 3;
+pub const ABI: u32 = 4;
 
 /// How a step ended.
 #[repr(C)]
@@ -193,6 +193,7 @@ pub struct Component {
     pub waits_at: *mut Channel,
     pub waits_in: *const Site,
     pub received: Value,
+    pub heap: *mut c_void,
     pub attention: AtomicU32,
     pub raised: u32,
     pub arm: u32,

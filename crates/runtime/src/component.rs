@@ -5,8 +5,6 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use hearth_sys::memory;
-
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
 use crate::channel::{self, Channel, Origin};
 use crate::choices::Choices;
@@ -41,10 +39,7 @@ pub(crate) unsafe fn make(
         carrier::rejoin(creator);
         let ports = abi::ports(of);
         let plan = Plan::of(&*of);
-        let block = memory::allocate_zeroed(plan.total).cast::<u8>();
-        if block.is_null() {
-            heap::refused(creator, plan.total);
-        }
+        let block = heap::common_zeroed(creator, plan.total).cast::<u8>();
         // Its parts find each other by their addresses.
         let _ = block.expose_provenance();
         let component = block.add(plan.component()).cast::<Component>();
@@ -235,6 +230,7 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
             }
         }
         drop_replaced(component);
+        heap::leave(component);
         #[cfg(not(loom))]
         crate::embed::note_end(seat.id);
         let was_last = registry::retire(seat);
@@ -308,9 +304,10 @@ pub(crate) unsafe fn let_go(seat: *const Seat) {
     unsafe {
         if (*seat).let_go() {
             let of = &*(*(*seat).component()).r#type;
+            heap::leave((*seat).component());
             ptr::drop_in_place(seat.cast_mut());
             let block = seat.cast::<u8>().sub(Plan::of(of).seat);
-            memory::release(block.cast_mut().cast());
+            heap::free_common(block.cast_mut().cast());
         }
     }
 }

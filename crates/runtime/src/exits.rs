@@ -76,6 +76,8 @@ pub(crate) fn end(code: i32) -> ! {
 #[expect(clippy::disallowed_methods, reason = "the one way out of the process")]
 pub(crate) fn leave(code: i32) -> ! {
     crate::simulator::at_exit(code);
+    #[cfg(not(loom))]
+    crate::heap::log::end();
     std::process::exit(code)
 }
 

@@ -1,18 +1,33 @@
-//! The heap of a component: the interface that private heaps will fill.
+//! The heap of a component: its own, made when it first needs one, and ended when it ends.
 //!
 //! A heap is touched by the code that runs its component, or by the party that completes a
-//! rendezvous with it while it is parked. Today every heap is the system's allocator.
+//! rendezvous with it while it is parked. A value that is moved stays where it is, and goes home to the
+//! heap that it came from when its new owner frees it. The components themselves, which anyone may
+//! free, lie in the heaps of the threads that make them.
+//!
+//! `HEARTH_HEAPS=shared` has one heap for everything, under a lock, and `HEARTH_HEAPS=system` leaves it to
+//! the system's allocator: for comparison. Under the model checker it is the latter.
+
+#[cfg(not(loom))]
+pub(crate) mod log;
 
 use std::ffi::c_void;
 
+#[cfg(loom)]
 use hearth_sys::memory;
 
 use crate::abi::Component;
 use crate::{exits, registry, seat};
 
+#[cfg(not(loom))]
+use ways::{in_common, in_own};
+
 /// A block that is not zeroed. Ends the program when there is none.
 #[inline]
 pub(crate) fn alloc(component: *mut Component, size: usize) -> *mut c_void {
+    #[cfg(not(loom))]
+    let block = in_own(component, size, false);
+    #[cfg(loom)]
     let block = memory::allocate(size);
     if block.is_null() {
         refused(component, size);
@@ -23,6 +38,9 @@ pub(crate) fn alloc(component: *mut Component, size: usize) -> *mut c_void {
 /// A zeroed block.
 #[inline]
 pub(crate) fn alloc_zeroed(component: *mut Component, size: usize) -> *mut c_void {
+    #[cfg(not(loom))]
+    let block = in_own(component, size, true);
+    #[cfg(loom)]
     let block = memory::allocate_zeroed(size);
     if block.is_null() {
         refused(component, size);
@@ -30,14 +48,298 @@ pub(crate) fn alloc_zeroed(component: *mut Component, size: usize) -> *mut c_voi
     block
 }
 
-/// Gives a block back.
+/// Gives a block back, wherever it came from. The component runs this, or is parked for it; or it is
+/// null.
 ///
 /// # Safety
-/// `block` came from the heap of this component and is not used any more.
+/// `block` came from the heap of some component and is not used any more.
 #[inline]
-pub(crate) unsafe fn free(_component: *mut Component, block: *mut c_void) {
+pub(crate) unsafe fn free(component: *mut Component, block: *mut c_void) {
     // SAFETY: as the caller promises.
-    unsafe { memory::release(block) };
+    unsafe {
+        #[cfg(not(loom))]
+        ways::free(component, block);
+        #[cfg(loom)]
+        {
+            let _ = component;
+            memory::release(block);
+        }
+    }
+}
+
+/// A zeroed block that is no component's, such as a component itself; `creator` asks for it, or nobody.
+pub(crate) fn common_zeroed(creator: *mut Component, size: usize) -> *mut c_void {
+    #[cfg(not(loom))]
+    let block = in_common(size);
+    #[cfg(loom)]
+    let block = memory::allocate_zeroed(size);
+    if block.is_null() {
+        refused(creator, size);
+    }
+    block
+}
+
+/// Gives it back.
+///
+/// # Safety
+/// `block` came from [`common_zeroed`] and is not used any more.
+pub(crate) unsafe fn free_common(block: *mut c_void) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        #[cfg(not(loom))]
+        ways::free_common(block);
+        #[cfg(loom)]
+        memory::release(block);
+    }
+}
+
+/// A component has ended: so does its heap, but for blocks that others have.
+///
+/// # Safety
+/// The component allocates and frees no more, or begins a new heap.
+pub(crate) unsafe fn leave(component: *mut Component) {
+    #[cfg(not(loom))]
+    // SAFETY: as the caller promises.
+    unsafe {
+        ways::leave(component);
+    }
+    #[cfg(loom)]
+    let _ = component;
+}
+
+/// A component has moved to a core: what it allocates from now on is near it.
+///
+/// # Safety
+/// The component is the caller's for the moment.
+#[cfg(not(loom))]
+pub(crate) unsafe fn follow(component: *mut Component, core: Option<usize>) {
+    // SAFETY: as the caller promises.
+    unsafe { ways::follow(component, core) };
+}
+
+/// This thread is going to wait: others learn which of their blocks it has freed.
+#[cfg(not(loom))]
+pub(crate) fn flush() {
+    hearth_heap::flush();
+}
+
+#[cfg(not(loom))]
+mod ways {
+    //! The three ways that options choose from.
+
+    use std::ffi::c_void;
+    use std::mem::ManuallyDrop;
+    use std::ptr::{self, NonNull};
+    use std::sync::atomic::{AtomicU8, Ordering};
+    use std::sync::{Mutex, Once, OnceLock};
+
+    use hearth_heap::PrivateHeap;
+    use hearth_sys::memory;
+
+    use super::log;
+    use crate::abi::Component;
+    use crate::carrier;
+    use crate::options::{self, Heaps};
+    use crate::sync::lock_std as lock;
+
+    /// What the options say, once somebody has looked: asked for with every allocation.
+    static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
+    const UNKNOWN: u8 = 0;
+    const PRIVATE: u8 = 1;
+    const SHARED: u8 = 2;
+    const SYSTEM: u8 = 3;
+    /// With a log of all that is done.
+    const LOGGED: u8 = 4;
+
+    #[inline]
+    fn way() -> u8 {
+        match WAY.load(Ordering::Relaxed) {
+            UNKNOWN => learn(),
+            way => way,
+        }
+    }
+
+    #[cold]
+    fn learn() -> u8 {
+        let options = options::get();
+        let mut way = match options.heaps {
+            Heaps::Private => PRIVATE,
+            Heaps::Shared => SHARED,
+            Heaps::System => SYSTEM,
+        };
+        if let Some(name) = &options.heap_log {
+            way |= LOGGED;
+            static OPEN: Once = Once::new();
+            OPEN.call_once(|| log::begin(name));
+        }
+        WAY.store(way, Ordering::Relaxed);
+        way
+    }
+
+    /// The heap of all components, if they share one.
+    fn shared() -> &'static Mutex<Option<PrivateHeap>> {
+        static SHARED: OnceLock<Mutex<Option<PrivateHeap>>> = OnceLock::new();
+        SHARED.get_or_init(|| Mutex::new(PrivateHeap::new()))
+    }
+
+    /// The heap of a component; made if there is none.
+    ///
+    /// # Safety
+    /// The component runs this, or is parked for it.
+    #[inline]
+    unsafe fn heap_of(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
+        // SAFETY: alive, and the caller's; the pointer is that of its heap, which lives as long.
+        unsafe {
+            match NonNull::new((*component).heap) {
+                Some(heap) => Some(ManuallyDrop::new(PrivateHeap::from_raw(heap))),
+                None => make_heap(component),
+            }
+        }
+    }
+
+    #[cold]
+    unsafe fn make_heap(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
+        // SAFETY: as for `heap_of`.
+        unsafe {
+            let heap = match carrier::core_of((*component).home) {
+                Some(core) => PrivateHeap::near_cpu(core as u32),
+                None => PrivateHeap::new(),
+            }?;
+            let raw = heap.into_raw();
+            (*component).heap = raw.as_ptr();
+            Some(ManuallyDrop::new(PrivateHeap::from_raw(raw)))
+        }
+    }
+
+    #[inline]
+    pub(super) fn in_own(component: *mut Component, size: usize, zeroed: bool) -> *mut c_void {
+        if way() == PRIVATE && !component.is_null() {
+            // SAFETY: the component runs this, or is parked for it.
+            return match unsafe { heap_of(component) } {
+                Some(heap) if zeroed => heap.allocate_zeroed(size).cast(),
+                Some(heap) => heap.allocate(size).cast(),
+                None => ptr::null_mut(),
+            };
+        }
+        elsewhere(component, size, zeroed)
+    }
+
+    #[cold]
+    fn elsewhere(component: *mut Component, size: usize, zeroed: bool) -> *mut c_void {
+        let way = way();
+        let block: *mut c_void = match (way & !LOGGED, zeroed) {
+            (SHARED, _) => in_shared(size, zeroed),
+            (SYSTEM, true) => memory::allocate_zeroed(size),
+            (SYSTEM, false) => memory::allocate(size),
+            (_, true) if component.is_null() => hearth_heap::allocate_zeroed(size).cast(),
+            (_, false) if component.is_null() => hearth_heap::allocate(size).cast(),
+            // SAFETY: as above.
+            _ => match unsafe { heap_of(component) } {
+                Some(heap) if zeroed => heap.allocate_zeroed(size).cast(),
+                Some(heap) => heap.allocate(size).cast(),
+                None => ptr::null_mut(),
+            },
+        };
+        if way & LOGGED != 0 {
+            log::allocated(component, block, size);
+        }
+        block
+    }
+
+    fn in_shared(size: usize, zeroed: bool) -> *mut c_void {
+        match &*lock(shared()) {
+            Some(heap) if zeroed => heap.allocate_zeroed(size).cast(),
+            Some(heap) => heap.allocate(size).cast(),
+            None => ptr::null_mut(),
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::free`].
+    #[inline]
+    pub(super) unsafe fn free(component: *mut Component, block: *mut c_void) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if way() == PRIVATE
+                && let Some(component) = component.as_ref()
+                && let Some(heap) = NonNull::new(component.heap)
+            {
+                let heap = ManuallyDrop::new(PrivateHeap::from_raw(heap));
+                heap.free(block.cast());
+                return;
+            }
+            free_elsewhere(component, block);
+        }
+    }
+
+    #[cold]
+    unsafe fn free_elsewhere(component: *mut Component, block: *mut c_void) {
+        let way = way();
+        if way & LOGGED != 0 {
+            log::freed(component, block);
+        }
+        // SAFETY: as the caller promises.
+        unsafe {
+            match way & !LOGGED {
+                SHARED => free_shared(block),
+                SYSTEM => memory::release(block),
+                _ => hearth_heap::free(block.cast()),
+            }
+        }
+    }
+
+    unsafe fn free_shared(block: *mut c_void) {
+        // There is one, or nobody would have a block.
+        if let Some(heap) = &*lock(shared()) {
+            // SAFETY: as the caller promises.
+            unsafe { heap.free(block.cast()) };
+        }
+    }
+
+    pub(super) fn in_common(size: usize) -> *mut c_void {
+        match way() & !LOGGED {
+            SHARED => in_shared(size, true),
+            SYSTEM => memory::allocate_zeroed(size),
+            _ => hearth_heap::allocate_zeroed(size).cast(),
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::free_common`].
+    pub(super) unsafe fn free_common(block: *mut c_void) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match way() & !LOGGED {
+                SHARED => free_shared(block),
+                SYSTEM => memory::release(block),
+                _ => hearth_heap::free(block.cast()),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::leave`].
+    pub(super) unsafe fn leave(component: *mut Component) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let heap = std::mem::replace(&mut (*component).heap, ptr::null_mut());
+            if let Some(heap) = NonNull::new(heap) {
+                drop(PrivateHeap::from_raw(heap));
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::follow`].
+    pub(super) unsafe fn follow(component: *mut Component, core: Option<usize>) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if let (Some(heap), Some(core)) = (NonNull::new((*component).heap), core) {
+                let heap = ManuallyDrop::new(PrivateHeap::from_raw(heap));
+                heap.move_near_cpu(core as u32);
+            }
+        }
+    }
 }
 
 /// A box for the runtime's own part of a component or channel: these come in large numbers, so a
@@ -98,7 +400,7 @@ pub unsafe extern "C" fn hearth_alloc_zeroed(this: *mut Component, size: usize) 
 /// Gives a block back.
 ///
 /// # Safety
-/// As for `hearth_alloc`; the block came from this heap.
+/// As for `hearth_alloc`; the block came from the heap of some component.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_free(this: *mut Component, block: *mut c_void) {
     // SAFETY: as the caller promises.

@@ -28,6 +28,17 @@ pub(crate) enum Carrying {
     Threads,
 }
 
+/// Where the data of components lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heaps {
+    /// In a heap of each component's own.
+    Private,
+    /// In one heap for all, under a lock: for comparison.
+    Shared,
+    /// Wherever the system's allocator puts it: for comparison, and for tools that watch it.
+    System,
+}
+
 /// A run on one thread, by a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulation {
@@ -48,6 +59,9 @@ pub(crate) struct Options {
     pub(crate) seed: Option<u64>,
     pub(crate) policy: Policy,
     pub(crate) carrying: Carrying,
+    pub(crate) heaps: Heaps,
+    /// The file to which every allocation is written.
+    pub(crate) heap_log: Option<String>,
     /// How many workers; as many as there are cores if not given.
     pub(crate) workers: Option<usize>,
     /// For how long a component may compute before others are served beside it, about.
@@ -71,6 +85,8 @@ pub(crate) const DEFAULTS: Options = Options {
     seed: None,
     policy: Policy::Os,
     carrying: Carrying::Workers,
+    heaps: Heaps::Private,
+    heap_log: None,
     workers: None,
     slice: Duration::from_millis(10),
     // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a processor that
@@ -134,6 +150,15 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             _ => return Err(bad("HEARTH_CARRIER", &text, "workers or threads")),
         };
     }
+    if let Some(text) = variable("HEARTH_HEAPS") {
+        options.heaps = match text.as_str() {
+            "private" => Heaps::Private,
+            "shared" => Heaps::Shared,
+            "system" => Heaps::System,
+            _ => return Err(bad("HEARTH_HEAPS", &text, "private, shared or system")),
+        };
+    }
+    options.heap_log = variable("HEARTH_HEAP_LOG");
     if let Some(text) = variable("HEARTH_WORKERS") {
         options.workers = match text.parse() {
             Ok(workers) if (1..=WORKERS_MAX).contains(&workers) => Some(workers),
@@ -224,6 +249,7 @@ mod tests {
             ("HEARTH_PASSES", "many"),
             ("HEARTH_SEED", "-1"),
             ("HEARTH_CARRIER", "horses"),
+            ("HEARTH_HEAPS", "many"),
             ("HEARTH_SLICE", "0"),
             ("HEARTH_PATIENCE", "0"),
             ("HEARTH_PATIENCE", "10001"),

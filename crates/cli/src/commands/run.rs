@@ -112,18 +112,26 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         Some(Simulation::Range { .. }) | None => (None, None),
     };
     let network = arguments.network.as_ref().map(OsString::from);
-    // Idle workers look for work for as long as waking them takes on this machine.
-    let patience = match std::env::var_os("HEARTH_PATIENCE") {
-        None => profiles::wake_us(),
-        Some(_) => None,
+    // Idle workers look for work for as long as waking them takes on this machine; full nodes get memory
+    // from those that were measured to be near. What is set by hand stays.
+    let measured = profiles::brief();
+    let unless_set = |variable: &str, value: Option<OsString>| {
+        value.filter(|_| std::env::var_os(variable).is_none())
     };
+    let patience = unless_set("HEARTH_PATIENCE", number(profiles::wake_us(&measured)));
+    let distances = profiles::node_distances(&measured).map(OsString::from);
+    let distances = unless_set("HEARTH_NODE_DISTANCES", distances);
+    let heap_log = arguments.heap_log.as_ref().map(OsString::from);
     let options = [
         ("HEARTH_PASSES", number(arguments.passes)),
         ("HEARTH_SEED", number(arguments.seed)),
         ("HEARTH_PLACE", name(arguments.place)),
         ("HEARTH_CARRIER", name(arguments.carrier)),
         ("HEARTH_WORKERS", number(arguments.workers)),
-        ("HEARTH_PATIENCE", number(patience)),
+        ("HEARTH_HEAPS", name(arguments.heaps)),
+        ("HEARTH_HEAP_LOG", heap_log),
+        ("HEARTH_PATIENCE", patience),
+        ("HEARTH_NODE_DISTANCES", distances),
         ("HEARTH_SIMULATE", number(seed)),
         ("HEARTH_SCHEDULE", schedule),
         ("HEARTH_STEPS", number(arguments.steps)),

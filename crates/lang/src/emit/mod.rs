@@ -157,7 +157,7 @@ impl Context<'_> {
         );
         out.push_str(
             "#include \"hearth.h\"\n\n\
-             _Static_assert(HEARTH_ABI == 3, \"this file and hearth.h are of different versions\");\n\n\
+             _Static_assert(HEARTH_ABI == 4, \"this file and hearth.h are of different versions\");\n\n\
              /* Insense integers wrap, and what the source compares or divides is its own business. */\n\
              #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
              #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\

@@ -1,7 +1,7 @@
 /* Made by Hearth from references.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 3, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 4, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -40,13 +40,13 @@ typedef struct {
         Maker_behaviour_frame behaviour;
     } frame;
 } Maker_component;
-_Static_assert(sizeof(Maker_component) == 96, "Maker has another size than was told");
+_Static_assert(sizeof(Maker_component) == 104, "Maker has another size than was told");
 
 typedef struct {
     hearth_component base;
     main_sequence_frame frame;
 } main_component;
-_Static_assert(sizeof(hearth_component) == 72, "the compiler and hearth.h disagree");
+_Static_assert(sizeof(hearth_component) == 80, "the compiler and hearth.h disagree");
 
 extern void hearth_print_int(hearth_component *base, int32_t);
 static int32_t proc_norm(hearth_component *base, Point_struct *p);

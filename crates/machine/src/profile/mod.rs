@@ -39,7 +39,7 @@ pub use costs::{
 };
 pub use figure::{Figure, Provenance};
 pub use host::{Host, Mode, Origin};
-pub use read::{ProfileError, wake_ns};
+pub use read::{Brief, ProfileError};
 
 /// The format this Hearth writes, and the largest it reads.
 pub const FORMAT: u32 = 1;

@@ -101,34 +101,67 @@ struct Header {
     origin: Option<Value>,
 }
 
-/// What waking a thread on another core costs, in nanoseconds, out of a profile's text: for those who
-/// need nothing else of it, each time they start. None if it was not measured, or the text is no
-/// profile of this [`FORMAT`].
-///
-/// ```
-/// use hearth_machine::profile::wake_ns;
-///
-/// let text = r#"{"format": 1, "system": {"futex_wake_other_core_ns": {"value": 52000.0}}}"#;
-/// assert_eq!(wake_ns(text), Some(52000.0));
-/// ```
-#[must_use]
-pub fn wake_ns(text: &str) -> Option<f64> {
-    #[derive(Deserialize)]
-    struct Part {
-        format: u32,
-        system: System,
+/// The few things of a profile that programs need each time they start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Brief {
+    /// What waking a thread on another core costs, in nanoseconds, if it was measured.
+    pub wake_ns: Option<f64>,
+    /// Distances of the nodes with memory, local being 10: a row for each node whose threads use it, a column
+    /// for each whose memory it is. Empty unless all of them were measured.
+    pub distances: Vec<Vec<f64>>,
+}
+
+impl Brief {
+    /// Out of a profile's text. None if that is no profile of this [`FORMAT`].
+    ///
+    /// ```
+    /// use hearth_machine::profile::Brief;
+    ///
+    /// let text = r#"{"format": 1, "system": {"futex_wake_other_core_ns": {"value": 52000.0}},
+    ///     "node_distances": {"scaled": [[10.0, 14.2], [13.9, 10.0]]}}"#;
+    /// let brief = Brief::from_json(text).unwrap();
+    /// assert_eq!(brief.wake_ns, Some(52000.0));
+    /// assert_eq!(brief.distances, [[10.0, 13.9], [14.2, 10.0]]);
+    /// ```
+    #[must_use]
+    pub fn from_json(text: &str) -> Option<Brief> {
+        #[derive(Deserialize)]
+        struct Part {
+            format: u32,
+            #[serde(default)]
+            system: System,
+            #[serde(default)]
+            node_distances: Distances,
+        }
+        #[derive(Default, Deserialize)]
+        struct System {
+            futex_wake_other_core_ns: Option<Number>,
+        }
+        #[derive(Deserialize)]
+        struct Number {
+            value: f64,
+        }
+        #[derive(Default, Deserialize)]
+        struct Distances {
+            scaled: Vec<Vec<Option<f64>>>,
+        }
+        let part: Part = serde_json::from_str(text).ok()?;
+        let is_known = (1..=FORMAT).contains(&part.format);
+        is_known.then(|| Brief {
+            wake_ns: part.system.futex_wake_other_core_ns.map(|ns| ns.value),
+            distances: by_user(&part.node_distances.scaled).unwrap_or_default(),
+        })
     }
-    #[derive(Deserialize)]
-    struct System {
-        futex_wake_other_core_ns: Value,
-    }
-    #[derive(Deserialize)]
-    struct Value {
-        value: f64,
-    }
-    let part: Part = serde_json::from_str(text).ok()?;
-    let is_known = (1..=FORMAT).contains(&part.format);
-    is_known.then_some(part.system.futex_wake_other_core_ns.value)
+}
+
+/// Distances by user and memory, out of those by memory and user, of nodes that have memory. None if one
+/// is missing.
+fn by_user(scaled: &[Vec<Option<f64>>]) -> Option<Vec<Vec<f64>>> {
+    let has_memory = |node: &usize| scaled[*node].iter().any(Option::is_some);
+    let nodes: Vec<usize> = (0..scaled.len()).filter(has_memory).collect();
+    let between = |user: usize, memory: usize| *scaled[memory].get(user)?;
+    let row = |user: &usize| nodes.iter().map(|memory| between(*user, *memory)).collect();
+    nodes.iter().map(row).collect()
 }
 
 impl Profile {

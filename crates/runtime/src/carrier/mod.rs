@@ -35,8 +35,9 @@ pub(crate) use threads::Parker;
 pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
-    Entered, Hold, Linked, Operation, component_on, hold_both, home_of, inflate, keep_placed,
-    mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, worker_of,
+    Entered, Hold, Linked, Operation, component_on, core_of, hold_both, home_of, inflate,
+    keep_placed, mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin,
+    worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use workers::{Stage, as_stranger, running, with_open_gate};

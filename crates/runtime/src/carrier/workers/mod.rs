@@ -51,7 +51,7 @@ pub(crate) use simulated::{Stage, with_open_gate};
 
 use crate::seat::Seat;
 use crate::sync::{Guarded, Mutex};
-use crate::{component, exits, idle, options, simulator};
+use crate::{component, exits, heap, idle, options, simulator};
 
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
@@ -203,6 +203,12 @@ pub(crate) fn home_of(component: *mut Component) -> *const Worker {
     // SAFETY: the component is alive, and its home changes by atomic stores.
     unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
         .load(Ordering::Relaxed)
+}
+
+/// The core of a home, if it has one.
+pub(crate) fn core_of(home: *const Worker) -> Option<usize> {
+    // SAFETY: workers live as long as the program.
+    unsafe { worker_of(home).as_ref() }?.shared.core
 }
 
 /// Gives a component another home.
@@ -558,6 +564,7 @@ impl Worker {
                 let _hold = (*(*component).home).hold();
                 set_home(component, home);
             }
+            heap::follow(component, home.shared.core);
             // Afterwards: who links or localizes its half-channels from here on goes by the new home.
             component::share_channels(component);
             home.post(component);
@@ -570,6 +577,7 @@ impl Worker {
         if self.empty_inbox() || self.look_out() || self.look_through(true) {
             return;
         }
+        heap::flush();
         let start = Instant::now();
         if !self.waits_for_outside() {
             let asleep = &self.shared.asleep;
