@@ -34,6 +34,7 @@ mod global;
 mod heap;
 #[cfg(not(loom))]
 mod helper;
+mod hints;
 #[cfg(not(loom))]
 mod large;
 mod meter;
@@ -43,7 +44,7 @@ mod nodes;
 mod os;
 #[cfg(not(loom))]
 mod pages;
-#[cfg(not(loom))]
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
 mod pool;
 #[cfg(not(loom))]
 mod real_time;
