@@ -24,7 +24,7 @@
 
 #![no_std]
 
-#[cfg(any(test, feature = "checks"))]
+#[cfg(any(test, miri, feature = "checks"))]
 extern crate std;
 
 pub mod geometry;
