@@ -24,7 +24,7 @@
 
 #![no_std]
 
-#[cfg(any(test, feature = "checks"))]
+#[cfg(any(test, miri, feature = "checks"))]
 extern crate std;
 
 #[cfg(not(loom))]
@@ -40,6 +40,7 @@ mod global;
 mod heap;
 #[cfg(not(loom))]
 mod helper;
+mod hints;
 #[cfg(not(loom))]
 mod large;
 mod meter;
@@ -50,7 +51,7 @@ mod orphan;
 mod os;
 #[cfg(not(loom))]
 mod pages;
-#[cfg(not(loom))]
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
 mod pool;
 #[cfg(not(loom))]
 mod private;

@@ -1,5 +1,8 @@
 //! The few system calls that a heap makes, without the standard library: a malloc may not
 //! allocate, and what `hearth-sys` tells of a refusal does.
+//!
+//! Miri knows few of them. There all memory is accessible from the start, addresses are few, nothing is read
+//! from files, and the system starts no helper.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -31,17 +34,14 @@ pub(crate) fn map_memory(bytes: usize) -> usize {
 }
 
 fn map(bytes: usize, protection: i32) -> usize {
+    let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let mut protection = protection;
+    if cfg!(miri) {
+        flags &= !libc::MAP_NORESERVE;
+        protection = libc::PROT_READ | libc::PROT_WRITE;
+    }
     // SAFETY: a new private mapping at an address of the system's choice disturbs nobody.
-    let start = quietly(|| unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            protection,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    });
+    let start = quietly(|| unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) });
     if start == libc::MAP_FAILED {
         return 0;
     }
@@ -79,6 +79,10 @@ pub(crate) unsafe fn remap(start: usize, bytes: usize, wanted: usize) -> usize {
 
 /// So much address space the process may have, as far as there is a limit.
 pub(crate) fn addresses_max() -> Option<usize> {
+    if cfg!(miri) {
+        // Of which a space takes 128 MiB.
+        return Some(384 << 20);
+    }
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -102,6 +106,9 @@ pub(crate) enum Access {
 /// # Safety
 /// The range lies in what was reserved by this crate.
 pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
+    if cfg!(miri) {
+        return true;
+    }
     let first = start & !(PAGE - 1);
     let end = (start + bytes).next_multiple_of(PAGE);
     let protection = match access {
@@ -124,6 +131,11 @@ pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
 /// # Safety
 /// The pages are of this crate's own reservation, writable, and hold nothing.
 pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
+    if cfg!(miri) {
+        // SAFETY: as the caller promises.
+        unsafe { ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0, bytes) };
+        return true;
+    }
     // SAFETY: as the caller promises. Memory that is locked is not given back.
     quietly(|| unsafe {
         libc::madvise(
@@ -139,6 +151,9 @@ pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
 /// # Safety
 /// The range is of this crate's own reservation.
 pub(crate) unsafe fn huge_pages(start: usize, bytes: usize, wanted: bool) {
+    if cfg!(miri) {
+        return;
+    }
     let advice = if wanted {
         libc::MADV_HUGEPAGE
     } else {
@@ -195,6 +210,9 @@ pub(crate) fn start_thread(
 ) -> bool {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     const STACK_BYTES: usize = 256 << 10;
+    if cfg!(miri) {
+        return false;
+    }
     // SAFETY: everything that is pointed to lives until the call returns; the set of signals is
     // restored. `forked` may be called at any time.
     quietly(|| unsafe {
@@ -255,6 +273,9 @@ pub(crate) fn wake(word: *mut u32) {
 /// The beginning of a file, as much as fits. The path ends with a zero. None if it cannot be read.
 pub(crate) fn read_file<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     debug_assert!(path.contains(&0));
+    if cfg!(miri) {
+        return None;
+    }
     // SAFETY: the path ends; the buffer is as long as said; the descriptor is this function's.
     unsafe {
         let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
@@ -285,6 +306,9 @@ pub(crate) fn environment<'a>(name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [
 
 /// Does the process leave it to the system where its memory lies? Yes if the system knows no such thing.
 pub(crate) fn is_policy_default() -> bool {
+    if cfg!(miri) {
+        return true;
+    }
     let mut mode = 0i32;
     let none = ptr::null_mut::<u64>();
     // SAFETY: the mode is written; nothing else is asked for.

@@ -1,38 +1,42 @@
 //! The chunks that nobody has, of each node: taken and given by exchanging an arena's word. No lock, no
 //! list, and nothing in the memory itself.
 //!
-//! *Hints* say in which arenas there is room: a bit an arena, a word of bits above 64 of those, and
-//! another above that, for each kind of room. So the lowest arena with room is found by looking at
-//! three words. A hint may be late: the arena's word alone decides. Whoever takes a hint back looks at
-//! the word again afterwards, and whoever makes room changes the word first; so no room is
-//! ever without its hint for longer than such an operation takes.
+//! [Hints](crate::hints) say in which arenas there is room of a kind. A hint may be late: the arena's word
+//! alone decides. Whoever makes room, or takes it, changes the word first and tells the hints then.
+//!
+//! | field | who writes | who reads |
+//! |---|---|---|
+//! | an arena's `free` | everyone, by exchange; a store only by who has the whole arena | everyone |
+//! | an arena's `used` | who has the chunks: before they are given, or while they are forgotten | everyone |
+//! | `begun`, `open` | everyone, by exchange | everyone |
 //!
 //! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
 //! other threads do.
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 use core::iter;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::geometry::{ARENA_SHIFT, CHUNK_SHIFT};
-use crate::nodes;
-use crate::os;
-use crate::space::Space;
+use crate::hints::{Hints, WORD_SHIFT};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, look};
 use crate::words::{self, ALIGNED};
 
 /// Nodes that are told apart.
-pub(crate) const NODES_MAX: usize = 64;
+pub(crate) const NODES_MAX: usize = if cfg!(loom) { 1 } else { 64 };
 /// Kinds of room: a chunk; 4 and 16 of them, aligned; 32 of them; a whole arena; and a chunk that is
 /// free and has memory behind it.
-pub(crate) const ROOMS: usize = 6;
-const SIZES: [u32; ROOMS - 1] = [1, 4, 16, 32, 64];
-const WHOLE_ARENA: usize = 4;
-const IDLE: usize = 5;
-/// Arenas under one bit of the highest words, and of those below.
-const TOP_SHIFT: u32 = 12;
-const MIDDLE_SHIFT: u32 = 6;
+pub(crate) const ROOMS: usize = SIZES.len() + 1;
+#[cfg(not(loom))]
+const SIZES: [u32; 5] = [1, 4, 16, 32, 64];
+/// Each kind of room makes a model several times as large.
+#[cfg(loom)]
+const SIZES: [u32; 2] = [1, 64];
+const WHOLE_ARENA: usize = ROOMS - 2;
+const IDLE: usize = ROOMS - 1;
 /// So many arenas are tried before one is begun.
 const TRIES: usize = 4;
 /// So often the next arenas are tried for.
@@ -55,12 +59,41 @@ const fn allowed(chunks: u32) -> u64 {
     }
 }
 
+/// Says the word of an arena that there is room?
 fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
-    let word = free.load(Ordering::SeqCst);
+    let word = look(free);
     if room == IDLE {
         return word & used.load(Ordering::SeqCst) != 0;
     }
     words::runs(word, SIZES[room]) & allowed(SIZES[room]) != 0
+}
+
+/// The arenas that pools are made over: a [space](crate::space)'s, or a model's.
+pub(crate) trait Arenas {
+    /// The word of free chunks of an arena, and the word of those that have been used.
+    fn word(&self, arena: usize) -> &[AtomicU64; 2];
+    /// Low words and middle words of the hints for a kind of room, of all nodes.
+    fn hints(&self, room: usize) -> [&[AtomicU64]; 2];
+    /// Arenas that a node has: a power of two.
+    fn arenas_of_node(&self) -> usize;
+    /// The nodes from which memory for this one comes, in turn.
+    fn near(&self, node: usize) -> impl Iterator<Item = usize>;
+    /// Has a node memory for so many arenas?
+    fn has_memory(&self, node: usize, arenas: usize) -> bool;
+    /// Makes arenas and what belongs to them writable. May be called twice for the same ones.
+    fn open(&self, first: usize, count: usize) -> bool;
+    /// Brings memory behind arenas and what belongs to them, and locks it.
+    fn populate(&self, first: usize, count: usize) -> Prepared;
+    /// Gives the memory behind chunks back to the system. False if it stays.
+    ///
+    /// # Safety
+    /// The caller has the chunks, and nothing of value in them.
+    unsafe fn forget(&self, chunk: usize, count: usize) -> bool;
+
+    /// The node of an arena.
+    fn node_of(&self, arena: usize) -> usize {
+        arena >> self.arenas_of_node().trailing_zeros()
+    }
 }
 
 /// What a node has in hand.
@@ -108,8 +141,8 @@ struct From {
 }
 
 /// The nodes to be asked for memory near a node, in turn.
-fn places(node: usize) -> impl Iterator<Item = From> {
-    let near = nodes::order(node).map(|node| From {
+fn places(space: &impl Arenas, node: usize) -> impl Iterator<Item = From> {
+    let near = space.near(node).map(|node| From {
         node,
         is_last_resort: false,
     });
@@ -121,6 +154,7 @@ fn places(node: usize) -> impl Iterator<Item = From> {
 
 const CHUNKS_SHIFT: u32 = ARENA_SHIFT - CHUNK_SHIFT;
 
+#[cfg(not(loom))]
 impl Node {
     const fn new() -> Node {
         Node {
@@ -133,6 +167,7 @@ impl Node {
 }
 
 impl Pools {
+    #[cfg(not(loom))]
     pub(crate) const fn new() -> Pools {
         Pools {
             nodes: [const { Node::new() }; NODES_MAX],
@@ -141,16 +176,21 @@ impl Pools {
 
     /// Takes 1 to 64 chunks that follow each other, within an arena: of a node, or if it is full of the
     /// next one. Up to 16 they are aligned to the power of four above. None if there are no more.
-    pub(crate) fn take(&self, space: &Space, node: usize, chunks: u32) -> Option<Taken> {
-        places(node).find_map(|from| self.take_of(space, from, chunks))
+    pub(crate) fn take(&self, space: &impl Arenas, node: usize, chunks: u32) -> Option<Taken> {
+        places(space, node).find_map(|from| self.take_of(space, from, chunks))
     }
 
     /// Takes whole arenas that follow each other, likewise.
-    pub(crate) fn take_arenas(&self, space: &Space, node: usize, count: usize) -> Option<Taken> {
-        places(node).find_map(|from| self.take_arenas_of(space, from, count))
+    pub(crate) fn take_arenas(
+        &self,
+        space: &impl Arenas,
+        node: usize,
+        count: usize,
+    ) -> Option<Taken> {
+        places(space, node).find_map(|from| self.take_arenas_of(space, from, count))
     }
 
-    fn take_of(&self, space: &Space, from: From, chunks: u32) -> Option<Taken> {
+    fn take_of(&self, space: &impl Arenas, from: From, chunks: u32) -> Option<Taken> {
         let room = SIZES.iter().position(|size| *size >= chunks)?;
         for _ in 0..TRIES {
             let Some(arena) = self.hinted(space, from.node, room) else {
@@ -163,26 +203,39 @@ impl Pools {
         self.begin(space, from, chunks)
     }
 
+    /// The hints of a node for a kind of room.
+    fn hints<'a>(&'a self, space: &'a impl Arenas, node: usize, room: usize) -> Hints<'a> {
+        let [low, middle] = space.hints(room);
+        let all = space.arenas_of_node();
+        let words = |of: &'a [AtomicU64], shift: u32| {
+            let first = (all * node) >> shift;
+            &of[first..first + (all >> shift).max(1)]
+        };
+        Hints {
+            low: words(low, WORD_SHIFT),
+            middle: words(middle, 2 * WORD_SHIFT),
+            top: &self.nodes[node].tops[room],
+        }
+    }
+
     /// The lowest arena that has room, it is said.
-    fn hinted(&self, space: &Space, node: usize, room: usize) -> Option<usize> {
-        let hints = space.hints(room);
-        let first = space.arenas_of_node() * node;
-        let top = self.nodes[node].tops[room].load(Ordering::Relaxed);
-        if top == 0 {
+    fn hinted(&self, space: &impl Arenas, node: usize, room: usize) -> Option<usize> {
+        // Nodes that the space does not tell apart have no hints, nor words for them.
+        if self.nodes[node].tops[room].load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let top = (first >> TOP_SHIFT) + top.trailing_zeros() as usize;
-        let middle = hints.middle[top].load(Ordering::Relaxed);
-        if middle == 0 {
-            return None;
-        }
-        let middle = top << 6 | middle.trailing_zeros() as usize;
-        let low = hints.low[middle].load(Ordering::Relaxed);
-        (low != 0).then(|| middle << 6 | low.trailing_zeros() as usize)
+        let arena = self.hints(space, node, room).lowest()?;
+        Some(space.arenas_of_node() * node + arena)
     }
 
     /// Takes chunks of an arena, if it has room. If not, its hints say so afterwards.
-    fn take_from(&self, space: &Space, node: usize, arena: usize, chunks: u32) -> Option<Taken> {
+    fn take_from(
+        &self,
+        space: &impl Arenas,
+        node: usize,
+        arena: usize,
+        chunks: u32,
+    ) -> Option<Taken> {
         let [free, used] = space.word(arena);
         let word = free.load(Ordering::Relaxed);
         let mut starts = words::runs(word, chunks) & allowed(chunks);
@@ -209,7 +262,7 @@ impl Pools {
     }
 
     /// Begins an arena and takes its first chunks.
-    fn begin(&self, space: &Space, from: From, chunks: u32) -> Option<Taken> {
+    fn begin(&self, space: &impl Arenas, from: From, chunks: u32) -> Option<Taken> {
         let arena = self.begin_arenas(space, from, 1)?;
         let rest = !words::ones(chunks);
         space.word(arena)[0].store(rest, Ordering::SeqCst);
@@ -221,7 +274,7 @@ impl Pools {
     }
 
     /// Begins arenas that follow each other. They belong to the caller.
-    fn begin_arenas(&self, space: &Space, from: From, count: usize) -> Option<usize> {
+    fn begin_arenas(&self, space: &impl Arenas, from: From, count: usize) -> Option<usize> {
         let all = space.arenas_of_node();
         let first = all * from.node;
         let own = &self.nodes[from.node];
@@ -237,9 +290,7 @@ impl Pools {
                 // logarithm only. Two threads may open the same arenas, which harms nobody.
                 let more = (begun + count - open).max(OPENED_MIN).max(open / 8);
                 let more = more.min(all - open);
-                let is_full = nodes::count() > 1
-                    && !from.is_last_resort
-                    && !nodes::has_room(from.node, more << ARENA_SHIFT);
+                let is_full = !from.is_last_resort && !space.has_memory(from.node, more);
                 if is_full || !self.open(space, from.node, begun + count, more) {
                     return None;
                 }
@@ -260,7 +311,7 @@ impl Pools {
 
     /// Real-time mode: opens a node's arenas, brings memory behind them and what belongs to them, and
     /// allows no others. What the system refused.
-    pub(crate) fn prepare(&self, space: &Space, node: usize, arenas: usize) -> Prepared {
+    pub(crate) fn prepare(&self, space: &impl Arenas, node: usize, arenas: usize) -> Prepared {
         let own = &self.nodes[node];
         let first = space.arenas_of_node() * node;
         let arenas = arenas.min(space.arenas_of_node());
@@ -274,7 +325,7 @@ impl Pools {
 
     /// Opens a node's arenas up to the `end`th: `more` of them, or at least what is needed. False if
     /// the system refuses.
-    fn open(&self, space: &Space, node: usize, end: usize, more: usize) -> bool {
+    fn open(&self, space: &impl Arenas, node: usize, end: usize, more: usize) -> bool {
         let own = &self.nodes[node];
         let open = own.open.load(Ordering::Acquire) as usize;
         let first = space.arenas_of_node() * node + open;
@@ -289,7 +340,7 @@ impl Pools {
     }
 
     /// The arenas of a node that have been begun and whose words may be read.
-    fn in_use(&self, space: &Space, node: usize) -> core::ops::Range<usize> {
+    fn in_use(&self, space: &impl Arenas, node: usize) -> core::ops::Range<usize> {
         let own = &self.nodes[node];
         let first = space.arenas_of_node() * node;
         let begun = own.begun.load(Ordering::Relaxed);
@@ -298,7 +349,7 @@ impl Pools {
 
     /// Gives chunks back that were taken together, or a part of them. `is_zero`: they have not been
     /// written to.
-    pub(crate) fn give(&self, space: &Space, chunk: usize, chunks: u32, is_zero: bool) {
+    pub(crate) fn give(&self, space: &impl Arenas, chunk: usize, chunks: u32, is_zero: bool) {
         let arena = chunk >> CHUNKS_SHIFT;
         let mask = words::ones(chunks) << (chunk & 63);
         let [free, used] = space.word(arena);
@@ -311,18 +362,18 @@ impl Pools {
     }
 
     /// Such as are free, if some are found soon, or new ones.
-    fn take_arenas_of(&self, space: &Space, from: From, count: usize) -> Option<Taken> {
+    fn take_arenas_of(&self, space: &impl Arenas, from: From, count: usize) -> Option<Taken> {
         let node = from.node;
-        if let Some(first) = self.hinted(space, node, WHOLE_ARENA) {
-            let low = &space.hints(WHOLE_ARENA).low;
-            let end = (space.arenas_of_node() * (node + 1)) >> MIDDLE_SHIFT;
-            let begin = first >> MIDDLE_SHIFT;
-            for (i, word) in low[begin..end].iter().take(WORD_TRIES).enumerate() {
+        let hints = self.hints(space, node, WHOLE_ARENA);
+        if let Some(first) = hints.lowest() {
+            let begin = first >> WORD_SHIFT;
+            for (i, word) in hints.low[begin..].iter().take(WORD_TRIES).enumerate() {
                 let starts = words::runs(word.load(Ordering::Relaxed), count as u32);
                 if starts == 0 {
                     continue;
                 }
-                let arena = ((begin + i) << MIDDLE_SHIFT) + starts.trailing_zeros() as usize;
+                let arena = ((begin + i) << WORD_SHIFT) + starts.trailing_zeros() as usize;
+                let arena = space.arenas_of_node() * node + arena;
                 if let Some(taken) = self.claim_arenas(space, node, arena, count) {
                     return Some(taken);
                 }
@@ -338,7 +389,7 @@ impl Pools {
     /// Takes these arenas if all of them are free.
     fn claim_arenas(
         &self,
-        space: &Space,
+        space: &impl Arenas,
         node: usize,
         arena: usize,
         count: usize,
@@ -366,7 +417,13 @@ impl Pools {
 
     /// Takes the chunks that follow a block of `has`, so that it has `wanted`. False if they are not
     /// free, or in another arena.
-    pub(crate) fn extend(&self, space: &Space, chunk: usize, has: usize, wanted: usize) -> bool {
+    pub(crate) fn extend(
+        &self,
+        space: &impl Arenas,
+        chunk: usize,
+        has: usize,
+        wanted: usize,
+    ) -> bool {
         let (arena, first) = (chunk >> CHUNKS_SHIFT, chunk & 63);
         if first + wanted > 64 {
             return false;
@@ -385,7 +442,7 @@ impl Pools {
     }
 
     /// Gives chunks back that may reach over several arenas.
-    pub(crate) fn give_many(&self, space: &Space, chunk: usize, chunks: usize) {
+    pub(crate) fn give_many(&self, space: &impl Arenas, chunk: usize, chunks: usize) {
         let (mut chunk, mut left) = (chunk, chunks);
         while left > 0 {
             let here = left.min(64 - (chunk & 63));
@@ -397,7 +454,7 @@ impl Pools {
 
     /// Gives the memory behind free chunks back to the system, but for `keep` bytes. The bytes given
     /// back. While it is at a run of chunks, that run is its own.
-    pub(crate) fn trim(&self, space: &Space, keep: usize) -> usize {
+    pub(crate) fn trim(&self, space: &impl Arenas, keep: usize) -> usize {
         let (mut kept, mut given) = (0, 0);
         for node in 0..self.nodes.len() {
             for arena in self.in_use(space, node) {
@@ -422,14 +479,14 @@ impl Pools {
 
     /// All arenas that have been begun and opened.
     #[cfg(any(test, feature = "checks"))]
-    pub(crate) fn arenas_in_use(&self, space: &Space) -> std::vec::Vec<usize> {
+    pub(crate) fn arenas_in_use(&self, space: &impl Arenas) -> std::vec::Vec<usize> {
         (0..self.nodes.len())
             .flat_map(|node| self.in_use(space, node))
             .collect()
     }
 
     /// Chunks of all nodes that somebody has.
-    pub(crate) fn held(&self, space: &Space) -> usize {
+    pub(crate) fn held(&self, space: &impl Arenas) -> usize {
         let mut held = 0;
         for node in 0..self.nodes.len() {
             for arena in self.in_use(space, node) {
@@ -440,7 +497,7 @@ impl Pools {
     }
 
     /// Free chunks of all nodes that have memory behind them.
-    pub(crate) fn idle(&self, space: &Space) -> u32 {
+    pub(crate) fn idle(&self, space: &impl Arenas) -> u32 {
         let mut idle = 0;
         for node in 0..self.nodes.len() {
             for arena in self.in_use(space, node) {
@@ -454,7 +511,7 @@ impl Pools {
 
     /// Gives memory behind free chunks of a node back to the system: of those of one arena, about as many
     /// as asked. How many there were.
-    pub(crate) fn forget_idle(&self, space: &Space, node: usize, chunks: u32) -> u32 {
+    pub(crate) fn forget_idle(&self, space: &impl Arenas, node: usize, chunks: u32) -> u32 {
         let Some(arena) = self.hinted(space, node, IDLE) else {
             return 0;
         };
@@ -477,7 +534,7 @@ impl Pools {
     }
 
     /// Gives the memory behind chunks back to the system, if they are all free.
-    fn forget(&self, space: &Space, arena: usize, mask: u64) -> bool {
+    fn forget(&self, space: &impl Arenas, arena: usize, mask: u64) -> bool {
         let [free, used] = space.word(arena);
         let word = free.load(Ordering::Relaxed);
         let is_taken = word & mask == mask
@@ -487,11 +544,9 @@ impl Pools {
         if !is_taken {
             return false;
         }
-        let start = space.data()
-            + (arena << ARENA_SHIFT)
-            + ((mask.trailing_zeros() as usize) << CHUNK_SHIFT);
+        let chunk = arena << CHUNKS_SHIFT | mask.trailing_zeros() as usize;
         // SAFETY: the chunks were free, and are this function's for the moment.
-        let done = unsafe { os::forget(start, (mask.count_ones() as usize) << CHUNK_SHIFT) };
+        let done = unsafe { space.forget(chunk, mask.count_ones() as usize) };
         if done {
             used.fetch_and(!mask, Ordering::Relaxed);
         }
@@ -500,53 +555,13 @@ impl Pools {
         done
     }
 
-    /// Makes the hints of an arena true.
-    pub(crate) fn hint(&self, space: &Space, node: usize, arena: usize) {
+    /// Makes the hints of an arena true, after its word has changed.
+    fn hint(&self, space: &impl Arenas, node: usize, arena: usize) {
         let word = space.word(arena);
+        let at = arena - space.arenas_of_node() * node;
         for room in 0..ROOMS {
-            let has = has_room(word, room);
-            let hint = &space.hints(room).low[arena >> MIDDLE_SHIFT];
-            let bit = 1 << (arena & 63);
-            let is_hinted = hint.load(Ordering::SeqCst) & bit != 0;
-            if has && !is_hinted {
-                self.set(space, node, arena, room);
-            } else if !has && is_hinted {
-                self.clear(space, node, arena, room);
-                if has_room(word, room) {
-                    self.set(space, node, arena, room);
-                }
-            }
+            self.hints(space, node, room)
+                .tell(at, || has_room(word, room));
         }
-    }
-
-    fn set(&self, space: &Space, node: usize, arena: usize, room: usize) {
-        let hints = space.hints(room);
-        let (low, middle) = (arena >> MIDDLE_SHIFT, arena >> TOP_SHIFT);
-        let top = middle - ((space.arenas_of_node() * node) >> TOP_SHIFT);
-        hints.low[low].fetch_or(1 << (arena & 63), Ordering::SeqCst);
-        hints.middle[middle].fetch_or(1 << (low & 63), Ordering::SeqCst);
-        self.nodes[node].tops[room].fetch_or(1 << top, Ordering::SeqCst);
-    }
-
-    fn clear(&self, space: &Space, node: usize, arena: usize, room: usize) {
-        let hints = space.hints(room);
-        let (low, middle) = (arena >> MIDDLE_SHIFT, arena >> TOP_SHIFT);
-        let top = middle - ((space.arenas_of_node() * node) >> TOP_SHIFT);
-        let clear = |word: &AtomicU64, bit: usize, below: Option<&AtomicU64>| {
-            if below.is_some_and(|below| below.load(Ordering::SeqCst) != 0) {
-                return false;
-            }
-            let left = word.fetch_and(!(1 << bit), Ordering::SeqCst) & !(1 << bit);
-            // Somebody may have set one below meanwhile.
-            if below.is_some_and(|below| below.load(Ordering::SeqCst) != 0) {
-                word.fetch_or(1 << bit, Ordering::SeqCst);
-                return false;
-            }
-            left == 0
-        };
-        let (low_word, middle_word) = (&hints.low[low], &hints.middle[middle]);
-        let _ = clear(low_word, arena & 63, None)
-            && clear(middle_word, low & 63, Some(low_word))
-            && clear(&self.nodes[node].tops[room], top, Some(middle_word));
     }
 }

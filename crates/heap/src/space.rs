@@ -25,8 +25,9 @@ use crate::geometry::{
     ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT, CHUNKS_MAX, CLASSES, Class, GRANULES_MAX,
     LEVELS, RegionId, SLOTS, granule_shift,
 };
+use crate::nodes;
 use crate::os::{self, Access};
-use crate::pool::Prepared;
+use crate::pool::{Arenas, Prepared};
 use crate::words;
 
 /// The regions of one chunk.
@@ -222,14 +223,14 @@ const ARENAS_SMALL: usize = 16;
 /// Arenas a node has at least where nodes are told apart: one word of the highest hints.
 const ARENAS_OF_NODE_MIN: usize = 4096;
 
-/// Which arenas have room of a kind: see [`crate::pool`].
+/// Which arenas have room of a kind: see [`crate::hints`].
 #[repr(C)]
-pub(crate) struct Hints {
-    pub(crate) low: [AtomicU64; ARENAS / 64],
-    pub(crate) middle: [AtomicU64; ARENAS / 4096],
+struct HintWords {
+    low: [AtomicU64; ARENAS / 64],
+    middle: [AtomicU64; ARENAS / 4096],
 }
 
-const HINTS_BYTES: usize = size_of::<Hints>() * crate::pool::ROOMS;
+const HINTS_BYTES: usize = size_of::<HintWords>() * crate::pool::ROOMS;
 
 impl Space {
     pub(crate) const fn new() -> Space {
@@ -267,7 +268,7 @@ impl Space {
         false
     }
 
-    fn make_of(&self, arenas: usize, nodes: usize) -> bool {
+    pub(crate) fn make_of(&self, arenas: usize, nodes: usize) -> bool {
         let chunks = arenas << (ARENA_SHIFT - CHUNK_SHIFT);
         let parts = [
             (&self.tags, chunks * size_of::<ChunkTag>()),
@@ -317,35 +318,6 @@ impl Space {
         true
     }
 
-    /// Makes arenas and what belongs to them writable. May be called twice for the same ones.
-    pub(crate) fn open(&self, first: usize, count: usize) -> bool {
-        self.strides().iter().all(|(part, stride)| {
-            let start = part.load(Ordering::Relaxed) + first * stride;
-            // SAFETY: the arenas are part of the space.
-            unsafe { os::allow(start, count * stride, Access::Write) }
-        })
-    }
-
-    /// Brings memory behind arenas and what belongs to them, and locks it.
-    pub(crate) fn populate(&self, first: usize, count: usize) -> Prepared {
-        let mut all = Prepared::Locked;
-        let data = self.data() + (first << ARENA_SHIFT);
-        // SAFETY: as below. They come now, so nobody waits for them later.
-        unsafe { os::huge_pages(data, count << ARENA_SHIFT, true) };
-        for (part, stride) in self.strides() {
-            let start = part.load(Ordering::Relaxed) + first * stride;
-            // SAFETY: open, and of this space.
-            let (populated, locked) = unsafe { os::populate(start, count * stride) };
-            if !populated {
-                return Prepared::Nothing;
-            }
-            if !locked {
-                all = Prepared::NotLocked;
-            }
-        }
-        all
-    }
-
     /// Has the pages of each node's part come from that node.
     pub(crate) fn bind(&self, numbers: impl Iterator<Item = u32>) {
         let arenas = self.arenas_of_node();
@@ -372,19 +344,9 @@ impl Space {
         ]
     }
 
-    /// Arenas that a node has.
-    pub(crate) fn arenas_of_node(&self) -> usize {
-        1 << self.node_shift.load(Ordering::Relaxed)
-    }
-
     /// Nodes that are told apart.
     pub(crate) fn nodes(&self) -> usize {
         self.arenas.load(Ordering::Relaxed) >> self.node_shift.load(Ordering::Relaxed)
-    }
-
-    /// The node of an arena.
-    pub(crate) fn node_of(&self, arena: usize) -> usize {
-        arena >> self.node_shift.load(Ordering::Relaxed)
     }
 
     /// Bytes of data.
@@ -404,22 +366,6 @@ impl Space {
 
     pub(crate) fn meta_address(&self) -> usize {
         self.meta.load(Ordering::Relaxed)
-    }
-
-    /// The word of free chunks of an arena, and the word of those that have been used.
-    pub(crate) fn word(&self, arena: usize) -> &[AtomicU64; 2] {
-        debug_assert!(arena < self.arenas.load(Ordering::Relaxed));
-        let address = self.words.load(Ordering::Relaxed) + arena * 16;
-        // SAFETY: part of the space, aligned, zero at first, and only accessed as atomics.
-        unsafe { &*core::ptr::with_exposed_provenance(address) }
-    }
-
-    /// The hints for one kind of room.
-    pub(crate) fn hints(&self, room: usize) -> &Hints {
-        debug_assert!(room < crate::pool::ROOMS);
-        let address = self.hints.load(Ordering::Relaxed) + room * size_of::<Hints>();
-        // SAFETY: as for `word`.
-        unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
     #[inline]
@@ -483,5 +429,71 @@ impl Space {
         }
         let granules = words::length(free, starts, first);
         Some(Class::of(region.level(), granules as usize))
+    }
+}
+
+impl Arenas for Space {
+    fn word(&self, arena: usize) -> &[AtomicU64; 2] {
+        debug_assert!(arena < self.arenas.load(Ordering::Relaxed));
+        let address = self.words.load(Ordering::Relaxed) + arena * 16;
+        // SAFETY: part of the space, aligned, zero at first, and only accessed as atomics.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    fn hints(&self, room: usize) -> [&[AtomicU64]; 2] {
+        debug_assert!(room < crate::pool::ROOMS);
+        let address = self.hints.load(Ordering::Relaxed) + room * size_of::<HintWords>();
+        // SAFETY: as for `word`.
+        let words: &HintWords = unsafe { &*core::ptr::with_exposed_provenance(address) };
+        [&words.low, &words.middle]
+    }
+
+    fn arenas_of_node(&self) -> usize {
+        1 << self.node_shift.load(Ordering::Relaxed)
+    }
+
+    fn near(&self, node: usize) -> impl Iterator<Item = usize> {
+        nodes::order(node)
+    }
+
+    fn has_memory(&self, node: usize, arenas: usize) -> bool {
+        nodes::count() == 1 || nodes::has_room(node, arenas << ARENA_SHIFT)
+    }
+
+    fn open(&self, first: usize, count: usize) -> bool {
+        self.strides().iter().all(|(part, stride)| {
+            let start = part.load(Ordering::Relaxed) + first * stride;
+            // SAFETY: the arenas are part of the space.
+            unsafe { os::allow(start, count * stride, Access::Write) }
+        })
+    }
+
+    fn populate(&self, first: usize, count: usize) -> Prepared {
+        let mut all = Prepared::Locked;
+        let data = self.data() + (first << ARENA_SHIFT);
+        // SAFETY: as below. They come now, so nobody waits for them later.
+        unsafe { os::huge_pages(data, count << ARENA_SHIFT, true) };
+        for (part, stride) in self.strides() {
+            let start = part.load(Ordering::Relaxed) + first * stride;
+            // SAFETY: open, and of this space.
+            let (populated, locked) = unsafe { os::populate(start, count * stride) };
+            if !populated {
+                return Prepared::Nothing;
+            }
+            if !locked {
+                all = Prepared::NotLocked;
+            }
+        }
+        all
+    }
+
+    fn node_of(&self, arena: usize) -> usize {
+        arena >> self.node_shift.load(Ordering::Relaxed)
+    }
+
+    unsafe fn forget(&self, chunk: usize, count: usize) -> bool {
+        let start = self.data() + (chunk << CHUNK_SHIFT);
+        // SAFETY: as the caller promises.
+        unsafe { os::forget(start, count << CHUNK_SHIFT) }
     }
 }

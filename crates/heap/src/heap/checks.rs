@@ -414,10 +414,13 @@ mod tests {
         walk(&live);
     }
 
+    /// Miri takes a thousand times as long.
+    const LESS: usize = if cfg!(miri) { 200 } else { 1 };
+
     #[test]
     fn a_heap_is_whole_after_whatever_its_owner_does() {
-        for seed in 0..6 {
-            thread::spawn(move || life(seed, 30_000, None))
+        for seed in 0..6_usize.div_ceil(LESS) as u64 {
+            thread::spawn(move || life(seed, 30_000 / LESS, None))
                 .join()
                 .expect("it does not panic");
         }
@@ -434,7 +437,7 @@ mod tests {
         let own: Vec<_> = (0..2)
             .map(|seed| {
                 let sender = sender.clone();
-                thread::spawn(move || life(100 + seed, 60_000, Some(&sender)))
+                thread::spawn(move || life(100 + seed, 60_000 / LESS, Some(&sender)))
             })
             .collect();
         drop(sender);

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use hearth_testing::random::Random;
 
-use super::{CHUNKS_SHIFT, From, MIDDLE_SHIFT, Pools, ROOMS, TOP_SHIFT, has_room};
+use super::{Arenas, CHUNKS_SHIFT, From, Pools, ROOMS, has_room};
 use crate::geometry::CHUNK_SHIFT;
 use crate::space::Space;
 
@@ -63,7 +63,6 @@ impl Oracle {
 
     /// Free words are what was not taken, and hints say what free words say.
     fn check(&self) {
-        let mut has = BTreeSet::new();
         for arena in self.pools.arenas_in_use(&self.space) {
             let word = self.space.word(arena);
             let free = word[0].load(Ordering::Relaxed);
@@ -72,31 +71,14 @@ impl Oracle {
                 let is_free = free >> place & 1 == 1;
                 assert_ne!(is_free, self.chunks.contains(&chunk), "chunk {chunk}");
             }
+            let node = self.space.node_of(arena);
+            let at = arena - self.space.arenas_of_node() * node;
             for room in 0..ROOMS {
-                let hint =
-                    self.space.hints(room).low[arena >> MIDDLE_SHIFT].load(Ordering::Relaxed);
-                let is_hinted = hint >> (arena & 63) & 1 == 1;
-                assert_eq!(
-                    is_hinted,
-                    has_room(word, room),
-                    "arena {arena}, room {room}"
-                );
-                if is_hinted {
-                    has.insert((room, arena >> MIDDLE_SHIFT));
-                }
+                let hints = self.pools.hints(&self.space, node, room);
+                let [low, above @ ..] = hints.bits(at);
+                assert_eq!(low, has_room(word, room), "arena {arena}, room {room}");
+                assert!(!low || above == [true; 2], "arena {arena}, room {room}");
             }
-        }
-        for (room, low) in has {
-            let middle = self.space.hints(room).middle[low >> 6].load(Ordering::Relaxed);
-            assert_eq!(middle >> (low & 63) & 1, 1, "word {low}, room {room}");
-            let node = self.space.node_of(low << MIDDLE_SHIFT);
-            let first = (self.space.arenas_of_node() * node) >> TOP_SHIFT;
-            let top = self.pools.nodes[node].tops[room].load(Ordering::Relaxed);
-            assert_eq!(
-                top >> ((low >> 6) - first) & 1,
-                1,
-                "word {low}, room {room}"
-            );
         }
     }
 
@@ -186,6 +168,29 @@ fn chunks_are_taken_once_and_hints_are_true() {
     run(1, 1, 300);
     run(1, 2, 2000);
     run(4, 3, 1000);
+}
+
+#[test]
+fn a_node_without_arenas_has_no_hints() {
+    let oracle = Oracle::new(1);
+    for room in 0..ROOMS {
+        assert_eq!(oracle.pools.hinted(&oracle.space, 1, room), None);
+    }
+}
+
+#[test]
+fn whole_arenas_of_a_small_space_are_used_again() {
+    let (space, pools) = (Space::new(), Pools::new());
+    assert!(space.make_of(16, 1), "there are addresses");
+    let from = From {
+        node: 0,
+        is_last_resort: true,
+    };
+    for _ in 0..20 {
+        let taken = pools.take_arenas_of(&space, from, 3);
+        let taken = taken.expect("those given back are found");
+        pools.give_many(&space, taken.chunk, 3 * 64);
+    }
 }
 
 #[test]
