@@ -159,24 +159,27 @@ impl PrivateHeap {
         self.heap().number.get()
     }
 
-    /// The heap as a pointer, for whoever must keep it in a structure of C. [`PrivateHeap::from_raw`]
+    /// The heap as its number, for whoever must keep it in a structure of C. [`PrivateHeap::from_number`]
     /// takes it back.
     #[must_use]
-    pub fn into_raw(self) -> NonNull<core::ffi::c_void> {
-        let heap = self.0.cast();
+    pub fn into_number(self) -> u32 {
+        let number = self.number();
         core::mem::forget(self);
-        heap
+        number
     }
 
-    /// The heap of a pointer.
+    /// The heap of a number. None for 0.
     ///
     /// # Safety
-    /// It came from [`PrivateHeap::into_raw`]; only one of those made of it is dropped, and only one is used
-    /// at a time.
+    /// The number is 0 or came from [`PrivateHeap::into_number`]; only one of those made of it is dropped, and
+    /// only one is used at a time.
     #[must_use]
     #[inline]
-    pub unsafe fn from_raw(heap: NonNull<core::ffi::c_void>) -> PrivateHeap {
-        PrivateHeap(heap.cast())
+    pub unsafe fn from_number(number: u32) -> Option<PrivateHeap> {
+        if number == 0 {
+            return None;
+        }
+        NonNull::new(entry(number).heap().cast_mut()).map(PrivateHeap)
     }
 
     /// Asserts that the heap is as it should be, and tells what is in it.

@@ -149,15 +149,16 @@ struct hearth_component {
         hearth_held held;    /* by the last acknowledge, until it is taken */
     };
     hearth_value received;   /* by the last receive, select or blocking native */
-    void *heap;              /* the runtime's business; NULL before the first allocation */
-    uint32_t attention;      /* atomic; not 0: hearth_next_pass must look */
     uint32_t raised;         /* 0, 1 + the exception's label, or HEARTH_STOPPED */
     uint32_t arm;            /* the last select's choice */
-    uint32_t stage;          /* generated code's: which part of life */
     uint32_t passes_left;    /* behaviour passes until hearth_next_pass must look */
+    uint32_t heap;           /* the runtime's business; 0 before the first allocation */
+    uint16_t stage;          /* generated code's: which part of life */
+    uint16_t destination;    /* 0, or 1 + the worker to move to before it is resumed */
+    uint8_t attention;       /* atomic; not 0: hearth_next_pass must look */
     uint8_t waiting;         /* for what: hearth_waiting */
     uint8_t outcome;         /* hearth_step of the operation that blocked, once resumed */
-    uint16_t destination;    /* 0, or 1 + the worker to move to before it is resumed */
+    uint8_t spare;
 };
 
 #define HEARTH_STOPPED UINT32_MAX

@@ -5,7 +5,7 @@
 //! pointers and never makes a reference to a whole component.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicU8;
 
 use crate::carrier::Worker;
 use crate::channel::Channel;
@@ -193,15 +193,17 @@ pub struct Component {
     pub waits_at: *mut Channel,
     pub waits_in: *const Site,
     pub received: Value,
-    pub heap: *mut c_void,
-    pub attention: AtomicU32,
     pub raised: u32,
     pub arm: u32,
-    pub stage: u32,
     pub passes_left: u32,
+    /// The number of its heap; 0 if it has none.
+    pub heap: u32,
+    pub stage: u16,
+    pub destination: u16,
+    pub attention: AtomicU8,
     pub waiting: u8,
     pub outcome: u8,
-    pub destination: u16,
+    pub spare: u8,
 }
 
 /// Where an acknowledge leaves its sender: in the place of what a light wait needs, which it is not.

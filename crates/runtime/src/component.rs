@@ -13,8 +13,8 @@ use crate::sync::lock_std as lock;
 use crate::{carrier, exceptions, exits, heap, options, output, placement, registry, simulator};
 
 /// Bits of `attention`.
-const STOP_REQUESTED: u32 = 1;
-const PORT_REPLACED: u32 = 2;
+const STOP_REQUESTED: u8 = 1;
+const PORT_REPLACED: u8 = 2;
 
 /// Held while a port is looked up or replaced from outside the component. Both are rare.
 static PORTS: Mutex<Replaced> = Mutex::new(Replaced(Vec::new()));
@@ -198,7 +198,7 @@ pub(crate) fn stop(seat: &Seat) {
 }
 
 /// Makes the component look at the end of its pass.
-fn attend(seat: &Seat, what: u32) {
+fn attend(seat: &Seat, what: u8) {
     // SAFETY: the component is alive, and the field atomic.
     unsafe {
         (*seat.component())

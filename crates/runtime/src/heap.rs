@@ -129,7 +129,7 @@ mod ways {
 
     use std::ffi::c_void;
     use std::mem::ManuallyDrop;
-    use std::ptr::{self, NonNull};
+    use std::ptr;
     use std::sync::atomic::{AtomicU8, Ordering};
     use std::sync::{Mutex, Once, OnceLock};
 
@@ -188,10 +188,10 @@ mod ways {
     /// The component runs this, or is parked for it.
     #[inline]
     unsafe fn heap_of(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
-        // SAFETY: alive, and the caller's; the pointer is that of its heap, which lives as long.
+        // SAFETY: alive, and the caller's; the number is that of its heap, which lives as long.
         unsafe {
-            match NonNull::new((*component).heap) {
-                Some(heap) => Some(ManuallyDrop::new(PrivateHeap::from_raw(heap))),
+            match PrivateHeap::from_number((*component).heap) {
+                Some(heap) => Some(ManuallyDrop::new(heap)),
                 None => make_heap(component),
             }
         }
@@ -205,9 +205,8 @@ mod ways {
                 Some(core) => PrivateHeap::near_cpu(core as u32),
                 None => PrivateHeap::new(),
             }?;
-            let raw = heap.into_raw();
-            (*component).heap = raw.as_ptr();
-            Some(ManuallyDrop::new(PrivateHeap::from_raw(raw)))
+            (*component).heap = heap.into_number();
+            PrivateHeap::from_number((*component).heap).map(ManuallyDrop::new)
         }
     }
 
@@ -261,11 +260,10 @@ mod ways {
         // SAFETY: as the caller promises.
         unsafe {
             if way() == PRIVATE
-                && let Some(component) = component.as_ref()
-                && let Some(heap) = NonNull::new(component.heap)
+                && !component.is_null()
+                && let Some(heap) = PrivateHeap::from_number((*component).heap)
             {
-                let heap = ManuallyDrop::new(PrivateHeap::from_raw(heap));
-                heap.free(block.cast());
+                ManuallyDrop::new(heap).free(block.cast());
                 return;
             }
             free_elsewhere(component, block);
@@ -322,10 +320,9 @@ mod ways {
     pub(super) unsafe fn leave(component: *mut Component) {
         // SAFETY: as the caller promises.
         unsafe {
-            let heap = std::mem::replace(&mut (*component).heap, ptr::null_mut());
-            if let Some(heap) = NonNull::new(heap) {
-                drop(PrivateHeap::from_raw(heap));
-            }
+            drop(PrivateHeap::from_number(std::mem::take(
+                &mut (*component).heap,
+            )));
         }
     }
 
@@ -334,9 +331,8 @@ mod ways {
     pub(super) unsafe fn follow(component: *mut Component, core: Option<usize>) {
         // SAFETY: as the caller promises.
         unsafe {
-            if let (Some(heap), Some(core)) = (NonNull::new((*component).heap), core) {
-                let heap = ManuallyDrop::new(PrivateHeap::from_raw(heap));
-                heap.move_near_cpu(core as u32);
+            if let (Some(heap), Some(core)) = (PrivateHeap::from_number((*component).heap), core) {
+                ManuallyDrop::new(heap).move_near_cpu(core as u32);
             }
         }
     }

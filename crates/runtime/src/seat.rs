@@ -103,7 +103,7 @@ pub struct Seat {
 
 // With a header of 72 and half-channels of 48 bytes, a component with two takes 232 beyond its fields.
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Seat>() == 64 && size_of::<Component>() == 80);
+const _: () = assert!(size_of::<Seat>() == 64 && size_of::<Component>() == 72);
 const _: () = assert!(size_of::<Seat>().is_multiple_of(align_of::<Component>()));
 
 /// What few components need.

@@ -14,7 +14,7 @@ use crate::types::{Type, TypeId};
 use std::collections::HashMap;
 
 /// `sizeof(hearth_component)`; asserted in the emitted C.
-pub const COMPONENT_HEADER_BYTES: u64 = 80;
+pub const COMPONENT_HEADER_BYTES: u64 = 72;
 
 /// The size of a component, part by part.
 #[derive(Clone, Debug, PartialEq, Eq)]

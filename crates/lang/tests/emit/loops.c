@@ -20,12 +20,12 @@ typedef struct {
     int32_t by;
     int32_t total;
 } Work_component;
-_Static_assert(sizeof(Work_component) == 96, "Work has another size than was told");
+_Static_assert(sizeof(Work_component) == 88, "Work has another size than was told");
 
 typedef struct {
     hearth_component base;
 } main_component;
-_Static_assert(sizeof(hearth_component) == 80, "the compiler and hearth.h disagree");
+_Static_assert(sizeof(hearth_component) == 72, "the compiler and hearth.h disagree");
 
 extern void hearth_print_int(hearth_component *base, int32_t);
 static void Work_bump(Work_component *self);

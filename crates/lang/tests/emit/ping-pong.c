@@ -36,7 +36,7 @@ typedef struct {
         Ping_behaviour_frame behaviour;
     } frame;
 } Ping_component;
-_Static_assert(sizeof(Ping_component) == 104, "Ping has another size than was told");
+_Static_assert(sizeof(Ping_component) == 96, "Ping has another size than was told");
 
 typedef struct {
     hearth_component base;
@@ -46,12 +46,12 @@ typedef struct {
         Pong_behaviour_frame behaviour;
     } frame;
 } Pong_component;
-_Static_assert(sizeof(Pong_component) == 104, "Pong has another size than was told");
+_Static_assert(sizeof(Pong_component) == 96, "Pong has another size than was told");
 
 typedef struct {
     hearth_component base;
 } main_component;
-_Static_assert(sizeof(hearth_component) == 80, "the compiler and hearth.h disagree");
+_Static_assert(sizeof(hearth_component) == 72, "the compiler and hearth.h disagree");
 
 extern void hearth_print_int(hearth_component *base, int32_t);
 static void Ping_members(Ping_component *self);

@@ -40,13 +40,13 @@ typedef struct {
         Maker_behaviour_frame behaviour;
     } frame;
 } Maker_component;
-_Static_assert(sizeof(Maker_component) == 104, "Maker has another size than was told");
+_Static_assert(sizeof(Maker_component) == 96, "Maker has another size than was told");
 
 typedef struct {
     hearth_component base;
     main_sequence_frame frame;
 } main_component;
-_Static_assert(sizeof(hearth_component) == 80, "the compiler and hearth.h disagree");
+_Static_assert(sizeof(hearth_component) == 72, "the compiler and hearth.h disagree");
 
 extern void hearth_print_int(hearth_component *base, int32_t);
 static int32_t proc_norm(hearth_component *base, Point_struct *p);

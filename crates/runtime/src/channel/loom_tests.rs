@@ -83,6 +83,8 @@ pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component
         waiting: 0,
         outcome: 0,
         destination: 0,
+        heap: 0,
+        spare: 0,
     }
 }
 

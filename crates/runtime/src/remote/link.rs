@@ -73,11 +73,11 @@ struct Proxy {
 }
 
 /// A proxy's `stage`.
-const START: u32 = 0;
-const RECEIVING: u32 = 1;
-const AWAITING_TAKEN: u32 = 2;
-const AWAITING_VALUE: u32 = 1;
-const SENDING: u32 = 2;
+const START: u16 = 0;
+const RECEIVING: u16 = 1;
+const AWAITING_TAKEN: u16 = 2;
+const AWAITING_VALUE: u16 = 1;
+const SENDING: u16 = 2;
 
 struct ProxyType(ComponentType);
 // SAFETY: component types are immutable.
