@@ -9,6 +9,7 @@ mod actors;
 mod command;
 mod components;
 mod heap_command;
+mod heaps_command;
 mod message_model;
 mod pair_latency;
 

@@ -327,7 +327,7 @@ const CARRIERS: [&[&str]; 6] = [
     &["--carrier=workers"],
     &["--carrier=workers", "--place=spread"],
     &["--carrier=workers", "--place=steal"],
-    &["--carrier=workers", "--workers=1"],
+    &["--carrier=workers", "--workers=1", "--heaps=shared"],
     &["--carrier=threads"],
     &["--simulate=1"],
 ];

@@ -26,6 +26,10 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn hearth() -> Command {
     let mut command = plain_hearth();
     let compiler = std::env::var_os("HEARTH_TEST_CC").unwrap_or("cc -Werror".into());
+    if compiler.to_string_lossy().contains("-fsanitize") {
+        // A sanitizer knows the blocks of its own allocator.
+        command.env("HEARTH_HEAPS", "system");
+    }
     command.env("CC", compiler);
     command
 }
