@@ -3,9 +3,11 @@
 //!
 //! Run by `./x test`; the feature `meter` makes the heap count.
 
+#![allow(clippy::print_stdout, reason = "the figures are what one wants to see")]
+
 use std::thread;
 
-use hearth_heap as heap;
+use hearth_heap::{self as heap, PrivateHeap};
 
 struct Random(u64);
 
@@ -59,6 +61,7 @@ const FREE: Worst = Worst {
 
 fn check(what: &str, blocks: usize, worst: Worst, bound: Worst) {
     let told = format!("{what} with {blocks} blocks: {worst:?}");
+    println!("{told}");
     assert!(worst.steps <= bound.steps, "{told}");
     assert!(worst.touches <= bound.touches, "{told}");
 }
@@ -108,6 +111,65 @@ fn operations_are_bounded() {
         exercise(blocks, ALLOCATE_LARGE, |_| 5000);
     }
     remote_frees();
+    for heaps in [10, 1000] {
+        private_heaps(heaps);
+    }
+}
+
+/// A private heap's operations may do one of a nursery's as well.
+const ALLOCATE_PRIVATE: Worst = Worst {
+    steps: 2 * ALLOCATE.steps,
+    touches: 2 * ALLOCATE.touches,
+};
+const FREE_PRIVATE: Worst = Worst {
+    steps: 2 * FREE.steps,
+    touches: 2 * FREE.touches,
+};
+/// Making one takes a page; ending one that has no blocks gives what fronts and spares hold.
+const MAKE: Worst = ALLOCATE;
+
+/// Private heaps that come and go with a few blocks each, which any of them frees.
+fn private_heaps(count: usize) {
+    let mut random = Random(count as u64);
+    let (mut made, mut allocated, mut freed) =
+        (Worst::default(), Worst::default(), Worst::default());
+    let mut heaps: Vec<PrivateHeap> = Vec::new();
+    let mut live: Vec<usize> = Vec::new();
+    for _ in 0..200_000 {
+        let place = random.below(count);
+        if place >= heaps.len() {
+            heaps.push(made.of(|| PrivateHeap::new().expect("there is memory")));
+            continue;
+        }
+        match random.below(100) {
+            0 => drop(heaps.swap_remove(place)),
+            1..50 if live.len() < 20 * count => {
+                let bits = random.below(9);
+                let size = 1 + random.below(16 << bits);
+                live.push(
+                    allocated
+                        .of(|| heaps[place].allocate(size))
+                        .expose_provenance(),
+                );
+            }
+            _ if !live.is_empty() => {
+                let block = live.swap_remove(random.below(live.len()));
+                let block = std::ptr::with_exposed_provenance_mut(block);
+                // SAFETY: each block is freed once.
+                freed.of(|| unsafe { heaps[place].free(block) });
+            }
+            _ => {}
+        }
+    }
+    check("make a private heap", count, made, MAKE);
+    check(
+        "allocate in a private heap",
+        count,
+        allocated,
+        ALLOCATE_PRIVATE,
+    );
+    check("free in a private heap", count, freed, FREE_PRIVATE);
+    live.into_iter().for_each(free);
 }
 
 /// However many blocks others have freed: the next operations cost no more.
