@@ -8,8 +8,8 @@
 use core::cell::Cell;
 
 use crate::faults::Told;
-use crate::geometry::{CLASSES, Class, RegionId, granule_shift};
-use crate::heap::{Heap, Home};
+use crate::geometry::{CLASSES, Class, RegionId, granule_shift, region_shift};
+use crate::heap::{Fault, Heap, Home};
 use crate::space::{KINDS, Kind};
 
 /// Addresses that the front of a class can hold at first: what fits a heap's own chunk.
@@ -68,19 +68,21 @@ const fn limit_max(level: usize) -> u32 {
 /// instructions.
 pub(crate) const fn filled_at_once(level: usize) -> u32 {
     match level {
-        0 => 8,
-        1 | 2 => 4,
+        0 => 16,
+        1 => 8,
+        2 => 4,
         _ => 1,
     }
 }
 
-/// So many blocks go back from a full front at once. Each may set off a release on every level, so fewer
-/// than are cut.
-const fn relieved_at_once(level: usize) -> usize {
+/// So many blocks go back from a full front at once, and to so many regions: each of these may set off a
+/// release on every level.
+const fn relieved_at_once(level: usize) -> (u32, u32) {
     match level {
-        0 => 4,
-        1 | 2 => 2,
-        _ => 1,
+        0 => (16, 4),
+        1 => (8, 2),
+        2 => (4, 2),
+        _ => (1, 1),
     }
 }
 
@@ -429,19 +431,33 @@ impl Heap {
         }
     }
 
-    /// Puts cut blocks of an empty front there: their places, so that the lowest is on top. As many as
-    /// there is room for.
-    pub(crate) fn refill(&self, class: Class, begins: u64, address: impl Fn(u32) -> usize) {
+    /// Puts cut blocks of an empty front there, those that begin at these granules of a region that starts
+    /// at this address: so that the lowest is on top. There is room for them.
+    pub(crate) fn refill(&self, class: Class, begins: u64, start: usize) {
         let front = self.fronts.of(Kind::pure(class));
-        let (mut rest, mut top, mut count) = (begins, 0, 0);
-        while rest != 0 {
-            // From the highest, so that they are given out from the lowest.
-            let first = 63 - rest.leading_zeros();
-            rest ^= 1 << first;
-            // SAFETY: fewer are cut at once than there is room for.
-            unsafe { front.below(count) }.set(top);
-            top = address(first);
-            count += 1;
+        let shift = granule_shift(class.level());
+        let address = |first: u32| start + ((first as usize) << shift);
+        let count = begins.count_ones();
+        let (first, last) = (begins.trailing_zeros(), 63 - begins.leading_zeros());
+        let mut top = 0;
+        if last - first == (count - 1) * class.granules() {
+            // They follow each other, as nearly always.
+            let mut next = address(last);
+            for i in 0..count {
+                // SAFETY: there is room.
+                unsafe { front.below(i) }.set(top);
+                top = next;
+                next -= class.bytes();
+            }
+        } else {
+            let mut rest = begins;
+            for i in 0..count {
+                let first = 63 - rest.leading_zeros();
+                rest ^= 1 << first;
+                // SAFETY: as above.
+                unsafe { front.below(i) }.set(top);
+                top = address(first);
+            }
         }
         front.top.set(top);
         front.count.set(count);
@@ -461,25 +477,34 @@ impl Heap {
     fn drain(&self, home: Home<'_>, class: Class) -> Told {
         let front = self.fronts.of(Kind::pure(class));
         let (level, granules) = (class.level(), class.granules());
-        let (mut region, mut begins) = (RegionId::NONE, 0);
-        for _ in 0..relieved_at_once(level) {
-            let block = front.pop();
-            if block == 0 {
-                break;
-            }
-            let offset = block - self.data.get();
-            let at = RegionId::at(level, offset);
-            if at != region {
-                if begins != 0 {
-                    self.restore(home, region, level, begins, granules)?;
+        let (blocks, mut regions) = relieved_at_once(level);
+        let (mut count, mut block) = (front.count.get(), front.top.get());
+        let least = count.saturating_sub(blocks);
+        let region_bytes = 1 << region_shift(level);
+        while count > least && regions > 0 {
+            let region = RegionId::at(level, block - self.data.get());
+            let start = self.data.get() + region.offset_on(level);
+            let mut begins = 0;
+            // As many as are on top and in this region.
+            while count > least {
+                let inside = block.wrapping_sub(start);
+                if inside >= region_bytes {
+                    break;
                 }
-                (region, begins) = (at, 0);
+                let begin = 1 << (inside >> granule_shift(level));
+                if begins & begin != 0 {
+                    // It was there twice.
+                    return Err((block, Fault::NotABlock));
+                }
+                begins |= begin;
+                count -= 1;
+                // SAFETY: a front never counts more than its limit.
+                block = unsafe { front.below(count) }.get();
             }
-            let first = (offset - at.offset_on(level)) >> granule_shift(level);
-            begins |= 1 << first;
-        }
-        if begins != 0 {
+            front.count.set(count);
+            front.top.set(block);
             self.restore(home, region, level, begins, granules)?;
+            regions -= 1;
         }
         Ok(())
     }

@@ -224,16 +224,12 @@ impl Heap {
         self.cut(region, level, begins, granules);
         let cut = (begins.count_ones() as usize) * class.bytes();
         self.used.set(self.used.get() + cut);
-        let (start, shift) = (
-            self.data.get() + region.offset_on(level),
-            granule_shift(level),
-        );
-        let address = |first: u32| start + ((first as usize) << shift);
+        let start = self.data.get() + region.offset_on(level);
         let rest = begins & (begins - 1);
         if rest != 0 {
-            self.refill(class, rest, address);
+            self.refill(class, rest, start);
         }
-        address(begins.trailing_zeros())
+        start + ((begins.trailing_zeros() as usize) << granule_shift(level))
     }
 
     /// Takes one block of a class back to its region.

@@ -26,10 +26,38 @@ pub const fn runs(word: u64, granules: u32) -> u64 {
     found
 }
 
-/// The lowest runs of `granules` ones that do not overlap, `count` at most: where they begin.
+/// Every so many bits a one, from bit 0, as often as it fits.
+const EVERY: [u64; 17] = {
+    let mut table = [0; 17];
+    let mut granules = 1;
+    while granules <= 16 {
+        let mut place = 0;
+        while place + granules <= 64 {
+            table[granules] |= 1 << place;
+            place += granules;
+        }
+        granules += 1;
+    }
+    table
+};
+
+/// The lowest runs of `granules` ones, 1 to 16, that do not overlap, `count` at most: where they begin.
 #[inline]
 pub const fn lowest_runs(word: u64, granules: u32, count: u32) -> u64 {
-    let (mut found, mut begins) = (runs(word, granules), 0);
+    let mut found = runs(word, granules);
+    if found == 0 || count == 0 {
+        return 0;
+    }
+    // Mostly they follow each other.
+    let first = found.trailing_zeros();
+    let (length, rest) = (granules * count, 64 - first);
+    if length <= rest {
+        let together = (EVERY[granules as usize] & ones(length)) << first;
+        if spread(together, granules) & !word == 0 {
+            return together;
+        }
+    }
+    let mut begins = 0;
     let mut left = count;
     while left > 0 && found != 0 {
         let first = found.trailing_zeros();
