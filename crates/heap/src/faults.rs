@@ -36,3 +36,21 @@ pub(crate) fn report_marks(heap: &Heap, region: RegionId, marks: u64) {
     let address = heap.address(region, marks.trailing_zeros());
     report(address, Fault::NotABlock, heap.number.get());
 }
+
+/// Says that a free block was written to, which is found when it is to be given out, and ends the process.
+#[cold]
+pub(crate) fn report_written(block: usize, at: usize, bytes: usize, owner: u32) {
+    let (at, first_of_at) = os::decimal(at);
+    let (bytes, first_of_bytes) = os::decimal(bytes);
+    os::die(&[
+        b"hearth: malloc: ",
+        &os::hexadecimal(block),
+        b" was written to while it was free: byte ",
+        &at[first_of_at..],
+        b" of ",
+        &bytes[first_of_bytes..],
+        b" has changed; heap ",
+        &os::hexadecimal(owner as usize)[14..],
+        b"\n",
+    ]);
+}

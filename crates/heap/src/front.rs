@@ -9,6 +9,7 @@ use core::cell::Cell;
 
 use crate::faults::Told;
 use crate::geometry::{CLASSES, Class, RegionId, granule_shift, region_shift};
+use crate::harden;
 use crate::heap::{Fault, Heap, Home};
 use crate::space::{KINDS, Kind};
 
@@ -343,7 +344,8 @@ impl Heap {
     /// was not made yet.
     pub(crate) fn make_front(&self, class: Class) -> bool {
         let front = self.fronts.of(Kind::pure(class));
-        if front.limit.get() != 0 {
+        // Where every operation is to be looked at, no front ever has room.
+        if front.limit.get() != 0 || harden::looks() {
             return false;
         }
         let Some((array, limit)) = self.fronts.first(class) else {

@@ -64,6 +64,17 @@ pub const CLASSES: usize = LEVELS * GRANULES_MAX;
 /// Up to here a class takes no search for the highest bit.
 pub const SMALL_MAX: usize = 1024;
 
+/// Nothing, of which the compiler does not know: what is beside it is not computed in advance. For a branch
+/// that goes one way most of the time, and that some builds would make a selection of both results.
+#[inline(always)]
+fn keep_branch() {
+    #[cfg(not(miri))]
+    // SAFETY: no instruction.
+    unsafe {
+        core::arch::asm!("", options(nomem, nostack, preserves_flags));
+    }
+}
+
 impl Class {
     /// The class of a level and a number of granules.
     #[inline]
@@ -79,11 +90,12 @@ impl Class {
 
     /// The smallest class for a size in bytes, at most [`SMALL_MAX`].
     #[inline]
-    pub const fn for_small(size: usize) -> Class {
+    pub fn for_small(size: usize) -> Class {
         let last = size.saturating_sub(1);
         if last < 256 {
             Class((last >> granule_shift(0)) as u8)
         } else {
+            keep_branch();
             Class(GRANULES_MAX as u8 + (last >> granule_shift(1)) as u8)
         }
     }

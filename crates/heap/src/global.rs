@@ -7,6 +7,8 @@ use crate::faults::report;
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
 };
+use crate::guarded::{self, Sort};
+use crate::harden;
 use crate::heap::{Fault, Heap};
 use crate::large;
 use crate::nodes;
@@ -48,18 +50,37 @@ pub fn allocate(size: usize) -> *mut u8 {
 fn allocate_slow(size: usize) -> *mut u8 {
     let block = with_heap(|heap| {
         if size <= MEDIUM_MAX {
-            return allocate_of(heap, Class::for_size(size));
+            return allocate_of(heap, Class::for_size(size), size, GRANULE_MIN);
         }
-        large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES).0
+        large::allocate(home(), heap.node.get() as usize, size, GRANULE_MIN).0
     });
     told(block.unwrap_or(0))
 }
 
-fn allocate_of(heap: &Heap, class: Class) -> usize {
+fn allocate_of(heap: &Heap, class: Class, size: usize, align: usize) -> usize {
     let mut block = heap.try_allocate(class);
     if block == 0 {
+        if harden::looks() {
+            return allocate_hardened(heap, class, size, align);
+        }
         heap.flush_marks();
         block = heap.carve(home(), class);
+    }
+    block
+}
+
+#[cold]
+fn allocate_hardened(heap: &Heap, class: Class, size: usize, align: usize) -> usize {
+    if harden::is_sampled() {
+        let node = heap.node.get() as usize;
+        if let Some((block, _)) = guarded::allocate(home(), node, size, align, Sort::Sampled) {
+            return block;
+        }
+    }
+    heap.flush_marks();
+    let block = heap.carve(home(), class);
+    if block != 0 {
+        harden::given(block, class.bytes(), heap.number.get());
     }
     block
 }
@@ -84,7 +105,7 @@ fn refuse() -> *mut u8 {
 pub fn allocate_zeroed(size: usize) -> *mut u8 {
     if size > MEDIUM_MAX {
         let allocated =
-            with_heap(|heap| large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES));
+            with_heap(|heap| large::allocate(home(), heap.node.get() as usize, size, GRANULE_MIN));
         let (block, is_zero) = allocated.unwrap_or((0, true));
         let block = told(block);
         if !block.is_null() && !is_zero {
@@ -107,7 +128,7 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
         return allocate(size);
     }
     let block = with_heap(|heap| match Class::for_aligned(size, align) {
-        Some(class) => allocate_of(heap, class),
+        Some(class) => allocate_of(heap, class, size, align),
         None => large::allocate(home(), heap.node.get() as usize, size, align).0,
     });
     told(block.unwrap_or(0))
@@ -164,6 +185,9 @@ fn give_back(heap: &Heap, address: usize) {
     }
     let chunk = offset >> CHUNK_SHIFT;
     let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
+    if harden::looks() {
+        look(tag, offset);
+    }
     match tag.kind() {
         ChunkTag::OWNED => {
             if tag.number() == heap.number.get() {
@@ -192,9 +216,25 @@ fn give_back(heap: &Heap, address: usize) {
                 report(address, Fault::NotABlock, 0);
             }
         }
+        ChunkTag::GUARDED => {
+            if !guarded::free(home(), chunk, offset & (CHUNK_BYTES - 1)) {
+                report(address, Fault::NotABlock, 0);
+            }
+        }
         // Nobody's chunk: a large block that was freed already, or an address of ours that never was one.
         _ => report(address, Fault::NotABlock, 0),
     }
+}
+
+/// Looks at a block before anything is done with it, whoever has it.
+#[cold]
+fn look(tag: ChunkTag, offset: usize) {
+    let owner = match tag.kind() {
+        ChunkTag::OWNED => tag.number(),
+        ChunkTag::SHARED => SPACE.owner(offset).load(Ordering::Relaxed),
+        _ => return,
+    };
+    harden::taken_back(offset, owner);
 }
 
 /// Takes an own block back whose kind is a mixture, or the front of which is full.
@@ -254,8 +294,8 @@ fn free_remote(heap: &Heap, owner: u32, offset: usize) {
         return report(SPACE.data() + offset, Fault::NotABlock, owner);
     }
     heap.marks.set(marks | bit);
-    // What is large is not kept back from its owner.
-    if region.level() > KEPT_BACK_LEVEL_MAX {
+    // What is large is not kept back from its owner, nor what others look for.
+    if region.level() > KEPT_BACK_LEVEL_MAX || harden::looks() {
         heap.flush_marks();
     }
 }
@@ -326,6 +366,13 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
             }
         },
         ChunkTag::LARGE => (tag.number() as usize) << CHUNK_SHIFT,
+        ChunkTag::GUARDED => {
+            let size = guarded::usable_size(home(), chunk, offset & (CHUNK_BYTES - 1));
+            if size == 0 {
+                report(address, Fault::NotABlock, 0);
+            }
+            size
+        }
         _ => {
             report(address, Fault::NotABlock, 0);
             0

@@ -3,9 +3,12 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::geometry::{ARENA_BYTES, CHUNK_BYTES, CHUNK_SHIFT};
+use crate::guarded::{self, Sort};
+use crate::harden;
 use crate::heap::Home;
 use crate::helper::HELPER;
-use crate::os;
+use crate::os::{self, Access};
+use crate::pool::Taken;
 use crate::real_time;
 use crate::space::ChunkTag;
 
@@ -18,21 +21,17 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
     let Some(chunks) = size.checked_next_multiple_of(CHUNK_BYTES) else {
         return (0, false);
     };
+    if harden::guards()
+        && let Some(guarded) = guarded::allocate(home, node, size, align, Sort::Large)
+    {
+        return guarded;
+    }
+    let align = align.max(CHUNK_BYTES);
     let chunks = (chunks >> CHUNK_SHIFT).max(1);
-    if chunks > ARENAS_MAX * CHUNKS_OF_ARENA || align > ARENA_BYTES {
+    if is_mapped(chunks, align) {
         return (map(size, align), true);
     }
-    // What is aligned to more than a chunk gets an arena, as every arena starts at a multiple of
-    // its size.
-    let (taken, chunks) = if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
-        let arenas = chunks.div_ceil(CHUNKS_OF_ARENA);
-        let taken = home.pools.take_arenas(home.space, node, arenas);
-        (taken, arenas * CHUNKS_OF_ARENA)
-    } else {
-        let taken = home.pools.take(home.space, node, chunks as u32);
-        (taken, chunks)
-    };
-    let Some(taken) = taken else {
+    let Some((taken, chunks)) = take(home, node, chunks, align) else {
         // The addresses may be used up, where a limit leaves few.
         return (map(size, align), true);
     };
@@ -40,6 +39,29 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
     home.space.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
     let address = home.space.data() + (taken.chunk << CHUNK_SHIFT);
     (address, taken.is_zero)
+}
+
+/// Are blocks of so many chunks, or so aligned, mappings of their own?
+pub(crate) fn is_mapped(chunks: usize, align: usize) -> bool {
+    chunks > ARENAS_MAX * CHUNKS_OF_ARENA || align > ARENA_BYTES
+}
+
+/// Chunks for a block, and how many they are.
+pub(crate) fn take(
+    home: Home<'_>,
+    node: usize,
+    chunks: usize,
+    align: usize,
+) -> Option<(Taken, usize)> {
+    // What is aligned to more than a chunk gets an arena, as every arena starts at a multiple of
+    // its size.
+    if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
+        let arenas = chunks.div_ceil(CHUNKS_OF_ARENA);
+        let taken = home.pools.take_arenas(home.space, node, arenas)?;
+        return Some((taken, arenas * CHUNKS_OF_ARENA));
+    }
+    let taken = home.pools.take(home.space, node, chunks as u32)?;
+    Some((taken, chunks))
 }
 
 /// Gives a block back by its first chunk. False if it is none, or was given back already.
@@ -50,6 +72,7 @@ pub(crate) fn free(home: Home<'_>, chunk: usize) -> bool {
         return false;
     }
     let chunks = was.number() as usize;
+    wipe(home, chunk, chunks);
     home.pools.give_many(home.space, chunk, chunks);
     HELPER.idle(chunks as u32);
     true
@@ -78,10 +101,16 @@ pub(crate) fn resize(home: Home<'_>, chunk: usize, size: usize) -> bool {
             ChunkTag::of(ChunkTag::LARGE, wanted as u32).0,
             Ordering::Relaxed,
         );
+        wipe(home, chunk + wanted, has - wanted);
         home.pools
             .give_many(home.space, chunk + wanted, has - wanted);
     }
     true
+}
+
+fn wipe(home: Home<'_>, chunk: usize, chunks: usize) {
+    let start = home.space.data() + (chunk << CHUNK_SHIFT);
+    harden::wipe_pages(start, chunks << CHUNK_SHIFT);
 }
 
 // ---- mappings ------------------------------------------------------------------------------------------
@@ -97,6 +126,8 @@ struct Mapping {
     block: AtomicUsize,
     start: AtomicUsize,
     bytes: AtomicUsize,
+    /// Where the block ends: with the mapping, or at a guard page.
+    end: AtomicUsize,
 }
 
 static TABLE: [Mapping; MAPPINGS] = [const {
@@ -104,6 +135,7 @@ static TABLE: [Mapping; MAPPINGS] = [const {
         block: AtomicUsize::new(0),
         start: AtomicUsize::new(0),
         bytes: AtomicUsize::new(0),
+        end: AtomicUsize::new(0),
     }
 }; MAPPINGS];
 
@@ -123,15 +155,46 @@ fn map(size: usize, align: usize) -> usize {
     if start == 0 {
         return 0;
     }
+    let block = start.next_multiple_of(align.max(os::PAGE));
+    enter(start, bytes, block, start + bytes)
+}
+
+/// A mapping of its own between guard pages; 0 if there is none to be had.
+pub(crate) fn map_guarded(size: usize, align: usize) -> usize {
+    let Some(pages) = size.max(1).checked_next_multiple_of(os::PAGE) else {
+        return 0;
+    };
+    let slack = if align > os::PAGE { align } else { 0 };
+    let Some(bytes) = pages.checked_add(slack + 2 * os::PAGE) else {
+        return 0;
+    };
+    let start = os::reserve(bytes);
+    if start == 0 {
+        return 0;
+    }
+    let first = (start + os::PAGE).next_multiple_of(align.max(os::PAGE));
+    let end = first + pages;
+    // SAFETY: inside of what has just been reserved.
+    if !unsafe { os::allow(first, pages, Access::Write) } {
+        // SAFETY: nobody has seen it.
+        unsafe { os::unmap(start, bytes) };
+        return 0;
+    }
+    let block = ((end - size) & !(align - 1)).max(first);
+    enter(start, bytes, block, end)
+}
+
+/// Enters a mapping into the table, and gives the block; if it is full, the mapping goes.
+fn enter(start: usize, bytes: usize, block: usize, end: usize) -> usize {
     for mapping in &TABLE {
         let claimed =
             mapping
                 .block
                 .compare_exchange(0, ENTERED, Ordering::Acquire, Ordering::Relaxed);
         if claimed.is_ok() {
-            let block = start.next_multiple_of(align.max(os::PAGE));
             mapping.start.store(start, Ordering::Relaxed);
             mapping.bytes.store(bytes, Ordering::Relaxed);
+            mapping.end.store(end, Ordering::Relaxed);
             mapping.block.store(block, Ordering::Release);
             return block;
         }
@@ -175,6 +238,10 @@ pub(crate) fn unmap(block: usize) -> bool {
 /// Gives a mapped block another size, perhaps elsewhere. Where it is then; 0 if it is none, or the system
 /// refuses, and the block is as it was.
 pub(crate) fn remap(block: usize, size: usize) -> usize {
+    // With guard pages it is several for the system, which moves one at a time.
+    if harden::guards() {
+        return 0;
+    }
     let Some(mapping) = find(block) else {
         return 0;
     };
@@ -201,6 +268,7 @@ pub(crate) fn remap(block: usize, size: usize) -> usize {
     let block = moved + (block - start);
     mapping.start.store(moved, Ordering::Relaxed);
     mapping.bytes.store(wanted, Ordering::Relaxed);
+    mapping.end.store(moved + wanted, Ordering::Relaxed);
     mapping.block.store(block, Ordering::Release);
     block
 }
@@ -208,8 +276,18 @@ pub(crate) fn remap(block: usize, size: usize) -> usize {
 /// The bytes that a mapped block has.
 pub(crate) fn mapped_size(block: usize) -> Option<usize> {
     let mapping = find(block)?;
-    let start = mapping.start.load(Ordering::Relaxed);
-    Some(start + mapping.bytes.load(Ordering::Relaxed) - block)
+    Some(mapping.end.load(Ordering::Relaxed) - block)
+}
+
+/// The mapped block in whose mapping an address is, and where it ends.
+pub(crate) fn mapped_around(address: usize) -> Option<(usize, usize)> {
+    TABLE.iter().find_map(|mapping| {
+        let block = mapping.block.load(Ordering::Acquire);
+        let start = mapping.start.load(Ordering::Relaxed);
+        let is_there = block > ENTERED
+            && (start..start + mapping.bytes.load(Ordering::Relaxed)).contains(&address);
+        is_there.then(|| (block, mapping.end.load(Ordering::Relaxed)))
+    })
 }
 
 /// How many mappings there are, and their bytes.

@@ -37,6 +37,10 @@ pub mod geometry;
 #[cfg(not(loom))]
 mod global;
 #[cfg(not(loom))]
+mod guarded;
+#[cfg(not(loom))]
+mod harden;
+#[cfg(not(loom))]
 mod heap;
 #[cfg(not(loom))]
 mod helper;

@@ -95,13 +95,15 @@ pub(crate) fn addresses_max() -> Option<usize> {
 /// What a page allows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
+    /// Nothing.
+    None,
     /// To read. Nothing has been written: all of it is zero.
     Read,
     /// To read and write.
     Write,
 }
 
-/// Makes pages accessible that were reserved; those that a range touches. False if the system refuses.
+/// Makes pages accessible that were reserved, or inaccessible again; those that a range touches. False if the system refuses.
 ///
 /// # Safety
 /// The range lies in what was reserved by this crate.
@@ -112,6 +114,7 @@ pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
     let first = start & !(PAGE - 1);
     let end = (start + bytes).next_multiple_of(PAGE);
     let protection = match access {
+        Access::None => libc::PROT_NONE,
         Access::Read => libc::PROT_READ,
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     };
@@ -374,6 +377,19 @@ pub(crate) fn die(parts: &[&[u8]]) -> ! {
     say(parts);
     // SAFETY: the call takes nothing.
     unsafe { libc::abort() };
+}
+
+/// A number in decimal, for a line: the digits and where they begin.
+pub(crate) fn decimal(number: usize) -> ([u8; 20], usize) {
+    let (mut text, mut first, mut rest) = ([0; 20], 20, number);
+    loop {
+        first -= 1;
+        text[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return (text, first);
+        }
+    }
 }
 
 /// A number in hexadecimal, for a line.

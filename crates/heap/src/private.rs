@@ -18,10 +18,11 @@ use core::sync::atomic::Ordering;
 use crate::faults::report;
 use crate::figures::Figures;
 use crate::geometry::{
-    CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULES_MAX, MEDIUM_MAX, RegionId, SMALL_MAX, granule_bytes,
-    granule_shift, region_shift,
+    CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, GRANULES_MAX, MEDIUM_MAX, RegionId, SMALL_MAX,
+    granule_bytes, granule_shift, region_shift,
 };
 use crate::global;
+use crate::harden;
 use crate::heap::{Fault, Heap, Home, PAGES_MAX, WithSlimFronts};
 use crate::helper::HELPER;
 use crate::large;
@@ -273,6 +274,8 @@ fn end(heap: &Heap) {
     let words = heap.region(region);
     words.starts.set(0);
     words.free.set(0);
+    // Nothing of the heap is used from here on.
+    harden::wipe(ptr::from_ref(heap).addr(), HEADER_BYTES);
     give(region, LEVEL_OF_PAGE);
     TABLE.end(number);
 }
@@ -286,13 +289,15 @@ fn carve(heap: &Heap, class: Class) -> usize {
     HELPER.start_if_wanted();
     if block == 0 {
         real_time::refused();
+    } else if harden::looks() {
+        harden::given(block, class.bytes(), heap.number.get());
     }
     block
 }
 
 #[cold]
 fn allocate_large(heap: &Heap, size: usize) -> (*mut u8, bool) {
-    let (block, is_zero) = large::allocate(home(), heap.node.get() as usize, size, CHUNK_BYTES);
+    let (block, is_zero) = large::allocate(home(), heap.node.get() as usize, size, GRANULE_MIN);
     if block == 0 {
         real_time::refused();
     }
@@ -303,6 +308,9 @@ fn allocate_large(heap: &Heap, size: usize) -> (*mut u8, bool) {
 #[inline(never)]
 fn free_own(heap: &Heap, offset: usize) {
     let (number, address) = (heap.number.get(), SPACE.data() + offset);
+    if harden::looks() {
+        harden::taken_back(offset, number);
+    }
     let Some(class) = heap.class_of(address) else {
         return report(address, Fault::NotABlock, number);
     };

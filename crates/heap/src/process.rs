@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use crate::harden;
 use crate::heap::Home;
 use crate::nodes;
 use crate::os;
@@ -60,6 +61,7 @@ fn make() -> bool {
                 ASKS.store(!thread::begin_cpu(watch), Ordering::Relaxed);
                 if made {
                     real_time::begin(&SPACE, &POOLS, &TABLE);
+                    harden::begin();
                 }
                 thread::make_key();
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);

@@ -15,6 +15,7 @@ use crate::faults::Told;
 use crate::geometry::{
     CHUNK_SHIFT, CLASSES, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
 };
+use crate::harden;
 use crate::heap::{Fault, Heap, Home, TAKEN};
 use crate::helper::HELPER;
 use crate::meter;
@@ -265,7 +266,11 @@ impl Heap {
         }
         let region = RegionId::at(level, taken.chunk << CHUNK_SHIFT);
         self.whole(region).is_root.set(true);
-        self.begin(region, !taken.is_zero);
+        let is_filled = harden::fills();
+        if is_filled {
+            harden::fill_new(self.data.get() + region.offset(), region_shift(level));
+        }
+        self.begin(region, is_filled || !taken.is_zero);
         Some(region)
     }
 

@@ -174,6 +174,10 @@ impl ChunkTag {
     pub(crate) const OWNED: u32 = 1;
     /// The first of a block of whole chunks; the number is how many.
     pub(crate) const LARGE: u32 = 2;
+    /// The same of a block with guard pages: see [`crate::guarded`].
+    pub(crate) const GUARDED: u32 = 4;
+    /// Such a block that was freed and is kept inaccessible.
+    pub(crate) const KEPT: u32 = 5;
     /// A nursery's, the number of which it is: pages that are lent have owners of their own.
     pub(crate) const SHARED: u32 = 3;
 
@@ -413,16 +417,24 @@ impl Space {
         RegionId::at(kind.level().min(LEVELS - 1), offset)
     }
 
+    /// The words of a region in a chunk that is open. Others than its owner only [look](Region::look).
+    pub(crate) fn words_of(&self, region: RegionId) -> &Region {
+        let meta = self.meta_address() + region.chunk() * META_STRIDE;
+        let place: *const Meta = core::ptr::with_exposed_provenance(meta);
+        // SAFETY: as the caller says. Of the cells only the owner makes use, and the words are atomic.
+        unsafe {
+            let regions = &raw const (*place).regions;
+            &*regions.cast::<Region>().add(region.slot())
+        }
+    }
+
     /// The class of a block that somebody has. None if no block starts there.
     pub(crate) fn class_at(&self, offset: usize) -> Option<Class> {
         let region = self.region_of(offset);
         let shift = granule_shift(region.level());
         let inside = offset - region.offset();
         let first = (inside >> shift) as u32;
-        let meta = self.meta_address() + region.chunk() * META_STRIDE;
-        let place: *const Meta = core::ptr::with_exposed_provenance(meta);
-        // SAFETY: the chunk is a heap's, so it is open; the words of a region are atomic.
-        let (free, starts) = unsafe { (*place).regions[region.slot()].look() };
+        let (free, starts) = self.words_of(region).look();
         let is_start = inside & ((1 << shift) - 1) == 0 && starts >> first & 1 == 1;
         if !is_start {
             return None;

@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 enum { SMALL = 40, MEDIUM = 20000, LARGE = 1 << 20, MAPPED = 600 << 20 };
@@ -155,6 +156,81 @@ static void overflow(void) {
     meanwhile(SMALL);
 }
 
+// Writes and reads where nothing is of the program's, in ways that hardening finds.
+
+static void over_large(void) { get(LARGE)[LARGE] = 1; }
+static void over_odd(void) {
+    // As far as 16 bytes go it is padding.
+    get(LARGE + 7)[LARGE + 16] = 1;
+}
+static void under_large(void) {
+    // 1 MiB and a page leave room before the block.
+    char *block = get(LARGE + 4096);
+    last = block;
+    *(char *)hide(block - 1) = 1;
+}
+static void over_mapped(void) { get(MAPPED)[MAPPED] = 1; }
+static void under_mapped(void) { *(char *)hide(get(MAPPED) - 1) = 1; }
+
+static void large_after_free(void) {
+    char *block = get(LARGE);
+    put(block);
+    *(char *)hide(block + 1000) = 1;
+}
+
+static void over_small(void) {
+    // One of some thousands is guarded where that is asked for.
+    for (int i = 0; i < 3000; i++) get(48)[48] = 1;
+}
+
+static void small_after_free(void) {
+    for (int i = 0; i < 3000; i++) {
+        char *block = get(SMALL);
+        put(block);
+        *(volatile char *)hide(block + 8);
+    }
+}
+
+static void reused(size_t size) {
+    char *block = get(size);
+    last = get(size);
+    put(block);
+    ((char *)hide(block))[size / 2] ^= 4;
+    // The lowest free block of a region is the next.
+    for (int i = 0; i < 400; i++) last = get(size);
+}
+
+static void small_reused(void) { reused(SMALL); }
+static void medium_reused(void) { reused(MEDIUM); }
+
+static void left_behind(void) {
+    // What was in a block is not there when another gets it.
+    char *block = get(SMALL);
+    strcpy(block, "secret");
+    put(block);
+    for (int i = 0; i < 400; i++) {
+        char *other = get(SMALL);
+        CHECK(other != block || strcmp(other, "secret") != 0);
+    }
+}
+
+static void signal_sent(void) {
+    // A signal that is no fault.
+    last = get(LARGE);
+    raise(SIGSEGV);
+}
+
+static void handler_of_own(int signal) {
+    (void)signal;
+    puts("passed");
+    _exit(0);
+}
+
+static void handled(void) {
+    signal(SIGSEGV, handler_of_own);
+    over_large();
+}
+
 int main(int count, char **arguments) {
     (void)count;
     setvbuf(stdout, NULL, _IONBF, 0);
@@ -187,6 +263,19 @@ int main(int count, char **arguments) {
         {"large-realloc-after-free", large_realloc_after_free},
         {"large-size-after-free", large_size_after_free},
         {"write-after-free", write_after_free},
-        {"overflow", overflow}};
+        {"overflow", overflow},
+        {"over-large", over_large},
+        {"over-odd", over_odd},
+        {"under-large", under_large},
+        {"over-mapped", over_mapped},
+        {"under-mapped", under_mapped},
+        {"large-after-free", large_after_free},
+        {"over-small", over_small},
+        {"small-after-free", small_after_free},
+        {"small-reused", small_reused},
+        {"medium-reused", medium_reused},
+        {"left-behind", left_behind},
+        {"signal-sent", signal_sent},
+        {"handled", handled}};
     return run_case(cases, sizeof cases / sizeof *cases, arguments);
 }

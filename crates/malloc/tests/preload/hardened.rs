@@ -1,0 +1,267 @@
+//! What `HEARTH_HARDEN` finds beyond what is always found: the second table of
+//! `docs/internals/heap-misuse.md`. And programs without mistakes run as ever.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use hearth_testing::toolchain::{End, Ran};
+
+use crate::misuse::{CASES, Found, NOT_A_BLOCK, NOT_A_BLOCK_OF, SIGABRT, outcome_of, shape};
+use crate::support::{Profile, command, finish, passes};
+
+const SIGSEGV: i32 = 11;
+
+/// Modes that are told apart in the table; the first is none.
+const MODES: [&str; 5] = ["", "guard", "check", "zero", "junk"];
+
+/// What comes of a case in a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// It goes on, or faults without a word.
+    Nothing,
+    /// The process ends: no block that is in use.
+    NotABlock,
+    /// It faults, and the block beside the guard page is told.
+    Guard,
+    /// The process ends: a free block was written to.
+    Written,
+}
+
+use Seen::{Guard, NotABlock, Nothing, Written};
+
+/// In each of the modes.
+const SEEN: &[(&str, [Seen; 5])] = &[
+    ("small-twice-later", CHECKED),
+    ("small-odd", CHECKED),
+    ("small-middle-elsewhere", CHECKED),
+    ("medium-odd", CHECKED),
+    ("write-after-free", FILLED),
+    ("small-reused", FILLED),
+    ("medium-reused", FILLED),
+    ("overflow", FILLED),
+    ("over-large", GUARDED),
+    ("over-odd", GUARDED),
+    ("under-large", GUARDED),
+    ("over-mapped", GUARDED),
+    ("under-mapped", GUARDED),
+    ("large-after-free", GUARDED),
+];
+const CHECKED: [Seen; 5] = [Nothing, Nothing, NotABlock, NotABlock, NotABlock];
+const FILLED: [Seen; 5] = [Nothing, Nothing, Nothing, Written, Written];
+const GUARDED: [Seen; 5] = [Nothing, Guard, Nothing, Nothing, Nothing];
+
+const WRITTEN: &str = "hearth: malloc: 0x# was written to while it was free: byte ";
+const USED: &str = "hearth: guard: 0x# was used, ";
+
+fn hardened(case: &str, mode: &str) -> Command {
+    let mut command = command("misuse.c", case, Some(Profile::Release));
+    command.env("HEARTH_HARDEN", mode);
+    command
+}
+
+fn seen(ran: &Ran) -> Seen {
+    let message = shape(&ran.stderr);
+    match (ran.end, message.as_str()) {
+        (End::Exit(0), "") if ran.stdout == "passed\n" => Nothing,
+        (End::Signal(SIGSEGV), "") => Nothing,
+        (End::Signal(SIGABRT), NOT_A_BLOCK | NOT_A_BLOCK_OF) => NotABlock,
+        (End::Signal(SIGABRT), said) if said.starts_with(WRITTEN) => Written,
+        (End::Signal(SIGSEGV), said) if said.starts_with(USED) => Guard,
+        _ => panic!("{ran:?}"),
+    }
+}
+
+#[test]
+fn what_modes_find() {
+    let mut complaints = Vec::new();
+    for (case, expected) in SEEN {
+        for (mode, expected) in MODES.iter().zip(expected) {
+            let found = seen(&finish(&mut hardened(case, mode)));
+            if found != *expected {
+                complaints.push(format!("{case}, {mode}: {found:?} instead of {expected:?}"));
+            }
+        }
+        let any = seen(&finish(&mut hardened(case, "all")));
+        if any == Nothing {
+            complaints.push(format!("{case}, all: nothing"));
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn what_is_always_found_is_found_in_all_modes() {
+    let always = |found: Found| matches!(found, Found::Foreign | Found::NotABlock);
+    for &(case, expected) in CASES.iter().filter(|(_, found)| always(*found)) {
+        for mode in ["guard", "guard=50", "check", "zero", "junk", "all"] {
+            let found = outcome_of(&finish(&mut hardened(case, mode)));
+            assert_eq!(found, expected, "{case}, {mode}");
+        }
+    }
+}
+
+/// What is said, with `#` for addresses.
+fn said(case: &str, mode: &str) -> String {
+    shape(&finish(&mut hardened(case, mode)).stderr)
+}
+
+#[test]
+fn reports_tell_the_block() {
+    assert_eq!(said("small-twice-later", "check"), NOT_A_BLOCK_OF);
+    let written = |at: usize, of: usize| format!("{WRITTEN}{at} of {of} has changed; heap #\n");
+    assert_eq!(said("small-reused", "zero"), written(20, 48));
+    assert_eq!(said("medium-reused", "junk"), written(10_000, 20_480));
+    let used = |what: &str| format!("{USED}{what} at 0x#\n");
+    assert_eq!(
+        said("over-large", "guard"),
+        used("0 bytes behind the end of a block of 1048576 bytes")
+    );
+    // As far as 16 bytes go, there is padding between the end and the guard.
+    assert_eq!(
+        said("over-odd", "guard"),
+        used("9 bytes behind the end of a block of 1048583 bytes")
+    );
+    assert_eq!(
+        said("under-large", "guard"),
+        used("1 bytes before a block of 1052672 bytes")
+    );
+    assert_eq!(
+        said("over-mapped", "guard"),
+        used("0 bytes behind the end of a block of 629145600 bytes")
+    );
+    assert_eq!(
+        said("large-after-free", "guard"),
+        used("# bytes from the start of a freed block of 1048576 bytes")
+    );
+}
+
+#[test]
+fn samples_are_guarded() {
+    assert_eq!(
+        said("over-small", "guard=100"),
+        format!("{USED}0 bytes behind the end of a block of 48 bytes at 0x#\n")
+    );
+    assert_eq!(
+        said("small-after-free", "guard=100"),
+        format!("{USED}8 bytes from the start of a freed block of 40 bytes at 0x#\n")
+    );
+}
+
+#[test]
+fn nothing_is_left_in_what_is_freed() {
+    for mode in ["zero", "junk"] {
+        passes(&mut hardened("left-behind", mode));
+    }
+    let ran = finish(&mut hardened("left-behind", ""));
+    assert_eq!(ran.end, End::Exit(1), "{ran:?}");
+}
+
+#[test]
+fn signals_that_are_no_faults_are_left_alone() {
+    let ran = finish(&mut hardened("signal-sent", "guard"));
+    assert_eq!((ran.end, ran.stderr.as_str()), (End::Signal(SIGSEGV), ""));
+    passes(&mut hardened("handled", "guard"));
+}
+
+#[test]
+fn what_is_no_mode_is_told() {
+    let ran = finish(&mut hardened("small-odd", "guard,chekc"));
+    assert_eq!(ran.end, End::Signal(SIGABRT));
+    assert_eq!(
+        ran.stderr,
+        "hearth: HEARTH_HARDEN: chekc is no mode; give a list of guard, guard=N, check, zero and junk, \
+         or all, such as HEARTH_HARDEN=guard,check\n"
+    );
+}
+
+#[test]
+fn real_time_has_no_guard_pages() {
+    let ran = finish(hardened("small-odd", "all").env("HEARTH_REAL_TIME", "32M"));
+    assert_eq!(ran.end, End::Signal(SIGABRT));
+    assert!(ran.stderr.ends_with(
+        "hearth: HEARTH_HARDEN: guard pages are made by the kernel, which real-time mode does not call; \
+         leave guard, or HEARTH_REAL_TIME, out\n"
+    ));
+    let ran = finish(hardened("small-odd", "check,zero").env("HEARTH_REAL_TIME", "32M"));
+    assert!(ran.end == End::Signal(SIGABRT), "{ran:?}");
+    assert!(shape(&ran.stderr).ends_with(NOT_A_BLOCK_OF), "{ran:?}");
+}
+
+/// A program without mistakes, in all modes.
+fn harmless(source: &str, case: &str) {
+    for mode in ["guard", "guard=10", "check", "zero", "junk", "all,guard=50"] {
+        let mut command = command(source, case, Some(Profile::Release));
+        passes(command.env("HEARTH_HARDEN", mode));
+    }
+    let mut command = command(source, case, Some(Profile::Development));
+    passes(command.env("HEARTH_HARDEN", "all,guard=20"));
+}
+
+macro_rules! harmless {
+    ($($source:literal: $($name:ident = $case:literal)*;)*) => { $($(
+        #[test]
+        fn $name() {
+            harmless($source, $case);
+        }
+    )*)* };
+}
+
+harmless! {
+    "conformance.c":
+    alignment = "alignment"
+    nothing = "nothing"
+    zeroes = "zeroes"
+    resizing = "resize"
+    growing = "grow"
+    shrinking = "shrink"
+    alignments = "aligned"
+    pages = "pages"
+    error_numbers = "error-number"
+    trimming = "trim"
+    random_life = "random-life";
+    "life.c":
+    forks = "fork-amid-churn"
+    threads = "thread-churn"
+    destructors = "thread-ends"
+    producers = "handed-over"
+    handlers = "signal-amid"
+    locked_memory = "locked";
+    "operators.cc":
+    operators = "blocks"
+    the_library_of_cpp = "library";
+}
+
+#[test]
+fn the_page_tells_the_same() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/heap-misuse.md");
+    let page = fs::read_to_string(&path).expect("the page is there");
+    let (_, section) = page
+        .split_once("## With hardening")
+        .expect("it has the table");
+    let rows: BTreeMap<String, Vec<String>> = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .filter_map(|rest| rest.split_once("` | "))
+        .map(|(case, rest)| {
+            let cells = rest.trim_end_matches('|').split(" | ").skip(1);
+            let cells = cells.map(|cell| cell.trim().to_owned()).collect();
+            (case.to_owned(), cells)
+        })
+        .collect();
+    let word = |seen: &Seen| match seen {
+        Nothing => "–",
+        NotABlock => "no block",
+        Guard => "guard",
+        Written => "written",
+    };
+    let expected: BTreeMap<String, Vec<String>> = SEEN
+        .iter()
+        .map(|(case, seen)| {
+            let cells = seen.iter().map(|seen| word(seen).to_owned()).collect();
+            ((*case).to_owned(), cells)
+        })
+        .collect();
+    assert_eq!(rows, expected);
+}
