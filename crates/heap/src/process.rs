@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use crate::directory;
 use crate::heap::Home;
 use crate::nodes;
 use crate::os;
@@ -62,6 +63,9 @@ fn make() -> bool {
                     real_time::begin(&SPACE, &POOLS, &TABLE);
                 }
                 thread::make_key();
+                if made {
+                    directory::publish();
+                }
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
             }
             // Another thread is at it, which takes a few system calls.
