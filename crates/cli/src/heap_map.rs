@@ -1,7 +1,7 @@
 //! The heaps of a process as a picture: each chunk, whose it is and how full.
 
 use hearth_draw::Picture;
-use hearth_draw::tiles::{Block, Cell, Group, Look, Tiles};
+use hearth_draw::tiles::{Block, Cell, Group, Look, Names, Tiles};
 use hearth_heap::inspect::HeapKind;
 use hearth_machine::topology::Bytes;
 
@@ -40,6 +40,9 @@ const LEGEND: [(Whose, Look, &str); 9] = [
     (Whose::Free, Look::Nothing, "free, no memory behind it"),
 ];
 
+/// What height means.
+const FILL: &str = "A heap's chunk is filled as high as it is in blocks.";
+
 /// Draws it. Only what is there is in the legend.
 pub(crate) fn draw(title: &str, readings: &[Reading]) -> Picture {
     let arenas = || readings.iter().flat_map(|reading| &reading.arenas);
@@ -58,15 +61,16 @@ pub(crate) fn draw(title: &str, readings: &[Reading]) -> Picture {
     });
     let tiles = Tiles {
         title: format!("Heaps of {title}"),
-        lead: lead.collect(),
+        lead: lead.chain([FILL.to_owned()]).collect(),
         legend: legend
             .map(|(_, look, name)| (*look, (*name).to_owned()))
             .collect(),
         groups: groups(readings),
-        names: (
-            "arena of 4 MiB".into(),
-            "chunk of 64 KiB, filled as far as it is in use".into(),
-        ),
+        names: Names {
+            block: "arena of 4 MiB".into(),
+            blocks: "arenas of 4 MiB".into(),
+            cell: "chunk of 64 KiB".into(),
+        },
     };
     tiles.draw()
 }

@@ -66,6 +66,17 @@ pub struct Group {
     pub blocks: Vec<Block>,
 }
 
+/// What blocks and cells are called: `arena`, `arenas`, `chunk`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Names {
+    /// One block.
+    pub block: String,
+    /// Several.
+    pub blocks: String,
+    /// One cell.
+    pub cell: String,
+}
+
 /// The picture's data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tiles {
@@ -77,8 +88,8 @@ pub struct Tiles {
     pub legend: Vec<(Look, String)>,
     /// From above to below.
     pub groups: Vec<Group>,
-    /// What a block is called, and a cell: `arena`, `chunk`.
-    pub names: (String, String),
+    /// What they are called.
+    pub names: Names,
 }
 
 /// How blocks are drawn.
@@ -130,7 +141,11 @@ impl Tiles {
 
     /// What a shape stands for.
     fn explain(&self, form: Form) -> String {
-        let (block, cell) = &self.names;
+        let Names {
+            block,
+            blocks,
+            cell,
+        } = &self.names;
         match form {
             Form::Rows => format!("Each row is one {block}, each cell of it one {cell}."),
             Form::Squares => {
@@ -138,7 +153,7 @@ impl Tiles {
             }
             Form::Shared(1) => format!("Each square is one {block}: how much of it is what."),
             Form::Shared(count) => {
-                format!("Each square is {count} times one {block}: how much of them is what.")
+                format!("Each square is {count} {blocks}: how much of them is what.")
             }
         }
     }

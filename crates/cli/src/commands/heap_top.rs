@@ -125,7 +125,7 @@ fn screens(spaces: &Spaces, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
     match end {
         End::Done | End::Left => Ok(()),
         End::Gone => output::write(format!("{} has ended\n", spaces.title())),
-        End::Signal(signal) => Err(Failure::Interrupted(signal, "left".into())),
+        End::Signal(signal) => Err(Failure::Interrupted(signal, "left off".into())),
     }
 }
 
@@ -150,8 +150,8 @@ fn watch(
             if interruption.flag.load(Ordering::SeqCst) {
                 return Ok(End::Signal(interruption.signal.load(Ordering::SeqCst)));
             }
-            // q, Escape, Ctrl-C, Ctrl-D.
-            if let Some(b'q' | b'Q' | 0x1b | 3 | 4) = keys.wait(left.min(LOOK)) {
+            // Ctrl-C and Ctrl-D as well.
+            if let Some(b'q' | b'Q' | 3 | 4) = keys.wait(left.min(LOOK)) {
                 return Ok(End::Left);
             }
         }
@@ -203,7 +203,7 @@ fn frame(title: &str, readings: &[Reading], before: &Before, size: (usize, usize
             .filter(|c| !c.is_control())
             .take(columns)
             .collect();
-        let _ = write!(text, "{on}{line}{off}{CLEAR_LINE}");
+        let _ = write!(text, "{CLEAR_LINE}{on}{line}{off}");
     }
     text.push_str(CLEAR_BELOW);
     text
