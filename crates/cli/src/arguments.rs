@@ -7,9 +7,11 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use hearth_lang::compile::{Options, Prelude};
 
+pub(crate) mod heap;
 pub(crate) mod machine;
 pub(crate) mod study;
 
+use heap::Heap;
 use machine::{Advise, Machine, Predict, Probe};
 use study::Study;
 
@@ -63,6 +65,7 @@ pub(crate) enum Command {
     Predict(Predict),
     Advise(Advise),
     Machine(Machine),
+    Heap(Heap),
     Study(Study),
     Completions(Completions),
     Man(Man),

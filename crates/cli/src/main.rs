@@ -9,7 +9,8 @@
 //! shown), `toolchain` and `cache` (how a text becomes an executable), `shrink` (how a failing schedule
 //! becomes a plain one), `failure` and `crash` (the
 //! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
-//! counts), `summary` and `portrait` (a profile as text and as a page).
+//! counts), `summary` and `portrait` (a profile as text and as a page). For heaps of running programs:
+//! `heaps` (what was read of them), `heap_map` (the same as a picture).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
 
@@ -21,6 +22,8 @@ mod render;
 mod report;
 
 mod columns;
+mod heap_map;
+mod heaps;
 mod interruption;
 mod portrait;
 mod profiles;

@@ -1,209 +1,281 @@
-//! Where the data of components lies: each way gives the same answers, memory comes back, and the log tells
-//! of every block.
+//! `hearth heap`: programs that hold what is known, and what is told of them from outside.
 
 mod support;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
-use support::{Outcome, empty_folder, hearth, outcome};
+use serde_json::Value;
+use support::{Outcome, empty_folder, golden, hearth, outcome, root};
 
-/// Two components: one makes arrays and sends each away for good, the other reads and drops them. How
-/// many is the first line of input.
-const MOVED: &str = "
-type IMaker is interface(out integer[] arrays)
-type ITaker is interface(in integer[] arrays)
+/// Holds 16 MB of small blocks, and two large ones, until its input ends. The last case says that it has a heap
+/// of another layout.
+const HOLDER: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(int count, char **words) {
+    (void)words;
+    static char *blocks[16000];
+    if (count > 1) {
+        char *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        memcpy(page, "hearth/D\x63\0\0\0\0\0\0", 16);
+        mprotect(page, 4096, PROT_READ);
+    } else {
+        for (int i = 0; i < 16000; i++) memset(blocks[i] = malloc(1000), 1, 1000);
+    }
+    void *volatile large = malloc(3 << 20), *volatile mapped = malloc(300l << 20);
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    return large == mapped;
+}
+"#;
 
-component Maker presents IMaker {
-    left = 0
+/// Three components, each with 4 MB of its own, of which one waits for input that never comes.
+const PROGRAM: &str = r#"type INone is interface()
 
-    constructor(integer count) { left := count }
+component Keeper presents INone {
+  grid = new integer[1000][1000] of 1
 
-    behaviour {
-        array = new integer[100] of left
-        left := left - 1
-        send array on arrays
-        if left == 0 then { stop }
+  constructor(integer which) {
+    if which == 3 then { printString("ready\n") }
+  }
+
+  behaviour {
+    printString(getString())
+    grid[0][0] := 2
+  }
+}
+
+a = new Keeper(1)
+b = new Keeper(2)
+c = new Keeper(3)
+"#;
+
+/// A program that has said that it is ready, and ends with this.
+struct Running(Child);
+
+impl Running {
+    #[track_caller]
+    fn start(command: &mut Command) -> Running {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().expect("it is piped");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("it is text");
+        assert_eq!(line, "ready\n", "{command:?}");
+        Running(child)
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// What the command says of it.
+    fn told(&self, words: &[&str]) -> Outcome {
+        let pid = self.pid();
+        let (action, rest) = words.split_first().expect("an action");
+        let mut command = hearth();
+        command.args(["heap", action, &pid]).args(rest);
+        outcome(&mut command, None).expect("it ends")
+    }
+
+    #[track_caller]
+    fn document(&self) -> Value {
+        let said = self.told(&["show", "--json"]);
+        assert_eq!(said.code(), Some(0), "{}", said.stderr);
+        serde_json::from_str(&said.stdout).expect("it is JSON")
     }
 }
 
-component Taker presents ITaker {
-    left = 0
-    sum = 0
-
-    constructor(integer count) { left := count }
-
-    behaviour {
-        receive array from arrays
-        sum := sum + array[99]
-        left := left - 1
-        if left == 0 then {
-            printInt(sum)
-            stop
-        }
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
-count = parseInt(getString())
-maker = new Maker(count)
-taker = new Taker(count)
-connect maker.arrays to taker.arrays
-";
-
-/// Components that end at once, each after it has made something.
-const SHORT: &str = "
-type IOne is interface(out integer number)
-
-component One presents IOne {
-    mine = new integer[50] of 1
-
-    constructor(integer n) { mine[0] := n }
-
-    behaviour {
-        send mine[0] on number
-        stop
-    }
+/// `libhearth_malloc.so`. Cargo makes it only if it is asked to.
+fn library() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_BIN_EXE_hearth"));
+        let target = folder.ancestors().nth(2).expect("a profile has a folder");
+        let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+            .args(["build", "--quiet", "--package", "hearth-malloc", "--lib"])
+            .arg("--target-dir")
+            .arg(target)
+            .current_dir(root())
+            .output()
+            .expect("cargo can be started");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        target.join("debug/libhearth_malloc.so")
+    })
 }
 
-count = parseInt(getString())
-numbers = new in integer
-sum = 0
-for i = 1 .. count do {
-    one = new One(i % 10)
-    connect one.number to numbers
-    receive number from numbers
-    sum := sum + number
-}
-printInt(sum)
-";
-
-fn written(name: &str, text: &str) -> PathBuf {
-    let path = empty_folder(&format!("heaps-{name}")).join("program.isf");
-    fs::write(&path, text).expect("a scratch file can be written");
-    path
+/// The holder of blocks, compiled in a folder of the test's own.
+fn holder(name: &str) -> PathBuf {
+    let folder = empty_folder(&format!("heaps-{name}"));
+    fs::write(folder.join("holder.c"), HOLDER).expect("it can be written");
+    let status = Command::new("cc")
+        .args(["-O1", "-fno-builtin", "-o", "holder", "holder.c"])
+        .current_dir(&folder)
+        .status()
+        .expect("there is a C compiler");
+    assert!(status.success());
+    folder.join("holder")
 }
 
-fn run(program: &PathBuf, options: &[&str], input: &str) -> Outcome {
+fn program(name: &str) -> PathBuf {
+    let folder = empty_folder(&format!("heaps-{name}"));
+    fs::write(folder.join("keepers.isf"), PROGRAM).expect("it can be written");
     let mut command = hearth();
-    command.arg("run").args(options).arg(program);
-    outcome(&mut command, Some(input.as_bytes())).expect("it ends")
+    command.args(["build", "keepers.isf"]).current_dir(&folder);
+    let built = outcome(&mut command, None).expect("it ends");
+    assert_eq!(built.code(), Some(0), "{}", built.stderr);
+    folder.join("keepers")
 }
 
-#[test]
-fn the_ways_give_the_same_answers() {
-    let moved = written("same", MOVED);
-    for heaps in ["private", "shared", "system"] {
-        for carrier in ["workers", "threads"] {
-            for place in ["os", "spread"] {
-                let options = ["--heaps", heaps, "--carrier", carrier, "--place", place];
-                let ran = run(&moved, &options, "2000\n");
-                assert_eq!(
-                    (ran.code(), ran.stdout.as_str(), ran.stderr.as_str()),
-                    (Some(0), "2001000", ""),
-                    "{options:?}"
-                );
-            }
-        }
-    }
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Runs a program that may have so many KiB of data.
-fn under_limit(program: &PathBuf, input: &str, limit_kib: u32) -> Outcome {
-    let built = program.with_extension("built");
-    let mut build = hearth();
-    build.arg("build").arg(program).arg("-o").arg(&built);
-    let outcome_of_build = outcome(&mut build, None).expect("it ends");
-    assert_eq!(
-        outcome_of_build.code(),
-        Some(0),
-        "{}",
-        outcome_of_build.stderr
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+#[track_caller]
+fn is_about(value: &Value, wanted: u64, more: u64) {
+    let found = number(value);
+    assert!(
+        (wanted..wanted + more).contains(&found),
+        "{found}, not {wanted}"
     );
-    let mut limited = std::process::Command::new("sh");
-    limited
-        .arg("-c")
-        .arg(format!("ulimit -d {limit_kib} && exec \"$0\""))
-        .arg(&built)
-        .env("HEARTH_WORKERS", "1");
-    outcome(&mut limited, Some(input.as_bytes())).expect("it ends")
+}
+
+#[track_caller]
+fn says(name: &str, found: &Outcome, pid: &str, exit: i32) {
+    let text = format!("exit code {exit}\n\n{}{}", found.stdout, found.stderr);
+    let text = text.replace(pid, "PID");
+    let path = root().join("crates/cli/tests/messages/heaps").join(name);
+    golden(&path.with_extension("txt"), &text).unwrap_or_else(|complaint| panic!("{complaint}"));
+    assert_eq!(found.code(), Some(exit), "{text}");
 }
 
 #[test]
-fn memory_comes_back() {
-    // 200,000 arrays of 416 bytes are 80 MB, and as many heaps of a page 800 MB.
-    for (name, text, sum) in [("moved", MOVED, "20000100000"), ("short", SHORT, "900000")] {
-        let program = written(name, text);
-        let ran = under_limit(&program, "200000\n", 60_000);
-        let sum = sum.parse::<i64>().expect("a number") as i32;
-        assert_eq!(
-            (ran.code(), ran.stdout, ran.stderr.as_str()),
-            (Some(0), sum.to_string(), ""),
-            "{name}"
+fn a_program_with_the_library() {
+    let path = holder("library");
+    let running = Running::start(Command::new(&path).env("LD_PRELOAD", library()));
+    let document = running.document();
+    assert_eq!(document["process"]["name"], "holder");
+    let [space] = list(&document["spaces"]) else {
+        panic!("one space: {document}");
+    };
+    assert_eq!(number(&space["large"]["count"]), 1);
+    is_about(&space["large"]["bytes"], 3 << 20, 64 << 10);
+    assert_eq!(number(&space["mapped"]["count"]), 1);
+    is_about(&space["mapped"]["bytes"], 300 << 20, 256 << 10);
+    let largest = &space["heaps"][0];
+    assert_eq!(largest["kind"], "thread");
+    // Of 1000 bytes, 1024.
+    is_about(&largest["live_bytes"], 16000 * 1024, 200 << 10);
+    is_about(&largest["resident_bytes"], 16000 * 1024, 1 << 20);
+    let small = 16000 * 1024 + (303 << 20);
+    is_about(&space["live_bytes"], small, 600 << 10);
+    is_about(&space["held_bytes"], 18 << 20, 3 << 20);
+    let level = &space["levels"][1];
+    is_about(&level["taken_bytes"], 16000 * 1024, 200 << 10);
+    assert!(number(&level["bytes"]) >= number(&level["taken_bytes"]));
+    // Looking changes nothing.
+    assert_eq!(running.document(), document);
+}
+
+#[test]
+fn a_program_of_components() {
+    let path = program("components");
+    let running = Running::start(&mut Command::new(&path));
+    let document = running.document();
+    let [space] = list(&document["spaces"]) else {
+        panic!("one space: {document}");
+    };
+    let components = || {
+        let heaps = list(&space["heaps"]).iter();
+        heaps.filter(|heap| heap["kind"] == "component")
+    };
+    let large = components().filter(|heap| number(&heap["live_bytes"]) > 3_900_000);
+    assert_eq!(large.count(), 3, "{document}");
+    for heap in components() {
+        assert!(
+            number(&heap["resident_bytes"]) >= number(&heap["live_bytes"]),
+            "{heap}"
         );
     }
 }
 
-/// The value of a field of a line of the log.
-fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    let (_, behind) = line.split_once(&format!("\"{name}\":"))?;
-    let end = behind.find([',', '}'])?;
-    Some(behind[..end].trim_matches('"'))
+#[test]
+fn two_spaces_in_one_process() {
+    let path = program("two");
+    let running = Running::start(Command::new(&path).env("LD_PRELOAD", library()));
+    let document = running.document();
+    assert_eq!(list(&document["spaces"]).len(), 2, "{document}");
+    let said = running.told(&["show"]);
+    assert!(said.stdout.contains("space 2 of 2"), "{}", said.stdout);
 }
 
 #[test]
-fn the_log_tells_of_every_block() {
-    let program = written("log", MOVED);
-    let log = program.with_extension("log");
-    let name = log.to_str().expect("a path of ours is text");
-    for heaps in ["private", "shared", "system"] {
-        let ran = run(&program, &["--heaps", heaps, "--heap-log", name], "20\n");
-        assert_eq!(
-            (ran.code(), ran.stdout.as_str()),
-            (Some(0), "210"),
-            "{heaps}"
-        );
-        let text = fs::read_to_string(&log).expect("the log is written");
-        let mut alive = BTreeMap::new();
-        let mut moved = 0;
-        for line in text.lines() {
-            let of = |name| field(line, name).unwrap_or_else(|| panic!("no {name} in {line}"));
-            let (component, block) = (of("component"), of("block"));
-            match of("event") {
-                "allocate" => {
-                    assert!(of("bytes").parse::<usize>().is_ok_and(|bytes| bytes > 0));
-                    let before = alive.insert(block.to_owned(), component.to_owned());
-                    assert_eq!(before, None, "{line}");
-                }
-                "free" => {
-                    let maker = alive.remove(block);
-                    assert!(maker.is_some(), "{line}");
-                    moved += usize::from(maker.as_deref() != Some(component));
-                }
-                event => panic!("{event}"),
-            }
-        }
-        assert_eq!(moved, 20, "{heaps}: arrays are moved, not copied");
+fn pictures_and_lines() {
+    let path = holder("shown");
+    let running = Running::start(Command::new(&path).env("LD_PRELOAD", library()));
+    let map = path.with_file_name("map.svg");
+    let said = running.told(&["show", "--map", &map.display().to_string()]);
+    assert_eq!(said.code(), Some(0), "{}", said.stderr);
+    let picture = fs::read_to_string(&map).expect("it was written");
+    assert!(
+        picture.starts_with("<?xml") && picture.contains("large blocks"),
+        "{picture}"
+    );
+    for words in [&["show", "--heaps", "0"][..], &["top", "--count", "1"]] {
+        let said = running.told(words);
+        assert_eq!(said.code(), Some(0), "{}", said.stderr);
+        assert!(said.stdout.contains("300"), "{}", said.stdout);
     }
 }
 
 #[test]
-fn bad_settings_are_told() {
-    let program = written("bad", "printInt(1)\n");
+fn programs_without_a_heap() {
+    let path = holder("without");
+    let running = Running::start(&mut Command::new(&path));
+    says("without", &running.told(&["show"]), &running.pid(), 2);
+    says("without-top", &running.told(&["top"]), &running.pid(), 2);
+    let other = Running::start(Command::new(&path).arg("other"));
+    says("version", &other.told(&["show"]), &other.pid(), 2);
+    let nobody = i32::MAX.to_string();
     let mut command = hearth();
-    command.env("HEARTH_HEAPS", "many").arg("run").arg(&program);
-    let ran = outcome(&mut command, None).expect("it ends");
-    assert_eq!(ran.code(), Some(2));
-    assert_eq!(
-        ran.stderr,
-        "hearth: HEARTH_HEAPS=\"many\" is not understood; it takes private, shared or system\n"
-    );
-    let nowhere = run(
-        &written("nowhere", MOVED),
-        &["--heap-log", "/nonexistent/log"],
-        "1\n",
-    );
-    assert_eq!(nowhere.code(), Some(2));
-    let told = "the file cannot be written";
-    assert!(nowhere.stderr.contains(told), "{}", nowhere.stderr);
+    let found = outcome(command.args(["heap", "show", &nobody]), None).expect("it ends");
+    says("nobody", &found, &nobody, 2);
+}
+
+#[test]
+fn help_is_good_reading() {
+    for (name, words) in [
+        ("help", &["heap", "--help"][..]),
+        ("help-show", &["heap", "show", "--help"]),
+        ("help-top", &["heap", "top", "--help"]),
+    ] {
+        let found = outcome(hearth().args(words), None).expect("it ends");
+        says(name, &found, "PID", 0);
+    }
 }

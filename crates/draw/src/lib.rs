@@ -4,6 +4,7 @@
 //! - [`rows`]: one figure a row, with its interval.
 //! - [`bars`]: counts by class.
 //! - [`heat`]: a table as colours.
+//! - [`tiles`]: many equal things, filled.
 //! - [`topology`]: the parts of a machine, boxes in boxes.
 //! - [`page`]: headings, tables and pictures as one HTML file that needs no network.
 //!
@@ -38,6 +39,8 @@ pub mod rows;
 pub mod bars;
 
 pub mod heat;
+
+pub mod tiles;
 
 pub mod topology;
 

@@ -38,7 +38,7 @@ pub(crate) const PICTURES: &str = "\
 path.curve{fill:none}path.band{stroke:none}.dot{stroke:none}.hollow{fill:var(--paper);stroke-width:1.6}.bar{stroke:none}\
 .h0{fill:#440154}.h1{fill:#482878}.h2{fill:#3e4989}.h3{fill:#31688e}.h4{fill:#26828e}\
 .h5{fill:#1f9e89}.h6{fill:#35b779}.h7{fill:#6ece58}.h8{fill:#b5de2b}.h9{fill:#fde725}\
-.none{fill:var(--panel)}.picture text.on-dark{fill:#fff}.picture text.on-light{fill:#111}\
+.none{fill:var(--panel)}.pale{fill:var(--edge);stroke:none;fill-opacity:.6}.picture text.on-dark{fill:#fff}.picture text.on-light{fill:#111}\
 .hatch-dark{stroke:#fff;stroke-opacity:.55;fill:none}.hatch-light{stroke:#111;stroke-opacity:.5;fill:none}\
 .box{stroke:var(--edge)}.package{fill:var(--package)}.node{fill:var(--node)}.cache{fill:var(--cache);stroke:var(--edge);stroke-width:.7}\
 .core{fill:var(--core)}.thread{fill:var(--thread);stroke:var(--edge);stroke-width:.7}.offline{fill:none;stroke:var(--edge);stroke-dasharray:3 2}";

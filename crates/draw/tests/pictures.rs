@@ -7,6 +7,7 @@ use hearth_draw::line::{Axis, LineChart, Look, Mark, Point, Series};
 use hearth_draw::page::{Page, Section, Table, Tone};
 use hearth_draw::rows::{Row, RowChart};
 use hearth_draw::scale::{Scale, Unit};
+use hearth_draw::tiles::{self, Block, Group, Names, Tiles};
 use hearth_draw::topology;
 use hearth_machine::synthetic;
 
@@ -187,4 +188,54 @@ fn what_is_given_is_text() {
         addresses,
         html.matches("http://www.w3.org/2000/svg").count()
     );
+}
+
+fn tiles(blocks: usize) -> Tiles {
+    let looks = [
+        tiles::Look::Series(0),
+        tiles::Look::Series(9),
+        tiles::Look::Pale,
+        tiles::Look::Nothing,
+    ];
+    let cell = |block: usize, nth: usize| tiles::Cell {
+        look: looks[(block * 7 + nth / 5 + block * nth / 90) % 4],
+        fill: (block * nth % 13) as f64 / 12.0,
+    };
+    let block = |block| Block {
+        name: format!("block {block}"),
+        cells: (0..64).map(|nth| cell(block, nth)).collect(),
+    };
+    Tiles {
+        title: "Memory".into(),
+        lead: vec!["1 GiB & more".into()],
+        legend: looks.map(|look| (look, "some <kind>".into())).to_vec(),
+        groups: vec![Group {
+            name: "node 0".into(),
+            blocks: (0..blocks).map(block).collect(),
+        }],
+        names: Names {
+            block: "arena".into(),
+            blocks: "arenas".into(),
+            cell: "chunk".into(),
+        },
+    }
+}
+
+#[test]
+fn tiles_have_a_bound() {
+    for blocks in [0, 1, 4, 48, 49, 240, 241, 4_000, 50_000] {
+        let file = check(&tiles(blocks).draw());
+        assert!(file.len() < 2_000_000, "{blocks}: {}", file.len());
+    }
+    let strange = |fill| tiles::Cell {
+        look: tiles::Look::Series(1),
+        fill,
+    };
+    let mut odd = tiles(1);
+    odd.groups[0].blocks[0].cells = [f64::NAN, f64::INFINITY, -1.0, 7.0].map(strange).to_vec();
+    odd.groups[0].blocks.push(Block {
+        name: String::new(),
+        cells: Vec::new(),
+    });
+    check(&odd.draw());
 }

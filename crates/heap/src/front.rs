@@ -6,7 +6,9 @@
 //! when they are found too small and all fronts together do not hold much.
 
 use core::cell::Cell;
+use core::mem::offset_of;
 
+use crate::directory::Directory;
 use crate::faults::Told;
 use crate::geometry::{CLASSES, Class, RegionId, granule_shift, region_shift};
 use crate::harden;
@@ -187,6 +189,15 @@ pub(crate) struct SlimFronts {
     of: [Front; KINDS_SLIM],
     /// What is below all tops while there is room for one.
     nothing: Cell<usize>,
+}
+
+/// For who looks from outside.
+pub(crate) fn describe(directory: &mut Directory) {
+    let places = offset_of!(Heap, fronts);
+    directory.heap_fronts_at = (places + offset_of!(Places, of)) as u64;
+    directory.heap_fronts_count_at = (places + offset_of!(Places, kinds)) as u64;
+    directory.fronts_stride = size_of::<Front>() as u64;
+    directory.front_count_at = offset_of!(Front, count) as u64;
 }
 
 /// Where the fronts of a heap are.

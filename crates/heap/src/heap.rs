@@ -12,8 +12,10 @@
 pub(crate) mod checks;
 
 use core::cell::Cell;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use crate::directory::Directory;
 use crate::faults::Told;
 use crate::front::{Fronts, Places, SlimFronts, filled_at_once};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SHIFT, Class, LEVELS, RegionId, granule_shift};
@@ -109,6 +111,22 @@ pub(crate) struct WithSlimFronts {
 }
 
 const _: () = assert!(size_of::<WithFronts>() <= CHUNK_BYTES);
+
+/// For who looks from outside.
+pub(crate) fn describe(directory: &mut Directory) {
+    *directory = Directory {
+        heap_bytes: size_of::<Heap>() as u64,
+        heap_number_at: offset_of!(Heap, number) as u64,
+        heap_node_at: offset_of!(Heap, node) as u64,
+        heap_own_at: offset_of!(Heap, own) as u64,
+        heap_pages_at: offset_of!(Heap, pages) as u64,
+        heap_pages_count: PAGES_MAX as u64,
+        heap_used_at: offset_of!(Heap, used) as u64,
+        heap_touched_at: offset_of!(Heap, touched) as u64,
+        heap_chunks_at: offset_of!(Heap, chunks) as u64,
+        ..*directory
+    };
+}
 
 /// What a pointer that is to be freed turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! Blocks larger than a heap makes: whole chunks of the pool, whole arenas, or mappings of their own.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::directory::Directory;
 use crate::geometry::{ARENA_BYTES, CHUNK_BYTES, CHUNK_SHIFT};
 use crate::guarded::{self, Sort};
 use crate::harden;
@@ -288,6 +290,15 @@ pub(crate) fn mapped_around(address: usize) -> Option<(usize, usize)> {
             && (start..start + mapping.bytes.load(Ordering::Relaxed)).contains(&address);
         is_there.then(|| (block, mapping.end.load(Ordering::Relaxed)))
     })
+}
+
+/// For who looks from outside.
+pub(crate) fn describe(directory: &mut Directory) {
+    directory.mappings = TABLE.as_ptr().addr() as u64;
+    directory.mappings_stride = size_of::<Mapping>() as u64;
+    directory.mappings_count = MAPPINGS as u64;
+    directory.mapping_block_at = offset_of!(Mapping, block) as u64;
+    directory.mapping_bytes_at = offset_of!(Mapping, bytes) as u64;
 }
 
 /// How many mappings there are, and their bytes.

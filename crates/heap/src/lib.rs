@@ -28,6 +28,8 @@
 extern crate std;
 
 #[cfg(not(loom))]
+mod directory;
+#[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
 mod figures;
@@ -45,6 +47,8 @@ mod heap;
 #[cfg(not(loom))]
 mod helper;
 mod hints;
+#[cfg(not(loom))]
+pub mod inspect;
 #[cfg(not(loom))]
 mod large;
 mod meter;

@@ -8,6 +8,7 @@
 //! numbers. A process that was told where its memory shall lie (`numactl`, `set_mempolicy`) is
 //! left alone: for it all memory is one node.
 
+use crate::directory::Directory;
 use crate::os;
 use crate::pool::NODES_MAX;
 use crate::sync::Ordering;
@@ -42,6 +43,12 @@ pub(crate) fn of_cpu(cpu: u32) -> usize {
     NODE_OF_CPU
         .get(cpu as usize)
         .map_or(0, |node| node.load(Ordering::Relaxed) as usize)
+}
+
+/// For who looks from outside.
+pub(crate) fn describe(directory: &mut Directory) {
+    directory.node_numbers = NUMBERS.as_ptr().addr() as u64;
+    directory.node_numbers_stride = size_of::<AtomicU16>() as u64;
 }
 
 /// The system's number of a node.

@@ -24,6 +24,25 @@ const PRIVATE: u32 = 1;
 const ORPHAN: u32 = 2;
 const ATTENDED: u32 = 3;
 
+/// Whose a heap is, as somebody from outside sees it.
+#[cfg(not(loom))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Thread,
+    Private,
+    Orphan,
+}
+
+/// What a word of custody says.
+#[cfg(not(loom))]
+pub(crate) fn seen(custody: u32) -> Seen {
+    match custody {
+        PRIVATE => Seen::Private,
+        ORPHAN | ATTENDED => Seen::Orphan,
+        _ => Seen::Thread,
+    }
+}
+
 /// What came of looking after an orphan once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attended {

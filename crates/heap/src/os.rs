@@ -185,6 +185,28 @@ pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
     }
 }
 
+/// Gives a mapping the name that `/proc/PID/maps` shows, where the kernel knows names: from Linux 5.17 on,
+/// if it was built so. The name ends with a zero.
+///
+/// # Safety
+/// The range is a mapping of this crate's.
+pub(crate) unsafe fn name(start: usize, bytes: usize, name: &'static [u8]) {
+    debug_assert!(name.ends_with(&[0]));
+    if cfg!(miri) {
+        return;
+    }
+    // SAFETY: as the caller promises; it changes no contents, and the kernel copies the name.
+    quietly(|| unsafe {
+        libc::prctl(
+            libc::PR_SET_VMA,
+            libc::PR_SET_VMA_ANON_NAME,
+            start,
+            bytes,
+            name.as_ptr(),
+        )
+    });
+}
+
 /// Writes a line to standard error.
 #[cold]
 pub(crate) fn say(parts: &[&[u8]]) {

@@ -339,6 +339,15 @@ impl Pools {
         false
     }
 
+    /// For who looks from outside.
+    #[cfg(not(loom))]
+    pub(crate) fn describe(&self, directory: &mut crate::directory::Directory) {
+        directory.pools = self.nodes.as_ptr().addr() as u64;
+        directory.pools_stride = size_of::<Node>() as u64;
+        directory.pool_begun_at = core::mem::offset_of!(Node, begun) as u64;
+        directory.pool_open_at = core::mem::offset_of!(Node, open) as u64;
+    }
+
     /// The arenas of a node that have been begun and whose words may be read.
     fn in_use(&self, space: &impl Arenas, node: usize) -> core::ops::Range<usize> {
         let own = &self.nodes[node];

@@ -42,7 +42,7 @@ const LEVEL_OF_PAGES: usize = 2;
 const SINGLE_PAGES: usize = 4;
 /// The granules that the heap itself takes of its first page, and the bytes.
 const HEADER: u32 = size_of::<WithSlimFronts>().div_ceil(granule_bytes(LEVEL_OF_PAGE)) as u32;
-const HEADER_BYTES: usize = HEADER as usize * granule_bytes(LEVEL_OF_PAGE);
+pub(crate) const HEADER_BYTES: usize = HEADER as usize * granule_bytes(LEVEL_OF_PAGE);
 /// A nursery, as a block of its thread's heap.
 const OF_NURSERY: Class = Class::for_size(size_of::<Heap>());
 /// A heap leaves room in its page for a region of level 0, and a few larger blocks.

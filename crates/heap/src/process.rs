@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use crate::directory;
 use crate::harden;
 use crate::heap::Home;
 use crate::nodes;
@@ -64,6 +65,9 @@ fn make() -> bool {
                     harden::begin();
                 }
                 thread::make_key();
+                if made {
+                    directory::publish();
+                }
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
             }
             // Another thread is at it, which takes a few system calls.

@@ -19,8 +19,10 @@
 //! | an arena's word | everyone, by atomic exchange | everyone |
 
 use core::cell::Cell;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::directory::Directory;
 use crate::geometry::{
     ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT, CHUNKS_MAX, CLASSES, Class, GRANULES_MAX,
     LEVELS, RegionId, SLOTS, granule_shift,
@@ -346,6 +348,33 @@ impl Space {
             (&self.meta, CHUNKS * META_STRIDE),
             (&self.data, ARENA_BYTES),
         ]
+    }
+
+    /// For who looks from outside.
+    pub(crate) fn describe(&self, directory: &mut Directory) {
+        let address = |part: &AtomicUsize| part.load(Ordering::Relaxed) as u64;
+        *directory = Directory {
+            data: address(&self.data),
+            arenas: address(&self.arenas),
+            node_shift: u64::from(self.node_shift.load(Ordering::Relaxed)),
+            tags: address(&self.tags),
+            tags_stride: size_of::<ChunkTag>() as u64,
+            owners: address(&self.owners),
+            owners_stride: OWNERS_STRIDE as u64,
+            kinds: address(&self.kinds),
+            kinds_stride: KINDS_STRIDE as u64,
+            arena_words: address(&self.words),
+            arena_words_stride: 16,
+            remote: address(&self.remote),
+            remote_stride: REMOTE_STRIDE as u64,
+            meta: address(&self.meta),
+            meta_stride: META_STRIDE as u64,
+            regions_at: offset_of!(Meta, regions) as u64,
+            regions_stride: size_of::<Region>() as u64,
+            region_free_at: offset_of!(Region, free) as u64,
+            region_starts_at: offset_of!(Region, starts) as u64,
+            ..*directory
+        };
     }
 
     /// Nodes that are told apart.

@@ -9,9 +9,11 @@
 //! | `family` | the owner; who adopts the heap | who frees, on machines of several nodes |
 //! | `next` | who puts the number on a stack | who takes it from there |
 
+use core::mem::offset_of;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::directory::Directory;
 use crate::heap::Heap;
 use crate::orphan::Custody;
 use crate::os::{self, Access};
@@ -86,6 +88,20 @@ impl Table {
         self.entries.store(entries, Ordering::Relaxed);
         self.most.store(most, Ordering::Relaxed);
         entries != 0
+    }
+
+    /// For who looks from outside.
+    pub(crate) fn describe(&self, directory: &mut Directory) {
+        *directory = Directory {
+            entries: self.entries.load(Ordering::Relaxed) as u64,
+            entries_stride: size_of::<Entry>() as u64,
+            entries_next: ptr::from_ref(&self.next).addr() as u64,
+            entries_most: self.most.load(Ordering::Relaxed) as u64,
+            entry_heap_at: offset_of!(Entry, heap) as u64,
+            entry_custody_at: offset_of!(Entry, custody) as u64,
+            entry_family_at: offset_of!(Entry, family) as u64,
+            ..*directory
+        };
     }
 
     /// The entry of a number that was given out.

@@ -5,9 +5,9 @@
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
 //! [`poll`], [`claim`], [`paths`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
-//! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. What the system will not do comes
-//! back as a [`Refused`], with the reason and the next step. [`System`] is the part that can be
-//! imagined for a test.
+//! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. For those who look at others:
+//! [`process`], [`terminal`]. What the system will not do comes back as a [`Refused`], with the reason
+//! and the next step. [`System`] is the part that can be imagined for a test.
 //!
 //! ```
 //! use hearth_sys::clock::Clock;
@@ -34,6 +34,7 @@ pub mod memory;
 pub mod paths;
 pub mod policy;
 pub mod poll;
+pub mod process;
 pub mod procfs;
 pub mod refused;
 pub mod relay;
@@ -42,6 +43,7 @@ pub mod signal;
 pub mod stack;
 pub mod sync;
 pub mod system;
+pub mod terminal;
 pub mod usage;
 
 pub use refused::{Reason, Refused};

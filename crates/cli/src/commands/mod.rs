@@ -5,6 +5,8 @@ mod build;
 mod check;
 mod explain;
 mod fmt;
+mod heap;
+mod heap_top;
 mod machine;
 mod manual;
 mod new;
@@ -30,6 +32,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Predict(arguments) => predict::predict(&arguments),
         Command::Advise(arguments) => advise::advise(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
+        Command::Heap(arguments) => heap::heap(&arguments),
         Command::Study(arguments) => study::study(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),

@@ -1,0 +1,200 @@
+//! Other processes: their mappings, and their memory, read without stopping them.
+
+use std::fs;
+use std::io;
+
+use crate::refused::{Reason, Refused};
+
+/// What who may not look at a process is told.
+const RIGHTS: &str = "a process may be looked at by its own user, if \
+                      /proc/sys/kernel/yama/ptrace_scope is 0, and by root, who needs CAP_SYS_PTRACE \
+                      for it in a container";
+
+/// A process, by its number. That number may become another's when the process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    number: i32,
+}
+
+/// A range of a process's addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Its first byte, and the one behind its last.
+    pub start: u64,
+    /// The same.
+    pub end: u64,
+    /// It may be read, and written.
+    pub is_readable: bool,
+    /// The same.
+    pub is_writable: bool,
+    /// It is no file's.
+    pub is_anonymous: bool,
+    /// The file, or what the kernel calls it: `[heap]`, `[anon:NAME]`; empty if neither.
+    pub name: String,
+}
+
+impl Process {
+    /// The process of a number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of(number: u32) -> Result<Process, Refused> {
+        let known = i32::try_from(number).ok().filter(|number| *number > 0);
+        match known.map(|number| Process { number }) {
+            Some(process) if process.is_there() => Ok(process),
+            _ => Err(absent(number)),
+        }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number.unsigned_abs()
+    }
+
+    /// Whether it has not ended. One that nobody has waited for counts as ended.
+    pub fn is_there(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.number));
+        // The state comes behind the name, which may have brackets and blanks in it.
+        let state = stat.as_deref().ok().and_then(|text| text.rsplit_once(") "));
+        state.is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    }
+
+    /// The name of its program, as the kernel keeps it: 15 letters.
+    pub fn name(&self) -> Option<String> {
+        let text = fs::read_to_string(format!("/proc/{}/comm", self.number)).ok()?;
+        Some(text.trim_end().to_owned())
+    }
+
+    /// Its mappings, by address. None for a thread of the kernel.
+    ///
+    /// # Errors
+    /// It has ended, or may not be looked at.
+    pub fn mappings(&self) -> Result<Vec<Range>, Refused> {
+        match fs::read_to_string(format!("/proc/{}/maps", self.number)) {
+            Ok(text) => Ok(parse_maps(&text)),
+            Err(_) if !self.is_there() => Err(absent(self.number())),
+            Err(error) => Err(self.refused(&error)),
+        }
+    }
+
+    /// Reads from an address on, and fills all of it. False where it has no memory, or is read no more.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
+        matches!(self.try_read(address, into), Ok(read) if read == into.len())
+    }
+
+    /// Whether its memory may be read: its list of mappings may be, where its memory may not.
+    ///
+    /// # Errors
+    /// The rights do not suffice, or it has ended.
+    pub fn may_read(&self) -> Result<(), Refused> {
+        // Nothing is at this address. Rights are asked for before that is found.
+        match self.try_read(8, &mut [0]) {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EFAULT) => Ok(()),
+                Some(libc::ESRCH) => Err(absent(self.number())),
+                _ => Err(self.refused(&error)),
+            },
+        }
+    }
+
+    fn try_read(&self, address: u64, into: &mut [u8]) -> io::Result<usize> {
+        let Ok(address) = usize::try_from(address) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let here = libc::iovec {
+            iov_base: into.as_mut_ptr().cast(),
+            iov_len: into.len(),
+        };
+        let there = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(address),
+            iov_len: into.len(),
+        };
+        // SAFETY: what is written is as long as said; the other address is the other process's, where the
+        // kernel looks whether it is one.
+        let read = unsafe { libc::process_vm_readv(self.number, &here, 1, &there, 1, 0) };
+        usize::try_from(read).map_err(|_| io::Error::last_os_error())
+    }
+
+    fn refused(&self, error: &io::Error) -> Refused {
+        Refused::new(
+            "look into",
+            format!("process {}", self.number),
+            error,
+            RIGHTS,
+        )
+    }
+}
+
+fn absent(number: u32) -> Refused {
+    Refused::because(
+        "find",
+        format!("process {number}"),
+        Reason::Invalid,
+        "`ps -e` lists those that there are",
+    )
+}
+
+/// The lines of `/proc/PID/maps`. Those that make no sense are left out.
+pub fn parse_maps(text: &str) -> Vec<Range> {
+    text.lines().filter_map(parse_line).collect()
+}
+
+fn parse_line(line: &str) -> Option<Range> {
+    // 7f00-7f01 r--p 00000000 00:00 0    [anon:name]
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let address = |text| u64::from_str_radix(text, 16).ok();
+    let mut words = rest.splitn(5, ' ');
+    let (rights, _offset, _device) = (words.next()?, words.next()?, words.next()?);
+    let inode = words.next()?;
+    Some(Range {
+        start: address(start)?,
+        end: address(end)?,
+        is_readable: rights.starts_with('r'),
+        is_writable: rights.get(1..2) == Some("w"),
+        is_anonymous: inode == "0",
+        name: words.next().unwrap_or_default().trim_start().to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_are_read() {
+        let text = "55d0-55d1 r-xp 00002000 fe:01 1234                /usr/bin/a b\n\
+                    7f00-7f01 r--p 00000000 00:00 0                  [anon:some name]\n\
+                    7f01-7f02 rw-p 00000000 00:00 0 \n\
+                    nonsense\n\
+                    x-y r--p 0 0 0\n\
+                    7f03-7f04\n";
+        let found = parse_maps(text);
+        let names: Vec<&str> = found.iter().map(|range| range.name.as_str()).collect();
+        assert_eq!(names, ["/usr/bin/a b", "[anon:some name]", ""]);
+        assert!(!found[0].is_anonymous && found[1].is_anonymous && found[2].is_writable);
+        assert_eq!((found[1].start, found[1].end), (0x7f00, 0x7f01));
+    }
+
+    #[test]
+    fn a_process_reads_itself() {
+        let own = Process::of(std::process::id()).expect("it is there");
+        let wanted = *b"what is to be read";
+        let mut found = [0; 18];
+        assert!(own.read(wanted.as_ptr().addr() as u64, &mut found));
+        assert_eq!(found, wanted);
+        assert!(!own.read(8, &mut found) && !own.read(u64::MAX, &mut found));
+        assert_eq!(own.may_read(), Ok(()));
+        let mappings = own.mappings().expect("its own");
+        assert!(mappings.iter().any(|range| range.name == "[stack]"));
+    }
+
+    #[test]
+    fn there_is_no_such_process() {
+        for number in [0, u32::MAX, i32::MAX as u32] {
+            let refused = Process::of(number).expect_err("no system has so many");
+            assert_eq!(refused.reason, Reason::Invalid, "{refused}");
+        }
+    }
+}
