@@ -29,7 +29,7 @@ const MODES: [&str; 8] = [
     "all",
 ];
 const WORKS: [&str; 4] = ["small", "medium", "large", "words"];
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 15;
 
 struct Random(u64);
 
@@ -68,7 +68,7 @@ fn exchange(live: usize, rounds: usize, sizes: [usize; 2], stride: usize) -> u64
 fn words() -> u64 {
     let mut random = Random(0x5eed);
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for i in 0..200_000 {
+    for i in 0..100_000 {
         let word = format!("word {}", random.below(20_000));
         all.entry(word).or_default().push(i.to_string());
     }
@@ -82,9 +82,9 @@ fn words() -> u64 {
 
 fn work(name: &str) -> u64 {
     match name {
-        "small" => exchange(10_000, 3_000_000, [1, 256], 64),
-        "medium" => exchange(200, 100_000, [4 << 10, 64 << 10], 1024),
-        "large" => exchange(8, 1_000, [300 << 10, 2 << 20], 4096),
+        "small" => exchange(10_000, 1_000_000, [1, 256], 64),
+        "medium" => exchange(200, 30_000, [4 << 10, 64 << 10], 1024),
+        "large" => exchange(8, 300, [300 << 10, 2 << 20], 4096),
         "words" => words(),
         _ => panic!("no such work: {name}"),
     }
