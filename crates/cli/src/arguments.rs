@@ -252,11 +252,12 @@ pub(crate) enum Carrier {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Heaps {
-    /// In a heap of each component's own, near the core that it runs on; the default
+    /// In a heap of each component's own, near the core that it runs on; not yet safe with more
+    /// workers than cores
     Private,
     /// In one heap for all, under a lock: for comparison
     Shared,
-    /// Wherever the system's allocator puts it: for comparison, and for tools that watch it
+    /// Wherever the system's allocator puts it; the default
     System,
 }
 

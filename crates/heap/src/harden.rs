@@ -2,7 +2,7 @@
 //!
 //! | mode | what it does |
 //! |---|---|
-//! | `guard` | blocks of more than 256 KiB have an inaccessible page behind them: see [`guarded`](crate::guarded) |
+//! | `guard` | blocks of more than 256 KiB have an inaccessible page behind them: see `guarded.rs` |
 //! | `guard=N` | so has one of about N smaller ones |
 //! | `check` | a free is looked up in the region's words before anything is done with the block |
 //! | `zero` | blocks are zeroed when they are freed, and must be zero when they are given out |

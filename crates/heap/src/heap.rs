@@ -197,7 +197,7 @@ impl Heap {
     /// is no memory.
     pub(crate) fn carve(&self, home: Home<'_>, class: Class) -> usize {
         let block = self.carve_quietly(home, class);
-        self.balance(home, class.level());
+        self.balance(class.level());
         block
     }
 

@@ -9,7 +9,7 @@
 
 use crate::geometry::{CHUNK_BYTES, RegionId, granule_shift, region_shift};
 use crate::harden;
-use crate::heap::{Heap, Home, TAKEN};
+use crate::heap::{Heap, TAKEN};
 use crate::helper::HELPER;
 use crate::meter;
 use crate::os;
@@ -96,7 +96,7 @@ impl Heap {
     }
 
     /// Pages of a region, or larger granules, that are free and may have memory.
-    fn idle(&self, home: Home<'_>, region: RegionId) -> u64 {
+    fn idle(&self, region: RegionId) -> u64 {
         let level = region.level();
         let free = self.region(region).free.get();
         let mut idle = free;
@@ -106,9 +106,6 @@ impl Heap {
             // Regions of level 2 that are in use have free pages, too.
             for part in 0..CHUNK_BYTES >> region_shift(2) {
                 let inner = RegionId::at(2, region.offset() + (part << region_shift(2)));
-                if self.is_lent(home.space, inner) {
-                    continue;
-                }
                 let rooms = words::runs(self.region(inner).free.get(), 16) & words::ALIGNED;
                 for page in 0..4 {
                     idle |= (rooms >> (16 * page) & 1) << (4 * part + page);
@@ -121,14 +118,14 @@ impl Heap {
     /// Looks for idle pages if others have begun to be used: once for a small block that was cut, more
     /// often for a large one.
     #[inline]
-    pub(crate) fn balance(&self, home: Home<'_>, level: usize) {
+    pub(crate) fn balance(&self, level: usize) {
         if self.looks.get() != 0 {
-            self.balance_slow(home, level);
+            self.balance_slow(level);
         }
     }
 
     #[cold]
-    fn balance_slow(&self, home: Home<'_>, level: usize) {
+    fn balance_slow(&self, level: usize) {
         if !HELPER.is_allowed() || harden::fills() {
             self.looks.set(0);
             return;
@@ -147,14 +144,14 @@ impl Heap {
                 return;
             }
             self.ring.set(self.whole(region).behind.get());
-            self.visit(home, region, &mut pieces);
+            self.visit(region, &mut pieces);
         }
     }
 
     /// Lends idle pages of a region, so many pieces at most.
-    fn visit(&self, home: Home<'_>, region: RegionId, pieces: &mut usize) {
+    fn visit(&self, region: RegionId, pieces: &mut usize) {
         let (level, whole) = (region.level(), self.whole(region));
-        let mut units = self.idle(home, region);
+        let mut units = self.idle(region);
         while units != 0 && *pieces > 0 {
             meter::step();
             *pieces -= 1;

@@ -285,7 +285,11 @@ fn end(heap: &Heap) {
 #[inline(never)]
 fn carve(heap: &Heap, class: Class) -> usize {
     heap.expect_more(home(), class);
-    let block = heap.carve(home(), class);
+    // What the front has moved to may be of this class, and more have been cut with it.
+    let mut block = heap.fronts.of(Kind::pure(class)).pop();
+    if block == 0 {
+        block = heap.carve(home(), class);
+    }
     HELPER.start_if_wanted();
     if block == 0 {
         real_time::refused();
@@ -359,9 +363,15 @@ fn make_nursery(heap: &Heap) -> Option<*const Heap> {
 fn take(node: usize, level: usize) -> Option<usize> {
     let of_pages = Class::of(level + 1, GRANULES_MAX);
     let block = with_heap_on(node, |heap| match nursery(heap) {
-        Some(nursery) => nursery.carve(home(), of_pages),
+        // Quietly: idle pages that it lent to the helper would leave holes between which a run of the right
+        // length lies across two regions.
+        Some(nursery) => nursery.carve_quietly(home(), of_pages),
         None => 0,
     })?;
+    debug_assert!(
+        block & ((1 << region_shift(level)) - 1) == 0,
+        "pages make a region"
+    );
     (block != 0).then(|| block - SPACE.data())
 }
 
@@ -462,18 +472,6 @@ impl Heap {
     #[inline]
     pub(crate) fn is_in_nursery(&self, region: RegionId) -> bool {
         self.is_private.get() && self.tag(region.chunk()).load(Ordering::Relaxed) != self.own.get()
-    }
-
-    /// For a nursery: has it lent all pages of a region of level 2, so that the region is perhaps another's?
-    pub(crate) fn is_lent(&self, space: &Space, region: RegionId) -> bool {
-        if ChunkTag(self.own.get()).kind() != ChunkTag::SHARED {
-            return false;
-        }
-        let offset = region.offset_on(LEVEL_OF_PAGES);
-        let end = offset + (1 << region_shift(LEVEL_OF_PAGES));
-        (offset..end)
-            .step_by(os::PAGE)
-            .all(|page| space.owner(page).load(Ordering::Relaxed) != 0)
     }
 
     /// Bytes of pages from nurseries.
