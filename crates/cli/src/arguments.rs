@@ -252,12 +252,11 @@ pub(crate) enum Carrier {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Heaps {
-    /// In a heap of each component's own, near the core that it runs on; not yet safe with more
-    /// workers than cores
+    /// In a heap of each component's own, near the core that it runs on; the default
     Private,
     /// In one heap for all, under a lock: for comparison
     Shared,
-    /// Wherever the system's allocator puts it; the default
+    /// Wherever the system's allocator puts it: for comparison, and for tools that watch it
     System,
 }
 

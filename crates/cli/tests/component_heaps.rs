@@ -125,8 +125,7 @@ fn under_limit(program: &PathBuf, input: &str, limit_kib: u32) -> Outcome {
         .arg("-c")
         .arg(format!("ulimit -d {limit_kib} && exec \"$0\""))
         .arg(&built)
-        .env("HEARTH_WORKERS", "1")
-        .env("HEARTH_HEAPS", "private");
+        .env("HEARTH_WORKERS", "1");
     outcome(&mut limited, Some(input.as_bytes())).expect("it ends")
 }
 

@@ -64,7 +64,6 @@ impl Running {
     #[track_caller]
     fn start(command: &mut Command) -> Running {
         let mut child = command
-            .env("HEARTH_HEAPS", "private")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -12,6 +12,7 @@
 //! A heap whose owner leaves gives all back that has no block in it. If others have blocks of it
 //! yet, it lives on as an [orphan](crate::orphan), and each region goes when its last block is home.
 
+use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::Ordering;
 
@@ -169,18 +170,20 @@ impl PrivateHeap {
         number
     }
 
-    /// The heap of a number. None for 0.
+    /// The heap of a number, to be used: only who takes it out with [`ManuallyDrop::into_inner`] ends it. None
+    /// for 0.
     ///
     /// # Safety
-    /// The number is 0 or came from [`PrivateHeap::into_number`]; only one of those made of it is dropped, and
-    /// only one is used at a time.
+    /// The number is 0 or came from [`PrivateHeap::into_number`], and the heap is not ended; it is used by one
+    /// thread at a time, and taken out once.
     #[must_use]
     #[inline]
-    pub unsafe fn from_number(number: u32) -> Option<PrivateHeap> {
+    pub unsafe fn from_number(number: u32) -> Option<ManuallyDrop<PrivateHeap>> {
         if number == 0 {
             return None;
         }
-        NonNull::new(entry(number).heap().cast_mut()).map(PrivateHeap)
+        let heap = NonNull::new(entry(number).heap().cast_mut())?;
+        Some(ManuallyDrop::new(PrivateHeap(heap)))
     }
 
     /// Asserts that the heap is as it should be, and tells what is in it.

@@ -191,7 +191,7 @@ mod ways {
         // SAFETY: alive, and the caller's; the number is that of its heap, which lives as long.
         unsafe {
             match PrivateHeap::from_number((*component).heap) {
-                Some(heap) => Some(ManuallyDrop::new(heap)),
+                Some(heap) => Some(heap),
                 None => make_heap(component),
             }
         }
@@ -206,7 +206,7 @@ mod ways {
                 None => PrivateHeap::new(),
             }?;
             (*component).heap = heap.into_number();
-            PrivateHeap::from_number((*component).heap).map(ManuallyDrop::new)
+            PrivateHeap::from_number((*component).heap)
         }
     }
 
@@ -263,7 +263,7 @@ mod ways {
                 && !component.is_null()
                 && let Some(heap) = PrivateHeap::from_number((*component).heap)
             {
-                ManuallyDrop::new(heap).free(block.cast());
+                heap.free(block.cast());
                 return;
             }
             free_elsewhere(component, block);
@@ -320,9 +320,8 @@ mod ways {
     pub(super) unsafe fn leave(component: *mut Component) {
         // SAFETY: as the caller promises.
         unsafe {
-            drop(PrivateHeap::from_number(std::mem::take(
-                &mut (*component).heap,
-            )));
+            let number = std::mem::take(&mut (*component).heap);
+            drop(PrivateHeap::from_number(number).map(ManuallyDrop::into_inner));
         }
     }
 
@@ -332,7 +331,7 @@ mod ways {
         // SAFETY: as the caller promises.
         unsafe {
             if let (Some(heap), Some(core)) = (PrivateHeap::from_number((*component).heap), core) {
-                ManuallyDrop::new(heap).move_near_cpu(core as u32);
+                heap.move_near_cpu(core as u32);
             }
         }
     }
@@ -401,4 +400,30 @@ pub unsafe extern "C" fn hearth_alloc_zeroed(this: *mut Component, size: usize) 
 pub unsafe extern "C" fn hearth_free(this: *mut Component, block: *mut c_void) {
     // SAFETY: as the caller promises.
     unsafe { free(this, block) };
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A worker may have no core: the heap stays where it is, and stays.
+    #[test]
+    fn a_heap_outlives_a_move_to_a_worker_without_a_core() {
+        // SAFETY: all fields may be zero; nobody else has the component or its blocks.
+        unsafe {
+            let mut component: Component = std::mem::zeroed();
+            let component = &raw mut component;
+            (*component).heap = hearth_heap::PrivateHeap::new()
+                .expect("there is memory")
+                .into_number();
+            let number = (*component).heap;
+            for core in [None, Some(0), None] {
+                follow(component, core);
+                let other = hearth_heap::PrivateHeap::new().expect("there is memory");
+                assert_ne!(other.number(), number, "the number is in use");
+            }
+            leave(component);
+            assert_eq!((*component).heap, 0);
+        }
+    }
 }

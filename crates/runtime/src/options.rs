@@ -85,8 +85,7 @@ pub(crate) const DEFAULTS: Options = Options {
     seed: None,
     policy: Policy::Os,
     carrying: Carrying::Workers,
-    // Not the private ones yet: see "What is missing" in docs/internals/heap.md.
-    heaps: Heaps::System,
+    heaps: Heaps::Private,
     heap_log: None,
     workers: None,
     slice: Duration::from_millis(10),

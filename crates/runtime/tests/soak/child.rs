@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use hearth_runtime::abi::{ABI, Component, ComponentType, Program, Site, Step};
-use hearth_runtime::{c, census};
+use hearth_runtime::c;
+use hearth_runtime::census::{self, Census};
 
 use crate::actors::{
     Answers, Asks, Life, Meddles, Pool, Random, Receives, ReceivesArrays, Relays, Sends,
@@ -24,6 +25,14 @@ const WARM_UP: u64 = 3;
 /// Threads that rest between two rounds, and more: of components that computed for long, each at
 /// most one.
 const THREADS: usize = 120;
+
+/// What there is between two rounds: the anchor, which waits for the end.
+const AT_REST: Census = Census {
+    components: 1,
+    hubs: 0,
+    links: 0,
+    waits: 1,
+};
 
 static ROUND: AtomicU64 = AtomicU64::new(0);
 static PLAN: OnceLock<(u64, u64)> = OnceLock::new();
@@ -86,20 +95,23 @@ fn rounds(seed: u64, time: Duration) {
     let mut messages = 0u64;
     let mut baseline = None;
     let mut used = Growth::new("bytes in use", 256 << 10);
+    let mut held = Growth::new("bytes that heaps have", 4 << 20);
     let mut resident = Growth::new("bytes resident", 8 << 20);
     let mut round = 0;
     while start.elapsed() < time || round < WARM_UP + 2 {
         ROUND.store(round, Ordering::Relaxed);
         let mut random = Random::new(seed.wrapping_add(round << 32));
         messages += u64::from(Round::new(&mut random).live(&mut random));
-        if round < WARM_UP {
-            until("the first rounds to be over", || census::take().hubs == 0);
-        } else {
+        until("the round's components to be gone", || {
+            census::take() == AT_REST
+        });
+        if round >= WARM_UP {
             let expected = *baseline.get_or_insert_with(remains::exact);
             let has_settled = || remains::exact() == expected && remains::threads() <= THREADS;
             until("everything to be given back", has_settled);
             let (in_use, rss) = remains::bytes();
             used.see(in_use);
+            held.see(hearth_heap::totals().held);
             resident.see(rss);
         }
         round += 1;
@@ -110,6 +122,7 @@ fn rounds(seed: u64, time: Duration) {
     }
     tell(start, round, messages);
     used.check();
+    held.check();
     resident.check();
 }
 
