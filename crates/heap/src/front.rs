@@ -427,8 +427,10 @@ impl Heap {
         let before = front.below.replace(array);
         let place: *mut usize = core::ptr::with_exposed_provenance_mut(array);
         let from: *const usize = core::ptr::with_exposed_provenance(before);
-        // SAFETY: both are longer than the count, and apart.
-        unsafe { place.copy_from_nonoverlapping(from, front.count.get() as usize + 1) };
+        // Where there is no block, the first says so.
+        let count = (front.count.get() as usize).max(1);
+        // SAFETY: both are as long, and apart.
+        unsafe { place.copy_from_nonoverlapping(from, count) };
         if !self.fronts.is_first(class, before) {
             // It is a block in use, so it goes back to its region.
             let _ = self.restore_any(home, before);

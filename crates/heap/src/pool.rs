@@ -65,7 +65,12 @@ fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
     if room == IDLE {
         return word & used.load(Ordering::SeqCst) != 0;
     }
-    words::runs(word, SIZES[room]) & allowed(SIZES[room]) != 0
+    is_room(word, room)
+}
+
+/// Is there room of a kind in these free chunks?
+fn is_room(free: u64, room: usize) -> bool {
+    words::runs(free, SIZES[room]) & allowed(SIZES[room]) != 0
 }
 
 /// The arenas that pools are made over: a [space](crate::space)'s, or a model's.
@@ -240,7 +245,7 @@ impl Pools {
         let word = free.load(Ordering::Relaxed);
         let mut starts = words::runs(word, chunks) & allowed(chunks);
         if starts == 0 {
-            self.hint(space, node, arena);
+            self.hint_all(space, node, arena);
             return None;
         }
         // What has memory behind it is used before what has not.
@@ -254,7 +259,7 @@ impl Pools {
         let exchanged =
             free.compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed);
         exchanged.ok()?;
-        self.hint(space, node, arena);
+        self.hint(space, node, arena, [word, word & !mask]);
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT | first as usize,
             is_zero: used.load(Ordering::Relaxed) & mask == 0,
@@ -266,7 +271,7 @@ impl Pools {
         let arena = self.begin_arenas(space, from, 1)?;
         let rest = !words::ones(chunks);
         space.word(arena)[0].store(rest, Ordering::SeqCst);
-        self.hint(space, from.node, arena);
+        self.hint(space, from.node, arena, [0, rest]);
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
             is_zero: true,
@@ -366,8 +371,8 @@ impl Pools {
             used.fetch_or(mask, Ordering::Relaxed);
         }
         // Releases what has been done with them.
-        free.fetch_or(mask, Ordering::SeqCst);
-        self.hint(space, space.node_of(arena), arena);
+        let before = free.fetch_or(mask, Ordering::SeqCst);
+        self.hint(space, space.node_of(arena), arena, [before, before | mask]);
     }
 
     /// Such as are free, if some are found soon, or new ones.
@@ -410,13 +415,13 @@ impl Pools {
             if claimed.is_err() {
                 for taken in arena..i {
                     space.word(taken)[0].store(u64::MAX, Ordering::SeqCst);
-                    self.hint(space, node, taken);
+                    self.hint(space, node, taken, [0, u64::MAX]);
                 }
-                self.hint(space, node, i);
+                self.hint_all(space, node, i);
                 return None;
             }
             is_zero &= used.load(Ordering::Relaxed) == 0;
-            self.hint(space, node, i);
+            self.hint(space, node, i, [u64::MAX, 0]);
         }
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT,
@@ -445,7 +450,7 @@ impl Pools {
                 .compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
         if is_taken {
-            self.hint(space, space.node_of(arena), arena);
+            self.hint(space, space.node_of(arena), arena, [word, word & !mask]);
         }
         is_taken
     }
@@ -527,7 +532,7 @@ impl Pools {
         let [free, used] = space.word(arena);
         let idle = free.load(Ordering::Relaxed) & used.load(Ordering::Relaxed);
         if idle == 0 {
-            self.hint(space, node, arena);
+            self.hint_all(space, node, arena);
             return 0;
         }
         let first = idle.trailing_zeros();
@@ -559,18 +564,38 @@ impl Pools {
         if done {
             used.fetch_and(!mask, Ordering::Relaxed);
         }
+        // To others they were taken until now: the hints have to be told of both.
         free.fetch_or(mask, Ordering::SeqCst);
-        self.hint(space, space.node_of(arena), arena);
+        self.hint_all(space, space.node_of(arena), arena);
         done
     }
 
-    /// Makes the hints of an arena true, after its word has changed.
-    fn hint(&self, space: &impl Arenas, node: usize, arena: usize) {
-        let word = space.word(arena);
-        let at = arena - space.arenas_of_node() * node;
-        for room in 0..ROOMS {
-            self.hints(space, node, room)
-                .tell(at, || has_room(word, room));
+    /// Makes the hints of an arena true, after its word has changed from one to the other by one exchange.
+    ///
+    /// Who makes the first room of a kind, or takes the last, tells so; who does neither leaves it to
+    /// those. What is idle is told always: the second word may have changed between an exchange
+    /// and a look at it.
+    #[inline]
+    fn hint(&self, space: &impl Arenas, node: usize, arena: usize, [before, after]: [u64; 2]) {
+        for room in 0..SIZES.len() {
+            if is_room(before, room) != is_room(after, room) {
+                self.hint_of(space, node, arena, room);
+            }
         }
+        self.hint_of(space, node, arena, IDLE);
+    }
+
+    /// The same, whatever has changed.
+    fn hint_all(&self, space: &impl Arenas, node: usize, arena: usize) {
+        for room in 0..ROOMS {
+            self.hint_of(space, node, arena, room);
+        }
+    }
+
+    fn hint_of(&self, space: &impl Arenas, node: usize, arena: usize, room: usize) {
+        let at = arena - space.arenas_of_node() * node;
+        let word = space.word(arena);
+        self.hints(space, node, room)
+            .tell(at, || has_room(word, room));
     }
 }

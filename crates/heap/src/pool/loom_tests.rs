@@ -131,7 +131,7 @@ impl World {
         };
         let world = World { ground, pools };
         for arena in 0..free.len() {
-            world.pools.hint(&world.ground, 0, arena);
+            world.pools.hint_all(&world.ground, 0, arena);
         }
         world
     }
@@ -201,7 +201,7 @@ impl World {
             // A hint may be late; who is led to an arena without room makes it true.
             let mut found = pools.hinted(ground, 0, room);
             while let Some(arena) = found.filter(|found| Some(*found) != lowest) {
-                pools.hint(ground, 0, arena);
+                pools.hint_all(ground, 0, arena);
                 found = pools.hinted(ground, 0, room);
             }
             assert_eq!(found, lowest, "room {room}");
