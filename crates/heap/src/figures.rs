@@ -10,7 +10,7 @@ use crate::os;
 use crate::process::home;
 use crate::process::{POOLS, SPACE, is_made};
 use crate::space::ChunkTag;
-use crate::threads::with_heap;
+use crate::threads::with_own_heap;
 
 /// What a heap has, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Figures {
 
 /// What this thread's heap has. Nothing if there is no memory for one.
 pub fn figures() -> Figures {
-    with_heap(|heap| Figures {
+    with_own_heap(|heap| Figures {
         owned: heap.chunks.get() * CHUNK_BYTES,
         touched: heap.touched.get(),
         used: heap.used.get(),
@@ -36,14 +36,14 @@ pub fn figures() -> Figures {
 /// Asserts that this thread's heap is as it should be, and tells what is in it.
 #[cfg(any(test, feature = "checks"))]
 pub fn check_this_thread() -> crate::heap::checks::Census {
-    with_heap(|heap| heap.check(home())).unwrap_or_default()
+    with_own_heap(|heap| heap.check(home())).unwrap_or_default()
 }
 
 /// Asserts that this thread's nursery is as it should be, while nobody uses a heap that has pages of it. How
 /// many pieces it has lent.
 #[cfg(any(test, feature = "checks"))]
 pub fn check_this_nursery() -> usize {
-    with_heap(|heap| {
+    with_own_heap(|heap| {
         // SAFETY: a nursery never ends, and is its thread's alone.
         let Some(nursery) = (unsafe { heap.nursery.get().as_ref() }) else {
             return 0;
@@ -57,7 +57,7 @@ pub fn check_this_nursery() -> usize {
 /// Tells others what this thread has freed of theirs, and takes back what they have freed of its own.
 #[cfg(any(test, feature = "checks"))]
 pub fn settle_this_thread() {
-    with_heap(|heap| {
+    with_own_heap(|heap| {
         heap.flush_marks();
         heap.settle(home());
     });

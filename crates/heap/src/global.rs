@@ -10,6 +10,7 @@ use crate::geometry::{
 use crate::guarded::{self, Sort};
 use crate::harden;
 use crate::heap::{Fault, Heap};
+use crate::helper::HELPER;
 use crate::large;
 use crate::nodes;
 use crate::private;
@@ -18,7 +19,7 @@ use crate::real_time;
 use crate::remote::{self, Marked};
 use crate::space::{ChunkTag, Kind};
 use crate::thread;
-use crate::threads::{busily, with_heap, with_parked};
+use crate::threads::{in_turn, with_heap, with_parked};
 
 // ---- allocating ------------------------------------------------------------------------------------
 
@@ -165,13 +166,13 @@ fn free_first(address: usize) {
 
 #[inline(never)]
 fn free_slow(heap: &'static Heap, address: usize) {
-    if ptr::eq(heap, thread::ENDED) || heap.is_busy.get() {
+    if ptr::eq(heap, thread::ENDED) || !heap.turn.begin() {
         if address != 0 {
             with_parked(|heap| give_back(heap, address));
         }
         return;
     }
-    busily(heap, |heap| give_back(heap, address));
+    in_turn(heap, |heap| give_back(heap, address));
 }
 
 #[inline(always)]
@@ -199,7 +200,10 @@ fn give_back(heap: &Heap, address: usize) {
                 let family = heap.entry().family.load(Ordering::Relaxed);
                 if owner.family.load(Ordering::Relaxed) == family {
                     // SAFETY: the heap is this thread's, and so are all of its family.
-                    return free_own(unsafe { &*owner.heap() }, offset);
+                    let other = unsafe { &*owner.heap() };
+                    if other.turn.begin() {
+                        return in_turn(other, |other| free_own(other, offset));
+                    }
                 }
             }
             free_remote(heap, tag.number(), offset);
@@ -273,6 +277,9 @@ pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if let Err((address, fault)) = done {
         report(address, fault, heap.number.get());
     }
+    if heap.has_idle_pages() {
+        HELPER.call();
+    }
 }
 
 /// Marks a block of another's. Marks of one region are sent together.
@@ -304,6 +311,9 @@ fn free_remote(heap: &Heap, owner: u32, offset: usize) {
 /// 16 KiB a thread at most.
 const KEPT_BACK_LEVEL_MAX: usize = 2;
 
+/// After so many regions with marks the helper is called.
+const SENT_WORTHWHILE: u32 = 1024;
+
 /// Tells others which of their blocks this thread has freed: the last few are kept back until then. For a
 /// thread that is going to wait.
 pub fn flush() {
@@ -322,6 +332,12 @@ impl Heap {
             return;
         }
         send_marks(self.marking_of.get(), region, self.marks.replace(0));
+        // Their owner may be too quiet to take them back.
+        let sent = self.sent.get().wrapping_add(1);
+        self.sent.set(sent);
+        if sent.is_multiple_of(SENT_WORTHWHILE) {
+            HELPER.call();
+        }
     }
 }
 

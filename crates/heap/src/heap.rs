@@ -5,8 +5,8 @@
 //! *current* region; when that has no run long enough, from the region of the lowest sufficient
 //! grade; and so on up, as [`regions`](crate::regions) says. Nothing is ever written into a free block.
 //!
-//! All of a heap is written and read by its owner alone; what others write lies in its
-//! [entry](crate::table).
+//! All of a heap is written and read by its owner alone, or by the helper in its [place](crate::turn); what
+//! others write lies in its [entry](crate::table).
 
 #[cfg(any(test, feature = "checks"))]
 pub(crate) mod checks;
@@ -23,6 +23,7 @@ use crate::meter;
 use crate::pool::Pools;
 use crate::space::{ChunkTag, KIB_SHIFT, Kind, Meta, Region, Space, WHOLE_LEVEL, Whole};
 use crate::table::Entry;
+use crate::turn::Turn;
 use crate::words;
 
 /// Grades are 0 to 17.
@@ -65,9 +66,14 @@ pub(crate) struct Heap {
     pub(crate) is_ending: Cell<bool>,
     /// Pages of nurseries that it has, as regions of level 1 or 2.
     pub(crate) pages: [Cell<u32>; PAGES_MAX],
-    /// Its thread is in the middle of something. Who finds that is a handler of a signal that came
-    /// then, and uses another heap.
-    pub(crate) is_busy: Cell<bool>,
+    /// Whose turn it is with all of this but the fronts.
+    pub(crate) turn: Turn,
+    /// The helper's: turns that the owner had had when it last looked.
+    pub(crate) seen: Cell<u32>,
+    /// The helper's: when it last looked, there was nothing to do.
+    pub(crate) is_tidy: Cell<bool>,
+    /// So often marks were sent.
+    pub(crate) sent: Cell<u32>,
     // Regions that are not full, by level and grade; which grades there are, a bit each.
     pub(crate) lists: [[Cell<u32>; GRADES]; LEVELS],
     pub(crate) filled: [Cell<u32>; LEVELS],

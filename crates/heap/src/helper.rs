@@ -6,6 +6,9 @@
 //! after the chunks that no heap has: as many as heaps have begun to use elsewhere at once, and the rest
 //! by halves.
 //!
+//! And it looks after heaps whose threads have been quiet for a moment: takes back what others have freed of
+//! them, and lends itself their idle pages, [in the owner's place](crate::turn).
+//!
 //! It is started when there is something to do for the first time that is worth a thread, and sleeps
 //! for good when there is nothing. A child of a fork starts its own. Real-time processes have none.
 //!
@@ -17,11 +20,16 @@
 //! | `grown` | heaps add; the helper takes all | the helper |
 //! | `idle` | who gives chunks back | the same |
 //! | `state` | who starts it; the helper when it sleeps; who wakes it | all |
+//! | `at_heaps` | the helper | who forks |
+//! | `forks` | who forks | the helper |
 
 use crate::figures;
 use crate::geometry::CHUNK_BYTES;
-use crate::os;
+use crate::heap::Heap;
+use crate::os::{self, AroundForks};
+use crate::process::{SPACE, home};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::threads;
 
 /// Pieces that can be lent at once: what a process with sizes that shift lends in some ticks.
 const RING: usize = 8192;
@@ -35,6 +43,10 @@ const TICK_NS: i64 = 2_000_000;
 const DECAY_TICKS: u32 = 100;
 /// It sleeps when there was nothing to do for so long.
 const REST_TICKS: u32 = 2 * DECAY_TICKS;
+/// So often quiet heaps are looked for: every 50 ms. Quiet is who has done nothing between two looks.
+const QUIET_TICKS: u32 = 25;
+/// So many times in a row a heap is tidied up before the next one's turn.
+const TIDY_TIMES: usize = 8;
 /// Idle memory of less than this is left alone.
 const WORTHWHILE_BYTES: usize = 1 << 20;
 const WORTHWHILE: u32 = (WORTHWHILE_BYTES / CHUNK_BYTES) as u32;
@@ -58,6 +70,10 @@ pub(crate) struct Helper {
     /// Chunks that have become idle since the last call.
     idle: AtomicU32,
     state: AtomicU32,
+    /// It is in the middle of heaps of others.
+    at_heaps: AtomicU32,
+    /// Forks that are under way.
+    forks: AtomicU32,
 }
 
 pub(crate) static HELPER: Helper = Helper {
@@ -67,6 +83,8 @@ pub(crate) static HELPER: Helper = Helper {
     grown: AtomicU32::new(0),
     idle: AtomicU32::new(0),
     state: AtomicU32::new(NONE),
+    at_heaps: AtomicU32::new(0),
+    forks: AtomicU32::new(0),
 };
 
 impl Helper {
@@ -154,7 +172,7 @@ impl Helper {
         if claimed.is_err() {
             return;
         }
-        let started = os::start_thread(run, forked);
+        let started = os::start_thread(run, &FORKS);
         let now = if started { AWAKE } else { NEVER };
         // The thread may be asleep already.
         let _ = self
@@ -214,24 +232,71 @@ impl Helper {
     }
 
     fn run(&self) -> ! {
+        let has_barriers = os::has_barriers();
         let (mut ticks, mut resting) = (0u32, 0u32);
         loop {
-            let done = self.forget_lent() + self.follow_growth();
+            let mut done = self.forget_lent() + self.follow_growth();
             ticks = ticks.wrapping_add(1);
-            resting = if done > 0 { 0 } else { resting + 1 };
             if ticks.is_multiple_of(DECAY_TICKS) {
                 let idle = figures::idle_chunks();
                 if idle > WORTHWHILE {
-                    figures::forget_idle(idle.div_ceil(2));
-                    resting = 0;
+                    done += figures::forget_idle(idle.div_ceil(2));
                 }
             }
-            if resting > REST_TICKS {
+            let mut are_quiet = true;
+            if has_barriers && (ticks.is_multiple_of(QUIET_TICKS) || resting > REST_TICKS) {
+                let (tidied, quiet) = self.tidy_up();
+                done += tidied;
+                are_quiet = quiet;
+            }
+            resting = if done > 0 { 0 } else { resting + 1 };
+            if resting <= REST_TICKS {
+                os::sleep_ns(TICK_NS);
+            } else if are_quiet {
                 self.rest();
                 resting = 0;
+            } else {
+                // There is nothing to do until somebody is quiet.
+                os::sleep_ns(TICK_NS * i64::from(QUIET_TICKS));
             }
-            os::sleep_ns(TICK_NS);
         }
+    }
+
+    /// Looks after the heaps of quiet threads. How much there was to do; and are all of them quiet?
+    fn tidy_up(&self) -> (u32, bool) {
+        let (mut done, mut are_quiet) = (0, true);
+        threads::each(|heap| {
+            let times = heap.turn.times();
+            if heap.seen.replace(times) != times {
+                heap.is_tidy.set(false);
+                are_quiet = false;
+                return;
+            }
+            let queue = &heap.entry().queue;
+            for _ in 0..TIDY_TIMES {
+                if heap.is_tidy.get() && !queue.has_some(&SPACE) {
+                    break;
+                }
+                let tidied = self.tidy(heap, times);
+                heap.is_tidy.set(tidied == 0);
+                done += tidied as u32;
+            }
+        });
+        (done, are_quiet)
+    }
+
+    /// Tidies a heap up, unless its owner comes, or somebody forks: a child has no helper that would end
+    /// it.
+    fn tidy(&self, heap: &'static Heap, times: u32) -> usize {
+        self.at_heaps.store(1, Ordering::SeqCst);
+        let mut tidied = 0;
+        if self.forks.load(Ordering::SeqCst) == 0 {
+            let visit = || heap.tidy(home());
+            let visited = heap.turn.visit(times, os::barrier_everywhere, visit);
+            tidied = visited.unwrap_or(0);
+        }
+        self.at_heaps.store(0, Ordering::SeqCst);
+        tidied
     }
 
     /// Sleeps until it is called.
@@ -255,8 +320,27 @@ extern "C" fn run(_: *mut libc::c_void) -> *mut libc::c_void {
     HELPER.run()
 }
 
+const FORKS: AroundForks = AroundForks {
+    before: before_fork,
+    parent: after_fork,
+    child: forked,
+};
+
+/// Waits until no heap is in the helper's hands.
+extern "C" fn before_fork() {
+    HELPER.forks.fetch_add(1, Ordering::SeqCst);
+    while HELPER.at_heaps.load(Ordering::SeqCst) != 0 {
+        os::pause();
+    }
+}
+
+extern "C" fn after_fork() {
+    HELPER.forks.fetch_sub(1, Ordering::SeqCst);
+}
+
 /// In a child of a fork there is no helper.
 extern "C" fn forked() {
+    HELPER.forks.store(0, Ordering::SeqCst);
     if HELPER.state.load(Ordering::Relaxed) != NEVER {
         HELPER.state.store(NONE, Ordering::Relaxed);
     }

@@ -81,6 +81,8 @@ mod table;
 mod thread;
 #[cfg(not(loom))]
 mod threads;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod turn;
 pub mod words;
 
 #[cfg(not(loom))]

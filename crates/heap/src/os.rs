@@ -227,11 +227,18 @@ fn joined(parts: &[&[u8]]) -> ([u8; 512], usize) {
     (line, length)
 }
 
-/// Starts a thread that outlives everything, has a small stack and takes no signals; and has `forked`
-/// called in the children of forks. False if the system refuses.
+/// What is done before a fork, and after it in the parent and in the child.
+pub(crate) struct AroundForks {
+    pub(crate) before: extern "C" fn(),
+    pub(crate) parent: extern "C" fn(),
+    pub(crate) child: extern "C" fn(),
+}
+
+/// Starts a thread that outlives everything, has a small stack and takes no signals; and from now on does
+/// what is to be done around forks. False if the system refuses.
 pub(crate) fn start_thread(
     run: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
-    forked: extern "C" fn(),
+    forks: &AroundForks,
 ) -> bool {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     const STACK_BYTES: usize = 256 << 10;
@@ -239,11 +246,12 @@ pub(crate) fn start_thread(
         return false;
     }
     // SAFETY: everything that is pointed to lives until the call returns; the set of signals is
-    // restored. `forked` may be called at any time.
+    // restored. What is done around forks may be done at any time.
     quietly(|| unsafe {
         if !IS_TOLD.swap(true, Ordering::Relaxed) {
-            let forked: unsafe extern "C" fn() = forked;
-            libc::pthread_atfork(None, None, Some(forked));
+            let each = [forks.before, forks.parent, forks.child]
+                .map(|each| -> unsafe extern "C" fn() { each });
+            libc::pthread_atfork(Some(each[0]), Some(each[1]), Some(each[2]));
         }
         let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
         if libc::pthread_attr_init(&mut attributes) != 0 {
@@ -385,6 +393,24 @@ pub(crate) unsafe fn prefer_node(start: usize, bytes: usize, node: u32) {
             0,
         )
     };
+}
+
+const MEMBARRIER_REGISTER: i32 = 1 << 4;
+const MEMBARRIER: i32 = 1 << 3;
+
+fn membarrier(command: i32) -> bool {
+    // SAFETY: the call takes numbers only.
+    quietly(|| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 })
+}
+
+/// Can this process have barriers on all its threads? Asked before the first one.
+pub(crate) fn has_barriers() -> bool {
+    !cfg!(miri) && membarrier(MEMBARRIER_REGISTER)
+}
+
+/// All threads of the process pass a full barrier before this returns.
+pub(crate) fn barrier_everywhere() {
+    membarrier(MEMBARRIER);
 }
 
 /// Lets another thread run.

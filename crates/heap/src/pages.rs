@@ -9,7 +9,7 @@
 
 use crate::geometry::{CHUNK_BYTES, RegionId, granule_shift, region_shift};
 use crate::harden;
-use crate::heap::{Heap, TAKEN};
+use crate::heap::{Heap, Home, TAKEN};
 use crate::helper::HELPER;
 use crate::meter;
 use crate::os;
@@ -21,6 +21,10 @@ use crate::words;
 /// and more would not keep resident memory below 2.2 times what is live (`./x bench heap --only frag`).
 const TOUCHED_OF_USED: usize = 2;
 const TOUCHED_MIN: usize = 1 << 20;
+/// A heap whose owner has been quiet keeps this part more than what is in use, and as many bytes.
+const QUIET_PART: usize = 4;
+/// So many regions are taken back and looked at in the owner's place at once: some 50 µs.
+const TIDIED: usize = 256;
 /// Looks at regions for each page that begins to be used. With fewer, the ring is not around in the time
 /// in which sizes shift: with one, `./x bench heap --only frag` ended at 2.5 times what was live, with two
 /// at 2.2.
@@ -88,7 +92,7 @@ impl Heap {
             let pages = (new.count_ones() as usize) << (unit_shift(level) - PAGE_SHIFT);
             self.grown.set(self.grown.get() + pages);
             self.touched.set(self.touched.get() + (pages << PAGE_SHIFT));
-            if self.touched.get() > TOUCHED_OF_USED * self.used.get() + TOUCHED_MIN {
+            if self.has_idle_pages() {
                 let looks = self.looks.get() + LOOKS_A_PAGE * pages;
                 self.looks.set(looks.min(LOOKS_MAX));
             }
@@ -135,17 +139,43 @@ impl Heap {
             HELPER.grew(pages as u32);
         }
         let looks = self.looks.get().min(looks_for(level));
-        let mut pieces = pieces_for(level);
         self.looks.set(self.looks.get() - looks);
+        self.lend_idle(looks, pieces_for(level));
+    }
+
+    /// Looks at so many regions of the ring, and lends so many pieces at most. How many it has lent.
+    fn lend_idle(&self, looks: usize, most: usize) -> usize {
+        let mut pieces = most;
         for _ in 0..looks {
             meter::step();
             let region = RegionId(self.ring.get());
-            if region.is_none() {
-                return;
+            if region.is_none() || pieces == 0 {
+                break;
             }
             self.ring.set(self.whole(region).behind.get());
             self.visit(region, &mut pieces);
         }
+        most - pieces
+    }
+
+    /// Is there much more memory than is in use?
+    #[inline]
+    pub(crate) fn has_idle_pages(&self) -> bool {
+        self.touched.get() > TOUCHED_OF_USED * self.used.get() + TOUCHED_MIN
+    }
+
+    /// For the helper, in the place of an owner who has been quiet: takes back what others have freed, and
+    /// lends idle pages. How many regions and pieces; 0 if there is nothing to do.
+    pub(crate) fn tidy(&self, home: Home<'_>) -> usize {
+        let mut adopted = 0;
+        while adopted < TIDIED && self.entry().queue.has_some(home.space) {
+            let _ = self.adopt(home);
+            adopted += 1;
+        }
+        if self.touched.get() <= self.used.get() + self.used.get() / QUIET_PART + TOUCHED_MIN {
+            return adopted;
+        }
+        adopted + self.lend_idle(TIDIED, TIDIED)
     }
 
     /// Lends idle pages of a region, so many pieces at most.

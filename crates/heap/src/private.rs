@@ -34,7 +34,7 @@ use crate::process::{SPACE, TABLE, entry, home, is_made};
 use crate::real_time;
 use crate::space::{ChunkTag, Kind, Space};
 use crate::thread;
-use crate::threads::{busily, current_node, with_heap_on};
+use crate::threads::{current_node, in_turn, with_heap_on};
 
 /// Regions of these levels come from nurseries: a page, or four.
 const LEVEL_OF_PAGE: usize = 1;
@@ -394,9 +394,9 @@ fn give(region: RegionId, level: usize) {
         let (own, nursery) = unsafe { (&*own, (*own).nursery.get().as_ref()) };
         if let Some(nursery) = nursery
             && nursery.number.get() == number
-            && !own.is_busy.get()
+            && own.turn.begin()
         {
-            let taken = busily(own, |_| {
+            let taken = in_turn(own, |_| {
                 nursery.restore(home(), above, level + 1, 1 << first, GRANULES_MAX as u32)
             });
             if let Err((address, fault)) = taken {

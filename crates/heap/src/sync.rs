@@ -16,3 +16,14 @@ pub(crate) fn look(word: &AtomicU64) -> u64 {
     loom::sync::atomic::fence(Ordering::SeqCst);
     word.load(Ordering::SeqCst)
 }
+
+/// Order for the owner of a heap, towards the helper, which has all threads pass a barrier: only the compiler
+/// could change it. And towards handlers of signals, which run on the same thread.
+#[inline]
+pub(crate) fn owner_fence() {
+    #[cfg(not(loom))]
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    // The model knows no barrier of all threads.
+    #[cfg(loom)]
+    loom::sync::atomic::fence(Ordering::SeqCst);
+}

@@ -113,6 +113,12 @@ impl Table {
         unsafe { &*ptr::with_exposed_provenance(address) }
     }
 
+    /// Numbers below this one may be looked up.
+    pub(crate) fn numbers(&self) -> u32 {
+        let open = self.open.load(Ordering::Acquire);
+        self.next.load(Ordering::Relaxed).min(open)
+    }
+
     /// A number that no heap has. None if all are in use.
     pub(crate) fn number(&self) -> Option<u32> {
         if let Some(number) = self.ended.pop(self) {

@@ -1,15 +1,17 @@
 //! The heaps of threads: one for each node that a thread has run on, handed on when it ends.
 
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::front::FRONTS_ZEROED;
 use crate::geometry::CHUNK_SHIFT;
 use crate::heap::{Heap, WithFronts};
 use crate::helper::HELPER;
 use crate::nodes;
+use crate::os;
 use crate::pool::NODES_MAX;
 use crate::process::{ASKS, POOLS, SPACE, TABLE, entry, is_made};
+use crate::space::ChunkTag;
 use crate::table::Stack;
 use crate::thread;
 
@@ -21,51 +23,89 @@ static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
 /// Does something with the heap of this thread for the node that it runs on, made if there is none. None if
 /// there is no memory.
 pub(crate) fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
-    let heap = thread::heap();
-    if heap.is_null() {
-        return begin_thread().map(|heap| busily(heap, operation));
-    }
-    if heap == thread::ENDED {
+    if thread::heap() == thread::ENDED {
         return with_parked(operation);
     }
-    // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
-    let mut heap = unsafe { &*heap };
-    let is_elsewhere = thread::cpu() != heap.cpu.get();
-    if is_elsewhere || ASKS.load(Ordering::Relaxed) {
-        heap = follow_thread(heap);
-    }
-    if heap.is_busy.get() {
+    let heap = own_heap()?;
+    if !heap.turn.begin() {
         return with_parked(operation);
     }
-    Some(busily(heap, operation))
+    Some(in_turn(heap, operation))
 }
 
-/// Does something with the words of a heap, so that the handler of a signal can tell. What it has found to
-/// do for the helper comes after.
+/// The same with no other heap than this thread's, for which it may have to wait: to look at it. Not for
+/// handlers of signals.
+pub(crate) fn with_own_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
+    if thread::heap() == thread::ENDED {
+        return None;
+    }
+    let heap = own_heap()?;
+    while !heap.turn.begin() {
+        os::pause();
+    }
+    Some(in_turn(heap, operation))
+}
+
+/// The heap of this thread for the node that it runs on, made if there is none. It has not ended.
 #[inline]
-pub(crate) fn busily<T>(heap: &'static Heap, operation: impl FnOnce(&'static Heap) -> T) -> T {
-    heap.is_busy.set(true);
-    // Handlers run on this thread: only the compiler could change the order.
-    compiler_fence(Ordering::SeqCst);
+fn own_heap() -> Option<&'static Heap> {
+    let heap = thread::heap();
+    if heap.is_null() {
+        return begin_thread();
+    }
+    // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
+    let heap = unsafe { &*heap };
+    let is_elsewhere = thread::cpu() != heap.cpu.get();
+    if is_elsewhere || ASKS.load(Ordering::Relaxed) {
+        return Some(follow_thread(heap));
+    }
+    Some(heap)
+}
+
+/// Does something with the words of a heap, in a turn that has begun. What it has found to do for the helper
+/// comes after.
+#[inline]
+pub(crate) fn in_turn<T>(heap: &'static Heap, operation: impl FnOnce(&'static Heap) -> T) -> T {
     let result = operation(heap);
-    compiler_fence(Ordering::SeqCst);
-    heap.is_busy.set(false);
+    heap.turn.end();
     HELPER.start_if_wanted();
     result
 }
 
 /// Does something with a parked heap: for a thread that has ended, as nobody would be told that it needs a
-/// heap no longer; and for the handler of a signal that has interrupted the thread's own heap.
+/// heap no longer; for the handler of a signal that has interrupted the thread's own heap; and while the
+/// helper looks after that.
 #[cold]
 pub(crate) fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let node = current_node();
-    let heap = adopt_parked(node).or_else(|| make_heap(node))?;
+    let heap = begin_parked(node).or_else(|| {
+        let heap = make_heap(node)?;
+        heap.turn.begin().then_some(heap)
+    })?;
     begin_family(heap);
     let result = operation(heap);
     heap.flush_marks();
+    heap.turn.end();
     heap.entry().family.store(0, Ordering::Relaxed);
     park(heap);
     Some(result)
+}
+
+/// A parked heap whose turn has begun. Where the helper is, nobody waits.
+fn begin_parked(node: usize) -> Option<&'static Heap> {
+    let heap = adopt_parked(node)?;
+    if heap.turn.begin() {
+        return Some(heap);
+    }
+    let other = adopt_parked(node);
+    park(heap);
+    let other = other?;
+    // The helper is at one heap at a time.
+    if other.turn.begin() {
+        return Some(other);
+    }
+    park(other);
+    None
 }
 
 /// A heap is alone with its thread.
@@ -149,7 +189,10 @@ pub(crate) fn with_heap_on<T>(
         if heap.node.get() as usize == node {
             return operation(heap);
         }
-        operation(relative(heap, node).unwrap_or(heap))
+        match relative(heap, node) {
+            Some(own) if own.turn.begin() => in_turn(own, operation),
+            _ => operation(heap),
+        }
     })
 }
 
@@ -186,6 +229,25 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
 /// Leaves a heap to the next thread on its node. No allocation waits for it.
 fn park(heap: &Heap) {
     PARKED[heap.node.get() as usize].push(&TABLE, heap.number.get());
+}
+
+/// Shows all heaps of threads, in use or parked.
+pub(crate) fn each(mut show: impl FnMut(&'static Heap)) {
+    for number in 1..TABLE.numbers() {
+        let entry = entry(number);
+        // A heap is in its entry after whose it is. The number of a component's may become a thread's between
+        // two looks.
+        let heap = entry.heap();
+        let is_threads = !heap.is_null() && entry.custody.is_threads() && entry.heap() == heap;
+        if !is_threads {
+            continue;
+        }
+        let heap = heap_of(number);
+        // A nursery is touched in the turn of its thread's heap.
+        if ChunkTag(heap.own.get()).kind() == ChunkTag::OWNED {
+            show(heap);
+        }
+    }
 }
 
 /// The heap of a thread, by its number.
