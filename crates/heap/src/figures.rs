@@ -6,6 +6,7 @@ use crate::geometry::{CHUNK_BYTES, CHUNK_SHIFT, RegionId, granule_shift};
 use crate::global::send_marks;
 use crate::large;
 use crate::os;
+use crate::pool::Forgotten;
 #[cfg(any(test, feature = "checks"))]
 use crate::process::home;
 use crate::process::{POOLS, SPACE, is_made};
@@ -125,11 +126,11 @@ pub(crate) fn forget_lent(start: usize, bytes: usize, blocks: &[usize]) {
 
 /// Gives memory behind idle chunks back to the system: about as many as said, of all nodes. How
 /// many.
-pub(crate) fn forget_idle(chunks: u32) -> u32 {
+pub(crate) fn forget_idle(chunks: u32, what: Forgotten) -> u32 {
     let mut done = 0;
     for node in 0..POOLS.nodes.len() {
         while done < chunks {
-            match POOLS.forget_idle(&SPACE, node, chunks - done) {
+            match POOLS.forget_idle(&SPACE, node, chunks - done, what) {
                 0 => break,
                 more => done += more,
             }

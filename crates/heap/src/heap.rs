@@ -70,8 +70,10 @@ pub(crate) struct Heap {
     pub(crate) turn: Turn,
     /// The helper's: turns that the owner had had when it last looked.
     pub(crate) seen: Cell<u32>,
-    /// The helper's: when it last looked, there was nothing to do.
+    /// The helper's: when it last looked, there was nothing to do; and regions at which it has looked since it
+    /// found idle pages.
     pub(crate) is_tidy: Cell<bool>,
+    pub(crate) looked: Cell<usize>,
     /// So often marks were sent.
     pub(crate) sent: Cell<u32>,
     // Regions that are not full, by level and grade; which grades there are, a bit each.

@@ -27,6 +27,7 @@ use crate::figures;
 use crate::geometry::CHUNK_BYTES;
 use crate::heap::Heap;
 use crate::os::{self, AroundForks};
+use crate::pool::Forgotten;
 use crate::process::{SPACE, home};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::threads;
@@ -228,7 +229,7 @@ impl Helper {
     fn follow_growth(&self) -> u32 {
         let pages = self.grown.swap(0, Ordering::Relaxed) as usize;
         let chunks = pages.div_ceil(CHUNK_BYTES >> 12) as u32;
-        figures::forget_idle(chunks)
+        figures::forget_idle(chunks, Forgotten::Data)
     }
 
     fn run(&self) -> ! {
@@ -240,7 +241,7 @@ impl Helper {
             if ticks.is_multiple_of(DECAY_TICKS) {
                 let idle = figures::idle_chunks();
                 if idle > WORTHWHILE {
-                    done += figures::forget_idle(idle.div_ceil(2));
+                    done += figures::forget_idle(idle.div_ceil(2), Forgotten::WithMetadata);
                 }
             }
             let mut are_quiet = true;
@@ -269,6 +270,7 @@ impl Helper {
             let times = heap.turn.times();
             if heap.seen.replace(times) != times {
                 heap.is_tidy.set(false);
+                heap.looked.set(0);
                 are_quiet = false;
                 return;
             }
@@ -277,7 +279,10 @@ impl Helper {
                 if heap.is_tidy.get() && !queue.has_some(&SPACE) {
                     break;
                 }
-                let tidied = self.tidy(heap, times);
+                let Some(tidied) = self.tidy(heap, times) else {
+                    are_quiet = false;
+                    break;
+                };
                 heap.is_tidy.set(tidied == 0);
                 done += tidied as u32;
             }
@@ -285,16 +290,16 @@ impl Helper {
         (done, are_quiet)
     }
 
-    /// Tidies a heap up, unless its owner comes, or somebody forks: a child has no helper that would end
+    /// Tidies a heap up. None if its owner comes, or somebody forks: a child has no helper that would end
     /// it.
-    fn tidy(&self, heap: &'static Heap, times: u32) -> usize {
+    fn tidy(&self, heap: &'static Heap, times: u32) -> Option<usize> {
         self.at_heaps.store(1, Ordering::SeqCst);
-        let mut tidied = 0;
-        if self.forks.load(Ordering::SeqCst) == 0 {
+        let tidied = if self.forks.load(Ordering::SeqCst) == 0 {
             let visit = || heap.tidy(home());
-            let visited = heap.turn.visit(times, os::barrier_everywhere, visit);
-            tidied = visited.unwrap_or(0);
-        }
+            heap.turn.visit(times, os::barrier_everywhere, visit)
+        } else {
+            None
+        };
         self.at_heaps.store(0, Ordering::SeqCst);
         tidied
     }

@@ -165,7 +165,7 @@ impl Heap {
     }
 
     /// For the helper, in the place of an owner who has been quiet: takes back what others have freed, and
-    /// lends idle pages. How many regions and pieces; 0 if there is nothing to do.
+    /// lends idle pages. How much it has done, a look included; 0 if there is nothing to do.
     pub(crate) fn tidy(&self, home: Home<'_>) -> usize {
         let mut adopted = 0;
         while adopted < TIDIED && self.entry().queue.has_some(home.space) {
@@ -175,7 +175,15 @@ impl Heap {
         if self.touched.get() <= self.used.get() + self.used.get() / QUIET_PART + TOUCHED_MIN {
             return adopted;
         }
-        adopted + self.lend_idle(TIDIED, TIDIED)
+        let lent = self.lend_idle(TIDIED, TIDIED);
+        // Not before the ring was gone around in vain: as many regions as chunks, and those of several.
+        let looked = if lent > 0 {
+            0
+        } else {
+            self.looked.get() + TIDIED
+        };
+        self.looked.set(looked);
+        adopted + lent + usize::from(looked < 2 * self.chunks.get())
     }
 
     /// Lends idle pages of a region, so many pieces at most.

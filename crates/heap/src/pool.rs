@@ -94,6 +94,12 @@ pub(crate) trait Arenas {
     /// # Safety
     /// The caller has the chunks, and nothing of value in them.
     unsafe fn forget(&self, chunk: usize, count: usize) -> bool;
+    /// Gives the memory back that keeps account of chunks, as far as it is of these alone; it reads as zero
+    /// afterwards.
+    ///
+    /// # Safety
+    /// As for `forget`.
+    unsafe fn forget_metadata(&self, chunk: usize, count: usize);
 
     /// The node of an arena.
     fn node_of(&self, arena: usize) -> usize {
@@ -124,6 +130,15 @@ pub(crate) struct Taken {
     pub(crate) chunk: usize,
     /// They are zero: never used, or given back to the system since.
     pub(crate) is_zero: bool,
+}
+
+/// What is given back of idle chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forgotten {
+    /// The memory behind them: while others come into use, as fast as can be.
+    Data,
+    /// And what keeps account of them.
+    WithMetadata,
 }
 
 /// What came of preparing memory for real-time mode.
@@ -482,7 +497,7 @@ impl Pools {
                     let bytes = (count as usize) << CHUNK_SHIFT;
                     if kept + bytes <= keep {
                         kept += bytes;
-                    } else if self.forget(space, arena, mask) {
+                    } else if self.forget(space, arena, mask, Forgotten::WithMetadata) {
                         given += bytes;
                     }
                 }
@@ -523,9 +538,15 @@ impl Pools {
         idle
     }
 
-    /// Gives memory behind free chunks of a node back to the system: of those of one arena, about as many
-    /// as asked. How many there were.
-    pub(crate) fn forget_idle(&self, space: &impl Arenas, node: usize, chunks: u32) -> u32 {
+    /// Gives memory behind free chunks of a node back to the system: of those of one arena, as many as asked
+    /// at most. How many there were.
+    pub(crate) fn forget_idle(
+        &self,
+        space: &impl Arenas,
+        node: usize,
+        chunks: u32,
+        what: Forgotten,
+    ) -> u32 {
         let Some(arena) = self.hinted(space, node, IDLE) else {
             return 0;
         };
@@ -540,32 +561,45 @@ impl Pools {
             .trailing_zeros()
             .min(chunks)
             .min(64 - first);
-        if self.forget(space, arena, words::ones(count) << first) {
+        if self.forget(space, arena, words::ones(count) << first, what) {
             count
         } else {
             0
         }
     }
 
-    /// Gives the memory behind chunks back to the system, if they are all free.
-    fn forget(&self, space: &impl Arenas, arena: usize, mask: u64) -> bool {
+    /// Gives the memory behind chunks back to the system, if they are all free; perhaps with what keeps account
+    /// of them, and of those beside them that are free and have no memory.
+    fn forget(&self, space: &impl Arenas, arena: usize, mask: u64, what: Forgotten) -> bool {
         let [free, used] = space.word(arena);
         let word = free.load(Ordering::Relaxed);
-        let is_taken = word & mask == mask
-            && free
-                .compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed)
-                .is_ok();
-        if !is_taken {
+        if word & mask != mask {
             return false;
         }
-        let chunk = arena << CHUNKS_SHIFT | mask.trailing_zeros() as usize;
+        let run = match what {
+            Forgotten::Data => mask,
+            Forgotten::WithMetadata => {
+                words::widen(mask, mask | word & !used.load(Ordering::Relaxed))
+            }
+        };
+        let exchanged =
+            free.compare_exchange(word, word & !run, Ordering::SeqCst, Ordering::Relaxed);
+        if exchanged.is_err() {
+            return false;
+        }
+        let chunk = |of: u64| arena << CHUNKS_SHIFT | of.trailing_zeros() as usize;
+        let count = |of: u64| of.count_ones() as usize;
         // SAFETY: the chunks were free, and are this function's for the moment.
-        let done = unsafe { space.forget(chunk, mask.count_ones() as usize) };
+        let done = unsafe { space.forget(chunk(mask), count(mask)) };
         if done {
             used.fetch_and(!mask, Ordering::Relaxed);
+            if what == Forgotten::WithMetadata {
+                // SAFETY: as above.
+                unsafe { space.forget_metadata(chunk(run), count(run)) };
+            }
         }
         // To others they were taken until now: the hints have to be told of both.
-        free.fetch_or(mask, Ordering::SeqCst);
+        free.fetch_or(run, Ordering::SeqCst);
         self.hint_all(space, space.node_of(arena), arena);
         done
     }

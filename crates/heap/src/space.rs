@@ -537,4 +537,16 @@ impl Arenas for Space {
         // SAFETY: as the caller promises.
         unsafe { os::forget(start, count << CHUNK_SHIFT) }
     }
+
+    unsafe fn forget_metadata(&self, chunk: usize, count: usize) {
+        for (part, stride) in [(&self.remote, REMOTE_STRIDE), (&self.meta, META_STRIDE)] {
+            let start = part.load(Ordering::Relaxed) + chunk * stride;
+            let first = start.next_multiple_of(os::PAGE);
+            let end = (start + count * stride) & !(os::PAGE - 1);
+            if first < end {
+                // SAFETY: pages in which there is nothing but what belongs to these chunks.
+                unsafe { os::forget(first, end - first) };
+            }
+        }
+    }
 }

@@ -129,6 +129,18 @@ pub const fn grade_around(free: u64, place: u32) -> u8 {
     }
 }
 
+/// All ones of `within` that a run of some of them is among, without a gap.
+pub const fn widen(run: u64, within: u64) -> u64 {
+    let first = run.trailing_zeros();
+    let above = (!(within >> first)).trailing_zeros();
+    let below = if first == 0 {
+        0
+    } else {
+        (!(within << (64 - first))).leading_zeros()
+    };
+    ones(above + below) << (first - below)
+}
+
 /// The length of the block that starts at `place`: to the next start or free granule, or the end.
 #[inline]
 pub const fn length(free: u64, starts: u64, place: u32) -> u32 {
@@ -199,6 +211,24 @@ mod tests {
             _ if aligned => ROOM,
             16.. => LONG,
             length => length as u8,
+        }
+    }
+
+    #[test]
+    fn runs_widen_to_the_next_gaps() {
+        assert_eq!(widen(1, 1), 1);
+        assert_eq!(widen(0b0011_0000, 0b1011_1110_1111_1001), 0b1111_1000);
+        for first in 0..64 {
+            for length in 1..=64 - first {
+                let within = ones(length) << first;
+                for bit in first..first + length {
+                    assert_eq!(widen(1 << bit, within), within);
+                    let gaps = (within << 1) | (within >> 1) | within;
+                    assert_eq!(widen(1 << bit, gaps), gaps);
+                    let far = !gaps | within;
+                    assert_eq!(widen(1 << bit, far), within);
+                }
+            }
         }
     }
 

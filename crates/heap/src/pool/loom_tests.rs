@@ -71,6 +71,8 @@ impl Arenas for Ground {
         self.replace(chunk, count, 0);
         true
     }
+
+    unsafe fn forget_metadata(&self, _: usize, _: usize) {}
 }
 
 impl Ground {
@@ -171,7 +173,7 @@ impl World {
                 }
                 Act::Give => self.give(&mut own),
                 Act::Forget => {
-                    pools.forget_idle(ground, 0, 1);
+                    pools.forget_idle(ground, 0, 1, Forgotten::WithMetadata);
                 }
             }
         }

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering;
 
 use hearth_testing::random::Random;
 
-use super::{Arenas, CHUNKS_SHIFT, From, Pools, ROOMS, has_room};
+use super::{Arenas, CHUNKS_SHIFT, Forgotten, From, Pools, ROOMS, has_room};
 use crate::geometry::CHUNK_SHIFT;
 use crate::space::Space;
 
@@ -133,7 +133,8 @@ impl Oracle {
             }
             8 => {
                 let count = random.below(40) as u32 + 1;
-                self.pools.forget_idle(&self.space, node, count);
+                self.pools
+                    .forget_idle(&self.space, node, count, Forgotten::WithMetadata);
             }
             _ => {
                 if let Some((chunk, count)) = self.remove(random) {
