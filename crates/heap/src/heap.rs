@@ -145,6 +145,18 @@ pub(crate) enum Fault {
     NotABlock,
 }
 
+/// The class of what starts at a place of a region with these words. None if nothing does.
+#[inline]
+fn class_between(level: usize, offset: usize, free: u64, starts: u64) -> Option<Class> {
+    let shift = granule_shift(level);
+    let first = (offset >> shift) as u32 & 63;
+    if starts >> first & 1 == 0 || offset & ((1 << shift) - 1) != 0 {
+        return None;
+    }
+    let granules = words::length(free, starts, first);
+    Some(Class::of(level, granules as usize))
+}
+
 impl Heap {
     /// A heap for which no block is its own, and that has none to give.
     pub(crate) const fn nothing() -> Heap {
@@ -239,6 +251,9 @@ impl Heap {
     fn fill(&self, region: RegionId, class: Class) -> usize {
         let (level, granules) = (class.level(), class.granules());
         let free = self.region(region).free.get();
+        if words::runs(free, granules) == 0 {
+            return 0;
+        }
         self.make_front(class);
         // What is given out now may come back to the front, too.
         let room = self.fronts.of(Kind::pure(class)).room();
@@ -321,18 +336,30 @@ impl Heap {
         is_aligned.then_some(class)
     }
 
+    /// The class of a block of this heap's own where blocks of several begin. None if that is not so, or no
+    /// block starts there. The helper may be at the words.
+    #[inline]
+    pub(crate) fn class_of_mixed(&self, block: usize) -> Option<Class> {
+        let offset = block.wrapping_sub(self.data.get());
+        if offset >= self.bytes.get()
+            || self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed) != self.own.get()
+        {
+            return None;
+        }
+        let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
+        if kind.class().is_some() {
+            return None;
+        }
+        let level = kind.level();
+        let (free, starts) = self.region(RegionId::at(level, offset)).look();
+        class_between(level, offset, free, starts)
+    }
+
     /// The class of an own block of which only the level is known. None if no block starts there.
     #[inline]
     pub(crate) fn class_in_mixture(&self, level: usize, offset: usize) -> Option<Class> {
-        let shift = granule_shift(level);
         let words = self.region(RegionId::at(level, offset));
-        let (free, starts) = (words.free.get(), words.starts.get());
-        let first = (offset >> shift) as u32 & 63;
-        if starts >> first & 1 == 0 || offset & ((1 << shift) - 1) != 0 {
-            return None;
-        }
-        let granules = words::length(free, starts, first);
-        Some(Class::of(level, granules as usize))
+        class_between(level, offset, words.free.get(), words.starts.get())
     }
 
     // ---- where things are -----------------------------------------------------------------------
