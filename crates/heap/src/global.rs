@@ -155,16 +155,45 @@ pub unsafe fn free(block: *mut u8) {
     }
 }
 
-/// Where blocks of several classes begin in one KiB, a look at the region's words tells which it is. It needs
-/// no turn: nothing is changed but the front.
+/// What is neither in front nor far from it: a block of this heap's own where blocks of several classes begin,
+/// and another's in the region of the last one that was freed.
 #[inline(never)]
 fn free_second(heap: &'static Heap, address: usize) {
-    let is_done = heap
-        .class_of_mixed(address)
-        .is_some_and(|class| heap.fronts.of_thread(Kind::pure(class)).push(address));
+    let is_done = match heap.place_of(address) {
+        Some((offset, tag)) if tag == heap.own.get() => free_mixed(heap, offset, address),
+        Some((offset, tag)) if ChunkTag(tag).kind() == ChunkTag::OWNED => free_marked(heap, offset),
+        _ => false,
+    };
     if !is_done {
         free_slow(heap, address);
     }
+}
+
+/// Where blocks of several classes begin in one KiB, a look at the region's words tells which it is. It needs
+/// no turn: nothing is changed but the front.
+#[inline]
+fn free_mixed(heap: &Heap, offset: usize, address: usize) -> bool {
+    let class = heap.class_of_mixed(offset);
+    class.is_some_and(|class| heap.fronts.of_thread(Kind::pure(class)).push(address))
+}
+
+/// Marks a block of another's that is in the region whose marks are kept back.
+#[inline]
+fn free_marked(heap: &Heap, offset: usize) -> bool {
+    let region = SPACE.region_of(offset);
+    if heap.marking.get() != region.0 || !heap.turn.begin() {
+        return false;
+    }
+    let level = region.level();
+    let inside = offset - region.offset_on(level);
+    let bit = 1 << (inside >> granule_shift(level));
+    let marks = heap.marks.get();
+    let is_new = inside & ((1 << granule_shift(level)) - 1) == 0 && marks & bit == 0;
+    if is_new {
+        heap.marks.set(marks | bit);
+    }
+    heap.turn.end();
+    is_new
 }
 
 /// The first thing that a thread does is to free. Without memory for a heap the block stays.

@@ -336,16 +336,23 @@ impl Heap {
         is_aligned.then_some(class)
     }
 
+    /// Where a block is in the space, and the tag of its chunk. None if it is not there.
+    #[inline]
+    pub(crate) fn place_of(&self, block: usize) -> Option<(usize, u32)> {
+        let offset = block.wrapping_sub(self.data.get());
+        let is_there = offset < self.bytes.get();
+        is_there.then(|| {
+            (
+                offset,
+                self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed),
+            )
+        })
+    }
+
     /// The class of a block of this heap's own where blocks of several begin. None if that is not so, or no
     /// block starts there. The helper may be at the words.
     #[inline]
-    pub(crate) fn class_of_mixed(&self, block: usize) -> Option<Class> {
-        let offset = block.wrapping_sub(self.data.get());
-        if offset >= self.bytes.get()
-            || self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed) != self.own.get()
-        {
-            return None;
-        }
+    pub(crate) fn class_of_mixed(&self, offset: usize) -> Option<Class> {
         let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
         if kind.class().is_some() {
             return None;
