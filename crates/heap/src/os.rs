@@ -185,6 +185,57 @@ pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
     }
 }
 
+/// Brings the code and the data of the program or library that this is part of into memory, and locks them.
+/// Whether it did.
+pub(crate) fn lock_image() -> bool {
+    struct Image {
+        place: usize,
+        is_locked: bool,
+    }
+
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        image: *mut libc::c_void,
+    ) -> libc::c_int {
+        // SAFETY: the loader shows what lives as long as the call, and the rest is the caller's.
+        unsafe {
+            let image = &mut *image.cast::<Image>();
+            let base = (*info).dlpi_addr as usize;
+            let headers = core::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            let range = |header: &libc::Elf64_Phdr| {
+                let start = base + header.p_vaddr as usize;
+                (start, start + header.p_memsz as usize)
+            };
+            let loaded = headers
+                .iter()
+                .filter(|header| header.p_type == libc::PT_LOAD)
+                .map(range);
+            let is_this = |(start, end): (usize, usize)| (start..end).contains(&image.place);
+            if !loaded.clone().any(is_this) {
+                return 0;
+            }
+            image.is_locked = loaded.fold(true, |all, (start, end)| {
+                let first = start & !(PAGE - 1);
+                let pages = ptr::with_exposed_provenance(first);
+                libc::mlock(pages, end - first) == 0 && all
+            });
+        }
+        1
+    }
+
+    let mut image = Image {
+        place: lock_image as *const () as usize,
+        is_locked: false,
+    };
+    if cfg!(miri) {
+        return false;
+    }
+    // SAFETY: `look` makes an `Image` of what it is given.
+    quietly(|| unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut image).cast()) });
+    image.is_locked
+}
+
 /// Gives a mapping the name that `/proc/PID/maps` shows, where the kernel knows names: from Linux 5.17 on,
 /// if it was built so. The name ends with a zero.
 ///

@@ -47,6 +47,8 @@ pub(crate) fn begin(space: &Space, pools: &Pools, table: &Table) {
         .saturating_add(bytes / 16)
         .saturating_mul(nodes::count());
     let is_there = nodes::machine_has(with_metadata) && table.prepare();
+    // Where it is refused, so will the pages be, and that is told.
+    let _ = os::lock_image();
     for node in 0..nodes::count() {
         let prepared = if is_there {
             pools.prepare(space, node, arenas)

@@ -4,13 +4,15 @@ use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::front::FRONTS_ZEROED;
-use crate::geometry::CHUNK_SHIFT;
+use crate::geometry::{CHUNK_SHIFT, CLASSES, Class, GRANULES_MAX, MEDIUM_MAX};
+use crate::global;
 use crate::heap::{Heap, WithFronts};
 use crate::helper::HELPER;
 use crate::nodes;
 use crate::os;
 use crate::pool::NODES_MAX;
 use crate::process::{ASKS, POOLS, SPACE, TABLE, entry, is_made};
+use crate::real_time;
 use crate::space::ChunkTag;
 use crate::table::Stack;
 use crate::thread;
@@ -278,7 +280,30 @@ pub(crate) fn ends() {
     }
 }
 
-/// Makes what the first allocation of the process and of this thread would make.
+/// Makes what the first allocation of the process and of this thread would make. In real-time mode there is a
+/// block of each size at hand then, and all that leads to it has been touched.
 pub fn begin() {
     with_heap(|_| {});
+    if real_time::is_on() {
+        touch_all_paths();
+    }
+}
+
+/// Sizes above this one are touched once a level.
+const TOUCHED_EACH_MAX: usize = 16 << 10;
+
+fn touch_all_paths() {
+    let mut blocks = [ptr::null_mut(); CLASSES + 1];
+    blocks[CLASSES] = global::allocate(MEDIUM_MAX + 1);
+    let is_touched = |class: &Class| {
+        class.bytes() <= TOUCHED_EACH_MAX || class.granules() as usize == GRANULES_MAX
+    };
+    let classes = (0..CLASSES).map(Class::from_number).filter(is_touched);
+    for (block, class) in blocks.iter_mut().zip(classes) {
+        *block = global::allocate(class.bytes());
+    }
+    for block in blocks {
+        // SAFETY: allocated above, or null, and not used.
+        unsafe { global::free(block) };
+    }
 }
