@@ -172,7 +172,9 @@ impl Heap {
             let _ = self.adopt(home);
             adopted += 1;
         }
-        if self.touched.get() <= self.used.get() + self.used.get() / QUIET_PART + TOUCHED_MIN {
+        let kept = self.used.get() + self.used.get() / QUIET_PART + TOUCHED_MIN;
+        // What is filled in free blocks must stay.
+        if self.touched.get() <= kept || harden::fills() {
             return adopted;
         }
         let lent = self.lend_idle(TIDIED, TIDIED);
