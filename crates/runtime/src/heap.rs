@@ -133,7 +133,7 @@ mod ways {
     use std::sync::atomic::{AtomicU8, Ordering};
     use std::sync::{Mutex, Once, OnceLock};
 
-    use hearth_heap::PrivateHeap;
+    use hearth_heap::{PrivateHeap, Room};
     use hearth_sys::memory;
 
     use super::log;
@@ -201,12 +201,23 @@ mod ways {
     unsafe fn make_heap(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
         // SAFETY: as for `heap_of`.
         unsafe {
-            let heap = match carrier::core_of((*component).home) {
-                Some(core) => PrivateHeap::near_cpu(core as u32),
-                None => PrivateHeap::new(),
-            }?;
+            let core = carrier::core_of((*component).home);
+            let heap = PrivateHeap::with_room(core.map(|core| core as u32), room_of(component))?;
             (*component).heap = heap.into_number();
             PrivateHeap::from_number((*component).heap)
+        }
+    }
+
+    /// What the compiler says that the heap of a component has at most.
+    ///
+    /// # Safety
+    /// As for `heap_of`.
+    unsafe fn room_of(component: *mut Component) -> Room {
+        // SAFETY: as the caller promises; component types are static.
+        let of = unsafe { &*(*component).r#type };
+        Room {
+            bytes: of.heap_bytes as usize,
+            largest: of.heap_largest as usize,
         }
     }
 
