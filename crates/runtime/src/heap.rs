@@ -197,8 +197,10 @@ mod ways {
         }
     }
 
+    /// # Safety
+    /// As for `heap_of`.
     #[cold]
-    unsafe fn make_heap(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
+    pub(super) unsafe fn make_heap(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
         // SAFETY: as for `heap_of`.
         unsafe {
             let core = carrier::core_of((*component).home);
@@ -416,6 +418,49 @@ pub unsafe extern "C" fn hearth_free(this: *mut Component, block: *mut c_void) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::abi::{ComponentType, Site, Step};
+
+    /// What the compiler tells of a heap is there from the beginning.
+    #[test]
+    fn a_heap_is_made_with_the_room_that_is_told() {
+        unsafe extern "C" fn never(_: *mut Component) -> Step {
+            unreachable!("nobody runs it")
+        }
+        const PAGE: usize = 4096;
+        for (heap_bytes, heap_largest, owned) in [
+            (0, 0, PAGE),
+            (100, 100, PAGE),
+            (3000, 1000, 5 * PAGE),
+            (100_000, 100, PAGE),
+        ] {
+            let of = ComponentType {
+                name: c"Component".as_ptr(),
+                size: size_of::<Component>(),
+                resume: never,
+                destroy: None,
+                port_count: 0,
+                ports: std::ptr::null(),
+                service: false,
+                declared: Site {
+                    file: c"".as_ptr(),
+                    line: 0,
+                    column: 0,
+                    text: c"".as_ptr(),
+                },
+                heap_bytes,
+                heap_largest,
+            };
+            // SAFETY: all other fields may be zero; nobody else has the component.
+            unsafe {
+                let mut component: Component = std::mem::zeroed();
+                component.r#type = &raw const of;
+                let component = &raw mut component;
+                let heap = ways::make_heap(component).expect("there is memory");
+                assert_eq!(heap.figures().owned, owned, "{heap_bytes}");
+                leave(component);
+            }
+        }
+    }
 
     /// A worker may have no core: the heap stays where it is, and stays.
     #[test]

@@ -1,12 +1,12 @@
-//! Where references go: which places share a [node](super::nodes), and who makes, receives and hands on
-//! objects of which nodes.
+//! Where references go: which places share a [family](super::families), and who makes, receives and hands on
+//! objects of which families.
 //!
 //! Nothing depends on order: every statement of every function is looked at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Input;
-use super::nodes::{NodeId, Nodes};
+use super::families::{Families, FamilyId};
 use super::{Reason, blocks_of};
 use crate::core::ir::*;
 use crate::source::Span;
@@ -17,16 +17,16 @@ use crate::types::{Type, TypeId};
 #[derive(Default)]
 pub(super) struct Facts {
     /// By slot.
-    pub(super) slots: Vec<Option<NodeId>>,
-    pub(super) result: Option<NodeId>,
-    /// Objects of these nodes are made here, in the heap of whoever runs it.
-    makes: Vec<NodeId>,
+    pub(super) slots: Vec<Option<FamilyId>>,
+    pub(super) result: Option<FamilyId>,
+    /// Objects of these families are made here, in the heap of whoever runs it.
+    makes: Vec<FamilyId>,
     /// And of all that can be reached from these.
-    copies: Vec<NodeId>,
+    copies: Vec<FamilyId>,
     /// What comes by channels: as copies, or made by another component.
-    receives: Vec<NodeId>,
+    receives: Vec<FamilyId>,
     /// What is sent for good, and where: it may go to another component as it is.
-    hands_on: Vec<(NodeId, Span)>,
+    hands_on: Vec<(FamilyId, Span)>,
     /// Functions that it may call.
     pub(super) calls: Vec<usize>,
 }
@@ -34,13 +34,13 @@ pub(super) struct Facts {
 /// The whole program's.
 pub(super) struct Flow<'a> {
     input: &'a Input<'a>,
-    pub(super) nodes: Nodes<'a>,
+    pub(super) families: Families<'a>,
     /// By function.
     pub(super) facts: Vec<Facts>,
     /// By component and member.
-    pub(super) members: Vec<Vec<Option<NodeId>>>,
+    pub(super) members: Vec<Vec<Option<FamilyId>>>,
     /// What comes on channels, by payload type.
-    channels: BTreeMap<TypeId, Option<NodeId>>,
+    channels: BTreeMap<TypeId, Option<FamilyId>>,
     /// By procedure: its function, unless it is native or not used.
     pub(super) of_proc: Vec<Option<usize>>,
 }
@@ -50,7 +50,7 @@ impl<'a> Flow<'a> {
         let program = input.program;
         let mut flow = Flow {
             input,
-            nodes: Nodes::new(input),
+            families: Families::new(input),
             facts: Vec::new(),
             members: Vec::new(),
             channels: BTreeMap::new(),
@@ -58,8 +58,8 @@ impl<'a> Flow<'a> {
         };
         for component in &program.components {
             let members = component.members.iter();
-            let nodes = members.map(|m| flow.nodes.of_type(m.ty)).collect();
-            flow.members.push(nodes);
+            let families = members.map(|m| flow.families.of_type(m.ty)).collect();
+            flow.members.push(families);
         }
         for (index, function) in input.module.functions.iter().enumerate() {
             flow.add_places(index, function);
@@ -75,12 +75,12 @@ impl<'a> Flow<'a> {
             self.of_proc[proc.index()] = Some(index);
         }
         let slots = function.slots.iter().map(|slot| match slot.ty {
-            SlotType::Of(ty) => self.nodes.of_type(ty),
+            SlotType::Of(ty) => self.families.of_type(ty),
             SlotType::Double | SlotType::Held => None,
         });
         let facts = Facts {
             slots: slots.collect(),
-            result: self.nodes.of_type(function.result),
+            result: self.families.of_type(function.result),
             ..Facts::default()
         };
         self.facts.push(facts);
@@ -109,30 +109,30 @@ impl<'a> Flow<'a> {
         found
     }
 
-    /// The nodes whose objects a component makes in its heap and may hand on to others, and the first
+    /// The families whose objects a component makes in its heap and may hand on to others, and the first
     /// place where it does.
     pub(super) fn handed_on(
         &self,
         component: Option<ComponentId>,
-    ) -> (BTreeSet<NodeId>, Option<Span>) {
+    ) -> (BTreeSet<FamilyId>, Option<Span>) {
         let (mut made, mut sent) = (BTreeSet::new(), BTreeSet::new());
         let mut first: Option<Span> = None;
         for index in self.functions_of(component) {
             let facts = &self.facts[index];
-            made.extend(facts.makes.iter().map(|&node| self.nodes.root(node)));
-            for &node in facts.copies.iter().chain(&facts.receives) {
-                self.nodes.add_tree(node, &mut made);
+            made.extend(facts.makes.iter().map(|&family| self.families.root(family)));
+            for &family in facts.copies.iter().chain(&facts.receives) {
+                self.families.add_tree(family, &mut made);
             }
-            for &(node, span) in &facts.hands_on {
-                self.nodes.add_tree(node, &mut sent);
+            for &(family, span) in &facts.hands_on {
+                self.families.add_tree(family, &mut sent);
                 first.get_or_insert(span);
             }
             // Whoever makes a component copies its arguments into its heap.
             let function = &self.input.module.functions[index];
             if let Role::Constructor(..) = function.role {
                 for param in &function.params {
-                    if let Some(node) = facts.slots[param.index()] {
-                        self.nodes.add_tree(node, &mut made);
+                    if let Some(family) = facts.slots[param.index()] {
+                        self.families.add_tree(family, &mut made);
                     }
                 }
             }
@@ -141,29 +141,29 @@ impl<'a> Flow<'a> {
         (both, first)
     }
 
-    /// The nodes of which a component may get objects that others have made.
-    pub(super) fn received(&self, component: Option<ComponentId>) -> BTreeSet<NodeId> {
+    /// The families of which a component may get objects that others have made.
+    pub(super) fn received(&self, component: Option<ComponentId>) -> BTreeSet<FamilyId> {
         let mut found = BTreeSet::new();
         for index in self.functions_of(component) {
-            for &node in &self.facts[index].receives {
-                self.nodes.add_tree(node, &mut found);
+            for &family in &self.facts[index].receives {
+                self.families.add_tree(family, &mut found);
             }
         }
         found
     }
 
     /// What comes on channels of a payload type.
-    pub(super) fn payload(&mut self, ty: TypeId) -> Option<NodeId> {
-        if let Some(node) = self.channels.get(&ty) {
-            return *node;
+    pub(super) fn payload(&mut self, ty: TypeId) -> Option<FamilyId> {
+        if let Some(family) = self.channels.get(&ty) {
+            return *family;
         }
-        let node = self.nodes.of_type(ty);
-        self.channels.insert(ty, node);
-        node
+        let family = self.families.of_type(ty);
+        self.channels.insert(ty, family);
+        family
     }
 
     /// The same, when the whole program has been looked at.
-    pub(super) fn known_payload(&self, ty: TypeId) -> Option<NodeId> {
+    pub(super) fn known_payload(&self, ty: TypeId) -> Option<FamilyId> {
         self.channels.get(&ty).copied().flatten()
     }
 
@@ -214,7 +214,7 @@ impl<'a> Flow<'a> {
 
     // ---- values ---------------------------------------------------------------------------------
 
-    fn node(&mut self, at: usize, value: &Value, span: Span) -> Option<NodeId> {
+    fn family(&mut self, at: usize, value: &Value, span: Span) -> Option<FamilyId> {
         match value {
             Value::Slot(slot) => self.facts[at].slots[slot.index()],
             Value::Member(member) => {
@@ -222,31 +222,31 @@ impl<'a> Flow<'a> {
                 self.members[component.index()][member.index()]
             }
             Value::Element(array, _, _) => {
-                let array = self.node(at, array, span)?;
-                self.nodes.part(array, 0)
+                let array = self.family(at, array, span)?;
+                self.families.part(array, 0)
             }
             Value::Field(object, _, field) => {
-                let object = self.node(at, object, span)?;
-                self.nodes.part(object, *field as usize)
+                let object = self.family(at, object, span)?;
+                self.families.part(object, *field as usize)
             }
-            Value::Unboxed(_, ty) => self.nodes.content(*ty, span),
+            Value::Unboxed(_, ty) => self.families.content(*ty, span),
             Value::Received(ty) => self.payload(*ty),
             // Literals, channels and components take nothing of a heap, scalars neither.
             _ => None,
         }
     }
 
-    fn place(&mut self, at: usize, place: &Place, span: Span) -> Option<NodeId> {
+    fn place(&mut self, at: usize, place: &Place, span: Span) -> Option<FamilyId> {
         match place {
-            Place::Slot(slot) => self.node(at, &Value::Slot(*slot), span),
-            Place::Member(member) => self.node(at, &Value::Member(*member), span),
+            Place::Slot(slot) => self.family(at, &Value::Slot(*slot), span),
+            Place::Member(member) => self.family(at, &Value::Member(*member), span),
             Place::Element(array, _, _) => {
-                let array = self.node(at, array, span)?;
-                self.nodes.part(array, 0)
+                let array = self.family(at, array, span)?;
+                self.families.part(array, 0)
             }
             Place::Field(object, _, field) => {
-                let object = self.node(at, object, span)?;
-                self.nodes.part(object, *field as usize)
+                let object = self.family(at, object, span)?;
+                self.families.part(object, *field as usize)
             }
             Place::Result => self.facts[at].result,
             // The prelude's components.
@@ -269,8 +269,8 @@ impl<'a> Flow<'a> {
         let span = stmt.span;
         match &stmt.kind {
             StmtKind::Set { place, value, .. } => {
-                let (to, from) = (self.place(at, place, span), self.node(at, value, span));
-                self.nodes.join(to, from);
+                let (to, from) = (self.place(at, place, span), self.family(at, value, span));
+                self.families.join(to, from);
             }
             StmtKind::NewArray {
                 target,
@@ -281,15 +281,15 @@ impl<'a> Flow<'a> {
             StmtKind::NewStruct { target, fields, .. } => {
                 let made = self.makes(at, *target);
                 for (index, (value, _)) in fields.iter().enumerate() {
-                    let part = made.and_then(|made| self.nodes.part(made, index));
-                    let value = self.node(at, value, span);
-                    self.nodes.join(part, value);
+                    let part = made.and_then(|made| self.families.part(made, index));
+                    let value = self.family(at, value, span);
+                    self.families.join(part, value);
                 }
             }
             StmtKind::NewBox { target, ty, value } => {
-                let value = self.node(at, value, span);
-                let content = self.nodes.content(*ty, span);
-                self.nodes.join(content, value);
+                let value = self.family(at, value, span);
+                let content = self.families.content(*ty, span);
+                self.families.join(content, value);
                 self.makes(at, *target);
                 self.facts[at].copies.extend(content);
             }
@@ -299,9 +299,9 @@ impl<'a> Flow<'a> {
             StmtKind::Copy { target, value, .. } => {
                 let (to, from) = (
                     self.facts[at].slots[target.index()],
-                    self.node(at, value, span),
+                    self.family(at, value, span),
                 );
-                self.nodes.join(to, from);
+                self.families.join(to, from);
                 self.facts[at].copies.extend(to);
             }
             StmtKind::NewComponent {
@@ -324,10 +324,10 @@ impl<'a> Flow<'a> {
             StmtKind::Send {
                 value, ty, moved, ..
             } => {
-                let (on_channel, value) = (self.payload(*ty), self.node(at, value, span));
-                self.nodes.join(on_channel, value);
+                let (on_channel, value) = (self.payload(*ty), self.family(at, value, span));
+                self.families.join(on_channel, value);
                 if moved.is_some() {
-                    let handed = on_channel.map(|node| (node, span));
+                    let handed = on_channel.map(|family| (family, span));
                     self.facts[at].hands_on.extend(handed);
                 }
             }
@@ -346,26 +346,26 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Objects of a slot's node are made here.
-    fn makes(&mut self, at: usize, target: SlotId) -> Option<NodeId> {
-        let node = self.facts[at].slots[target.index()]?;
-        self.nodes.make(node);
-        self.facts[at].makes.push(node);
-        Some(node)
+    /// Objects of a slot's family are made here.
+    fn makes(&mut self, at: usize, target: SlotId) -> Option<FamilyId> {
+        let family = self.facts[at].slots[target.index()]?;
+        self.families.make(family);
+        self.facts[at].makes.push(family);
+        Some(family)
     }
 
     /// What stands in the elements of the innermost dimension is copied, once for each.
     fn new_array(&mut self, at: usize, target: SlotId, lengths: &[u32], init: &Value, span: Span) {
-        let init = self.node(at, init, span);
-        let mut node = self.facts[at].slots[target.index()];
+        let init = self.family(at, init, span);
+        let mut family = self.facts[at].slots[target.index()];
         for &length in lengths {
-            let Some(array) = node else { return };
-            self.nodes.make_array(array, u64::from(length));
+            let Some(array) = family else { return };
+            self.families.make_array(array, u64::from(length));
             self.facts[at].makes.push(array);
-            node = self.nodes.part(array, 0);
+            family = self.families.part(array, 0);
         }
-        self.nodes.join(node, init);
-        self.facts[at].copies.extend(node);
+        self.families.join(family, init);
+        self.facts[at].copies.extend(family);
     }
 
     /// Arguments become parameters.
@@ -373,9 +373,9 @@ impl<'a> Flow<'a> {
         let input = self.input;
         let params = &input.module.functions[callee].params;
         for (argument, param) in args.iter().zip(params) {
-            let value = self.node(at, &argument.value, span);
+            let value = self.family(at, &argument.value, span);
             let param = self.facts[callee].slots[param.index()];
-            self.nodes.join(param, value);
+            self.families.join(param, value);
         }
     }
 
@@ -397,7 +397,7 @@ impl<'a> Flow<'a> {
                 Some(function) => {
                     self.facts[at].calls.push(function);
                     self.pass(at, args, function, span);
-                    self.nodes.join(target, self.facts[function].result);
+                    self.families.join(target, self.facts[function].result);
                 }
                 None => self.call_native(at, target, proc, span),
             }
@@ -405,14 +405,14 @@ impl<'a> Flow<'a> {
     }
 
     /// Natives keep nothing, and what they make may be of any size.
-    fn call_native(&mut self, at: usize, target: Option<NodeId>, proc: ProcId, span: Span) {
+    fn call_native(&mut self, at: usize, target: Option<FamilyId>, proc: ProcId, span: Span) {
         let program = self.input.program;
         let data = &program.procs[proc.index()];
         debug_assert!(matches!(data.code, ProcCode::Native { .. }));
         if let Some(target) = target {
             let name = program.names.name(data.name);
             let text = format!("what `{name}` gives can be of any size");
-            self.nodes.open(target, &Reason::new(text, span));
+            self.families.open(target, &Reason::new(text, span));
             self.facts[at].copies.push(target);
         }
     }
@@ -420,8 +420,8 @@ impl<'a> Flow<'a> {
     /// What is sent is copied into the heap of who receives it, or comes as it is.
     fn receive(&mut self, at: usize, function: &Function, channel: &Value) {
         if let Some(ty) = self.payload_of(function, channel) {
-            let node = self.payload(ty);
-            self.facts[at].receives.extend(node);
+            let family = self.payload(ty);
+            self.facts[at].receives.extend(family);
         }
     }
 
@@ -430,9 +430,9 @@ impl<'a> Flow<'a> {
         let Some(ty) = self.payload_of(function, channel) else {
             return;
         };
-        if let Some(node) = self.payload(ty) {
+        if let Some(family) = self.payload(ty) {
             let text = "what passes here between programs can be of any size, and in any number";
-            self.nodes.open(node, &Reason::new(text, span));
+            self.families.open(family, &Reason::new(text, span));
         }
     }
 }

@@ -3,11 +3,11 @@
 //! What a heap holds is reached by counted references: members, variables and temporaries. Data never
 //! forms cycles, so with the last of them it is freed. A bound follows in three steps:
 //!
-//! 1. *What can a reference lead to?* [`nodes`] and [`flow`]: arrays with the lengths of the text.
+//! 1. *What can a reference lead to?* [`families`] and [`flow`]: arrays with the lengths of the text.
 //! 2. *How many references are there at once?* [`peak`]: along the statements, into what they call.
 //! 3. *What do others have?* A value that is sent for good stays in the heap that it was made in until
 //!    its receiver frees it. So whatever other components can hold of what this one makes counts too:
-//!    their own bounds, of its nodes only, as often as there are such components ([`instances`]).
+//!    their own bounds, of its families only, as often as there are such components ([`instances`]).
 //!
 //! Never is something called bounded that is not. The other way round it happens: objects that several
 //! references share are counted for each, and all the worst cases are taken to come together.
@@ -15,9 +15,9 @@
 //! In a program that embeds compiled components, what those that are not compiled send and keep is
 //! not known here.
 
+mod families;
 mod flow;
 mod instances;
-mod nodes;
 mod peak;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,9 +29,9 @@ use crate::core::ir::*;
 use crate::core::passes::statement_target;
 use crate::source::Span;
 use crate::tree::ComponentId;
+use families::{FamilyId, Measure, Weight};
 use flow::Flow;
 use instances::Instances;
-use nodes::{Measure, NodeId, Weight};
 use peak::Peaks;
 
 /// How large a heap can get.
@@ -113,8 +113,8 @@ impl HeapBounds {
 /// One kind of heap: that of the main sequence, or of the components of one type.
 struct Heap {
     component: Option<ComponentId>,
-    /// What others may have made comes to it of these nodes.
-    received: BTreeSet<NodeId>,
+    /// What others may have made comes to it of these families.
+    received: BTreeSet<FamilyId>,
 }
 
 /// The number of the main sequence's among [`heaps`].
@@ -138,8 +138,8 @@ struct Analysis<'a> {
     flow: &'a Flow<'a>,
     heaps: Vec<Heap>,
     instances: Instances<'a>,
-    /// What a component has of some nodes: many are asked for again and again.
-    known: BTreeMap<(usize, BTreeSet<NodeId>), Measure>,
+    /// What a component has of some families: many are asked for again and again.
+    known: BTreeMap<(usize, BTreeSet<FamilyId>), Measure>,
 }
 
 impl Analysis<'_> {
@@ -167,7 +167,7 @@ impl Analysis<'_> {
         &mut self,
         other: usize,
         maker: usize,
-        handed_on: &BTreeSet<NodeId>,
+        handed_on: &BTreeSet<FamilyId>,
         place: Span,
     ) -> Measure {
         let taken = self.heaps[other].received.intersection(handed_on);
@@ -194,12 +194,12 @@ impl Analysis<'_> {
         }
     }
 
-    /// What one component of a kind can hold of some nodes.
-    fn part(&mut self, number: usize, nodes: BTreeSet<NodeId>) -> Measure {
-        if nodes.is_empty() {
+    /// What one component of a kind can hold of some families.
+    fn part(&mut self, number: usize, families: BTreeSet<FamilyId>) -> Measure {
+        if families.is_empty() {
             return Ok(Weight::default());
         }
-        let key = (number, nodes);
+        let key = (number, families);
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -209,7 +209,7 @@ impl Analysis<'_> {
         measure
     }
 
-    fn peaks<'n>(&'n self, counted: Option<&'n BTreeSet<NodeId>>) -> Peaks<'n, 'n> {
+    fn peaks<'n>(&'n self, counted: Option<&'n BTreeSet<FamilyId>>) -> Peaks<'n, 'n> {
         Peaks::new(self.input, self.layouts, self.names, self.flow, counted)
     }
 }

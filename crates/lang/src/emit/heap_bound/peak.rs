@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::super::layout::Layouts;
 use super::super::names::Names;
 use super::super::{Input, function_name};
+use super::families::{Counted, Measure, Measures, Weight};
 use super::flow::Flow;
-use super::nodes::{Counted, Measure, Measures, Weight};
 use super::{Reason, blocks_of, targets_of};
 use crate::core::ir::*;
 use crate::core::passes::statement_target;
@@ -25,7 +25,7 @@ pub(super) struct Peaks<'n, 'a> {
     names: &'a Names,
     flow: &'n Flow<'a>,
     measures: Measures<'n, 'a>,
-    /// Only the objects of some nodes are counted: so no frames.
+    /// Only the objects of some families are counted: so no frames.
     is_part: bool,
     /// By function; the inner None while it is being found.
     known: HashMap<usize, Option<Measure>>,
@@ -44,7 +44,7 @@ impl<'n, 'a> Peaks<'n, 'a> {
             layouts,
             names,
             flow,
-            measures: Measures::new(&flow.nodes, counted),
+            measures: Measures::new(&flow.families, counted),
             is_part: counted.is_some(),
             known: HashMap::new(),
         }
@@ -56,8 +56,8 @@ impl<'n, 'a> Peaks<'n, 'a> {
             return self.of_role(Role::Main);
         };
         let mut members = Weight::default();
-        for node in &self.flow.members[id.index()] {
-            members = members.plus(self.measures.of(*node)?);
+        for family in &self.flow.members[id.index()] {
+            members = members.plus(self.measures.of(*family)?);
         }
         let mut initialisers = self.of_role(Role::Members(id))?;
         if !self.fills_members(Role::Members(id)) {
@@ -85,8 +85,8 @@ impl<'n, 'a> Peaks<'n, 'a> {
         let mut sum = Weight::default();
         if let Some(index) = self.position(role) {
             for param in &self.input.module.functions[index].params {
-                let node = self.flow.facts[index].slots[param.index()];
-                sum = sum.plus(self.measures.of(node)?);
+                let family = self.flow.facts[index].slots[param.index()];
+                sum = sum.plus(self.measures.of(family)?);
             }
         }
         Ok(sum)
@@ -146,8 +146,8 @@ impl<'n, 'a> Peaks<'n, 'a> {
         }
         let result = self.measures.of(self.flow.facts[index].result);
         let mut holds = function.blocks && !self.is_part || result != Ok(Weight::default());
-        for (slot, node) in function.slots.iter().zip(&self.flow.facts[index].slots) {
-            holds |= slot.counted && self.measures.of(*node) != Ok(Weight::default());
+        for (slot, family) in function.slots.iter().zip(&self.flow.facts[index].slots) {
+            holds |= slot.counted && self.measures.of(*family) != Ok(Weight::default());
         }
         if !holds {
             return Ok(());
@@ -234,7 +234,7 @@ impl Walk<'_, '_, '_> {
     ) -> Result<(), Reason> {
         let flow = self.peaks.flow;
         let facts = &flow.facts[self.index];
-        let node = match root {
+        let family = match root {
             Root::Slot(slot) if !self.function.slots[slot.index()].counted => None,
             Root::Slot(slot) => facts.slots[slot.index()],
             Root::Member(member) => {
@@ -244,7 +244,7 @@ impl Walk<'_, '_, '_> {
             Root::Result => facts.result,
             Root::Received => payload.and_then(|ty| flow.known_payload(ty)),
         };
-        let weight = self.peaks.measures.of(node)?;
+        let weight = self.peaks.measures.of(family)?;
         if weight != Weight::default() {
             held.0.insert(root, weight);
             self.note(held, Weight::default());
@@ -368,7 +368,10 @@ impl Walk<'_, '_, '_> {
     fn receive(&mut self, channel: &Value, held: &mut Held) -> Result<(), Reason> {
         match self.peaks.flow.payload_of(self.function, channel) {
             Some(payload) => self.hold_of(held, Root::Received, Some(payload)),
-            None => Ok(()),
+            None => {
+                let text = "what is received here is of no known type";
+                Err(Reason::new(text, self.function.span))
+            }
         }
     }
 

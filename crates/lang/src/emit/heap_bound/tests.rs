@@ -105,7 +105,7 @@ fn what_a_loop_leaves_counts_in_the_next_round() {
          for i = 1 .. 9 do { receive n from numbers ; a := new integer[300] of i }\n\
          printInt(a[0]) ; stop }",
     );
-    // One node for the old and the new, which are there together for a moment.
+    // One family for the old and the new, which are there together for a moment.
     assert_eq!(one, Ok(2 * integers(300)));
 }
 

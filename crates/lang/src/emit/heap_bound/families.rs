@@ -1,11 +1,11 @@
-//! What references can lead to: one *node* for all objects that may stand for each other.
+//! What references can lead to: one *family* for all objects that may stand for each other.
 //!
-//! A node is a set of places that may hold the same objects. Storing a reference joins the nodes of
+//! A family is a set of places that may hold the same objects. Storing a reference joins the families of
 //! both places, and with them, part by part, those of what lies inside (Steensgaard's analysis). So
-//! whatever may be referred to from a place was made for the place's node, and one number, the
-//! largest length, says how long the arrays of a node can be.
+//! whatever may be referred to from a place was made for the place's family, and one number, the
+//! largest length, says how long the arrays of a family can be.
 //!
-//! All boxes share a node, as their content may be anything that is boxed anywhere.
+//! All boxes share a family, as their content may be anything that is boxed anywhere.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,12 +15,12 @@ use super::{Reason, block_bytes};
 use crate::source::Span;
 use crate::types::{Type, TypeId};
 
-/// A node by the number under which it was made; [`Nodes::root`] tells which one it has become.
+/// A family by the number under which it was made; [`Families::root`] tells which one it has become.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub(super) struct NodeId(u32);
+pub(super) struct FamilyId(u32);
 
 /// All boxes.
-const BOXES: NodeId = NodeId(0);
+const BOXES: FamilyId = FamilyId(0);
 
 /// `sizeof(hearth_box)`, `sizeof(hearth_procedure)`, and what an array has before its elements.
 const BOX_BYTES: u64 = 24;
@@ -29,16 +29,16 @@ const ARRAY_HEADER_BYTES: u64 = 16;
 /// `sizeof(hearth_object)`, with which a struct begins.
 const OBJECT: Extent = Extent { bytes: 8, align: 4 };
 
-struct Node {
-    /// Another node with which it was joined.
-    joined: Option<NodeId>,
+struct Family {
+    /// Another family with which it was joined.
+    joined: Option<FamilyId>,
     ty: TypeId,
     /// Something of it is made at run time: literals alone take no memory.
     is_made: bool,
     /// The longest array.
     length: u64,
     /// What lies inside: the elements, or the fields. None where that is no object.
-    parts: Vec<Option<NodeId>>,
+    parts: Vec<Option<FamilyId>>,
     /// Made outside the program's text, so of a size that nobody knows.
     open: Option<Reason>,
 }
@@ -88,30 +88,30 @@ impl Weight {
     }
 }
 
-/// Which objects are counted: all, or those of some nodes.
-pub(super) type Counted<'s> = Option<&'s BTreeSet<NodeId>>;
+/// Which objects are counted: all, or those of some families.
+pub(super) type Counted<'s> = Option<&'s BTreeSet<FamilyId>>;
 
-pub(super) struct Nodes<'a> {
+pub(super) struct Families<'a> {
     input: &'a Input<'a>,
-    list: Vec<Node>,
-    /// The types that are boxed somewhere, where, and the node of the content.
-    boxed: BTreeMap<TypeId, (Span, Option<NodeId>)>,
+    list: Vec<Family>,
+    /// The types that are boxed somewhere, where, and the family of the content.
+    boxed: BTreeMap<TypeId, (Span, Option<FamilyId>)>,
 }
 
-impl<'a> Nodes<'a> {
-    pub(super) fn new(input: &'a Input<'a>) -> Nodes<'a> {
-        let mut nodes = Nodes {
+impl<'a> Families<'a> {
+    pub(super) fn new(input: &'a Input<'a>) -> Families<'a> {
+        let mut families = Families {
             input,
             list: Vec::new(),
             boxed: BTreeMap::new(),
         };
-        nodes.add(TypeId::ANY, Vec::new());
-        nodes
+        families.add(TypeId::ANY, Vec::new());
+        families
     }
 
-    fn add(&mut self, ty: TypeId, parts: Vec<Option<NodeId>>) -> NodeId {
-        let id = NodeId(self.list.len() as u32);
-        self.list.push(Node {
+    fn add(&mut self, ty: TypeId, parts: Vec<Option<FamilyId>>) -> FamilyId {
+        let id = FamilyId(self.list.len() as u32);
+        self.list.push(Family {
             joined: None,
             ty,
             is_made: false,
@@ -122,9 +122,9 @@ impl<'a> Nodes<'a> {
         id
     }
 
-    /// A node for a place of a type; None if it never holds an object of a component's heap. Types
-    /// are finite: only boxes lead back to themselves, and they have their node already.
-    pub(super) fn of_type(&mut self, ty: TypeId) -> Option<NodeId> {
+    /// A family for a place of a type; None if it never holds an object of a component's heap. Types
+    /// are finite: only boxes lead back to themselves, and they have their family already.
+    pub(super) fn of_type(&mut self, ty: TypeId) -> Option<FamilyId> {
         let input = self.input;
         let parts = match input.program.types.get(ty) {
             Type::Any => return Some(BOXES),
@@ -136,8 +136,8 @@ impl<'a> Nodes<'a> {
         Some(self.add(ty, parts))
     }
 
-    /// The node that a node has become.
-    pub(super) fn root(&self, id: NodeId) -> NodeId {
+    /// The family that a family has become.
+    pub(super) fn root(&self, id: FamilyId) -> FamilyId {
         let mut id = id;
         while let Some(next) = self.list[id.0 as usize].joined {
             id = next;
@@ -145,35 +145,35 @@ impl<'a> Nodes<'a> {
         id
     }
 
-    fn node(&self, id: NodeId) -> &Node {
+    fn family(&self, id: FamilyId) -> &Family {
         &self.list[self.root(id).0 as usize]
     }
 
-    fn node_mut(&mut self, id: NodeId) -> &mut Node {
+    fn family_mut(&mut self, id: FamilyId) -> &mut Family {
         let root = self.root(id);
         &mut self.list[root.0 as usize]
     }
 
-    /// A part of what a node stands for: element (0) or field.
-    pub(super) fn part(&self, id: NodeId, index: usize) -> Option<NodeId> {
-        self.node(id).parts.get(index).copied().flatten()
+    /// A part of what a family stands for: element (0) or field.
+    pub(super) fn part(&self, id: FamilyId, index: usize) -> Option<FamilyId> {
+        self.family(id).parts.get(index).copied().flatten()
     }
 
     /// The content of boxes that hold a type.
-    pub(super) fn content(&mut self, ty: TypeId, span: Span) -> Option<NodeId> {
-        if let Some((_, node)) = self.boxed.get(&ty) {
-            return *node;
+    pub(super) fn content(&mut self, ty: TypeId, span: Span) -> Option<FamilyId> {
+        if let Some((_, family)) = self.boxed.get(&ty) {
+            return *family;
         }
-        let node = self.of_type(ty);
-        self.boxed.insert(ty, (span, node));
-        if let (Some(reason), Some(node)) = (self.node(BOXES).open.clone(), node) {
-            self.open(node, &reason);
+        let family = self.of_type(ty);
+        self.boxed.insert(ty, (span, family));
+        if let (Some(reason), Some(family)) = (self.family(BOXES).open.clone(), family) {
+            self.open(family, &reason);
         }
-        node
+        family
     }
 
     /// Both may hold the same objects.
-    pub(super) fn join(&mut self, a: Option<NodeId>, b: Option<NodeId>) {
+    pub(super) fn join(&mut self, a: Option<FamilyId>, b: Option<FamilyId>) {
         let (Some(a), Some(b)) = (a, b) else { return };
         let (a, b) = (self.root(a), self.root(b));
         if a == b {
@@ -181,34 +181,38 @@ impl<'a> Nodes<'a> {
         }
         // Boxes keep their number.
         let (kept, gone) = (a.min(b), a.max(b));
-        let node = &mut self.list[gone.0 as usize];
-        node.joined = Some(kept);
-        let (is_made, length) = (node.is_made, node.length);
-        let (parts, open) = (std::mem::take(&mut node.parts), node.open.take());
-        let node = &mut self.list[kept.0 as usize];
-        node.is_made |= is_made;
-        node.length = node.length.max(length);
-        node.open = node.open.take().or(open);
-        let of_kept = node.parts.clone();
-        debug_assert_eq!(of_kept.len(), parts.len(), "joined nodes have equal types");
+        let family = &mut self.list[gone.0 as usize];
+        family.joined = Some(kept);
+        let (is_made, length) = (family.is_made, family.length);
+        let (parts, open) = (std::mem::take(&mut family.parts), family.open.take());
+        let family = &mut self.list[kept.0 as usize];
+        family.is_made |= is_made;
+        family.length = family.length.max(length);
+        family.open = family.open.take().or(open);
+        let of_kept = family.parts.clone();
+        debug_assert_eq!(
+            of_kept.len(),
+            parts.len(),
+            "joined families have equal types"
+        );
         for (one, other) in of_kept.into_iter().zip(parts) {
             self.join(one, other);
         }
     }
 
-    pub(super) fn make(&mut self, id: NodeId) {
-        self.node_mut(id).is_made = true;
+    pub(super) fn make(&mut self, id: FamilyId) {
+        self.family_mut(id).is_made = true;
     }
 
     /// Makes arrays of so many elements.
-    pub(super) fn make_array(&mut self, id: NodeId, length: u64) {
-        let node = self.node_mut(id);
-        node.is_made = true;
-        node.length = node.length.max(length);
+    pub(super) fn make_array(&mut self, id: FamilyId, length: u64) {
+        let family = self.family_mut(id);
+        family.is_made = true;
+        family.length = family.length.max(length);
     }
 
-    /// What a node stands for, and all inside, is made outside the program's text.
-    pub(super) fn open(&mut self, id: NodeId, reason: &Reason) {
+    /// What a family stands for, and all inside, is made outside the program's text.
+    pub(super) fn open(&mut self, id: FamilyId, reason: &Reason) {
         let mut left = vec![id];
         let mut seen = BTreeSet::new();
         while let Some(id) = left.pop() {
@@ -216,32 +220,32 @@ impl<'a> Nodes<'a> {
             if !seen.insert(id) {
                 continue;
             }
-            let node = self.node_mut(id);
-            node.is_made = true;
-            node.open.get_or_insert_with(|| reason.clone());
-            left.extend(node.parts.iter().flatten());
+            let family = self.family_mut(id);
+            family.is_made = true;
+            family.open.get_or_insert_with(|| reason.clone());
+            left.extend(family.parts.iter().flatten());
             if id == BOXES {
-                left.extend(self.boxed.values().filter_map(|(_, node)| *node));
+                left.extend(self.boxed.values().filter_map(|(_, family)| *family));
             }
         }
     }
 
-    /// Adds all nodes that can be reached, the node itself included.
-    pub(super) fn add_tree(&self, id: NodeId, found: &mut BTreeSet<NodeId>) {
+    /// Adds all families that can be reached, the family itself included.
+    pub(super) fn add_tree(&self, id: FamilyId, found: &mut BTreeSet<FamilyId>) {
         let mut left = vec![id];
         while let Some(id) = left.pop() {
             let id = self.root(id);
             if !found.insert(id) {
                 continue;
             }
-            left.extend(self.node(id).parts.iter().flatten());
+            left.extend(self.family(id).parts.iter().flatten());
             if id == BOXES {
-                left.extend(self.boxed.values().filter_map(|(_, node)| *node));
+                left.extend(self.boxed.values().filter_map(|(_, family)| *family));
             }
         }
     }
 
-    fn reaches(&self, id: NodeId, counted: Counted<'_>) -> bool {
+    fn reaches(&self, id: FamilyId, counted: Counted<'_>) -> bool {
         let Some(counted) = counted else { return true };
         let mut tree = BTreeSet::new();
         self.add_tree(id, &mut tree);
@@ -266,29 +270,29 @@ impl<'a> Nodes<'a> {
     }
 }
 
-/// Sizes of nodes, each computed once.
+/// Sizes of families, each computed once.
 pub(super) struct Measures<'n, 'a> {
-    nodes: &'n Nodes<'a>,
+    families: &'n Families<'a>,
     counted: Counted<'n>,
-    known: HashMap<NodeId, Measure>,
+    known: HashMap<FamilyId, Measure>,
 }
 
 impl<'n, 'a> Measures<'n, 'a> {
-    /// Only objects of these nodes are counted; what they lie in is not, unless it is one, too.
-    pub(super) fn new(nodes: &'n Nodes<'a>, counted: Counted<'n>) -> Measures<'n, 'a> {
+    /// Only objects of these families are counted; what they lie in is not, unless it is one, too.
+    pub(super) fn new(families: &'n Families<'a>, counted: Counted<'n>) -> Measures<'n, 'a> {
         Measures {
-            nodes,
+            families,
             counted,
             known: HashMap::new(),
         }
     }
 
     /// All that can be reached from one reference, as if nothing was shared.
-    pub(super) fn of(&mut self, id: Option<NodeId>) -> Measure {
+    pub(super) fn of(&mut self, id: Option<FamilyId>) -> Measure {
         let Some(id) = id else {
             return Ok(Weight::default());
         };
-        let id = self.nodes.root(id);
+        let id = self.families.root(id);
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
@@ -297,31 +301,31 @@ impl<'n, 'a> Measures<'n, 'a> {
         measure
     }
 
-    fn measure(&mut self, id: NodeId) -> Measure {
-        let nodes = self.nodes;
-        let node = nodes.node(id);
-        if !node.is_made || !nodes.reaches(id, self.counted) {
+    fn measure(&mut self, id: FamilyId) -> Measure {
+        let families = self.families;
+        let family = families.family(id);
+        if !family.is_made || !families.reaches(id, self.counted) {
             return Ok(Weight::default());
         }
-        if let Some(reason) = &node.open {
+        if let Some(reason) = &family.open {
             return Err(reason.clone());
         }
         if id == BOXES {
             return self.measure_boxes();
         }
-        let types = &nodes.input.program.types;
-        let (own, times) = match types.get(node.ty) {
+        let types = &families.input.program.types;
+        let (own, times) = match types.get(family.ty) {
             Type::Array(element) => {
-                let elements = node
+                let elements = family
                     .length
-                    .saturating_mul(extent(nodes.input, *element).bytes);
-                (ARRAY_HEADER_BYTES.saturating_add(elements), node.length)
+                    .saturating_mul(extent(families.input, *element).bytes);
+                (ARRAY_HEADER_BYTES.saturating_add(elements), family.length)
             }
             Type::Struct(fields) => {
                 let mut sum = Sum::default();
                 sum.add(OBJECT);
                 for (_, ty) in fields {
-                    sum.add(extent(nodes.input, *ty));
+                    sum.add(extent(families.input, *ty));
                 }
                 (sum.finish().bytes, 1)
             }
@@ -330,13 +334,13 @@ impl<'n, 'a> Measures<'n, 'a> {
             _ => (0, 0),
         };
         let mut weight = self.own(id, own);
-        for part in node.parts.iter().flatten() {
+        for part in family.parts.iter().flatten() {
             weight = weight.plus(self.of(Some(*part))?.times(times));
         }
         Ok(weight)
     }
 
-    fn own(&self, id: NodeId, bytes: u64) -> Weight {
+    fn own(&self, id: FamilyId, bytes: u64) -> Weight {
         if self.counted.is_none_or(|counted| counted.contains(&id)) {
             Weight::block(bytes)
         } else {
@@ -345,15 +349,15 @@ impl<'n, 'a> Measures<'n, 'a> {
     }
 
     fn measure_boxes(&mut self) -> Measure {
-        if let Some(span) = self.nodes.nested_boxes() {
+        if let Some(span) = self.families.nested_boxes() {
             return Err(Reason::new(
                 "what is boxed here may hold boxes in turn",
                 span,
             ));
         }
         let mut content = Weight::default();
-        for (_, node) in self.nodes.boxed.values() {
-            content = content.max(self.of(*node)?);
+        for (_, family) in self.families.boxed.values() {
+            content = content.max(self.of(*family)?);
         }
         Ok(self.own(BOXES, BOX_BYTES).plus(content))
     }
