@@ -399,7 +399,7 @@ pub(crate) struct Check {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Show the size of each component, member by member
+    /// Show the size of each component, member by member, and how large its heap can get
     #[arg(long, conflicts_with = "json")]
     pub(crate) sizes: bool,
 

@@ -98,7 +98,7 @@ pub use heap::checks::Census;
 #[cfg(feature = "meter")]
 pub use meter::reading;
 #[cfg(not(loom))]
-pub use private::PrivateHeap;
+pub use private::{PrivateHeap, Room};
 #[cfg(not(loom))]
 pub use rust::Hearth;
 #[cfg(not(loom))]

@@ -79,6 +79,21 @@ impl PrivateHeap {
         is_made().then(|| make(nodes::of_cpu(cpu))).flatten()
     }
 
+    /// A heap for what is known to be in it at most, on the node of a CPU, or else the one that this thread
+    /// runs on: what the blocks need beyond the first page is taken at once. The heap may become larger
+    /// nevertheless. None if there is no memory.
+    #[must_use]
+    pub fn with_room(cpu: Option<u32>, room: Room) -> Option<PrivateHeap> {
+        let heap = match cpu {
+            Some(cpu) => PrivateHeap::near_cpu(cpu),
+            None => PrivateHeap::new(),
+        }?;
+        if let Some(level) = room.level() {
+            prepare(heap.heap(), level);
+        }
+        Some(heap)
+    }
+
     #[inline]
     fn heap(&self) -> &Heap {
         // SAFETY: it lives until this is dropped, and nobody else uses it meanwhile.
@@ -211,6 +226,42 @@ impl Drop for PrivateHeap {
     }
 }
 
+/// What a heap has at most at once: all blocks together, and the largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    pub bytes: usize,
+    pub largest: usize,
+}
+
+/// Less than this is in the first page, or will be when it is asked for.
+const PREPARED_MIN: usize = 512;
+/// More is not prepared: the worst case may never come, and pages that were touched stay.
+const PREPARED_MAX: usize = 64 << 10;
+/// Its blocks are as large.
+const LEVEL_MAX: usize = 4;
+const _: () = assert!(Class::of(LEVEL_MAX, GRANULES_MAX).bytes() == PREPARED_MAX);
+
+impl Room {
+    /// The level of a region that has this room, if it is to be taken at once. Blocks come and go in any
+    /// order, so there are holes, and fronts keep some back: twice the bytes and three times the largest
+    /// block were enough for random lives of all kinds (`tests/private.rs`). Of a region that is too
+    /// large only the pages that are used have memory.
+    const fn level(self) -> Option<usize> {
+        if self.bytes <= PREPARED_MIN || self.bytes > PREPARED_MAX || self.largest > self.bytes {
+            return None;
+        }
+        let needed = 2 * self.bytes + 3 * self.largest;
+        let mut level = LEVEL_OF_PAGE;
+        while level < LEVEL_MAX
+            && (Class::of(level, GRANULES_MAX).bytes() < self.largest
+                || 1 << region_shift(level) < needed)
+        {
+            level += 1;
+        }
+        Some(level)
+    }
+}
+
 // ---- making and ending ---------------------------------------------------------------------------
 
 fn make(node: usize) -> Option<PrivateHeap> {
@@ -242,6 +293,27 @@ fn make(node: usize) -> Option<PrivateHeap> {
     entry.custody.begin(true);
     entry.set_heap(address);
     NonNull::new(place.cast()).map(PrivateHeap)
+}
+
+/// The heap has a free region of a level from now on, or none if there is no memory.
+fn prepare(heap: &Heap, level: usize) {
+    let region = if level <= LEVEL_OF_PAGES {
+        let Some(offset) = take(heap.node.get() as usize, level) else {
+            return;
+        };
+        let region = RegionId::at(level, offset);
+        heap.own_pages(&SPACE, region, level);
+        heap.begin(region, true);
+        region
+    } else {
+        let Some(region) = heap.take_chunks(home(), level) else {
+            return;
+        };
+        region
+    };
+    // All free, so it is kept as a spare.
+    heap.put_back(home(), region);
+    HELPER.start_if_wanted();
 }
 
 /// All that has no block in it goes; and the heap itself, if that is all of it.

@@ -198,6 +198,12 @@ impl Heap {
             if let Some(parent) = self.find_room(from + 1) {
                 break self.divide(parent, from);
             }
+            // A component's heap takes nothing more while it has room above: of what it began with, or
+            // what a large block has left.
+            if self.is_private.get() && self.has_room_above(from) {
+                from += 1;
+                continue;
+            }
             if from >= WHOLE_LEVEL {
                 break self.take_chunks(home, from)?;
             }
@@ -224,6 +230,13 @@ impl Heap {
         }
         let region = RegionId(self.lists[level][words::ROOM as usize].get());
         (!region.is_none()).then_some(region)
+    }
+
+    /// Has a level above this one a spare region, or one with room for a region?
+    fn has_room_above(&self, level: usize) -> bool {
+        let with_room = words::ROOM as usize;
+        (level + 1..LEVELS)
+            .any(|above| self.spare[above].get() != 0 || self.lists[above][with_room].get() != 0)
     }
 
     /// Makes a region of the level below out of a part of one that has room.
@@ -255,7 +268,7 @@ impl Heap {
         }
     }
 
-    fn take_chunks(&self, home: Home<'_>, level: usize) -> Option<RegionId> {
+    pub(crate) fn take_chunks(&self, home: Home<'_>, level: usize) -> Option<RegionId> {
         let chunks = 1 << (region_shift(level) - CHUNK_SHIFT);
         let taken = home
             .pools

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::thread;
 
-use hearth_heap::{self as heap, PrivateHeap, check_this_nursery, check_this_thread};
+use hearth_heap::{self as heap, PrivateHeap, Room, check_this_nursery, check_this_thread};
 use hearth_testing::random::Random;
 
 fn new() -> PrivateHeap {
@@ -304,4 +304,98 @@ fn what_is_freed_twice_is_told() {
         heap.free(zeroed);
         heap.free(large);
     }
+}
+
+/// What a block of a size becomes: 1 to 16 granules of the lowest level that has so many.
+fn rounded(size: usize) -> usize {
+    let mut granule = 16;
+    while size > 16 * granule {
+        granule *= 4;
+    }
+    size.next_multiple_of(granule)
+}
+
+/// As a component would: blocks of a few sizes come and go in any order, up to what was told. Did the
+/// heap stay as it was made?
+fn keeps_to(room: Room, random: &mut Random) -> bool {
+    let heap = PrivateHeap::with_room(None, room).expect("there is memory");
+    let before = heap.figures().owned;
+    let sizes: Vec<usize> = (0..1 + random.below(4))
+        .map(|_| (16 + random.below(room.largest - 15)) >> random.below(5))
+        .collect();
+    let mut live: Vec<(*mut u8, usize)> = Vec::new();
+    let mut bytes = 0;
+    for _ in 0..1000 {
+        let size = sizes[random.below(sizes.len())];
+        if bytes + rounded(size) <= room.bytes && random.below(3) > 0 {
+            live.push((heap.allocate(size), size));
+            bytes += rounded(size);
+        } else if !live.is_empty() {
+            let (block, size) = live.swap_remove(random.below(live.len()));
+            // SAFETY: alive, and not used any more.
+            unsafe { heap.free(block) };
+            bytes -= rounded(size);
+        }
+    }
+    let _ = heap.check();
+    let stayed = heap.figures().owned == before;
+    for (block, _) in live {
+        // SAFETY: as above.
+        unsafe { heap.free(block) };
+    }
+    stayed
+}
+
+#[test]
+fn a_heap_that_was_made_with_room_takes_no_more() {
+    let mut random = Random::new(5);
+    for bytes in [
+        520, 1000, 2000, 3000, 5000, 8000, 12_000, 20_000, 43_000, 65_000,
+    ] {
+        for largest in [64, 300, 1000, 4000, 10_000, 60_000] {
+            let room = Room { bytes, largest };
+            for life in 0..if largest <= bytes { 20 } else { 0 } {
+                assert!(keeps_to(room, &mut random), "{room:?}, life {life}");
+            }
+        }
+    }
+}
+
+#[test]
+fn room_is_made_if_it_is_worth_it() {
+    let owned = |bytes, largest| {
+        let heap = PrivateHeap::with_room(None, Room { bytes, largest }).expect("there is memory");
+        heap.figures().owned
+    };
+    const PAGE: usize = 4096;
+    // Nothing known; it is in the first page; more than is worth it.
+    assert_eq!(owned(0, 0), PAGE);
+    assert_eq!(owned(400, 100), PAGE);
+    assert_eq!(owned(100_000, 100), PAGE);
+    // A page more, four, a chunk, four chunks.
+    assert_eq!(owned(1500, 300), 2 * PAGE);
+    assert_eq!(owned(3000, 1000), 5 * PAGE);
+    assert_eq!(owned(6000, 5000), PAGE + (64 << 10));
+    assert_eq!(owned(64 << 10, 64 << 10), PAGE + (256 << 10));
+}
+
+#[test]
+fn room_goes_back_with_the_heap() {
+    thread::spawn(|| {
+        for largest in [100, 1000, 10_000, 60_000] {
+            let room = Room {
+                bytes: largest,
+                largest,
+            };
+            let heap = PrivateHeap::with_room(None, room).expect("there is memory");
+            let block = heap.allocate(largest).expose_provenance();
+            drop(heap);
+            // SAFETY: alive, and not used any more; the heap is an orphan until then.
+            unsafe { heap::free(std::ptr::with_exposed_provenance_mut(block)) };
+            heap::flush();
+            assert_eq!(check_this_nursery(), 0, "{room:?}");
+        }
+    })
+    .join()
+    .expect("it does not panic");
 }

@@ -8,7 +8,7 @@ use crate::check;
 use crate::codes::semantic::UNDECLARED;
 use crate::core;
 use crate::diagnostic::Diagnostic;
-use crate::emit::{self, layout::ComponentSize};
+use crate::emit::{self, heap_bound::HeapBound, layout::ComponentSize};
 use crate::source::{LineIndex, SourceId, Span};
 use crate::symbol::{Interner, Symbol};
 use crate::syntax::ast::Unit;
@@ -154,6 +154,19 @@ pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
         });
     }
     sizes
+}
+
+/// How large each heap of a program can get, as the compiled program is told: by the names of its
+/// components, those of the prelude that it uses and `main` included; empty with errors.
+pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, HeapBound)> {
+    let mut bounds = Vec::new();
+    if let Some(program) = &mut check(text, options).program {
+        core::prune(program);
+        lowered(program, text, name, options, |input| {
+            bounds = emit::heap_bounds(input);
+        });
+    }
+    bounds
 }
 
 fn lowered(

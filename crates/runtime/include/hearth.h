@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HEARTH_ABI 4
+#define HEARTH_ABI 5
 
 #define HEARTH_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HEARTH_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -188,6 +188,9 @@ struct hearth_component_type {
     const hearth_port *ports;
     bool service; /* part of the prelude: does not keep the program alive, not reported */
     hearth_site declared;
+    /* What its heap has at most at once, as far as the compiler can tell, and the largest block of
+     * that. Both 0: nothing, or not known. */
+    uint32_t heap_bytes, heap_largest;
 };
 
 /* A zeroed instance with its half-channels made; not yet running. `core` is -1 or a request.

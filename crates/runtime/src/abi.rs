@@ -11,7 +11,7 @@ use crate::carrier::Worker;
 use crate::channel::Channel;
 
 /// The version of the contract.
-pub const ABI: u32 = 4;
+pub const ABI: u32 = 5;
 
 /// How a step ended.
 #[repr(C)]
@@ -259,6 +259,10 @@ pub struct ComponentType {
     pub ports: *const Port,
     pub service: bool,
     pub declared: Site,
+    /// What its heap has at most at once; 0: nothing, or not known.
+    pub heap_bytes: u32,
+    /// The largest block of that.
+    pub heap_largest: u32,
 }
 
 /// An open arm of a select.

@@ -133,7 +133,7 @@ mod ways {
     use std::sync::atomic::{AtomicU8, Ordering};
     use std::sync::{Mutex, Once, OnceLock};
 
-    use hearth_heap::PrivateHeap;
+    use hearth_heap::{PrivateHeap, Room};
     use hearth_sys::memory;
 
     use super::log;
@@ -197,16 +197,29 @@ mod ways {
         }
     }
 
+    /// # Safety
+    /// As for `heap_of`.
     #[cold]
-    unsafe fn make_heap(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
+    pub(super) unsafe fn make_heap(component: *mut Component) -> Option<ManuallyDrop<PrivateHeap>> {
         // SAFETY: as for `heap_of`.
         unsafe {
-            let heap = match carrier::core_of((*component).home) {
-                Some(core) => PrivateHeap::near_cpu(core as u32),
-                None => PrivateHeap::new(),
-            }?;
+            let core = carrier::core_of((*component).home);
+            let heap = PrivateHeap::with_room(core.map(|core| core as u32), room_of(component))?;
             (*component).heap = heap.into_number();
             PrivateHeap::from_number((*component).heap)
+        }
+    }
+
+    /// What the compiler says that the heap of a component has at most.
+    ///
+    /// # Safety
+    /// As for `heap_of`.
+    unsafe fn room_of(component: *mut Component) -> Room {
+        // SAFETY: as the caller promises; component types are static.
+        let of = unsafe { &*(*component).r#type };
+        Room {
+            bytes: of.heap_bytes as usize,
+            largest: of.heap_largest as usize,
         }
     }
 
@@ -405,6 +418,49 @@ pub unsafe extern "C" fn hearth_free(this: *mut Component, block: *mut c_void) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::abi::{ComponentType, Site, Step};
+
+    /// What the compiler tells of a heap is there from the beginning.
+    #[test]
+    fn a_heap_is_made_with_the_room_that_is_told() {
+        unsafe extern "C" fn never(_: *mut Component) -> Step {
+            unreachable!("nobody runs it")
+        }
+        const PAGE: usize = 4096;
+        for (heap_bytes, heap_largest, owned) in [
+            (0, 0, PAGE),
+            (100, 100, PAGE),
+            (3000, 1000, 5 * PAGE),
+            (100_000, 100, PAGE),
+        ] {
+            let of = ComponentType {
+                name: c"Component".as_ptr(),
+                size: size_of::<Component>(),
+                resume: never,
+                destroy: None,
+                port_count: 0,
+                ports: std::ptr::null(),
+                service: false,
+                declared: Site {
+                    file: c"".as_ptr(),
+                    line: 0,
+                    column: 0,
+                    text: c"".as_ptr(),
+                },
+                heap_bytes,
+                heap_largest,
+            };
+            // SAFETY: all other fields may be zero; nobody else has the component.
+            unsafe {
+                let mut component: Component = std::mem::zeroed();
+                component.r#type = &raw const of;
+                let component = &raw mut component;
+                let heap = ways::make_heap(component).expect("there is memory");
+                assert_eq!(heap.figures().owned, owned, "{heap_bytes}");
+                leave(component);
+            }
+        }
+    }
 
     /// A worker may have no core: the heap stays where it is, and stays.
     #[test]

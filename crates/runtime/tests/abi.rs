@@ -88,7 +88,7 @@ fn header_and_mirror_agree() {
         "hearth_component_type" = abi::ComponentType {
             "name" = name, "size" = size, "resume" = resume, "destroy" = destroy,
             "port_count" = port_count, "ports" = ports, "service" = service,
-            "declared" = declared,
+            "declared" = declared, "heap_bytes" = heap_bytes, "heap_largest" = heap_largest,
         }
         "hearth_arm" = abi::Arm { "channel" = channel, "acknowledge" = acknowledge, "site" = site }
         "hearth_program" = abi::Program {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use hearth_lang::compile::{Options, Sources};
 use hearth_lang::diagnostic::{Diagnostic, Label};
+use hearth_lang::emit::heap_bound::{HeapBound, Reason};
 use hearth_lang::emit::layout::{ComponentSize, Part};
 use hearth_lang::source::{LineIndex, Span};
 use serde_json::{Value, json};
@@ -63,8 +64,22 @@ fn check_and_show_sizes(
         let _ = writeln!(text, "{}:{line}: {name}, {bytes} bytes", source.name);
         let _ = writeln!(text, "{:>8} {:>7}", "offset", "bytes");
         add_parts(&mut text, &component.parts, 0);
+        let _ = writeln!(text, "    heap: {}", heap_text(source, &component.heap));
     }
     output::write(text)
+}
+
+/// How large a component's heap can get, or why nobody knows.
+fn heap_text(source: &Source, heap: &HeapBound) -> String {
+    match heap {
+        HeapBound::Bounded(room) => format!("at most {} bytes", room.bytes),
+        HeapBound::Unbounded(Reason { text, span }) => {
+            let sources = Sources::new(&source.name, &source.text);
+            let (file, _) = sources.get(span.source);
+            let line = sources.lines(span.source).line(span.start);
+            format!("not bounded: {text} ({file}:{line})")
+        }
+    }
 }
 
 /// What a component, or a frame in it, is made of.

@@ -316,7 +316,7 @@ impl Walk<'_> {
         let heap = self.heap;
         let used: usize = self.blocks.values().map(|class| class.bytes()).sum();
         assert_eq!(heap.used.get(), used, "bytes of blocks are counted");
-        let mut touched = 0;
+        let (mut touched, mut counted_above) = (0, 0);
         for region in self.alive.iter().map(|region| RegionId(*region)) {
             let level = region.level();
             if level < WHOLE_LEVEL {
@@ -328,9 +328,10 @@ impl Walk<'_> {
             touched += bytes(whole.touched.get());
             if !whole.is_root.get() {
                 // It is counted in the region that it is part of, as a whole.
-                touched -= 1 << region_shift(level);
+                counted_above += 1 << region_shift(level);
             }
         }
+        let touched = touched - counted_above;
         assert_eq!(heap.touched.get(), touched, "touched pages are counted");
     }
 }

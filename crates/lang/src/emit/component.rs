@@ -1,5 +1,6 @@
 //! Components as C: structs, frames, life, and the tables the runtime reads.
 
+use super::heap_bound::{HeapBound, Room};
 use super::names::LocalNames;
 use super::{Context, escape, function_name};
 use crate::core::effects::Effects;
@@ -249,6 +250,7 @@ impl Context<'_> {
             self.emit_table(id, component, out);
         }
         let call = self.life_call(Role::Main, "self", "&self->frame");
+        let heap = heap_fields(self.heaps.of_main());
         let _ = writeln!(
             out,
             "static hearth_step main_resume(hearth_component *base)\n{{\n    \
@@ -256,7 +258,7 @@ impl Context<'_> {
              static void main_destroy(hearth_component *base)\n{{\n    (void)base;\n}}\n\n\
              static const hearth_component_type main_type = {{\n    \
              .name = \"main\", .size = sizeof(main_component), .resume = main_resume, .destroy = main_destroy,\n    \
-             .declared = {{ \"{}\", 1, 1, \"main\" }},\n}};",
+             .declared = {{ \"{}\", 1, 1, \"main\" }},{heap}\n}};",
             escape(self.input.sources.name)
         );
     }
@@ -392,12 +394,13 @@ impl Context<'_> {
         };
         let (line, column) = self.line_column(component.span);
         let (file, _) = self.input.sources.get(component.span.source);
+        let heap = heap_fields(self.heaps.of(id));
         let _ = writeln!(
             out,
             "static const hearth_component_type {name}_type = {{\n    .name = \"{0}\", .size = \
              sizeof({name}_component), .resume = {name}_resume, .destroy = {name}_destroy,\n    \
              .port_count = {1}, .ports = {ports}, .service = {2}, .declared = {{ \"{3}\", {line}, {column}, \
-             \"{0}\" }},\n}};\n",
+             \"{0}\" }},{heap}\n}};\n",
             source(component.name),
             component.channels.len(),
             component.service,
@@ -591,5 +594,20 @@ impl Context<'_> {
         }
         text.push_str("    hearth_free(base, frame->inner);\n    return step;\n");
         text
+    }
+}
+
+/// What the runtime is told of a heap, if there is something to tell.
+fn heap_fields(bound: &HeapBound) -> String {
+    match bound {
+        HeapBound::Bounded(Room { bytes, largest }) if *bytes > 0 => {
+            match (u32::try_from(*bytes), u32::try_from(*largest)) {
+                (Ok(bytes), Ok(largest)) => {
+                    format!("\n    .heap_bytes = {bytes}, .heap_largest = {largest},")
+                }
+                _ => String::new(),
+            }
+        }
+        HeapBound::Bounded(_) | HeapBound::Unbounded(_) => String::new(),
     }
 }

@@ -4,6 +4,7 @@
 //! blocking procedures it calls are nested in it, overlaid in a union, since only one call is under
 //! way at a time. A component's constructors and its behaviour are overlaid likewise.
 
+use super::heap_bound::{HeapBound, HeapBounds};
 use super::names::{LocalNames, Names};
 use super::{Input, function_name};
 use crate::core::ir::*;
@@ -23,6 +24,7 @@ pub struct ComponentSize {
     pub span: Span,
     pub bytes: u64,
     pub parts: Vec<Part>,
+    pub heap: HeapBound,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -351,16 +353,19 @@ impl Layouts {
 
     pub(super) fn component_sizes(&self, input: &Input<'_>) -> Vec<ComponentSize> {
         let names = Names::new(input.program);
+        let heaps = HeapBounds::new(input, self, &names);
         let components = input.program.components.iter().enumerate();
         components
             .filter(|(_, c)| c.used && !c.service)
             .map(|(i, c)| {
-                let (sum, parts) = self.component(input, &names, ComponentId(i as u32));
+                let id = ComponentId(i as u32);
+                let (sum, parts) = self.component(input, &names, id);
                 ComponentSize {
                     name: input.program.names.name(c.name).to_owned(),
                     span: c.span,
                     bytes: sum.finish().bytes,
                     parts,
+                    heap: heaps.of(id).clone(),
                 }
             })
             .collect()
@@ -369,20 +374,20 @@ impl Layouts {
 
 /// Lays fields one behind the other as C does.
 #[derive(Default, Clone, Copy)]
-struct Sum {
+pub(super) struct Sum {
     bytes: u64,
     align: u64,
 }
 
 impl Sum {
-    fn add(&mut self, extent: Extent) -> u64 {
+    pub(super) fn add(&mut self, extent: Extent) -> u64 {
         let offset = self.bytes.next_multiple_of(extent.align);
         self.bytes = offset + extent.bytes;
         self.align = self.align.max(extent.align);
         offset
     }
 
-    fn finish(self) -> Extent {
+    pub(super) fn finish(self) -> Extent {
         let align = self.align.max(1);
         Extent {
             bytes: self.bytes.next_multiple_of(align),

@@ -7,6 +7,7 @@
 
 mod component;
 mod function;
+pub mod heap_bound;
 pub mod layout;
 mod names;
 mod shapes;
@@ -18,7 +19,7 @@ use crate::core::Options;
 use crate::core::effects::EffectTable;
 use crate::core::ir::{Module, Role};
 use crate::source::{LineIndex, SourceId, Span};
-use crate::tree::Program;
+use crate::tree::{ComponentId, Program};
 use crate::types::TypeId;
 use names::Names;
 use std::cell::RefCell;
@@ -49,6 +50,7 @@ struct Context<'a> {
     /// By source.
     lines: Vec<LineIndex>,
     layouts: layout::Layouts,
+    heaps: heap_bound::HeapBounds,
     shapes: shapes::Shapes,
     /// Descriptors asked for so far.
     used_types: RefCell<BTreeSet<TypeId>>,
@@ -66,6 +68,7 @@ struct Context<'a> {
 pub fn emit(input: Input<'_>) -> String {
     let names = Names::new(input.program);
     let layouts = layout::Layouts::new(&input, &names);
+    let heaps = heap_bound::HeapBounds::new(&input, &layouts, &names);
     let context = Context {
         input,
         names,
@@ -73,6 +76,7 @@ pub fn emit(input: Input<'_>) -> String {
             .map(|i| input.sources.lines(SourceId(i)))
             .collect(),
         layouts,
+        heaps,
         shapes: shapes::Shapes::new(&input),
         used_types: RefCell::default(),
         sites: RefCell::default(),
@@ -119,6 +123,24 @@ pub fn sizes(input: &Input<'_>) -> Vec<layout::ComponentSize> {
     layout::Layouts::new(input, &names).component_sizes(input)
 }
 
+/// How large each heap can get, by the component's name.
+pub fn heap_bounds(input: &Input<'_>) -> Vec<(String, heap_bound::HeapBound)> {
+    let names = Names::new(input.program);
+    let layouts = layout::Layouts::new(input, &names);
+    let bounds = heap_bound::HeapBounds::new(input, &layouts, &names);
+    let components = input.program.components.iter().enumerate();
+    let mut all: Vec<_> = components
+        .filter(|(_, component)| component.used)
+        .map(|(index, component)| {
+            let id = ComponentId(index as u32);
+            let name = input.program.names.name(component.name);
+            (name.to_owned(), bounds.of(id).clone())
+        })
+        .collect();
+    all.push(("main".to_owned(), bounds.of_main().clone()));
+    all
+}
+
 impl Context<'_> {
     fn note_mentions(&self, functions: &[String], components: &str) {
         let mut mentioned = self.mentioned.borrow_mut();
@@ -157,7 +179,7 @@ impl Context<'_> {
         );
         out.push_str(
             "#include \"hearth.h\"\n\n\
-             _Static_assert(HEARTH_ABI == 4, \"this file and hearth.h are of different versions\");\n\n\
+             _Static_assert(HEARTH_ABI == 5, \"this file and hearth.h are of different versions\");\n\n\
              /* Insense integers wrap, and what the source compares or divides is its own business. */\n\
              #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
              #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\

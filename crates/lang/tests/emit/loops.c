@@ -1,7 +1,7 @@
 /* Made by Hearth from loops.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 4, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -215,6 +215,7 @@ static void Work_destroy(hearth_component *base)
 static const hearth_component_type Work_type = {
     .name = "Work", .size = sizeof(Work_component), .resume = Work_resume, .destroy = Work_destroy,
     .port_count = 0, .ports = NULL, .service = false, .declared = { "loops.isf", 4, 11, "Work" },
+    .heap_bytes = 720, .heap_largest = 80,
 };
 
 static hearth_step main_resume(hearth_component *base)

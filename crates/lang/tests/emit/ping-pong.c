@@ -1,7 +1,7 @@
 /* Made by Hearth from ping-pong.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 4, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"

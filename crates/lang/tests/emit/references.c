@@ -1,7 +1,7 @@
 /* Made by Hearth from references.isf. Compile with -std=c11 -fwrapv. */
 #include "hearth.h"
 
-_Static_assert(HEARTH_ABI == 4, "this file and hearth.h are of different versions");
+_Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
 
 /* Insense integers wrap, and what the source compares or divides is its own business. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
@@ -305,6 +305,7 @@ static const hearth_port Maker_ports[] = {
 static const hearth_component_type Maker_type = {
     .name = "Maker", .size = sizeof(Maker_component), .resume = Maker_resume, .destroy = Maker_destroy,
     .port_count = 1, .ports = Maker_ports, .service = false, .declared = { "references.isf", 8, 11, "Maker" },
+    .heap_bytes = 6432, .heap_largest = 1280,
 };
 
 static hearth_step main_resume(hearth_component *base)
@@ -321,6 +322,7 @@ static void main_destroy(hearth_component *base)
 static const hearth_component_type main_type = {
     .name = "main", .size = sizeof(main_component), .resume = main_resume, .destroy = main_destroy,
     .declared = { "references.isf", 1, 1, "main" },
+    .heap_bytes = 2560, .heap_largest = 1280,
 };
 
 static const hearth_program program = { "references.isf", HEARTH_ABI, &main_type, false };

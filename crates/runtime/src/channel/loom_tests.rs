@@ -61,6 +61,8 @@ pub(super) const fn kind_of(
             column: 0,
             text: ptr::null(),
         },
+        heap_bytes: 0,
+        heap_largest: 0,
     })
 }
 

@@ -400,6 +400,8 @@ fn type_of(plan: &Plan, location: &'static Location<'static>) -> *const Componen
             ports: ptr::null(),
             service: plan.is_service,
             declared,
+            heap_bytes: 0,
+            heap_largest: 0,
         })))
     });
     known.0

@@ -101,6 +101,8 @@ const fn proxy_type(
             column: 0,
             text: c"".as_ptr(),
         },
+        heap_bytes: 0,
+        heap_largest: 0,
     })
 }
 

@@ -54,6 +54,8 @@ pub(crate) fn run(seed: u64, seconds: u64) -> ! {
         ports: ptr::null(),
         service: false,
         declared: NOWHERE,
+        heap_bytes: 0,
+        heap_largest: 0,
     });
     static PROGRAM: Static<Program> = Static(Program {
         name: c"soak".as_ptr(),

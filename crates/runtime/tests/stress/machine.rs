@@ -151,6 +151,8 @@ static MACHINE: Static<ComponentType> = Static(ComponentType {
     ports: &raw const PORT_LIST.0[0],
     service: false,
     declared: NOWHERE,
+    heap_bytes: 0,
+    heap_largest: 0,
 });
 
 /// A counted reference to a machine.
@@ -454,6 +456,8 @@ pub(crate) fn anchor() {
         ports: ptr::null(),
         service: false,
         declared: NOWHERE,
+        heap_bytes: 0,
+        heap_largest: 0,
     });
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
