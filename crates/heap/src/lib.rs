@@ -27,6 +27,7 @@
 #[cfg(any(test, miri, feature = "checks"))]
 extern crate std;
 
+mod batch;
 #[cfg(not(loom))]
 mod directory;
 #[cfg(not(loom))]
@@ -81,6 +82,8 @@ mod table;
 mod thread;
 #[cfg(not(loom))]
 mod threads;
+#[cfg(not(loom))]
+mod whole;
 pub mod words;
 
 #[cfg(not(loom))]

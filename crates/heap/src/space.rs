@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! | tags | owners | kinds | words | hints | remote | meta   | data      |
-//!   4 B    64 B     64 B    16 B            1408 B   2272 B   64 KiB      for each chunk; words for each arena
+//!   4 B    64 B     64 B    16 B            1408 B   2296 B   64 KiB      for each chunk; words for each arena
 //! ```
 //!
 //! Whatever belongs to a chunk is found by arithmetic from any address in it, without touching the
@@ -51,6 +51,10 @@ pub(crate) struct Whole {
     /// Pages that may have memory behind them: a bit for each granule, or for each page where granules
     /// are smaller.
     pub(crate) touched: Cell<u64>,
+    /// Of a component's heap: blocks of idle pages that the helper has. A bit for each granule where one
+    /// starts; in a chunk, for each page where one of its own starts, and 16 above that, where one of its
+    /// regions of level 2. Zero where there is no region.
+    pub(crate) lent: Cell<u64>,
     /// Its neighbours in the ring of all such regions of the heap.
     pub(crate) before: Cell<u32>,
     pub(crate) behind: Cell<u32>,
@@ -122,7 +126,7 @@ const OWNERS_STRIDE: usize = (CHUNK_BYTES / os::PAGE) * size_of::<u32>();
 const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
 /// log2 of a KiB.
 pub(crate) const KIB_SHIFT: u32 = 10;
-const _: () = assert!(META_STRIDE == 2272 && REMOTE_STRIDE == 1408);
+const _: () = assert!(META_STRIDE == 2296 && REMOTE_STRIDE == 1408);
 
 /// What starts in a KiB: blocks of one class, by its number; or blocks of several classes of one level.
 /// Where nothing starts it means nothing.
