@@ -16,11 +16,12 @@ fn new() -> PrivateHeap {
     PrivateHeap::new().expect("there is memory")
 }
 
-fn size(random: &mut Random) -> usize {
+/// Mixed sizes. Heaps of which most is in use, or that are below 1 MiB, lend the helper nothing, which would
+/// have a few pieces for some ticks more.
+fn size(random: &mut Random, bits_max: usize) -> usize {
     let bits = match random.below(100) {
         0..80 => random.below(10),
-        80..97 => random.below(14),
-        _ => random.below(18),
+        _ => random.below(bits_max),
     };
     1 + random.below(2 << bits)
 }
@@ -51,10 +52,22 @@ fn ten_thousand_heaps_leave_nothing() {
     for nth in 0..10_000 {
         let own = new();
         // Some have a page, some take chunks of all levels, and some keep much in front.
-        let blocks = [5, 50, 500, 2000][random.below(4)];
+        let (blocks, owned_max) = [
+            (5, usize::MAX),
+            (50, usize::MAX),
+            (500, 256 << 10),
+            (2000, 512 << 10),
+        ][random.below(4)];
         let mut live = Vec::new();
+        if blocks == 50 {
+            live.push(block(&own, 200 << 10, 0));
+        }
         for i in 0..blocks {
-            live.push(block(&own, size(&mut random), i as u8));
+            // One block of 200 KiB takes a MiB at once.
+            if blocks != 50 && own.figures().owned >= owned_max {
+                break;
+            }
+            live.push(block(&own, size(&mut random, 12), i as u8));
             if random.below(3) == 0 {
                 let block = live.swap_remove(random.below(live.len()));
                 // SAFETY: as in `free`.
@@ -114,7 +127,7 @@ fn marks_that_come_late_hit_nobody() {
         let mut freed = vec![Vec::new(); THREADS];
         let mut asked = 0;
         for i in 0..count {
-            let block = block(&own, size(&mut random), i as u8);
+            let block = block(&own, size(&mut random, 12), i as u8);
             if random.below(3) == 0 {
                 freed[random.below(THREADS)].push(block);
             }
@@ -134,7 +147,7 @@ fn marks_that_come_late_hit_nobody() {
         destroy(own);
         // What it had is another's now.
         for _ in 0..count / 2 {
-            let size = size(&mut random);
+            let size = size(&mut random, 12);
             kept.push((block(&other, size, round as u8), size, round as u8));
         }
         while kept.len() > 2000 {
