@@ -29,6 +29,8 @@ extern crate std;
 
 mod batch;
 #[cfg(not(loom))]
+mod bring;
+#[cfg(not(loom))]
 mod directory;
 #[cfg(not(loom))]
 mod faults;

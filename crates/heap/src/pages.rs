@@ -39,7 +39,7 @@ const PAGE_SHIFT: u32 = 12;
 const _: () = assert!(1 << PAGE_SHIFT == os::PAGE);
 
 /// log2 of the bytes that a bit of `touched` stands for.
-fn unit_shift(level: usize) -> u32 {
+pub(crate) fn unit_shift(level: usize) -> u32 {
     granule_shift(level).max(PAGE_SHIFT)
 }
 
@@ -183,6 +183,8 @@ impl Heap {
             units &= !lent;
             self.forget_units(level, whole.touched.get() & lent);
             whole.touched.set(whole.touched.get() & !lent);
+            // Their next pages come from where the address says.
+            whole.brought.set(whole.brought.get() & !lent);
         }
     }
 
@@ -202,6 +204,7 @@ impl Heap {
         let units = if is_touched { all_units(level) } else { 0 };
         whole.touched.set(units);
         if whole.is_root.get() {
+            whole.begin_at_home();
             self.count_units(level, units);
         }
         self.enter_ring(region);
