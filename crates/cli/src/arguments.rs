@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use hearth_lang::compile::{Options, Prelude};
+use hearth_machine::topology::Bytes;
 
 pub(crate) mod heap;
 pub(crate) mod machine;
@@ -187,6 +188,11 @@ pub(crate) struct Run {
     /// Where the data of components lies (HEARTH_HEAPS)
     #[arg(long, value_enum, value_name = "HEAPS")]
     pub(crate) heaps: Option<Heaps>,
+
+    /// So much of its heap comes along when a component moves to a core of another node; nothing if
+    /// not given (HEARTH_HEAPS_MOVE)
+    #[arg(long, value_name = "SIZE", value_parser = machine::size)]
+    pub(crate) heaps_move: Option<Bytes>,
 
     /// Write every allocation into FILE, a line of JSON each (HEARTH_HEAP_LOG)
     #[arg(long, value_name = "FILE")]

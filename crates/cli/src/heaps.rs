@@ -56,6 +56,8 @@ pub(crate) struct NodeSum {
     pub(crate) arenas: usize,
     pub(crate) held: u64,
     pub(crate) idle: u64,
+    /// Chunks of its addresses of which pages were brought to another node.
+    pub(crate) brought: u64,
     pub(crate) heaps: Sum,
 }
 
@@ -221,6 +223,7 @@ impl Reading {
                 };
                 sum.held += chunk_bytes(!arena.free);
                 sum.idle += chunk_bytes(arena.free & arena.used);
+                sum.brought += chunk_bytes(!arena.free & arena.brought);
                 let first = (number * ARENA_CHUNKS) as u64;
                 for (nth, tag) in arena.tags.iter().enumerate() {
                     let is_taken = arena.free >> nth & 1 == 0;
@@ -329,6 +332,7 @@ fn space(reading: &Reading) -> Value {
             "arenas": node.arenas,
             "held_bytes": node.held,
             "idle_bytes": node.idle,
+            "brought_away_bytes": node.brought,
             "heaps": node.heaps.count,
             "live_bytes": node.heaps.bytes,
         })

@@ -22,7 +22,7 @@ use crate::{front, heap, large, nodes, private};
 /// The first word of a directory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hearth/D");
 /// Another one wherever a field here or what it leads to has another meaning or another width.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// The name of the mapping, without the kernel's `[anon:` around it.
 pub const NAME: &str = "hearth-heap";
 /// The same for the kernel.
@@ -88,6 +88,9 @@ directory! {
     /// Words of arenas: chunks that are free, chunks that were used, 8 bytes each
     arena_words,
     arena_words_stride,
+    /// Words of arenas: chunks whose pages may lie on another node than their addresses say, 8 bytes each
+    arena_brought,
+    arena_brought_stride,
     /// What others have freed, by chunk
     remote,
     remote_stride,

@@ -232,6 +232,13 @@ impl Places {
         self.of.set((&raw const NO_FRONTS.0).cast());
     }
 
+    /// A heap that is given back as a whole has none any more, nor what is in them.
+    pub(crate) fn forget(&self) {
+        self.set_none();
+        self.kinds.set(0);
+        self.made.set(0);
+    }
+
     /// # Safety
     /// They are this heap's own as long as it lives, and begin with zeros.
     pub(crate) unsafe fn set_full(&self, fronts: *const Fronts) {

@@ -181,17 +181,13 @@ fn free_mixed(heap: &Heap, offset: usize, address: usize) -> bool {
 #[inline]
 fn free_marked(heap: &Heap, offset: usize) -> bool {
     let region = SPACE.region_of(offset);
-    if heap.marking.get() != region.0 || !heap.turn.begin() {
-        return false;
-    }
     let level = region.level();
     let inside = offset - region.offset_on(level);
-    let bit = 1 << (inside >> granule_shift(level));
-    let marks = heap.marks.get();
-    let is_new = inside & ((1 << granule_shift(level)) - 1) == 0 && marks & bit == 0;
-    if is_new {
-        heap.marks.set(marks | bit);
+    let is_place = inside & ((1 << granule_shift(level)) - 1) == 0;
+    if heap.batch.region() != region || !is_place || !heap.turn.hold() {
+        return false;
     }
+    let is_new = heap.batch.add(1 << (inside >> granule_shift(level)));
     heap.turn.end();
     is_new
 }
@@ -332,16 +328,12 @@ fn free_remote(heap: &Heap, owner: u32, offset: usize) {
         return report(SPACE.data() + offset, Fault::NotABlock, owner);
     }
     let bit = 1 << (inside >> shift);
-    if heap.marking.get() != region.0 {
+    if heap.batch.region() != region {
         heap.flush_marks();
-        heap.marking.set(region.0);
-        heap.marking_of.set(owner);
-    }
-    let marks = heap.marks.get();
-    if marks & bit != 0 {
+        heap.batch.begin(owner, region, bit);
+    } else if !heap.batch.add(bit) {
         return report(SPACE.data() + offset, Fault::NotABlock, owner);
     }
-    heap.marks.set(marks | bit);
     // What is large is not kept back from its owner, nor what others look for.
     if region.level() > KEPT_BACK_LEVEL_MAX || harden::looks() {
         heap.flush_marks();
@@ -361,18 +353,32 @@ pub fn flush() {
     let heap = thread::heap();
     if !heap.is_null() && heap != thread::ENDED {
         // SAFETY: as in `free`.
-        unsafe { &*heap }.flush_marks();
+        let heap = unsafe { &*heap };
+        // The handler of a signal leaves what it has interrupted alone.
+        if !heap.turn.has_begun() {
+            heap.flush_marks();
+        }
     }
 }
 
 impl Heap {
-    /// Sends the marks that are kept back.
+    /// Sends the marks that are kept back. Busy meanwhile: the handler of a signal would find them half sent.
     pub(crate) fn flush_marks(&self) {
-        let region = RegionId(self.marking.replace(0));
-        if region.is_none() {
+        if self.batch.region().is_none() {
             return;
         }
-        send_marks(self.marking_of.get(), region, self.marks.replace(0));
+        let held = self.turn.hold();
+        let owner = self.batch.of();
+        let told = self.batch.send(tell_marks);
+        if held {
+            self.turn.end();
+        }
+        if told.is_awaited {
+            entry(owner).awaited.told();
+        }
+        if told.is_awaited || told.result {
+            attend(owner);
+        }
         // Their owner may be too quiet to take them back.
         let sent = self.sent.get().wrapping_add(1);
         self.sent.set(sent);
@@ -384,16 +390,27 @@ impl Heap {
 
 /// Marks blocks of another's region. It has these blocks still, so it is that heap's.
 pub(crate) fn send_marks(owner: u32, region: RegionId, marks: u64) {
+    if tell_marks(owner, region, marks) {
+        attend(owner);
+    }
+}
+
+/// Marks blocks of another's region. True if the region was pushed into the queue: then its heap is to be
+/// attended to, as it may be an orphan.
+fn tell_marks(owner: u32, region: RegionId, marks: u64) -> bool {
     match remote::mark(&SPACE.remote(region).marks, marks) {
-        Marked::Queued => {}
-        Marked::First => {
-            let entry = entry(owner);
-            entry.queue.push(&SPACE, region);
-            let look = || entry.queue.has_some(&SPACE);
-            entry.custody.pushed(look, || private::look_after(owner));
-        }
+        Marked::Queued => return false,
+        Marked::First => entry(owner).queue.push(&SPACE, region),
         Marked::Twice => report(SPACE.data() + region.offset(), Fault::NotABlock, owner),
     }
+    true
+}
+
+/// Something was told to a heap: if it is an orphan, it is looked after.
+fn attend(number: u32) {
+    let entry = entry(number);
+    let look = || entry.has_something(&SPACE);
+    entry.custody.pushed(look, || private::look_after(number));
 }
 
 // ---- blocks as they are ------------------------------------------------------------------------------

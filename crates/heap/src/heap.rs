@@ -15,6 +15,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use crate::batch::Batch;
 use crate::directory::Directory;
 use crate::faults::Told;
 use crate::front::{Fronts, Places, SlimFronts, filled_at_once};
@@ -95,11 +96,10 @@ pub(crate) struct Heap {
     pub(crate) grown: Cell<usize>,
     /// So many regions are to be looked at for idle pages.
     pub(crate) looks: Cell<usize>,
-    /// A region of another's heap, and the blocks there that were freed and not told yet.
-    pub(crate) marking: Cell<u32>,
-    /// That other heap.
-    pub(crate) marking_of: Cell<u32>,
-    pub(crate) marks: Cell<u64>,
+    /// Blocks of another's heap that its thread has freed and not told yet.
+    pub(crate) batch: Batch,
+    /// The heap of a thread that was made before this one, if it is a thread's: see [`crate::threads`].
+    pub(crate) earlier: Cell<u32>,
     /// Chunks that it has.
     pub(crate) chunks: Cell<usize>,
 }

@@ -266,13 +266,13 @@ impl Helper {
     /// Looks after the heaps of quiet threads. How much there was to do; and are all of them quiet?
     fn tidy_up(&self) -> (u32, bool) {
         let (mut done, mut are_quiet) = (0, true);
-        threads::each(|heap| {
+        for heap in threads::all() {
             let times = heap.turn.times();
             if heap.seen.replace(times) != times {
                 heap.is_tidy.set(false);
                 heap.looked.set(0);
                 are_quiet = false;
-                return;
+                continue;
             }
             let queue = &heap.entry().queue;
             for _ in 0..TIDY_TIMES {
@@ -286,7 +286,7 @@ impl Helper {
                 heap.is_tidy.set(tidied == 0);
                 done += tidied as u32;
             }
-        });
+        }
         (done, are_quiet)
     }
 

@@ -152,6 +152,8 @@ pub struct ArenaReading {
     pub free: u64,
     /// Chunks that had been written to when they were given back, and have memory behind them yet.
     pub used: u64,
+    /// Chunks of which pages were brought to another node than the arena's, that of their heap.
+    pub brought: u64,
     /// What each chunk is.
     pub tags: [Tag; ARENA_CHUNKS],
 }
@@ -312,12 +314,20 @@ impl<M: Memory> Watched<M> {
             arena,
             &mut words,
         )?;
+        let mut brought = [0; 8];
+        self.fill(
+            known.arena_brought,
+            known.arena_brought_stride,
+            arena,
+            &mut brought,
+        )?;
         let mut tags = [0; 4 * ARENA_CHUNKS];
         self.fill(known.tags, 4 * ARENA_CHUNKS as u64, arena, &mut tags)?;
         Some(ArenaReading {
             number: arena,
             free: word(&words, 0),
             used: word(&words, 8),
+            brought: word(&brought, 0),
             tags: core::array::from_fn(|nth| Tag::of(half(&tags, nth as u64 * 4))),
         })
     }
@@ -534,7 +544,8 @@ fn is_sound(known: &Directory) -> bool {
         && known.chunk_shift == u64::from(CHUNK_SHIFT)
         && known.arena_shift == u64::from(ARENA_SHIFT)
         && known.tags_stride == 4
-        && known.arena_words_stride == 16;
+        && known.arena_words_stride == 16
+        && known.arena_brought_stride == 8;
     let is_bounded = (1..=(CHUNKS_MAX / ARENA_CHUNKS) as u64).contains(&known.arenas)
         && known.node_shift < 32
         && (1..=NODES_MAX as u64).contains(&(known.arenas >> known.node_shift))
@@ -551,6 +562,7 @@ fn is_sound(known: &Directory) -> bool {
         known.data,
         known.tags,
         known.arena_words,
+        known.arena_brought,
         known.meta,
         known.node_numbers,
         known.pools,

@@ -27,6 +27,9 @@
 #[cfg(any(test, miri, feature = "checks"))]
 extern crate std;
 
+mod batch;
+#[cfg(not(loom))]
+mod bring;
 #[cfg(not(loom))]
 mod directory;
 #[cfg(not(loom))]
@@ -83,6 +86,8 @@ mod thread;
 mod threads;
 #[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
 mod turn;
+#[cfg(not(loom))]
+mod whole;
 pub mod words;
 
 #[cfg(not(loom))]

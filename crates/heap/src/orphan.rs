@@ -64,12 +64,6 @@ impl Custody {
         self.0.store(state, Ordering::Release);
     }
 
-    /// Is it a thread's?
-    #[cfg(not(loom))]
-    pub(crate) fn is_threads(&self) -> bool {
-        self.0.load(Ordering::Acquire) == 0
-    }
-
     /// Its owner leaves, and others have blocks of it. `look` tells whether the queue has something;
     /// `attend` takes it, and ends the heap if that was all.
     pub(crate) fn leave(&self, look: impl Fn() -> bool, attend: impl FnMut() -> Attended) {

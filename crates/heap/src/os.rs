@@ -464,6 +464,58 @@ pub(crate) fn barrier_everywhere() {
     membarrier(MEMBARRIER);
 }
 
+/// Where a page is after it was to be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the node.
+    There,
+    /// There is no memory behind it.
+    Nowhere,
+    /// Where it was, or nobody knows.
+    Unknown,
+}
+
+/// Moves pages to a node, and tells where each is then. What is in them stays; who reads or writes one meanwhile
+/// waits. False if the system refuses: it may not, or has no memory there. Some may have moved then.
+///
+/// # Safety
+/// The pages are of this crate's own reservation.
+pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]) -> bool {
+    /// Only pages that no other process has.
+    const MOVE: i32 = 1 << 1;
+    const MOST: usize = 64;
+    let mut nodes = [node as i32; MOST];
+    let mut status = [-libc::EBUSY; MOST];
+    let count = pages.len().min(MOST);
+    let mut call = |nodes: *mut i32, flags: i32| {
+        // SAFETY: as many addresses, nodes and places for answers as said; the process is this one.
+        quietly(|| unsafe {
+            libc::syscall(
+                libc::SYS_move_pages,
+                0,
+                count,
+                pages.as_ptr(),
+                nodes,
+                status.as_mut_ptr(),
+                flags,
+            )
+        })
+    };
+    let moved = call(nodes.as_mut_ptr(), MOVE);
+    // Where some did not move, the answers are not written: asked again, without moving anything.
+    if moved != 0 && call(ptr::null_mut(), 0) != 0 {
+        return false;
+    }
+    for (place, status) in places.iter_mut().zip(&status[..count]) {
+        *place = match -*status {
+            _ if *status == node as i32 => Place::There,
+            libc::ENOENT | libc::EFAULT => Place::Nowhere,
+            _ => Place::Unknown,
+        };
+    }
+    moved >= 0 && places.iter().all(|place| *place != Place::Unknown)
+}
+
 /// Lets another thread run.
 pub(crate) fn pause() {
     // SAFETY: the call takes nothing.

@@ -43,7 +43,7 @@ const PAGE_SHIFT: u32 = 12;
 const _: () = assert!(1 << PAGE_SHIFT == os::PAGE);
 
 /// log2 of the bytes that a bit of `touched` stands for.
-fn unit_shift(level: usize) -> u32 {
+pub(crate) fn unit_shift(level: usize) -> u32 {
     granule_shift(level).max(PAGE_SHIFT)
 }
 
@@ -59,6 +59,21 @@ fn gather(word: u64) -> u64 {
     let word = (word | word >> 6) & 0x000f_000f_000f_000f;
     let word = (word | word >> 12) & 0x0000_00ff_0000_00ff;
     (word | word >> 24) & 0xffff
+}
+
+/// Where blocks of a region of level 2 or above are noted that are lent: in which region of whole pages, and
+/// the bits there. Only a block that starts a page has one.
+fn place_of_lent(region: RegionId, level: usize, blocks: u64) -> (RegionId, u64) {
+    match level {
+        2 => {
+            let chunk = RegionId::at(WHOLE_LEVEL, region.offset());
+            let first = (region.offset() - chunk.offset()) >> PAGE_SHIFT;
+            let pages = (0..4).fold(0, |pages, page| pages | (blocks >> (16 * page) & 1) << page);
+            (chunk, pages << (16 + first))
+        }
+        WHOLE_LEVEL => (region, gather(blocks)),
+        _ => (region, blocks),
+    }
 }
 
 impl Heap {
@@ -208,6 +223,8 @@ impl Heap {
             units &= !lent;
             self.forget_units(level, whole.touched.get() & lent);
             whole.touched.set(whole.touched.get() & !lent);
+            // Their next pages come from where the address says.
+            whole.brought.set(whole.brought.get() & !lent);
         }
     }
 
@@ -227,6 +244,7 @@ impl Heap {
         let units = if is_touched { all_units(level) } else { 0 };
         whole.touched.set(units);
         if whole.is_root.get() {
+            whole.begin_at_home();
             self.count_units(level, units);
         }
         self.enter_ring(region);
@@ -235,6 +253,7 @@ impl Heap {
     /// A region of whole pages goes.
     pub(crate) fn end_pages(&self, region: RegionId) {
         let (level, whole) = (region.level(), self.whole(region));
+        debug_assert_eq!(whole.lent.get(), 0, "what is lent is a block");
         if whole.is_root.get() {
             self.forget_units(level, whole.touched.get());
         } else {
@@ -284,6 +303,7 @@ impl Heap {
         self.cut(region, level, 1 << first, granules);
         self.link(region, level, words::grade(self.region(region).free.get()));
         if HELPER.lend(offset, bytes) {
+            self.note_lent(region, level, 1 << first);
             self.used.set(self.used.get() + bytes);
             return true;
         }
@@ -295,6 +315,49 @@ impl Heap {
         self.unlink(region, level, self.grade(region).get());
         self.link(region, level, words::grade(free));
         false
+    }
+
+    /// A block of a component's heap is lent: should the heap be destroyed, this is still to come home.
+    fn note_lent(&self, region: RegionId, level: usize, block: u64) {
+        if self.is_private.get() {
+            let (whole, bits) = place_of_lent(region, level, block);
+            let lent = &self.whole(whole).lent;
+            lent.set(lent.get() | bits);
+        }
+    }
+
+    /// Blocks of a region have come home by their marks, perhaps from the helper.
+    #[inline]
+    pub(crate) fn came_home(&self, region: RegionId, blocks: u64) {
+        let level = region.level();
+        if level < 2 || !self.is_private.get() || self.is_in_nursery(region) {
+            return;
+        }
+        let (whole, bits) = place_of_lent(region, level, blocks);
+        let lent = &self.whole(whole).lent;
+        if lent.get() & bits != 0 {
+            lent.set(lent.get() & !bits);
+        }
+    }
+
+    /// What a region of whole pages has lent is noted as its starts, and as those of the regions of level 2
+    /// in it: see [`whole`](crate::whole).
+    pub(crate) fn await_lent(&self, region: RegionId) {
+        let mut lent = self.whole(region).lent.get();
+        if region.level() > WHOLE_LEVEL {
+            return self.await_blocks(region, lent);
+        }
+        while lent != 0 {
+            let bit = lent.trailing_zeros();
+            lent &= lent - 1;
+            let page = bit & 15;
+            if bit < 16 {
+                self.await_blocks(region, 1 << (4 * page));
+            } else {
+                let offset = region.offset() + ((page as usize) << PAGE_SHIFT);
+                self.await_blocks(RegionId::at(2, offset), 1 << (16 * (page & 3)));
+            }
+        }
     }
 
     // ---- the ring -------------------------------------------------------------------------------

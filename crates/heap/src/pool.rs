@@ -101,6 +101,13 @@ pub(crate) trait Arenas {
     /// As for `forget`.
     unsafe fn forget_metadata(&self, chunk: usize, count: usize);
 
+    /// Lie pages of one of these chunks of an arena on another node than they should?
+    fn is_brought(&self, _arena: usize, _chunks: u64) -> bool {
+        false
+    }
+    /// They have no pages any more.
+    fn forgot_brought(&self, _arena: usize, _chunks: u64) {}
+
     /// The node of an arena.
     fn node_of(&self, arena: usize) -> usize {
         arena >> self.arenas_of_node().trailing_zeros()
@@ -170,6 +177,20 @@ fn places(space: &impl Arenas, node: usize) -> impl Iterator<Item = From> {
         node,
         is_last_resort: true,
     }))
+}
+
+/// Of chunks that are given back pages lie on another node: these go back to the system, so that the next ones
+/// come from the right one. Should it refuse, this is tried again another time.
+#[cold]
+fn send_home(space: &impl Arenas, arena: usize, mask: u64, used: &AtomicU64) {
+    let chunk = arena << CHUNKS_SHIFT | mask.trailing_zeros() as usize;
+    // SAFETY: the chunks are the caller's yet, who needs nothing of what is in them.
+    if unsafe { space.forget(chunk, mask.count_ones() as usize) } {
+        used.fetch_and(!mask, Ordering::Relaxed);
+        space.forgot_brought(arena, mask);
+    } else {
+        used.fetch_or(mask, Ordering::Relaxed);
+    }
 }
 
 const CHUNKS_SHIFT: u32 = ARENA_SHIFT - CHUNK_SHIFT;
@@ -382,7 +403,9 @@ impl Pools {
         let arena = chunk >> CHUNKS_SHIFT;
         let mask = words::ones(chunks) << (chunk & 63);
         let [free, used] = space.word(arena);
-        if !is_zero {
+        if space.is_brought(arena, mask) {
+            send_home(space, arena, mask, used);
+        } else if !is_zero {
             used.fetch_or(mask, Ordering::Relaxed);
         }
         // Releases what has been done with them.
@@ -597,6 +620,7 @@ impl Pools {
                 // SAFETY: as above.
                 unsafe { space.forget_metadata(chunk(run), count(run)) };
             }
+            space.forgot_brought(arena, mask);
         }
         // To others they were taken until now: the hints have to be told of both.
         free.fetch_or(run, Ordering::SeqCst);

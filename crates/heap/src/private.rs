@@ -154,9 +154,58 @@ impl PrivateHeap {
     }
 
     /// From now on new memory comes from the node of a CPU, by the operating system's number: the heap's user
-    /// has gone there. What it has stays where it is.
+    /// has gone there. What it has stays where it is, unless it is [brought](PrivateHeap::bring).
     pub fn move_near_cpu(&self, cpu: u32) {
         self.heap().node.set(nodes::of_cpu(cpu) as u32);
+    }
+
+    /// Brings what the heap has on other nodes to the one that it is on now: so many bytes at most, whole pages of
+    /// its chunks, the fullest chunks first. The bytes that lie there now and did not, as far as is known; 0 when
+    /// nothing is left that can be brought.
+    ///
+    /// Contents and addresses stay. The time is that of copying so many bytes, a few microseconds for a page of
+    /// 4 KiB on most machines, and of three looks at each region of whole pages; nobody else waits, but who
+    /// touches such a page in that moment. On a machine of one node, and in real-time mode, nothing is
+    /// done, and the system is not called. If the system refuses, as that node is full or closed to the process,
+    /// all stays as it is.
+    ///
+    /// Pages of less than a chunk, which are shared with other heaps, stay where they are; so do blocks of more
+    /// than 256 KiB.
+    pub fn bring(&self, bytes_max: usize) -> usize {
+        self.heap().bring(home(), bytes_max)
+    }
+
+    /// Gives all of the heap back at once, the blocks that it has given out and nobody has freed, too: without
+    /// looking at them, in time for its chunks of 64 KiB and its pieces of up to 16 KiB, and for the threads
+    /// that the process has.
+    ///
+    /// Others may have freed blocks of it before, and their marks be on their way yet. What they are to be set
+    /// in stays until they are: a chunk or a piece for each thread that keeps some back, until it
+    /// [flushes](crate::flush) or ends.
+    ///
+    /// Blocks of more than 256 KiB belong to no heap: they stay, and are freed as ever.
+    ///
+    /// ```
+    /// let heap = hearth_heap::PrivateHeap::new().expect("there is memory");
+    /// for size in 1..10_000 {
+    ///     assert!(!heap.allocate(size).is_null());
+    /// }
+    /// // SAFETY: nobody has kept a block.
+    /// unsafe { heap.destroy() };
+    /// ```
+    ///
+    /// # Safety
+    /// No block of the heap of 256 KiB or less is used from now on: neither read nor written, nor freed. What
+    /// was freed was freed before: each of these calls has returned, and this thread knows, as by a message
+    /// or a join.
+    pub unsafe fn destroy(self) {
+        let heap = ManuallyDrop::new(self);
+        // What this thread keeps back itself need not be awaited.
+        global::flush();
+        heap.heap().discard(home());
+        leave(heap.heap());
+        // So many chunks may have become idle at once that it begins.
+        HELPER.start_if_wanted();
     }
 
     /// What the heap has.
@@ -217,12 +266,10 @@ impl PrivateHeap {
 
 impl Drop for PrivateHeap {
     fn drop(&mut self) {
-        let number = self.number();
-        if leave(self.heap()) == Attended::Lives {
-            let entry = entry(number);
-            let look = || entry.queue.has_some(&SPACE);
-            entry.custody.leave(look, || look_after(number));
+        if let Err((address, fault)) = self.heap().shed(home()) {
+            report(address, fault, self.number());
         }
+        leave(self.heap());
     }
 }
 
@@ -316,12 +363,20 @@ fn prepare(heap: &Heap, level: usize) {
     HELPER.start_if_wanted();
 }
 
-/// All that has no block in it goes; and the heap itself, if that is all of it.
-fn leave(heap: &Heap) -> Attended {
-    if let Err((address, fault)) = heap.shed(home()) {
-        report(address, fault, heap.number.get());
+/// The owner of a heap leaves, which has only what others have. It is an orphan then; or ended, if that is
+/// nothing.
+fn leave(heap: &Heap) {
+    let number = heap.number.get();
+    if take_home(heap) == Attended::Lives {
+        let entry = entry(number);
+        let look = || entry.has_something(&SPACE);
+        entry.custody.leave(look, || look_after(number));
     }
-    take_home(heap)
+}
+
+/// The page in which a heap lies, as its region.
+pub(crate) fn page_of(heap: &Heap) -> RegionId {
+    RegionId::at(LEVEL_OF_PAGE, ptr::from_ref(heap).addr() - SPACE.data())
 }
 
 /// For an orphan: takes back what has come home, and ends it if that is all.
@@ -331,9 +386,23 @@ pub(crate) fn look_after(number: u32) -> Attended {
 }
 
 fn take_home(heap: &Heap) -> Attended {
-    let queue = &heap.entry().queue;
-    while queue.has_some(&SPACE) {
-        let _ = heap.adopt(home());
+    let entry = heap.entry();
+    loop {
+        while entry.queue.has_some(&SPACE) {
+            let _ = heap.adopt(home());
+        }
+        // Who is yet to tell that it is done must find the heap's number as it is.
+        if entry.awaited.is_waiting() {
+            return Attended::Lives;
+        }
+        if !entry.awaited.is_over() {
+            break;
+        }
+        // Of what was awaited some may have been taken back before.
+        entry.awaited.end();
+        if heap.used.get() > HEADER_BYTES {
+            heap.discard(home());
+        }
     }
     if heap.used.get() > HEADER_BYTES {
         return Attended::Lives;
@@ -345,7 +414,7 @@ fn take_home(heap: &Heap) -> Attended {
 /// The last that a heap has is the page in which it lies.
 fn end(heap: &Heap) {
     let number = heap.number.get();
-    let region = RegionId::at(LEVEL_OF_PAGE, ptr::from_ref(heap).addr() - SPACE.data());
+    let region = page_of(heap);
     let words = heap.region(region);
     words.starts.set(0);
     words.free.set(0);
@@ -499,7 +568,7 @@ impl Heap {
     }
 
     /// The heap itself takes the beginning of its first region: blocks of 16 granules, and a shorter one.
-    fn cut_header(&self, region: RegionId) {
+    pub(crate) fn cut_header(&self, region: RegionId) {
         const MOST: u32 = GRANULES_MAX as u32;
         let full = (0..HEADER / MOST).fold(0, |begins, nth| begins | 1 << (nth * MOST));
         self.cut(region, LEVEL_OF_PAGE, full, MOST);

@@ -333,7 +333,8 @@ impl Heap {
         }
     }
 
-    fn give_chunks(&self, home: Home<'_>, region: RegionId) {
+    /// Gives the chunks of a region back to the pool that came from there.
+    pub(crate) fn give_chunks(&self, home: Home<'_>, region: RegionId) {
         let chunks = 1usize << (region_shift(region.level()) - CHUNK_SHIFT);
         for chunk in region.chunk()..region.chunk() + chunks {
             self.tag(chunk).store(ChunkTag::NONE, Ordering::Relaxed);

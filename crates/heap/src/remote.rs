@@ -147,6 +147,7 @@ mod adopting {
         pub(crate) fn adopt(&self, home: Home<'_>) -> Option<RegionId> {
             let region = self.entry().queue.pop(home.space)?;
             let marks = collect(&home.space.remote(region).marks);
+            self.came_home(region, marks);
             let words = self.region(region);
             let (free, starts) = (words.free.get(), words.starts.get());
             if marks & !starts != 0 {

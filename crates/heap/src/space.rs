@@ -1,8 +1,9 @@
 //! The addresses of all heaps: one reservation, and where in it everything lies.
 //!
 //! ```text
-//! | tags | owners | kinds | words | hints | remote | meta   | data      |
-//!   4 B    64 B     64 B    16 B            1408 B   2272 B   64 KiB      for each chunk; words for each arena
+//! | tags | owners | kinds | words | hints | remote | meta   | brought | data      |
+//!   4 B    64 B     64 B    16 B            1408 B   2320 B   8 B       64 KiB
+//!   for each chunk; words and brought for each arena
 //! ```
 //!
 //! Whatever belongs to a chunk is found by arithmetic from any address in it, without touching the
@@ -17,15 +18,17 @@
 //! | meta | the heap that has the chunk | that heap; words: everyone who has a block there |
 //! | remote | who frees from elsewhere; its queue's links | the heap that has the chunk |
 //! | an arena's word | everyone, by atomic exchange | everyone |
+//! | an arena's brought | who has the chunk, or one in the same huge page | who gives the chunk back |
 
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::bring;
 use crate::directory::Directory;
 use crate::geometry::{
     ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT, CHUNKS_MAX, CLASSES, Class, GRANULES_MAX,
-    LEVELS, RegionId, SLOTS, granule_shift,
+    LEVELS, RegionId, SLOTS, granule_shift, region_shift,
 };
 use crate::nodes;
 use crate::os::{self, Access};
@@ -51,12 +54,21 @@ pub(crate) struct Whole {
     /// Pages that may have memory behind them: a bit for each granule, or for each page where granules
     /// are smaller.
     pub(crate) touched: Cell<u64>,
+    /// Of a component's heap: blocks of idle pages that the helper has. A bit for each granule where one
+    /// starts; in a chunk, for each page where one of its own starts, and 16 above that, where one of its
+    /// regions of level 2. Zero where there is no region.
+    pub(crate) lent: Cell<u64>,
     /// Its neighbours in the ring of all such regions of the heap.
     pub(crate) before: Cell<u32>,
     pub(crate) behind: Cell<u32>,
     /// It came from the pool.
     pub(crate) is_root: Cell<bool>,
-    unused: [u8; 7],
+    /// If so, of its pages, by the bits of `touched`: those that were brought to another node than their
+    /// addresses say, and which. And whether some may lie on a third one.
+    pub(crate) brought_to: Cell<u8>,
+    pub(crate) is_astray: Cell<bool>,
+    unused: [u8; 5],
+    pub(crate) brought: Cell<u64>,
 }
 
 /// A word that its owner changes, and others may look at while one of their blocks is in the region.
@@ -122,7 +134,7 @@ const OWNERS_STRIDE: usize = (CHUNK_BYTES / os::PAGE) * size_of::<u32>();
 const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
 /// log2 of a KiB.
 pub(crate) const KIB_SHIFT: u32 = 10;
-const _: () = assert!(META_STRIDE == 2272 && REMOTE_STRIDE == 1408);
+const _: () = assert!(META_STRIDE == 2320 && REMOTE_STRIDE == 1408);
 
 /// What starts in a KiB: blocks of one class, by its number; or blocks of several classes of one level.
 /// Where nothing starts it means nothing.
@@ -210,6 +222,8 @@ pub(crate) struct Space {
     hints: AtomicUsize,
     remote: AtomicUsize,
     meta: AtomicUsize,
+    /// Chunks whose pages may lie on another node than their addresses say: see [`crate::bring`].
+    brought: AtomicUsize,
     /// Arenas in all.
     arenas: AtomicUsize,
     /// log2 of the arenas a node has.
@@ -249,6 +263,7 @@ impl Space {
             hints: AtomicUsize::new(0),
             remote: AtomicUsize::new(0),
             meta: AtomicUsize::new(0),
+            brought: AtomicUsize::new(0),
             arenas: AtomicUsize::new(0),
             node_shift: AtomicU32::new(0),
         }
@@ -284,6 +299,7 @@ impl Space {
             (&self.hints, HINTS_BYTES),
             (&self.remote, chunks * REMOTE_STRIDE),
             (&self.meta, chunks * META_STRIDE),
+            (&self.brought, arenas * 8),
             (&self.data, arenas << ARENA_SHIFT),
         ];
         let pages = |bytes: usize| bytes.next_multiple_of(os::PAGE);
@@ -337,7 +353,7 @@ impl Space {
     }
 
     /// What belongs to arenas, and the bytes of it for each.
-    fn strides(&self) -> [(&AtomicUsize, usize); 7] {
+    fn strides(&self) -> [(&AtomicUsize, usize); 8] {
         const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
         [
             (&self.tags, CHUNKS * size_of::<ChunkTag>()),
@@ -346,6 +362,7 @@ impl Space {
             (&self.words, 16),
             (&self.remote, CHUNKS * REMOTE_STRIDE),
             (&self.meta, CHUNKS * META_STRIDE),
+            (&self.brought, 8),
             (&self.data, ARENA_BYTES),
         ]
     }
@@ -365,6 +382,8 @@ impl Space {
             kinds_stride: KINDS_STRIDE as u64,
             arena_words: address(&self.words),
             arena_words_stride: 16,
+            arena_brought: address(&self.brought),
+            arena_brought_stride: 8,
             remote: address(&self.remote),
             remote_stride: REMOTE_STRIDE as u64,
             meta: address(&self.meta),
@@ -380,6 +399,42 @@ impl Space {
     /// Nodes that are told apart.
     pub(crate) fn nodes(&self) -> usize {
         self.arenas.load(Ordering::Relaxed) >> self.node_shift.load(Ordering::Relaxed)
+    }
+
+    /// The node that the address of a chunk says.
+    pub(crate) fn node_of_chunk(&self, chunk: usize) -> usize {
+        self.node_of(chunk >> (ARENA_SHIFT - CHUNK_SHIFT))
+    }
+
+    fn brought(&self, arena: usize) -> &AtomicU64 {
+        let address = self.brought.load(Ordering::Relaxed) + arena * 8;
+        // SAFETY: as for `word`.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    /// Pages of a region are brought to another node than its address says; and of all that is in the same
+    /// huge page, where there may be one.
+    pub(crate) fn note_brought(&self, region: RegionId) {
+        let (arena, mask) = self.chunks_with(region);
+        self.brought(arena).fetch_or(mask, Ordering::Relaxed);
+    }
+
+    /// They are at home again.
+    pub(crate) fn forget_note(&self, region: RegionId) {
+        let chunks = 1 << (region_shift(region.level()) - CHUNK_SHIFT);
+        self.forgot_brought(
+            region.chunk() >> 6,
+            words::ones(chunks) << (region.chunk() & 63),
+        );
+    }
+
+    /// The arena of a region, and the chunks there that move with it.
+    fn chunks_with(&self, region: RegionId) -> (usize, u64) {
+        let arena = region.chunk() >> (ARENA_SHIFT - CHUNK_SHIFT);
+        let of_node = arena & (self.arenas_of_node() - 1);
+        let bytes = 1 << region_shift(region.level());
+        let (first, count) = bring::chunks_with(region, bytes, of_node >= ARENAS_SMALL);
+        (arena, words::ones(count as u32) << (first & 63))
     }
 
     /// Bytes of data.
@@ -530,6 +585,17 @@ impl Arenas for Space {
 
     fn node_of(&self, arena: usize) -> usize {
         arena >> self.node_shift.load(Ordering::Relaxed)
+    }
+
+    fn is_brought(&self, arena: usize, chunks: u64) -> bool {
+        // Nothing else depends on it: who has set it had the chunks before, or does not wait.
+        self.brought(arena).load(Ordering::Relaxed) & chunks != 0
+    }
+
+    fn forgot_brought(&self, arena: usize, chunks: u64) {
+        if self.is_brought(arena, chunks) {
+            self.brought(arena).fetch_and(!chunks, Ordering::Relaxed);
+        }
     }
 
     unsafe fn forget(&self, chunk: usize, count: usize) -> bool {

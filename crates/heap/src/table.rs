@@ -6,6 +6,7 @@
 //! | `heap` | who makes the heap or ends it | everyone who has one of its blocks |
 //! | `queue` | who frees from elsewhere; the owner | the same |
 //! | `custody` | the owner; who looks after an orphan | who frees from elsewhere |
+//! | `awaited` | who destroys the heap; who is asked to | the same |
 //! | `family` | the owner; who adopts the heap | who frees, on machines of several nodes |
 //! | `next` | who puts the number on a stack | who takes it from there |
 
@@ -13,11 +14,12 @@ use core::mem::offset_of;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use crate::batch::Awaited;
 use crate::directory::Directory;
 use crate::heap::Heap;
 use crate::orphan::Custody;
 use crate::os::{self, Access};
-use crate::remote::Queue;
+use crate::remote::{Links, Queue};
 
 /// As many heaps as there can be at once; and where the addresses are limited.
 const HEAPS_MAX: usize = 1 << 22;
@@ -38,6 +40,7 @@ pub(crate) struct Entry {
     heap: AtomicUsize,
     pub(crate) queue: Queue,
     pub(crate) custody: Custody,
+    pub(crate) awaited: Awaited,
     /// Which thread's it is: heaps with one number have one owner. 0 is nobody's.
     pub(crate) family: AtomicU32,
     next: AtomicU32,
@@ -48,6 +51,11 @@ impl Entry {
     pub(crate) fn heap(&self) -> *const Heap {
         // Acquires that it is made.
         ptr::with_exposed_provenance(self.heap.load(Ordering::Acquire))
+    }
+
+    /// Is there something to be done for the heap by who has it? Anyone may ask, and it may be late.
+    pub(crate) fn has_something(&self, links: &impl Links) -> bool {
+        self.queue.has_some(links) || self.awaited.is_over()
     }
 
     pub(crate) fn set_heap(&self, address: usize) {
@@ -111,12 +119,6 @@ impl Table {
         // SAFETY: the table has a place for every number that was given out, zero at first, and lives
         // forever; all fields are atomic.
         unsafe { &*ptr::with_exposed_provenance(address) }
-    }
-
-    /// Numbers below this one may be looked up.
-    pub(crate) fn numbers(&self) -> u32 {
-        let open = self.open.load(Ordering::Acquire);
-        self.next.load(Ordering::Relaxed).min(open)
     }
 
     /// A number that no heap has. None if all are in use.

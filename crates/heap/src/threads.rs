@@ -13,7 +13,6 @@ use crate::os;
 use crate::pool::NODES_MAX;
 use crate::process::{ASKS, POOLS, SPACE, TABLE, entry, is_made};
 use crate::real_time;
-use crate::space::ChunkTag;
 use crate::table::Stack;
 use crate::thread;
 
@@ -21,6 +20,8 @@ use crate::thread;
 static PARKED: [Stack; NODES_MAX] = [const { Stack::new() }; NODES_MAX];
 /// Numbers of threads that have heaps.
 static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
+/// The heap of a thread that was made last, by number; each knows the one before. None ever leaves.
+static LATEST: AtomicU32 = AtomicU32::new(0);
 
 /// Does something with the heap of this thread for the node that it runs on, made if there is none. None if
 /// there is no memory.
@@ -155,7 +156,10 @@ fn enter(heap: &'static Heap) {
 fn follow_thread(heap: &'static Heap) -> &'static Heap {
     let node = current_node();
     if node != heap.node.get() as usize {
-        heap.flush_marks();
+        // The handler of a signal leaves what it has interrupted alone.
+        if !heap.turn.has_begun() {
+            heap.flush_marks();
+        }
         if let Some(own) = relative(heap, node) {
             enter(own);
             return own;
@@ -220,7 +224,34 @@ fn make_heap(node: usize) -> Option<&'static Heap> {
     unsafe { heap.fronts.set_full(&raw const (*place).fronts) };
     entry.custody.begin(false);
     entry.set_heap(address);
+    enlist(heap);
     Some(heap)
+}
+
+/// Puts a new heap before all others. It is tried again while others do the same.
+fn enlist(heap: &Heap) {
+    let mut latest = LATEST.load(Ordering::Relaxed);
+    loop {
+        heap.earlier.set(latest);
+        // Releases the heap, and what leads to the one before.
+        let told = LATEST.compare_exchange_weak(
+            latest,
+            heap.number.get(),
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        match told {
+            Ok(_) => return,
+            Err(now) => latest = now,
+        }
+    }
+}
+
+/// The heaps of all threads, parked ones too: what others may look at of them is for the caller to know.
+pub(crate) fn all() -> impl Iterator<Item = &'static Heap> {
+    let heap_of = |number: u32| (number != 0).then(|| heap_of(number));
+    let latest = heap_of(LATEST.load(Ordering::Acquire));
+    core::iter::successors(latest, move |heap| heap_of(heap.earlier.get()))
 }
 
 /// A heap whose thread has ended: all of it, with whatever is in it.
@@ -231,25 +262,6 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
 /// Leaves a heap to the next thread on its node. No allocation waits for it.
 fn park(heap: &Heap) {
     PARKED[heap.node.get() as usize].push(&TABLE, heap.number.get());
-}
-
-/// Shows all heaps of threads, in use or parked.
-pub(crate) fn each(mut show: impl FnMut(&'static Heap)) {
-    for number in 1..TABLE.numbers() {
-        let entry = entry(number);
-        // A heap is in its entry after whose it is. The number of a component's may become a thread's between
-        // two looks.
-        let heap = entry.heap();
-        let is_threads = !heap.is_null() && entry.custody.is_threads() && entry.heap() == heap;
-        if !is_threads {
-            continue;
-        }
-        let heap = heap_of(number);
-        // A nursery is touched in the turn of its thread's heap.
-        if ChunkTag(heap.own.get()).kind() == ChunkTag::OWNED {
-            show(heap);
-        }
-    }
 }
 
 /// The heap of a thread, by its number.
@@ -267,10 +279,10 @@ pub(crate) fn ends() {
     thread::set_heap(thread::ENDED);
     // SAFETY: as in `with_heap`.
     let first = unsafe { &*heap };
-    first.flush_marks();
     let mut heap = heap_of(first.sibling.get());
     loop {
         let next = heap.sibling.get();
+        heap.flush_marks();
         heap.entry().family.store(0, Ordering::Relaxed);
         park(heap);
         if ptr::eq(heap, first) {

@@ -56,6 +56,25 @@ impl Turn {
         self.owner.store(times.wrapping_add(1), Ordering::Release);
     }
 
+    /// Is the owner in the middle of something? For the thread, which finds so in the handler of a signal.
+    #[cfg(not(loom))]
+    pub(crate) fn has_begun(&self) -> bool {
+        self.times() & 1 != 0
+    }
+
+    /// The owner begins with what is its own alone, wherever the helper is: for handlers of signals only. False
+    /// in the middle of a turn.
+    #[cfg(not(loom))]
+    pub(crate) fn hold(&self) -> bool {
+        let times = self.times();
+        if times & 1 != 0 {
+            return false;
+        }
+        self.owner.store(times.wrapping_add(1), Ordering::Relaxed);
+        owner_fence();
+        true
+    }
+
     /// What is another number after each turn of the owner's.
     pub(crate) fn times(&self) -> u32 {
         self.owner.load(Ordering::Relaxed)

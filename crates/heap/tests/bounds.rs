@@ -114,6 +114,59 @@ fn operations_are_bounded() {
     for heaps in [10, 1000] {
         private_heaps(heaps);
     }
+    for blocks in [0, 10, 1000, 100_000, 1_000_000] {
+        destroyed_heaps(blocks, |_| 16);
+        destroyed_heaps(blocks, |random| 16 + random.below(1000));
+    }
+    for blocks in [10, 1000, 10_000] {
+        destroyed_heaps(blocks, Random::size);
+    }
+}
+
+/// A heap that is given back as a whole: so many steps for each chunk, as many as there are places for regions
+/// in one, twice, and one for the region's marks if it has some; and for the pieces of nurseries and what is
+/// for the heap alone, threads included.
+const DESTROY_CHUNK: Worst = Worst {
+    steps: 2 * 90 + 85,
+    touches: 5 * 90,
+};
+const DESTROY_REST: Worst = Worst {
+    steps: 1200,
+    touches: 2400,
+};
+
+/// However many blocks a heap has, and however many of them others have freed: to destroy it takes time
+/// for its chunks.
+fn destroyed_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
+    let mut random = Random(blocks as u64 + 3);
+    for freed in [0, blocks / 2] {
+        let heap = PrivateHeap::new().expect("there is memory");
+        let mut live: Vec<usize> = (0..blocks)
+            .map(|_| heap.allocate(size(&mut random)).expose_provenance())
+            .collect();
+        for nth in 0..freed {
+            let other = nth + random.below(blocks - nth);
+            live.swap(nth, other);
+        }
+        live.truncate(freed);
+        thread::spawn(move || live.into_iter().for_each(free))
+            .join()
+            .expect("it does not panic");
+        let chunks = heap.figures().owned as u64 >> 16;
+        let mut worst = Worst::default();
+        // SAFETY: no block is used any more.
+        worst.of(|| unsafe { heap.destroy() });
+        let bound = Worst {
+            steps: DESTROY_REST.steps + chunks * DESTROY_CHUNK.steps,
+            touches: DESTROY_REST.touches + chunks * DESTROY_CHUNK.touches,
+        };
+        check(
+            &format!("destroy {chunks} chunks, others having freed {freed},"),
+            blocks,
+            worst,
+            bound,
+        );
+    }
 }
 
 /// A private heap's operations may do one of a nursery's as well.

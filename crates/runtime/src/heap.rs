@@ -107,7 +107,12 @@ pub(crate) unsafe fn leave(component: *mut Component) {
     let _ = component;
 }
 
-/// A component has moved to a core: what it allocates from now on is near it.
+/// A component has moved to a core: what it allocates from now on is near it. What it has comes along as far
+/// as `HEARTH_HEAPS_MOVE` says, which is nothing unless it is set. A page that is copied costs as
+/// much as a few dozen lines of it that are fetched from another node; so it pays if the component goes over its
+/// data once or twice again, which the program knows and this does not. It is done here, while the
+/// worker that sends the component off has it: others of that worker wait, for as long as it takes
+/// to copy so many bytes.
 ///
 /// # Safety
 /// The component is the caller's for the moment.
@@ -345,6 +350,11 @@ mod ways {
         unsafe {
             if let (Some(heap), Some(core)) = (PrivateHeap::from_number((*component).heap), core) {
                 heap.move_near_cpu(core as u32);
+                // Where the option asks for it. On a machine of one node it is a comparison.
+                let bytes_max = options::get().heaps_move;
+                if bytes_max > 0 {
+                    heap.bring(bytes_max);
+                }
             }
         }
     }

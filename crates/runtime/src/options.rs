@@ -60,6 +60,8 @@ pub(crate) struct Options {
     pub(crate) policy: Policy,
     pub(crate) carrying: Carrying,
     pub(crate) heaps: Heaps,
+    /// So many bytes of its heap come along at most when a component moves to a core of another node.
+    pub(crate) heaps_move: usize,
     /// The file to which every allocation is written.
     pub(crate) heap_log: Option<String>,
     /// How many workers; as many as there are cores if not given.
@@ -86,6 +88,8 @@ pub(crate) const DEFAULTS: Options = Options {
     policy: Policy::Os,
     carrying: Carrying::Workers,
     heaps: Heaps::Private,
+    // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the program.
+    heaps_move: 0,
     heap_log: None,
     workers: None,
     slice: Duration::from_millis(10),
@@ -156,6 +160,18 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             "shared" => Heaps::Shared,
             "system" => Heaps::System,
             _ => return Err(bad("HEARTH_HEAPS", &text, "private, shared or system")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_HEAPS_MOVE") {
+        options.heaps_move = match text.parse() {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                return Err(bad(
+                    "HEARTH_HEAPS_MOVE",
+                    &text,
+                    "a number of bytes from 0 up",
+                ));
+            }
         };
     }
     options.heap_log = variable("HEARTH_HEAP_LOG");
@@ -236,6 +252,8 @@ mod tests {
         assert_eq!(read(|_| None), Ok(DEFAULTS));
         assert_eq!(read_one("HEARTH_PASSES", "3").unwrap().passes, Some(3));
         assert_eq!(read_one("HEARTH_SEED", "0").unwrap().seed, Some(0));
+        let moved = read_one("HEARTH_HEAPS_MOVE", "65536").unwrap().heaps_move;
+        assert_eq!(moved, 65536);
         assert_eq!(
             read_one("HEARTH_PLACE", "single").unwrap().policy,
             Policy::Single
@@ -250,6 +268,7 @@ mod tests {
             ("HEARTH_SEED", "-1"),
             ("HEARTH_CARRIER", "horses"),
             ("HEARTH_HEAPS", "many"),
+            ("HEARTH_HEAPS_MOVE", "1M"),
             ("HEARTH_SLICE", "0"),
             ("HEARTH_PATIENCE", "0"),
             ("HEARTH_PATIENCE", "10001"),

@@ -55,7 +55,9 @@ With --json standard output is one object:
     live_bytes          blocks that the program has: of heaps, large, and mapped
     in_front_bytes      blocks that heaps keep at hand
     large, mapped       {count, bytes}: blocks of whole chunks; blocks that are mappings of their own
-    nodes               a list of {node, arenas, held_bytes, idle_bytes, heaps, live_bytes}
+    nodes               a list of {node, arenas, held_bytes, brought_away_bytes, idle_bytes, heaps,
+                        live_bytes}; brought away are chunks of the node's of which pages were
+                        brought to another one, where their heap is
     levels              a list of {level, granule_bytes, block_bytes_max, regions, bytes, taken_bytes}
     heaps               the largest first, all of them: {number, kind, node, live_bytes,
                         in_front_bytes, owned_bytes, resident_bytes, chunks}

@@ -302,7 +302,7 @@ fn cpu(text: &str) -> Result<OsThread, String> {
 }
 
 /// A size: bytes, or with K, M, G, T for powers of 1024, and `iB` or `B` behind if one likes.
-fn size(text: &str) -> Result<Bytes, String> {
+pub(super) fn size(text: &str) -> Result<Bytes, String> {
     const HINT: &str = "a size is a number, with K, M or G for powers of 1024: 64, 4K, 1MiB";
     let letters = text.trim().to_ascii_uppercase();
     let plain = letters

@@ -121,13 +121,22 @@ pub(super) fn totals(reading: &Reading) -> String {
 }
 
 fn nodes(reading: &Reading) -> String {
-    let mut columns = Columns::new(&[Side::Right; 6]);
-    columns.row(["node", "arenas", "held", "idle", "heaps", "live in heaps"]);
+    let mut columns = Columns::new(&[Side::Right; 7]);
+    columns.row([
+        "node",
+        "arenas",
+        "held",
+        "brought away",
+        "idle",
+        "heaps",
+        "live in heaps",
+    ]);
     for node in &reading.nodes {
         columns.row([
             node.number.to_string(),
             node.arenas.to_string(),
             bytes(node.held),
+            bytes(node.brought),
             bytes(node.idle),
             node.heaps.count.to_string(),
             bytes(node.heaps.bytes),

@@ -129,6 +129,10 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         ("HEARTH_CARRIER", name(arguments.carrier)),
         ("HEARTH_WORKERS", number(arguments.workers)),
         ("HEARTH_HEAPS", name(arguments.heaps)),
+        (
+            "HEARTH_HEAPS_MOVE",
+            number(arguments.heaps_move.map(|bytes| bytes.0)),
+        ),
         ("HEARTH_HEAP_LOG", heap_log),
         ("HEARTH_PATIENCE", patience),
         ("HEARTH_NODE_DISTANCES", distances),
