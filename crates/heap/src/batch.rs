@@ -172,8 +172,11 @@ mod loom_tests {
     //! under way go to somebody else at once, who must never find a mark in them; the others when their marks
     //! have come; and the heap ends, once. Marks may be taken back of a batch that is not forgotten yet.
     //!
+    //! Faults that were planted by hand, and found: a batch that is forgotten before it is told, or without
+    //! release; and a heap for which all is not done once more when the batches that it asked for are told.
+    //!
     //! What it cannot see: how what stays is made, and the helper, which tells of what the owner has noted
-    //! itself.
+    //! itself; more than two changes of threads that need not be.
 
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicUsize;
