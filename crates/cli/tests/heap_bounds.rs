@@ -151,12 +151,19 @@ fn log_of(mut command: Command, stdin: &str, log: &Path) -> String {
 }
 
 /// Those of the corpus whose components have heaps with a bound, and a few of the others, of which there
-/// are many: they are told to have nothing.
+/// are many: they are told to have nothing. One in three, or all with `HEARTH_TEST_DEEP=1`, which
+/// `./x test --deep` sets.
 #[test]
 fn no_heap_outgrows_its_bound() {
     let log = empty_folder("heap-bounds").join("log");
+    let is_deep = std::env::var_os("HEARTH_TEST_DEEP").is_some();
+    let (every, least) = if is_deep { (1, 50) } else { (3, 10) };
     let mut seen = Seen::default();
-    for (number, case) in cases().into_iter().enumerate() {
+    for (number, case) in cases().into_iter().step_by(every).enumerate() {
+        // Its log has seven hundred megabytes.
+        if case.program.ends_with("workloads/alloc.isf") && !is_deep {
+            continue;
+        }
         let bounds = case.bounds();
         if bounded(&bounds) == 0 && number % 16 != 0 {
             continue;
@@ -170,15 +177,15 @@ fn no_heap_outgrows_its_bound() {
         let program = case.program.display().to_string();
         check(&program, &bounds, &text, &mut seen);
     }
-    assert!(seen.bounded > 50, "only {} heaps", seen.bounded);
-    assert!(seen.filled > 10, "only {} are full", seen.filled);
+    assert!(seen.bounded > least, "only {} heaps", seen.bounded);
+    assert!(seen.filled > least / 5, "only {} are full", seen.filled);
 }
 
 /// `HEARTH_TEST_SEEDS=1000..1100` tries others. Many of them have boxes in boxes, and no bounds.
 #[test]
 fn nor_does_one_of_a_random_program() {
     let folder = empty_folder("heap-bounds-random");
-    let seeds = std::env::var("HEARTH_TEST_SEEDS").unwrap_or("40..56".into());
+    let seeds = std::env::var("HEARTH_TEST_SEEDS").unwrap_or("40..48".into());
     let (first, end) = seeds.split_once("..").expect("a range of seeds");
     let number = |text: &str| text.parse::<u64>().expect("a seed");
     let mut seen = Seen::default();
@@ -193,7 +200,7 @@ fn nor_does_one_of_a_random_program() {
         let bounds = bounds.into_iter().collect();
         check(&format!("seed {seed}"), &bounds, &log, &mut seen);
     }
-    assert!(seen.bounded > 5, "only {} heaps", seen.bounded);
+    assert!(seen.bounded > 2, "only {} heaps", seen.bounded);
 }
 
 /// The compiler has its own notion of how large a block becomes.
