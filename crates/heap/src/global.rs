@@ -314,7 +314,8 @@ pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if let Err((address, fault)) = done {
         report(address, fault, heap.number.get());
     }
-    if heap.has_idle_pages() {
+    // Of a component's heap it does not look after them.
+    if heap.has_idle_pages() && !heap.is_private.get() {
         HELPER.call();
     }
 }
