@@ -72,6 +72,7 @@ fn check_and_show_sizes(
 /// How large a component's heap can get, or why nobody knows.
 fn heap_text(source: &Source, heap: &HeapBound) -> String {
     match heap {
+        HeapBound::Bounded(room) if room.bytes == 0 => "nothing".to_owned(),
         HeapBound::Bounded(room) => format!("at most {} bytes", room.bytes),
         HeapBound::Unbounded(Reason { text, span }) => {
             let sources = Sources::new(&source.name, &source.text);
