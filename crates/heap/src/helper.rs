@@ -274,6 +274,11 @@ impl Helper {
                 are_quiet = false;
                 continue;
             }
+            if times & 1 != 0 {
+                // In the middle of a turn for so long; or for ever, in the child of a fork that its thread is
+                // not in.
+                continue;
+            }
             let queue = &heap.entry().queue;
             for _ in 0..TIDY_TIMES {
                 if heap.is_tidy.get() && !queue.has_some(&SPACE) {
