@@ -23,7 +23,7 @@ use crate::heap::{Heap, Home};
 use crate::meter;
 use crate::nodes;
 use crate::os::{self, Place};
-use crate::pages::unit_shift;
+use crate::pages::{PAGE_SHIFT, unit_shift};
 use crate::real_time;
 use crate::space::Whole;
 
@@ -65,11 +65,7 @@ impl Heap {
         for is_hotter in [true, false] {
             self.each_of_ring(|region| {
                 let heat = self.heat(region);
-                if if is_hotter {
-                    heat > least
-                } else {
-                    heat == least
-                } {
+                if is_hotter && heat > least || !is_hotter && heat == least {
                     self.bring_region(home, region, &mut quota);
                 }
             });
@@ -151,8 +147,6 @@ impl Heap {
         }
     }
 }
-
-const PAGE_SHIFT: u32 = os::PAGE.trailing_zeros();
 
 /// The lowest bits of a word, so many at most.
 fn lowest(word: u64, count: usize) -> u64 {

@@ -185,22 +185,16 @@ pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
     }
 }
 
-/// Brings the code and the data of the program or library that this is part of into memory, and locks them.
-/// Whether it did.
-pub(crate) fn lock_image() -> bool {
-    struct Image {
-        place: usize,
-        is_locked: bool,
-    }
-
+/// Brings the code and the data of the program or library that this is part of into memory, and locks them, as
+/// far as the system allows it.
+pub(crate) fn lock_image() {
     unsafe extern "C" fn look(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
-        image: *mut libc::c_void,
+        _: *mut libc::c_void,
     ) -> libc::c_int {
-        // SAFETY: the loader shows what lives as long as the call, and the rest is the caller's.
+        // SAFETY: the loader shows what lives as long as the call.
         unsafe {
-            let image = &mut *image.cast::<Image>();
             let base = (*info).dlpi_addr as usize;
             let headers = core::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
             let range = |header: &libc::Elf64_Phdr| {
@@ -211,29 +205,23 @@ pub(crate) fn lock_image() -> bool {
                 .iter()
                 .filter(|header| header.p_type == libc::PT_LOAD)
                 .map(range);
-            let is_this = |(start, end): (usize, usize)| (start..end).contains(&image.place);
+            let here = lock_image as *const () as usize;
+            let is_this = |(start, end): (usize, usize)| (start..end).contains(&here);
             if !loaded.clone().any(is_this) {
                 return 0;
             }
-            image.is_locked = loaded.fold(true, |all, (start, end)| {
+            for (start, end) in loaded {
                 let first = start & !(PAGE - 1);
-                let pages = ptr::with_exposed_provenance(first);
-                libc::mlock(pages, end - first) == 0 && all
-            });
+                libc::mlock(ptr::with_exposed_provenance(first), end - first);
+            }
         }
         1
     }
 
-    let mut image = Image {
-        place: lock_image as *const () as usize,
-        is_locked: false,
-    };
-    if cfg!(miri) {
-        return false;
+    if !cfg!(miri) {
+        // SAFETY: `look` needs nothing but what the loader gives it.
+        quietly(|| unsafe { libc::dl_iterate_phdr(Some(look), ptr::null_mut()) });
     }
-    // SAFETY: `look` makes an `Image` of what it is given.
-    quietly(|| unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut image).cast()) });
-    image.is_locked
 }
 
 /// Gives a mapping the name that `/proc/PID/maps` shows, where the kernel knows names: from Linux 5.17 on,

@@ -39,7 +39,7 @@ const fn looks_for(level: usize) -> usize {
 const fn pieces_for(level: usize) -> usize {
     2 << level
 }
-const PAGE_SHIFT: u32 = 12;
+pub(crate) const PAGE_SHIFT: u32 = 12;
 const _: () = assert!(1 << PAGE_SHIFT == os::PAGE);
 
 /// log2 of the bytes that a bit of `touched` stands for.

@@ -273,7 +273,7 @@ impl Drop for PrivateHeap {
     }
 }
 
-/// What a heap has at most at once: all blocks together, and the largest.
+/// What a heap has at most at once, in bytes: all blocks together, and the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub bytes: usize,

@@ -48,7 +48,7 @@ pub(crate) fn begin(space: &Space, pools: &Pools, table: &Table) {
         .saturating_mul(nodes::count());
     let is_there = nodes::machine_has(with_metadata) && table.prepare();
     // Where it is refused, so will the pages be, and that is told.
-    let _ = os::lock_image();
+    os::lock_image();
     for node in 0..nodes::count() {
         let prepared = if is_there {
             pools.prepare(space, node, arenas)

@@ -62,8 +62,8 @@ impl Turn {
         self.times() & 1 != 0
     }
 
-    /// The owner begins with what is its own alone, wherever the helper is: for handlers of signals only. False
-    /// in the middle of a turn.
+    /// The owner begins with what the helper never touches, so it may be there: only a handler of a signal, which
+    /// might touch it too, finds that a turn has begun. False in the middle of one.
     #[cfg(not(loom))]
     pub(crate) fn hold(&self) -> bool {
         let times = self.times();

@@ -12,9 +12,10 @@
 //!
 //! *What is awaited stays; all else goes.* Of a region of which a mark is on its way the marked blocks stay,
 //! and the regions that it is a part of; so the chunk, or the piece of a nursery, is this heap's until
-//! the mark is there, and the mark hits nobody else. If something is left, the heap is an [orphan](crate::orphan), whose last block takes it along. A thread
-//! keeps marks of one region back at most, so what stays is a chunk or a piece for each thread that does, and
-//! what the helper has, which is home within a few of its ticks.
+//! the mark is there, and the mark hits nobody else. If something is left, the heap is an
+//! [orphan](crate::orphan), whose last block takes it along. A thread keeps marks of one region back at most,
+//! so what stays is a chunk or a piece for each thread that does, and what the helper has, which is home
+//! within a few of its ticks.
 //!
 //! The order matters: batches are looked through before marks. A mark that is no longer in a batch was set
 //! before, and is seen.

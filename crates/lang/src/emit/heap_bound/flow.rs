@@ -221,14 +221,8 @@ impl<'a> Flow<'a> {
                 let component = self.owner(self.input.module.functions[at].role)?;
                 self.members[component.index()][member.index()]
             }
-            Value::Element(array, _, _) => {
-                let array = self.family(at, array, span)?;
-                self.families.part(array, 0)
-            }
-            Value::Field(object, _, field) => {
-                let object = self.family(at, object, span)?;
-                self.families.part(object, *field as usize)
-            }
+            Value::Element(array, _, _) => self.part_of(at, array, 0, span),
+            Value::Field(object, _, field) => self.part_of(at, object, *field as usize, span),
             Value::Unboxed(_, ty) => self.families.content(*ty, span),
             Value::Received(ty) => self.payload(*ty),
             // Literals, channels and components take nothing of a heap, scalars neither.
@@ -236,18 +230,18 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// A part of what a value refers to: of an array any element, of a struct a field.
+    fn part_of(&mut self, at: usize, of: &Value, part: usize, span: Span) -> Option<FamilyId> {
+        let of = self.family(at, of, span)?;
+        self.families.part(of, part)
+    }
+
     fn place(&mut self, at: usize, place: &Place, span: Span) -> Option<FamilyId> {
         match place {
             Place::Slot(slot) => self.family(at, &Value::Slot(*slot), span),
             Place::Member(member) => self.family(at, &Value::Member(*member), span),
-            Place::Element(array, _, _) => {
-                let array = self.family(at, array, span)?;
-                self.families.part(array, 0)
-            }
-            Place::Field(object, _, field) => {
-                let object = self.family(at, object, span)?;
-                self.families.part(object, *field as usize)
-            }
+            Place::Element(array, _, _) => self.part_of(at, array, 0, span),
+            Place::Field(object, _, field) => self.part_of(at, object, *field as usize, span),
             Place::Result => self.facts[at].result,
             // The prelude's components.
             Place::Global(_) => None,
