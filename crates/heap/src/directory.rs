@@ -22,7 +22,7 @@ use crate::{front, heap, large, nodes, private};
 /// The first word of a directory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hearth/D");
 /// Another one wherever a field here or what it leads to has another meaning or another width.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// The name of the mapping, without the kernel's `[anon:` around it.
 pub const NAME: &str = "hearth-heap";
 /// The same for the kernel.

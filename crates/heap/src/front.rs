@@ -10,9 +10,9 @@ use core::mem::offset_of;
 
 use crate::directory::Directory;
 use crate::faults::Told;
-use crate::geometry::{CLASSES, Class, RegionId, granule_shift, region_shift};
+use crate::geometry::{CLASSES, Class};
 use crate::harden;
-use crate::heap::{Fault, Heap, Home};
+use crate::heap::{Heap, Home};
 use crate::space::{KINDS, Kind};
 
 /// Addresses that the front of a class can hold at first: what fits a heap's own chunk.
@@ -43,6 +43,9 @@ pub(crate) struct Front {
     count: Cell<u32>,
     /// How many there may be; 0 before the first.
     limit: Cell<u32>,
+    /// Regions with loose blocks of the class: see [`crate::loose`].
+    pub(crate) newest: Cell<u32>,
+    pub(crate) oldest: Cell<u32>,
 }
 
 /// So many blocks of a class are kept in front at first: fewer of the larger ones.
@@ -78,14 +81,12 @@ pub(crate) const fn filled_at_once(level: usize) -> u32 {
     }
 }
 
-/// So many blocks go back from a full front at once, and to so many regions: each of these may set off a
-/// release on every level.
-const fn relieved_at_once(level: usize) -> (u32, u32) {
+/// So many blocks leave a front at once.
+const fn drained_at_once(level: usize) -> u32 {
     match level {
-        0 => (16, 4),
-        1 => (8, 2),
-        2 => (4, 2),
-        _ => (1, 1),
+        0 | 1 => 8,
+        2 => 4,
+        _ => 1,
     }
 }
 
@@ -123,6 +124,18 @@ impl Front {
         true
     }
 
+    /// Blocks come to the front, which is empty.
+    #[inline]
+    pub(crate) fn refill(&self) -> Refill<'_> {
+        debug_assert!(self.is_empty());
+        Refill {
+            front: self,
+            top: 0,
+            below: 0,
+            count: 0,
+        }
+    }
+
     /// The place of the one below the i-th.
     ///
     /// # Safety
@@ -134,6 +147,12 @@ impl Front {
         unsafe { &*core::ptr::with_exposed_provenance(place) }
     }
 
+    /// Is this the block on top?
+    #[inline]
+    pub(crate) fn is_top(&self, block: usize) -> bool {
+        self.top.get() == block
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.top.get() == 0
     }
@@ -141,6 +160,41 @@ impl Front {
     /// So many more blocks may be put here.
     pub(crate) fn room(&self) -> u32 {
         self.limit.get() - self.count.get().min(self.limit.get())
+    }
+}
+
+/// Blocks that come to an empty front one by one; the last one is given out.
+pub(crate) struct Refill<'a> {
+    front: &'a Front,
+    /// The last one, and the one before; 0 if there is none.
+    top: usize,
+    below: usize,
+    count: u32,
+}
+
+impl Refill<'_> {
+    /// One more. Of all but the last there is room for in front.
+    #[inline]
+    pub(crate) fn add(&mut self, block: usize) {
+        if self.count > 1 {
+            // SAFETY: as the front has room for this many.
+            unsafe { self.front.below(self.count - 1) }.set(self.below);
+        }
+        (self.below, self.top) = (self.top, block);
+        self.count += 1;
+    }
+
+    #[inline]
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// That was all. The one that is given out; 0 if there is none.
+    #[inline]
+    pub(crate) fn end(self) -> usize {
+        self.front.top.set(self.below);
+        self.front.count.set(self.count.saturating_sub(1));
+        self.top
     }
 }
 
@@ -155,6 +209,8 @@ static NO_FRONT: NoFront = NoFront(Front {
     below: Cell::new(0),
     count: Cell::new(0),
     limit: Cell::new(0),
+    newest: Cell::new(0),
+    oldest: Cell::new(0),
 });
 
 /// What makes a thread's heap fast: a front for each kind, of which those of mixtures have no room,
@@ -355,7 +411,7 @@ impl Places {
 impl Heap {
     /// Is this the block that was freed last?
     pub(crate) fn is_top(&self, class: Class, block: usize) -> bool {
-        self.fronts.of(Kind::pure(class)).top.get() == block
+        self.fronts.of(Kind::pure(class)).is_top(block)
     }
 
     /// A front is made when it is first reached, so that few pages are touched. True if this one
@@ -453,80 +509,26 @@ impl Heap {
         }
     }
 
-    /// Puts cut blocks of an empty front there, those that begin at these granules of a region that starts
-    /// at this address: so that the lowest is on top. There is room for them.
-    pub(crate) fn refill(&self, class: Class, begins: u64, start: usize) {
-        let front = self.fronts.of(Kind::pure(class));
-        let shift = granule_shift(class.level());
-        let address = |first: u32| start + ((first as usize) << shift);
-        let count = begins.count_ones();
-        let (first, last) = (begins.trailing_zeros(), 63 - begins.leading_zeros());
-        let mut top = 0;
-        if last - first == (count - 1) * class.granules() {
-            // They follow each other, as nearly always.
-            let mut next = address(last);
-            for i in 0..count {
-                // SAFETY: there is room.
-                unsafe { front.below(i) }.set(top);
-                top = next;
-                next -= class.bytes();
-            }
-        } else {
-            let mut rest = begins;
-            for i in 0..count {
-                let first = 63 - rest.leading_zeros();
-                rest ^= 1 << first;
-                // SAFETY: as above.
-                unsafe { front.below(i) }.set(top);
-                top = address(first);
-            }
-        }
-        front.top.set(top);
-        front.count.set(count);
-    }
-
-    /// Makes room in the front of a class: it grows, or its newest blocks go back to their regions, those
-    /// of one region at once.
+    /// Takes a block of a class back whose front has no room: that grows, or the block is loose.
     #[inline(never)]
-    pub(crate) fn relieve(&self, home: Home<'_>, class: Class) -> Told {
-        if self.make_front(class) || self.grow_front(home, class) {
+    pub(crate) fn relieve(&self, home: Home<'_>, class: Class, block: usize) -> Told {
+        let front = self.fronts.of(Kind::pure(class));
+        if (self.make_front(class) || self.grow_front(home, class)) && front.push(block) {
             return Ok(());
         }
-        self.drain(home, class)
+        self.loosen(home, class, block)?;
+        self.join_some(home);
+        self.shrink_fronts(home)
     }
 
-    /// Some blocks leave the front of a class for their regions.
+    /// Some blocks leave the front of a class.
     fn drain(&self, home: Home<'_>, class: Class) -> Told {
         let front = self.fronts.of(Kind::pure(class));
-        let (level, granules) = (class.level(), class.granules());
-        let (blocks, mut regions) = relieved_at_once(level);
-        let (mut count, mut block) = (front.count.get(), front.top.get());
-        let least = count.saturating_sub(blocks);
-        let region_bytes = 1 << region_shift(level);
-        while count > least && regions > 0 {
-            let region = RegionId::at(level, block - self.data.get());
-            let start = self.data.get() + region.offset_on(level);
-            let mut begins = 0;
-            // As many as are on top and in this region.
-            while count > least {
-                let inside = block.wrapping_sub(start);
-                if inside >= region_bytes {
-                    break;
-                }
-                let begin = 1 << (inside >> granule_shift(level));
-                if begins & begin != 0 {
-                    // It was there twice.
-                    return Err((block, Fault::NotABlock));
-                }
-                begins |= begin;
-                count -= 1;
-                // SAFETY: a front never counts more than its limit.
-                block = unsafe { front.below(count) }.get();
+        for _ in 0..drained_at_once(class.level()) {
+            match front.pop() {
+                0 => break,
+                block => self.loosen(home, class, block)?,
             }
-            front.count.set(count);
-            front.top.set(block);
-            self.restore(home, region, level, begins, granules)?;
-            regions -= 1;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 use crate::faults::report;
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_SHIFT, Class, GRANULE_MIN, MEDIUM_MAX, RegionId, SMALL_MAX, granule_shift,
+    region_shift,
 };
 use crate::guarded::{self, Sort};
 use crate::harden;
@@ -14,7 +15,7 @@ use crate::helper::HELPER;
 use crate::large;
 use crate::nodes;
 use crate::private;
-use crate::process::{SPACE, entry, home};
+use crate::process::{ASKS, SPACE, entry, home};
 use crate::real_time;
 use crate::remote::{self, Marked};
 use crate::space::{ChunkTag, Kind};
@@ -42,9 +43,26 @@ pub fn allocate(size: usize) -> *mut u8 {
     };
     let block = heap.try_allocate(class);
     if block == 0 {
-        return allocate_slow(size);
+        return allocate_second(heap, class, size);
     }
     ptr::with_exposed_provenance_mut(block)
+}
+
+/// What is not in front.
+#[inline(never)]
+fn allocate_second(heap: &'static Heap, class: Class, size: usize) -> *mut u8 {
+    let is_simple = heap.batch.region().is_none()
+        && !ASKS.load(Ordering::Relaxed)
+        && !harden::looks()
+        && !ptr::eq(heap, thread::ENDED);
+    if !is_simple || !heap.turn.begin() {
+        return allocate_slow(size);
+    }
+    let block = in_turn(heap, |heap| match heap.take_loose(class) {
+        0 => heap.carve(home(), class),
+        block => block,
+    });
+    told(block)
 }
 
 #[inline(never)]
@@ -150,46 +168,113 @@ pub unsafe fn free(block: *mut u8) {
     }
     // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
     let heap = unsafe { &*heap };
-    if !heap.try_free(address) {
-        free_second(heap, address);
+    let Some(offset) = heap.own_place(address) else {
+        return free_others(heap, address);
+    };
+    let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
+    if !heap.fronts.of_thread(kind).push(address) {
+        free_near(heap, offset, kind);
     }
 }
 
-/// What is neither in front nor far from it: a block of this heap's own where blocks of several classes begin,
-/// and another's in the region of the last one that was freed.
+/// A block of this heap's own whose front is full, or not known.
 #[inline(never)]
-fn free_second(heap: &'static Heap, address: usize) {
-    let is_done = match heap.place_of(address) {
-        Some((offset, tag)) if tag == heap.own.get() => free_mixed(heap, offset, address),
-        Some((offset, tag)) if ChunkTag(tag).kind() == ChunkTag::OWNED => free_marked(heap, offset),
-        _ => false,
-    };
-    if !is_done {
+fn free_near(heap: &'static Heap, offset: usize, kind: Kind) {
+    match kind.class() {
+        // A KiB is one region there: with blocks of one class only.
+        Some(class) if class.level() == 0 => free_loose(heap, class, offset, |heap| {
+            heap.try_loosen_on::<0>(class, offset, true)
+        }),
+        Some(class) => free_above(heap, class, offset),
+        None => free_mixed(heap, offset),
+    }
+}
+
+/// One of a higher level.
+#[inline(never)]
+fn free_above(heap: &'static Heap, class: Class, offset: usize) {
+    free_loose(heap, class, offset, |heap| heap.try_loosen(class, offset));
+}
+
+/// Where blocks of several classes begin in one KiB, a look at the region's words tells which it is. For the
+/// front it needs no turn: nothing else is changed.
+#[inline(never)]
+fn free_mixed(heap: &'static Heap, offset: usize) {
+    let address = heap.data.get() + offset;
+    match heap.class_of_mixed(offset) {
+        Some(class) if heap.fronts.of_thread(Kind::pure(class)).push(address) => {}
+        Some(class) => free_loose(heap, class, offset, |heap| heap.try_loosen(class, offset)),
+        None => free_slow(heap, address),
+    }
+}
+
+/// A block whose front is full is one more loose block of its region, if that has some.
+#[inline(always)]
+fn free_loose(
+    heap: &'static Heap,
+    class: Class,
+    offset: usize,
+    try_loosen: impl FnOnce(&Heap) -> bool,
+) {
+    let address = heap.data.get() + offset;
+    // What is on top was freed just now.
+    if heap.fronts.of_thread(Kind::pure(class)).is_top(address) || !heap.turn.begin() {
+        return free_slow(heap, address);
+    }
+    if try_loosen(heap) {
+        heap.turn.end();
+    } else {
+        free_unlisted(heap, class, address);
+    }
+}
+
+/// The first loose block of its region, or one for which the front grows. The turn has begun.
+#[inline(never)]
+fn free_unlisted(heap: &'static Heap, class: Class, address: usize) {
+    if harden::looks() {
+        heap.turn.end();
+        return free_slow(heap, address);
+    }
+    in_turn(heap, |heap| free_full(heap, class, address));
+}
+
+/// Not this heap's: another's in the region whose marks are kept back, or whatever it is.
+#[inline(never)]
+fn free_others(heap: &'static Heap, address: usize) {
+    let offset = address.wrapping_sub(heap.data.get());
+    if !heap.is_in_batch(offset) {
+        return free_farther(heap, address);
+    }
+    let level = heap.batch_level.get() as usize;
+    let shift = granule_shift(level);
+    let inside = offset - heap.batch_start.get();
+    if inside & ((1 << shift) - 1) != 0 || !heap.turn.hold() {
+        return free_slow(heap, address);
+    }
+    let is_new = heap.batch.add(1 << (inside >> shift));
+    heap.turn.end();
+    if !is_new {
         free_slow(heap, address);
     }
 }
 
-/// Where blocks of several classes begin in one KiB, a look at the region's words tells which it is. It needs
-/// no turn: nothing is changed but the front.
-#[inline]
-fn free_mixed(heap: &Heap, offset: usize, address: usize) -> bool {
-    let class = heap.class_of_mixed(offset);
-    class.is_some_and(|class| heap.fronts.of_thread(Kind::pure(class)).push(address))
-}
-
-/// Marks a block of another's that is in the region whose marks are kept back.
-#[inline]
-fn free_marked(heap: &Heap, offset: usize) -> bool {
-    let region = SPACE.region_of(offset);
-    let level = region.level();
-    let inside = offset - region.offset_on(level);
-    let is_place = inside & ((1 << granule_shift(level)) - 1) == 0;
-    if heap.batch.region() != region || !is_place || !heap.turn.hold() {
-        return false;
+/// In another's chunk, or whatever it is.
+#[inline(never)]
+fn free_farther(heap: &'static Heap, address: usize) {
+    match heap.place_of(address) {
+        Some((offset, tag))
+            if ChunkTag(tag).kind() == ChunkTag::OWNED
+                && nodes::count() == 1
+                && !harden::looks()
+                && !ptr::eq(heap, thread::ENDED)
+                && heap.turn.begin() =>
+        {
+            in_turn(heap, |heap| {
+                free_remote(heap, ChunkTag(tag).number(), offset);
+            });
+        }
+        _ => free_slow(heap, address),
     }
-    let is_new = heap.batch.add(1 << (inside >> granule_shift(level)));
-    heap.turn.end();
-    is_new
 }
 
 /// The first thing that a thread does is to free. Without memory for a heap the block stays.
@@ -299,19 +384,11 @@ fn free_own(heap: &Heap, offset: usize) {
 }
 
 /// Takes an own block back whose front is full.
-#[inline(never)]
 pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if heap.is_top(class, address) {
         return report(address, Fault::NotABlock, heap.number.get());
     }
-    let done = heap.relieve(home(), class).and_then(|()| {
-        if heap.fronts.of(Kind::pure(class)).push(address) {
-            return heap.shrink_fronts(home());
-        }
-        // A front of one.
-        heap.restore_one(home(), class, address)
-    });
-    if let Err((address, fault)) = done {
+    if let Err((address, fault)) = heap.relieve(home(), class, address) {
         report(address, fault, heap.number.get());
     }
     // Of a component's heap it does not look after them.
@@ -329,15 +406,20 @@ fn free_remote(heap: &Heap, owner: u32, offset: usize) {
         return report(SPACE.data() + offset, Fault::NotABlock, owner);
     }
     let bit = 1 << (inside >> shift);
-    if heap.batch.region() != region {
-        heap.flush_marks();
-        heap.batch.begin(owner, region, bit);
-    } else if !heap.batch.add(bit) {
-        return report(SPACE.data() + offset, Fault::NotABlock, owner);
+    if heap.batch.region() == region {
+        if !heap.batch.add(bit) {
+            report(SPACE.data() + offset, Fault::NotABlock, owner);
+        }
+        return;
     }
-    // What is large is not kept back from its owner, nor what others look for.
-    if region.level() > KEPT_BACK_LEVEL_MAX || harden::looks() {
-        heap.flush_marks();
+    heap.flush_marks();
+    // One that follows another of its region has more behind it, as like as not. What is large is not kept
+    // back from its owner, nor what others look for.
+    let is_next = heap.marked.replace(region.0) == region.0;
+    if is_next && region.level() <= KEPT_BACK_LEVEL_MAX && !harden::looks() {
+        heap.begin_batch(owner, region, bit);
+    } else {
+        send_marks(owner, region, bit);
     }
 }
 
@@ -363,12 +445,32 @@ pub fn flush() {
 }
 
 impl Heap {
+    /// Keeps the mark of a block of another's region back.
+    fn begin_batch(&self, owner: u32, region: RegionId, block: u64) {
+        let level = region.level();
+        self.batch.begin(owner, region, block);
+        self.batch_level.set(level as u32);
+        self.batch_start.set(region.offset_on(level));
+        self.batch_bytes.set(1 << region_shift(level));
+    }
+
+    /// Is a block, if there is one, in the region whose marks are kept back?
+    #[inline]
+    fn is_in_batch(&self, offset: usize) -> bool {
+        offset.wrapping_sub(self.batch_start.get()) < self.batch_bytes.get() && {
+            // Part of it may be a region of a lower level.
+            let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
+            kind.level() == self.batch_level.get() as usize
+        }
+    }
+
     /// Sends the marks that are kept back. Busy meanwhile: the handler of a signal would find them half sent.
     pub(crate) fn flush_marks(&self) {
         if self.batch.region().is_none() {
             return;
         }
         let held = self.turn.hold();
+        self.batch_bytes.set(0);
         let owner = self.batch.of();
         let told = self.batch.send(tell_marks);
         if held {

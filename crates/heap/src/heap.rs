@@ -20,6 +20,7 @@ use crate::directory::Directory;
 use crate::faults::Told;
 use crate::front::{Fronts, Places, SlimFronts, filled_at_once};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SHIFT, Class, LEVELS, RegionId, granule_shift};
+use crate::loose::is_claimed;
 use crate::meter;
 use crate::pool::Pools;
 use crate::space::{ChunkTag, KIB_SHIFT, Kind, Meta, Region, Space, WHOLE_LEVEL, Whole};
@@ -35,6 +36,9 @@ pub(crate) const TAKEN: u8 = 255;
 /// Up to this level a class keeps the region it cuts from. Above, regions are large, and shared by all
 /// classes of the level.
 const CURRENT_LEVEL_MAX: usize = 2;
+
+/// Where a class finds no room, loose blocks of so many regions are joined before it looks further.
+const JOINED: u32 = 1;
 
 /// A component's heap takes so many pieces of nurseries, then chunks.
 pub(crate) const PAGES_MAX: usize = 12;
@@ -65,6 +69,8 @@ pub(crate) struct Heap {
     pub(crate) is_private: Cell<bool>,
     /// Its owner has left: nothing is kept back.
     pub(crate) is_ending: Cell<bool>,
+    /// Blocks may be [loose](crate::loose).
+    pub(crate) keeps_loose: Cell<bool>,
     /// Pages of nurseries that it has, as regions of level 1 or 2.
     pub(crate) pages: [Cell<u32>; PAGES_MAX],
     /// Whose turn it is with all of this but the fronts.
@@ -80,6 +86,9 @@ pub(crate) struct Heap {
     // Regions that are not full, by level and grade; which grades there are, a bit each.
     pub(crate) lists: [[Cell<u32>; GRADES]; LEVELS],
     pub(crate) filled: [Cell<u32>; LEVELS],
+    /// Classes with loose blocks, a bit each; and whose turn it is to have some joined.
+    pub(crate) loose: Cell<u64>,
+    pub(crate) joining: Cell<u32>,
     /// A free region of each level, kept back.
     pub(crate) spare: [Cell<u32>; LEVELS],
     /// One of the ring of regions of whole pages.
@@ -96,8 +105,16 @@ pub(crate) struct Heap {
     pub(crate) grown: Cell<usize>,
     /// So many regions are to be looked at for idle pages.
     pub(crate) looks: Cell<usize>,
+    /// So many regions are to be joined that have loose blocks.
+    pub(crate) joins: Cell<u32>,
     /// Blocks of another's heap that its thread has freed and not told yet.
     pub(crate) batch: Batch,
+    /// Its region, if there is any: the level, where it starts, and its bytes.
+    pub(crate) batch_level: Cell<u32>,
+    /// The region of which a block of another's was marked last.
+    pub(crate) marked: Cell<u32>,
+    pub(crate) batch_start: Cell<usize>,
+    pub(crate) batch_bytes: Cell<usize>,
     /// The heap of a thread that was made before this one, if it is a thread's: see [`crate::threads`].
     pub(crate) earlier: Cell<u32>,
     /// Chunks that it has.
@@ -150,7 +167,8 @@ pub(crate) enum Fault {
 fn class_between(level: usize, offset: usize, free: u64, starts: u64) -> Option<Class> {
     let shift = granule_shift(level);
     let first = (offset >> shift) as u32 & 63;
-    if starts >> first & 1 == 0 || offset & ((1 << shift) - 1) != 0 {
+    // What is both is loose.
+    if (starts & !free) >> first & 1 == 0 || offset & ((1 << shift) - 1) != 0 {
         return None;
     }
     let granules = words::length(free, starts, first);
@@ -196,19 +214,13 @@ impl Heap {
         self.fronts.of_thread(Kind::pure(class)).pop()
     }
 
-    /// Takes a block back that is this heap's own and of a class whose front has room. False otherwise.
-    /// For a thread's heap.
+    /// Where a block is that is in a chunk of this heap. None if it is not.
     #[inline]
-    pub(crate) fn try_free(&self, block: usize) -> bool {
+    pub(crate) fn own_place(&self, block: usize) -> Option<usize> {
         let offset = block.wrapping_sub(self.data.get());
-        if offset >= self.bytes.get() {
-            return false;
-        }
-        if self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed) != self.own.get() {
-            return false;
-        }
-        let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
-        self.fronts.of_thread(kind).push(block)
+        let is_own = offset < self.bytes.get()
+            && self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed) == self.own.get();
+        is_own.then_some(offset)
     }
 
     // ---- the rest -----------------------------------------------------------------------------
@@ -217,12 +229,16 @@ impl Heap {
     /// is no memory.
     pub(crate) fn carve(&self, home: Home<'_>, class: Class) -> usize {
         let block = self.carve_quietly(home, class);
-        self.balance(class.level());
+        self.balance(home, class.level());
         block
     }
 
     /// The same, without a look at idle pages.
     pub(crate) fn carve_quietly(&self, home: Home<'_>, class: Class) -> usize {
+        let block = self.take_loose(class);
+        if block != 0 {
+            return block;
+        }
         let current = self.fronts.current(class);
         if let Some(current) = current {
             let region = RegionId(current.get());
@@ -235,7 +251,15 @@ impl Heap {
                 self.put_back(home, region);
             }
         }
-        let Some(region) = self.region_for(home, class) else {
+        let adopted = self.adopt(home);
+        let block = self.take_loose(class);
+        if block != 0 {
+            return block;
+        }
+        let region = self
+            .region_for(home, class, adopted)
+            .or_else(|| self.last_region_for(home, class));
+        let Some(region) = region else {
             return 0;
         };
         let block = self.fill(region, class);
@@ -249,28 +273,41 @@ impl Heap {
     /// Cuts a few blocks off a region that is in no list. The lowest; the others go to the front. 0 if it
     /// has no run long enough.
     fn fill(&self, region: RegionId, class: Class) -> usize {
-        let (level, granules) = (class.level(), class.granules());
+        // What depends on the level is constants then.
+        match class.level() {
+            0 => self.fill_on(0, region, class),
+            1 => self.fill_on(1, region, class),
+            2 => self.fill_on(2, region, class),
+            level => self.fill_on(level, region, class),
+        }
+    }
+
+    #[inline(always)]
+    fn fill_on(&self, level: usize, region: RegionId, class: Class) -> usize {
+        let granules = class.granules();
         let free = self.region(region).free.get();
-        if words::runs(free, granules) == 0 {
+        let runs = words::runs(free, granules);
+        if runs == 0 {
             return 0;
         }
         self.make_front(class);
+        let front = self.fronts.of(Kind::pure(class));
         // What is given out now may come back to the front, too.
-        let room = self.fronts.of(Kind::pure(class)).room();
-        let at_once = filled_at_once(level).min(room.max(1));
-        let begins = words::lowest_runs(free, granules, at_once);
-        if begins == 0 {
-            return 0;
-        }
+        let at_once = filled_at_once(level).min(front.room().max(1));
+        let begins = words::lowest_runs(free, runs, granules, at_once);
         self.cut(region, level, begins, granules);
-        let cut = (begins.count_ones() as usize) * class.bytes();
-        self.used.set(self.used.get() + cut);
         let start = self.data.get() + region.offset_on(level);
-        let rest = begins & (begins - 1);
-        if rest != 0 {
-            self.refill(class, rest, start);
+        let (mut rest, mut refill) = (begins, front.refill());
+        while rest != 0 {
+            // The highest first, so that the lowest is on top.
+            let first = 63 - rest.leading_zeros();
+            rest ^= 1 << first;
+            refill.add(start + ((first as usize) << granule_shift(level)));
         }
-        start + ((begins.trailing_zeros() as usize) << granule_shift(level))
+        let cut = (refill.count() * granules) as usize;
+        self.used
+            .set(self.used.get() + (cut << granule_shift(level)));
+        refill.end()
     }
 
     /// Takes one block of a class back to its region.
@@ -294,6 +331,8 @@ impl Heap {
     /// on.
     pub(crate) fn shed(&self, home: Home<'_>) -> Told {
         self.is_ending.set(true);
+        self.keeps_loose.set(false);
+        self.join_any(home, u32::MAX);
         self.shed_fronts(home)?;
         for spare in &self.spare {
             let region = RegionId(spare.replace(0));
@@ -306,23 +345,40 @@ impl Heap {
 
     /// A region that has room for a block of a class, taken off its list: one where others have
     /// just freed some, the tightest, or a new one.
-    fn region_for(&self, home: Home<'_>, class: Class) -> Option<RegionId> {
+    fn region_for(
+        &self,
+        home: Home<'_>,
+        class: Class,
+        adopted: Option<RegionId>,
+    ) -> Option<RegionId> {
         let (level, granules) = (class.level(), class.granules());
         let fits = |region: &RegionId| {
             region.level() == level && {
                 let grade = self.grade(*region).get();
-                grade != TAKEN && u32::from(grade) >= granules
+                !is_claimed(grade) && u32::from(grade) >= granules
             }
         };
-        let region = match self.adopt(home).filter(fits) {
-            Some(region) => Some(region),
-            None => self.find(level, granules),
-        };
+        let region = adopted
+            .filter(fits)
+            .or_else(|| self.find(level, granules))
+            .or_else(|| {
+                self.join_level(home, level, JOINED);
+                self.find(level, granules)
+            });
         let Some(region) = region else {
             return self.fresh(home, level);
         };
         self.take(region);
         Some(region)
+    }
+
+    /// The same where there is no memory: of all blocks that are loose.
+    #[cold]
+    fn last_region_for(&self, home: Home<'_>, class: Class) -> Option<RegionId> {
+        if self.join_any(home, u32::MAX) == 0 {
+            return None;
+        }
+        self.region_for(home, class, None)
     }
 
     /// The class of an own block. None if no block starts there.

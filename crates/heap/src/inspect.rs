@@ -31,6 +31,7 @@ use crate::geometry::{
 use crate::orphan;
 use crate::pool::NODES_MAX;
 use crate::space::ChunkTag;
+use crate::words;
 
 /// Chunks of an arena.
 pub const ARENA_CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
@@ -344,7 +345,10 @@ impl<M: Memory> Watched<M> {
         let region = |slot: usize| {
             let at = known.regions_at + known.regions_stride * slot as u64;
             let free = word(meta, at + known.region_free_at);
-            (free, word(meta, at + known.region_starts_at))
+            let starts = word(meta, at + known.region_starts_at);
+            // Loose blocks are free: all of their granules.
+            let loose = free & starts;
+            (free | words::blocks(free, starts, loose), starts & !loose)
         };
         // The first slot is no region's.
         let words = core::array::from_fn(|slot| if slot == 0 { (0, 0) } else { region(slot) });

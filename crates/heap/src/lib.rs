@@ -54,6 +54,8 @@ mod hints;
 pub mod inspect;
 #[cfg(not(loom))]
 mod large;
+#[cfg(not(loom))]
+mod loose;
 mod meter;
 #[cfg(not(loom))]
 mod nodes;

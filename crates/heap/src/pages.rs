@@ -9,8 +9,9 @@
 
 use crate::geometry::{CHUNK_BYTES, RegionId, granule_shift, region_shift};
 use crate::harden;
-use crate::heap::{Heap, Home, TAKEN};
+use crate::heap::{Heap, Home};
 use crate::helper::HELPER;
+use crate::loose::is_claimed;
 use crate::meter;
 use crate::os;
 use crate::space::WHOLE_LEVEL;
@@ -25,10 +26,17 @@ const TOUCHED_MIN: usize = 1 << 20;
 const QUIET_PART: usize = 4;
 /// So many regions are taken back and looked at in the owner's place at once: some 50 µs.
 const TIDIED: usize = 256;
+/// And loose blocks of so many are joined, which is quicker.
+const JOINED_QUIETLY: u32 = 1024;
 /// Looks at regions for each page that begins to be used. With fewer, the ring is not around in the time
 /// in which sizes shift: with one, `./x bench heap --only frag` ended at 2.5 times what was live, with two
 /// at 2.2.
 const LOOKS_A_PAGE: usize = 2;
+/// For each page that begins to be used, loose blocks of so many regions are joined; so many at once for
+/// each look, and are saved up at most.
+const JOINS_A_PAGE: u32 = 16;
+const JOINED_A_LOOK: usize = 1;
+const JOINS_MAX: u32 = 1 << 16;
 /// Looks that are saved up at most.
 const LOOKS_MAX: usize = 1 << 16;
 /// Regions looked at, and pieces lent, for one block that was cut: more for a large block, which
@@ -107,6 +115,10 @@ impl Heap {
             let pages = (new.count_ones() as usize) << (unit_shift(level) - PAGE_SHIFT);
             self.grown.set(self.grown.get() + pages);
             self.touched.set(self.touched.get() + (pages << PAGE_SHIFT));
+            if self.loose.get() != 0 {
+                let joins = self.joins.get() + JOINS_A_PAGE * pages as u32;
+                self.joins.set(joins.min(JOINS_MAX));
+            }
             if self.has_idle_pages() {
                 let looks = self.looks.get() + LOOKS_A_PAGE * pages;
                 self.looks.set(looks.min(LOOKS_MAX));
@@ -125,7 +137,9 @@ impl Heap {
             // Regions of level 2 that are in use have free pages, too.
             for part in 0..CHUNK_BYTES >> region_shift(2) {
                 let inner = RegionId::at(2, region.offset() + (part << region_shift(2)));
-                let rooms = words::runs(self.region(inner).free.get(), 16) & words::ALIGNED;
+                let words = self.region(inner);
+                let free = words.free.get() & !words.starts.get();
+                let rooms = words::runs(free, 16) & words::ALIGNED;
                 for page in 0..4 {
                     idle |= (rooms >> (16 * page) & 1) << (4 * part + page);
                 }
@@ -137,18 +151,25 @@ impl Heap {
     /// Looks for idle pages if others have begun to be used: once for a small block that was cut, more
     /// often for a large one.
     #[inline]
-    pub(crate) fn balance(&self, level: usize) {
-        if self.looks.get() != 0 {
-            self.balance_slow(level);
+    pub(crate) fn balance(&self, home: Home<'_>, level: usize) {
+        if self.looks.get() != 0 || self.joins.get() != 0 {
+            self.balance_slow(home, level);
         }
     }
 
     #[cold]
-    fn balance_slow(&self, level: usize) {
+    fn balance_slow(&self, home: Home<'_>, level: usize) {
         if !HELPER.is_allowed() || harden::fills() {
             self.looks.set(0);
+            self.joins.set(0);
             return;
         }
+        let joins = self
+            .joins
+            .get()
+            .min((JOINED_A_LOOK * looks_for(level)) as u32);
+        self.joins.set(self.joins.get() - joins);
+        self.join_any(home, joins);
         let pages = self.grown.replace(0);
         if pages != 0 {
             HELPER.grew(pages as u32);
@@ -176,7 +197,13 @@ impl Heap {
     /// Is there much more memory than is in use?
     #[inline]
     pub(crate) fn has_idle_pages(&self) -> bool {
-        self.touched.get() > TOUCHED_OF_USED * self.used.get() + TOUCHED_MIN
+        self.has_idle(TOUCHED_MIN)
+    }
+
+    /// The same, and so many bytes beyond that.
+    #[inline]
+    pub(crate) fn has_idle(&self, beyond: usize) -> bool {
+        self.touched.get() > TOUCHED_OF_USED * self.used.get() + beyond
     }
 
     /// For the helper, in the place of an owner who has been quiet: takes back what others have freed, and
@@ -192,15 +219,16 @@ impl Heap {
         if self.touched.get() <= kept || harden::fills() {
             return adopted;
         }
+        let joined = self.join_any(home, JOINED_QUIETLY) as usize;
         let lent = self.lend_idle(TIDIED, TIDIED);
         // Not before the ring was gone around in vain: as many regions as chunks, and those of several.
-        let looked = if lent > 0 {
+        let looked = if joined + lent > 0 {
             0
         } else {
             self.looked.get() + TIDIED
         };
         self.looked.set(looked);
-        adopted + lent + usize::from(looked < 2 * self.chunks.get())
+        adopted + joined + lent + usize::from(looked < 2 * self.chunks.get())
     }
 
     /// Lends idle pages of a region, so many pieces at most.
@@ -280,7 +308,9 @@ impl Heap {
         let inner = RegionId::at(2, offset);
         let place = ((offset - inner.offset_on(2)) >> granule_shift(2)) as u32;
         let granules = words::ones(16) << place;
-        if self.region(inner).free.get() & granules != granules {
+        if is_claimed(self.grade(inner).get())
+            || self.region(inner).free.get() & granules != granules
+        {
             return 0;
         }
         u32::from(self.lend_block(inner, 2, place, 16, offset, os::PAGE))
@@ -296,7 +326,7 @@ impl Heap {
         bytes: usize,
     ) -> bool {
         let grade = self.grade(region).get();
-        if grade == TAKEN {
+        if is_claimed(grade) {
             return false;
         }
         self.unlink(region, level, grade);

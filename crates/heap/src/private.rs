@@ -27,6 +27,7 @@ use crate::harden;
 use crate::heap::{Fault, Heap, Home, PAGES_MAX, WithSlimFronts};
 use crate::helper::HELPER;
 use crate::large;
+use crate::loose;
 use crate::nodes;
 use crate::orphan::Attended;
 use crate::os;
@@ -330,6 +331,7 @@ fn make(node: usize) -> Option<PrivateHeap> {
     heap.make(&SPACE, entry, number, node);
     // SAFETY: zero, and in the heap's own page.
     unsafe { heap.fronts.set_slim(fronts) };
+    heap.keeps_loose.set(loose::is_wanted());
     heap.is_private.set(true);
     let region = RegionId::at(LEVEL_OF_PAGE, offset);
     heap.own_pages(&SPACE, region, LEVEL_OF_PAGE);

@@ -2,10 +2,10 @@
 //! level above or the pool, and given back there.
 //!
 //! Invariants, between operations:
-//! - `starts & free == 0`, and every granule that is not free belongs to the block that starts at
-//!   or last below it.
-//! - A region is in the list of its grade, unless that is 0 or a class has taken it. The grade is at
-//!   most what the region can give, and more than half of it.
+//! - A start is free only if its block is [loose](crate::loose). Every granule that is not free belongs to
+//!   the block that starts at or last below it.
+//! - A region is in the list of its grade, unless that is 0, a class has taken it, or it has loose blocks. The
+//!   grade is at most what the region can give, and more than half of it.
 //! - A region that is all free is spare, taken, or gone.
 //! - A KiB's kind tells the class of every block that starts there, or at least its level.
 
@@ -18,12 +18,15 @@ use crate::geometry::{
 use crate::harden;
 use crate::heap::{Fault, Heap, Home, TAKEN};
 use crate::helper::HELPER;
+use crate::loose::is_claimed;
 use crate::meter;
 use crate::space::{ChunkTag, KIB_SHIFT, Kind, WHOLE_LEVEL};
 use crate::words;
 
 /// As many granules as a region of the level below has of the level above.
 const WHOLE: u32 = GRANULES_MAX as u32;
+/// Loose blocks of so many regions are joined on each level above that has no room.
+const JOINED_ABOVE: u32 = 1;
 /// Turns of shrinking for each time that chunks go back.
 const SHRINK_TURNS: usize = 4;
 /// And that are saved up at most.
@@ -31,7 +34,7 @@ const SHRINK_MAX: usize = 64 * CLASSES;
 
 impl Heap {
     /// Cuts blocks off a region at places that are free.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn cut(&self, region: RegionId, level: usize, begins: u64, granules: u32) {
         let words = self.region(region);
         let (free, starts) = (words.free.get(), words.starts.get());
@@ -81,19 +84,20 @@ impl Heap {
         granules: u32,
     ) -> Told {
         let words = self.region(region);
-        let starts = words.starts.get();
-        if begins & !starts != 0 {
-            let first = (begins & !starts).trailing_zeros();
+        let (free, starts) = (words.free.get(), words.starts.get());
+        let wrong = begins & !(starts & !free);
+        if wrong != 0 {
+            let first = wrong.trailing_zeros();
             return Err((self.address(region, first), Fault::NotABlock));
         }
         let covered = words::spread(begins, granules);
-        let free = words.free.get() | covered;
+        let free = free | covered;
         words.free.set(free);
         let bytes = (covered.count_ones() as usize) << granule_shift(level);
         self.used.set(self.used.get() - bytes);
         words.starts.set(starts & !begins);
         let grade = self.grade(region).get();
-        if grade == TAKEN {
+        if is_claimed(grade) {
             return Ok(());
         }
         if free == u64::MAX {
@@ -195,7 +199,7 @@ impl Heap {
             if !spare.is_none() {
                 break spare;
             }
-            if let Some(parent) = self.find_room(from + 1) {
+            if let Some(parent) = self.find_room(home, from + 1) {
                 break self.divide(parent, from);
             }
             // A component's heap takes nothing more while it has room above: of what it began with, or
@@ -224,11 +228,15 @@ impl Heap {
     }
 
     /// A region that has room for one of the level below.
-    fn find_room(&self, level: usize) -> Option<RegionId> {
+    fn find_room(&self, home: Home<'_>, level: usize) -> Option<RegionId> {
         if level >= LEVELS {
             return None;
         }
-        let region = RegionId(self.lists[level][words::ROOM as usize].get());
+        let list = &self.lists[level][words::ROOM as usize];
+        if list.get() == 0 {
+            self.join_level(home, level, JOINED_ABOVE);
+        }
+        let region = RegionId(list.get());
         (!region.is_none()).then_some(region)
     }
 
@@ -318,7 +326,7 @@ impl Heap {
             words.free.set(free);
             words.starts.set(words.starts.get() & !(1 << first));
             let grade = self.grade(parent).get();
-            if grade == TAKEN {
+            if is_claimed(grade) {
                 return;
             }
             if free != u64::MAX {

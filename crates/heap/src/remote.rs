@@ -130,7 +130,8 @@ pub(crate) fn collect(marks: &AtomicU64) -> u64 {
 mod adopting {
     use super::{Links, collect};
     use crate::geometry::{RegionId, granule_shift};
-    use crate::heap::{Heap, Home, TAKEN};
+    use crate::heap::{Heap, Home};
+    use crate::loose::is_claimed;
     use crate::space::Space;
     use crate::sync::AtomicU32;
     use crate::words;
@@ -143,24 +144,31 @@ mod adopting {
 
     impl Heap {
         /// Takes the blocks back that others have freed in one region. That region, unless it is
-        /// all free now.
+        /// all free now, or in use by a class: then they may be loose.
         pub(crate) fn adopt(&self, home: Home<'_>) -> Option<RegionId> {
             let region = self.entry().queue.pop(home.space)?;
             let marks = collect(&home.space.remote(region).marks);
             self.came_home(region, marks);
             let words = self.region(region);
             let (free, starts) = (words.free.get(), words.starts.get());
-            if marks & !starts != 0 {
-                crate::faults::report_marks(self, region, marks & !starts);
+            let blocks = starts & !free;
+            if marks & !blocks != 0 {
+                crate::faults::report_marks(self, region, marks & !blocks);
             }
-            let marks = marks & starts;
+            let marks = marks & blocks;
+            if let Some(class) = self.class_of_all(region)
+                && self.can_loosen(region, class)
+            {
+                self.loosen_some(region, class, marks);
+                return None;
+            }
             let covered = words::blocks(free, starts, marks);
             let bytes = (covered.count_ones() as usize) << granule_shift(region.level());
             self.used.set(self.used.get() - bytes);
             let free = free | covered;
             words.free.set(free);
             words.starts.set(starts & !marks);
-            if self.grade(region).get() == TAKEN {
+            if is_claimed(self.grade(region).get()) {
                 return None;
             }
             self.take(region);

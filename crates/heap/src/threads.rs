@@ -8,6 +8,7 @@ use crate::geometry::{CHUNK_SHIFT, CLASSES, Class, GRANULES_MAX, MEDIUM_MAX};
 use crate::global;
 use crate::heap::{Heap, WithFronts};
 use crate::helper::HELPER;
+use crate::loose;
 use crate::nodes;
 use crate::os;
 use crate::pool::NODES_MAX;
@@ -222,6 +223,7 @@ fn make_heap(node: usize) -> Option<&'static Heap> {
     heap.make(&SPACE, entry, number, node);
     // SAFETY: they lie behind the heap, in the same chunk.
     unsafe { heap.fronts.set_full(&raw const (*place).fronts) };
+    heap.keeps_loose.set(loose::is_wanted());
     entry.custody.begin(false);
     entry.set_heap(address);
     enlist(heap);

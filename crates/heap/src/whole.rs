@@ -65,6 +65,7 @@ impl Heap {
     /// has no fronts from then on.
     pub(crate) fn discard(&self, home: Home<'_>) {
         self.is_ending.set(true);
+        self.keeps_loose.set(false);
         self.fronts.forget();
         self.take_marks(home);
         let roots = self.take_apart();

@@ -41,13 +41,11 @@ const EVERY: [u64; 17] = {
     table
 };
 
-/// The lowest runs of `granules` ones, 1 to 16, that do not overlap, `count` at most: where they begin.
+/// The lowest runs of `granules` ones, 1 to 16, that do not overlap, `count` at most and not 0: where they
+/// begin. `runs` are all, and there are some.
 #[inline]
-pub const fn lowest_runs(word: u64, granules: u32, count: u32) -> u64 {
-    let mut found = runs(word, granules);
-    if found == 0 || count == 0 {
-        return 0;
-    }
+pub const fn lowest_runs(word: u64, runs: u64, granules: u32, count: u32) -> u64 {
+    let mut found = runs;
     // Mostly they follow each other.
     let first = found.trailing_zeros();
     let (length, rest) = (granules * count, 64 - first);
@@ -249,7 +247,11 @@ mod tests {
     fn lowest_runs_do_not_overlap() {
         for word in words().into_iter().step_by(5) {
             for granules in 1..=16 {
-                let begins = lowest_runs(word, granules, 8);
+                let found = runs(word, granules);
+                if found == 0 {
+                    continue;
+                }
+                let begins = lowest_runs(word, found, granules, 8);
                 let covered = spread(begins, granules);
                 assert_eq!(covered & !word, 0);
                 assert_eq!(covered.count_ones(), begins.count_ones() * granules);

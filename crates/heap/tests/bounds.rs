@@ -47,16 +47,16 @@ impl Worst {
 /// What `docs/internals/heap.md` derives: for a block of up to 4 KiB, and for a larger one, which does more
 /// about idle pages.
 const ALLOCATE: Worst = Worst {
-    steps: 24,
-    touches: 130,
+    steps: 68,
+    touches: 260,
 };
 const ALLOCATE_LARGE: Worst = Worst {
-    steps: 90,
-    touches: 800,
+    steps: 230,
+    touches: 1000,
 };
 const FREE: Worst = Worst {
     steps: 28,
-    touches: 140,
+    touches: 170,
 };
 
 fn check(what: &str, blocks: usize, worst: Worst, bound: Worst) {

@@ -201,11 +201,17 @@ fn marks_that_come_late_hit_nobody() {
     assert_eq!(check_this_nursery(), 0, "all pieces came back");
 }
 
-/// One mark that is kept back holds its chunk, or its piece, and the heap itself; and no more.
+/// Marks that are kept back, as of the second block of a region that is freed in a row, hold their chunk, or its
+/// piece, and the heap itself; and no more.
 #[test]
 fn what_is_awaited_stays_and_nothing_else() {
     let _alone = alone();
-    for (count, size) in [(20, 100), (40_000, 100), (500, 3000), (300, 40_000)] {
+    for (count, size, region) in [
+        (20, 100, 1 << 10),
+        (40_000, 100, 1 << 10),
+        (500, 3000, 16 << 10),
+        (300, 40_000, 256 << 10),
+    ] {
         let (told, is_told) = mpsc::channel();
         let (go, goes) = mpsc::channel::<()>();
         let own = new();
@@ -213,8 +219,11 @@ fn what_is_awaited_stays_and_nothing_else() {
         let before = totals().held;
         let blocks: Vec<usize> = (0..count).map(|_| block(&own, size, 1)).collect();
         let one = blocks[count - 1];
+        let is_near = |block: &&usize| **block != one && **block / region == one / region;
+        let next = *blocks.iter().find(is_near).expect("a region has several");
         let other = thread::spawn(move || {
             free(one);
+            free(next);
             told.send(()).expect("the other end is there");
             let _ = goes.recv();
             heap::flush();

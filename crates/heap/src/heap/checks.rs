@@ -9,6 +9,7 @@ use super::{GRADES, Heap, Home, TAKEN};
 use crate::geometry::{
     ARENA_SHIFT, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift, region_shift,
 };
+use crate::loose::{LOOSE, is_claimed};
 use crate::space::{ChunkTag, Kind, WHOLE_LEVEL};
 use crate::words;
 
@@ -34,6 +35,8 @@ struct Walk<'a> {
     alive: BTreeSet<u32>,
     /// Blocks with marks.
     marked: BTreeSet<usize>,
+    /// Loose blocks.
+    loose: BTreeSet<usize>,
 }
 
 impl Heap {
@@ -45,6 +48,7 @@ impl Heap {
             blocks: BTreeMap::new(),
             alive: BTreeSet::new(),
             marked: BTreeSet::new(),
+            loose: BTreeSet::new(),
         };
         let chunks = walk.chunks();
         assert_eq!(chunks, self.chunks.get(), "chunks are counted");
@@ -67,6 +71,7 @@ impl Heap {
                 .blocks
                 .iter()
                 .filter(|(block, _)| !kept.contains(block) && !walk.marked.contains(block))
+                .filter(|(block, _)| !walk.loose.contains(block))
                 .filter(|(block, _)| !arrays.contains(block))
                 .map(|(block, class)| (*block, class.bytes()))
                 .collect(),
@@ -153,22 +158,21 @@ impl Walk<'_> {
         let (free, starts) = (words.free.get(), words.starts.get());
         let name = || std::format!("region {region:?} of level {level}: {free:#x} {starts:#x}");
         assert!(self.alive.insert(region.0), "{} is there twice", name());
-        assert_eq!(free & starts, 0, "{}: a start is free", name());
+        let grade = heap.grade(region).get();
+        let has_loose = is_claimed(grade) && grade != TAKEN;
+        assert_eq!(free & starts != 0, has_loose, "{}: a start is free", name());
         let marks = self.home.space.remote(region).marks.load(Ordering::Relaxed);
-        assert_eq!(marks & !starts, 0, "{}: marks {marks:#x}", name());
+        let blocks = starts & !free;
+        assert_eq!(marks & !blocks, 0, "{}: marks {marks:#x}", name());
         self.grade(region, free);
         let mut place = 0;
         while place < 64 {
-            if free >> place & 1 == 1 {
+            if (free & !starts) >> place & 1 == 1 {
                 place += 1;
                 continue;
             }
-            assert_eq!(
-                starts >> place & 1,
-                1,
-                "{}: granule {place} is in no block",
-                name()
-            );
+            let is_block = starts >> place & 1 == 1;
+            assert!(is_block, "{}: granule {place} is in no block", name());
             let length = words::length(free, starts, place);
             assert!(length <= 16, "{}: {length} granules at {place}", name());
             let offset = region.offset() + ((place as usize) << granule_shift(level));
@@ -181,6 +185,11 @@ impl Walk<'_> {
                     self.region(inner);
                 }
                 None => self.block(region, place, length, marks >> place & 1 == 1),
+            }
+            if free >> place & 1 == 1 {
+                let class = LOOSE + Class::of(level, length as usize).number() as u8;
+                assert_eq!(grade, class, "{}: {place} is loose", name());
+                self.loose.insert(heap.address(region, place));
             }
             place += length;
         }
@@ -210,6 +219,9 @@ impl Walk<'_> {
     fn grade(&self, region: RegionId, free: u64) {
         let (level, heap) = (region.level(), self.heap);
         let (grade, real) = (heap.grade(region).get(), words::grade(free));
+        if is_claimed(grade) && grade != TAKEN {
+            return;
+        }
         if grade == TAKEN {
             let is_current = (0..CLASSES).map(Class::from_number).any(|class| {
                 let current = heap.fronts.current(class);
@@ -249,9 +261,26 @@ impl Walk<'_> {
                 }
             }
         }
+        for number in 0..CLASSES {
+            let class = Class::from_number(number);
+            let front = heap.fronts.of(Kind::pure(class));
+            let mut region = RegionId(front.newest.get());
+            let is_noted = number < 64 && heap.loose.get() >> number & 1 == 1;
+            assert_eq!(is_noted, !region.is_none(), "loose blocks of {number}");
+            let mut previous = RegionId::NONE;
+            while !region.is_none() {
+                assert!(self.alive.contains(&region.0), "{region:?} is gone");
+                assert_eq!(heap.grade(region).get(), LOOSE + number as u8);
+                assert_eq!(heap.region(region).previous.get(), previous.0);
+                assert!(listed.insert(region.0), "{region:?} is listed twice");
+                previous = region;
+                region = RegionId(heap.region(region).next.get());
+            }
+            assert_eq!(front.oldest.get(), previous.0, "the oldest of {number}");
+        }
         for region in &self.alive {
             let grade = heap.grade(RegionId(*region)).get();
-            let must = grade != TAKEN && grade != words::FULL;
+            let must = grade != words::FULL && grade != TAKEN;
             assert_eq!(listed.contains(region), must, "{region} of grade {grade}");
         }
         for class in 0..CLASSES {
@@ -305,6 +334,7 @@ impl Walk<'_> {
                     "{block:#x} in front {number}"
                 );
                 assert!(!self.marked.contains(&block), "{block:#x} is marked");
+                assert!(!self.loose.contains(&block), "{block:#x} is loose");
                 assert!(kept.insert(block), "{block:#x} is in front twice");
             }
         }
@@ -314,7 +344,13 @@ impl Walk<'_> {
     /// Bytes of blocks and of touched pages are what there is.
     fn counts(&self) {
         let heap = self.heap;
-        let used: usize = self.blocks.values().map(|class| class.bytes()).sum();
+        let is_used = |block: &usize| !self.loose.contains(block);
+        let used: usize = self
+            .blocks
+            .iter()
+            .filter(|(block, _)| is_used(block))
+            .map(|(_, class)| class.bytes())
+            .sum();
         assert_eq!(heap.used.get(), used, "bytes of blocks are counted");
         let (mut touched, mut counted_above) = (0, 0);
         for region in self.alive.iter().map(|region| RegionId(*region)) {

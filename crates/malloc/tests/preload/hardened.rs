@@ -34,7 +34,7 @@ use Seen::{Guard, NotABlock, Nothing, Written};
 /// In each of the modes.
 const SEEN: &[(&str, [Seen; 5])] = &[
     ("small-twice-later", CHECKED),
-    ("small-odd", CHECKED),
+    ("small-here-and-elsewhere", CHECKED),
     ("small-middle-elsewhere", CHECKED),
     ("medium-odd", CHECKED),
     ("write-after-free", FILLED),
