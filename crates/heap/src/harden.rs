@@ -84,7 +84,7 @@ fn freed() -> u8 {
 
 /// Reads the modes. What is no mode ends the process: who asks to be protected shall not believe that he is.
 pub(crate) fn begin() {
-    let mut buffer = [0; 32_768];
+    let mut buffer = [0; 1024];
     let Some(text) = os::environment(NAME, &mut buffer) else {
         return;
     };

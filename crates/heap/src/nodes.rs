@@ -99,7 +99,7 @@ pub(crate) fn forget() {
 pub(crate) fn read() {
     ORDER[0][0].store(0, Ordering::Relaxed);
     COUNT.store(1, Ordering::Relaxed);
-    let mut buffer = [0; 4096];
+    let mut buffer = [0; 512];
     let Some(online) = os::read_file(b"/sys/devices/system/node/has_memory\0", &mut buffer) else {
         return;
     };
@@ -117,9 +117,14 @@ pub(crate) fn read() {
             nodes += 1;
         }
     });
-    if nodes < 2 {
-        return;
+    if nodes > 1 {
+        read_several(nodes);
     }
+}
+
+/// Apart, as what of the stack is touched stays.
+#[inline(never)]
+fn read_several(nodes: usize) {
     COUNT.store(nodes as u32, Ordering::Relaxed);
     let mut distances = [[0u16; NODES_MAX]; NODES_MAX];
     for (node, row) in distances[..nodes].iter_mut().enumerate() {

@@ -344,36 +344,86 @@ pub(crate) fn wake(word: *mut u32) {
 
 /// The beginning of a file, as much as fits. The path ends with a zero. None if it cannot be read.
 pub(crate) fn read_file<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    let is_there = each_piece(path, |piece| {
+        let taken = piece.len().min(buffer.len() - length);
+        buffer[length..length + taken].copy_from_slice(&piece[..taken]);
+        length += taken;
+        taken == piece.len()
+    });
+    is_there.then_some(&buffer[..length])
+}
+
+/// Does something with the pieces of a file, in turn, as long as that wants more. The path ends with a
+/// zero. False if the file cannot be read.
+fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool) -> bool {
     debug_assert!(path.contains(&0));
     if cfg!(miri) {
-        return None;
+        return false;
     }
-    // SAFETY: the path ends; the buffer is as long as said; the descriptor is this function's.
+    // Small: what of the stack is touched here stays, in every process.
+    let mut piece = [0u8; 1024];
+    // SAFETY: the path ends; the piece is as long as said; the descriptor is this function's.
     unsafe {
         let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
         if file < 0 {
-            return None;
+            return false;
         }
-        let mut length = 0;
-        while length < buffer.len() {
-            let place = buffer.as_mut_ptr().add(length);
-            let more = libc::read(file, place.cast(), buffer.len() - length);
-            if more <= 0 {
+        loop {
+            let count = libc::read(file, piece.as_mut_ptr().cast(), piece.len());
+            if count <= 0 || !wants_more(&piece[..count as usize]) {
                 break;
             }
-            length += more as usize;
         }
         libc::close(file);
-        Some(&buffer[..length])
     }
+    true
 }
 
-/// What the environment has for a name, given with its `=`. The environment of the process's start, as the
-/// C library's may not be there yet.
+/// What the environment has for a name, given with its `=`, as much as fits. The environment of the process's
+/// start, as the C library's may not be there yet.
 pub(crate) fn environment<'a>(name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    read_file(b"/proc/self/environ\0", buffer)?
-        .split(|byte| *byte == 0)
-        .find_map(|entry| entry.strip_prefix(name))
+    let mut search = Search {
+        name,
+        matched: Some(0),
+        is_found: false,
+        length: 0,
+    };
+    each_piece(b"/proc/self/environ\0", |piece| search.go_on(piece, buffer));
+    search.is_found.then_some(&buffer[..search.length])
+}
+
+/// A search for a variable, piece by piece.
+struct Search<'a> {
+    name: &'a [u8],
+    /// So much of the name was found of this entry; None if it is another's.
+    matched: Option<usize>,
+    is_found: bool,
+    /// So much of its value.
+    length: usize,
+}
+
+impl Search<'_> {
+    /// Looks at the next piece. False if no more are needed.
+    fn go_on(&mut self, piece: &[u8], value: &mut [u8]) -> bool {
+        for &byte in piece {
+            if self.is_found {
+                if byte == 0 || self.length == value.len() {
+                    return false;
+                }
+                value[self.length] = byte;
+                self.length += 1;
+                continue;
+            }
+            self.matched = match self.matched {
+                _ if byte == 0 => Some(0),
+                Some(matched) if self.name[matched] == byte => Some(matched + 1),
+                _ => None,
+            };
+            self.is_found = self.matched == Some(self.name.len());
+        }
+        true
+    }
 }
 
 /// Does the process leave it to the system where its memory lies? Yes if the system knows no such thing.
@@ -538,4 +588,40 @@ pub(crate) fn hexadecimal(number: usize) -> [u8; 18] {
         *digit = b"0123456789abcdef"[number >> (60 - 4 * i) & 15];
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Search;
+    use std::vec;
+
+    /// What is found if the text comes in pieces of so many bytes.
+    fn found<'a>(text: &[u8], bytes: usize, value: &'a mut [u8]) -> Option<&'a [u8]> {
+        let mut search = Search {
+            name: b"HEARTH_A=",
+            matched: Some(0),
+            is_found: false,
+            length: 0,
+        };
+        for piece in text.chunks(bytes) {
+            if !search.go_on(piece, value) {
+                break;
+            }
+        }
+        search.is_found.then_some(&value[..search.length])
+    }
+
+    #[test]
+    fn variables_are_found_across_pieces() {
+        let text = b"A=1\0HEARTH_=2\0NOT_HEARTH_A=3\0HEARTH_AB=4\0HEARTH_A=5 =6\0HEARTH_A=7\0";
+        for bytes in 1..=text.len() {
+            let mut value = vec![0; 100];
+            assert_eq!(found(text, bytes, &mut value), Some(&b"5 =6"[..]));
+            assert_eq!(found(text, bytes, &mut value[..2]), Some(&b"5 "[..]));
+            assert_eq!(found(&text[..43], bytes, &mut value), None);
+            assert_eq!(found(&text[text.len() - 3..], bytes, &mut value), None);
+            let empty = b"HEARTH_A=\0B=2\0";
+            assert_eq!(found(empty, bytes, &mut value), Some(&b""[..]));
+        }
+    }
 }

@@ -28,7 +28,7 @@ pub(crate) fn is_on() -> bool {
 /// Prepares memory if the environment says so. Ends the process if there is not so much: it would fail
 /// later, where it must not.
 pub(crate) fn begin(space: &Space, pools: &Pools, table: &Table) {
-    let mut buffer = [0; 32_768];
+    let mut buffer = [0; 64];
     let Some(text) = os::environment(NAME, &mut buffer) else {
         return;
     };
