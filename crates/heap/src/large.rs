@@ -39,6 +39,7 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
     };
     let tag = ChunkTag::of(ChunkTag::LARGE, chunks as u32);
     home.space.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
+    ask_huge(home, taken.chunk, chunks, size);
     let address = home.space.data() + (taken.chunk << CHUNK_SHIFT);
     (address, taken.is_zero)
 }
@@ -75,6 +76,7 @@ pub(crate) fn free(home: Home<'_>, chunk: usize) -> bool {
     }
     let chunks = was.number() as usize;
     wipe(home, chunk, chunks);
+    leave_huge(home, chunk, chunks);
     home.pools.give_many(home.space, chunk, chunks);
     HELPER.idle(chunks as u32);
     true
@@ -95,6 +97,7 @@ pub(crate) fn resize(home: Home<'_>, chunk: usize, size: usize) -> bool {
                 ChunkTag::of(ChunkTag::LARGE, wanted as u32).0,
                 Ordering::Relaxed,
             );
+            ask_huge(home, chunk, wanted, size);
             true
         };
     }
@@ -104,10 +107,27 @@ pub(crate) fn resize(home: Home<'_>, chunk: usize, size: usize) -> bool {
             Ordering::Relaxed,
         );
         wipe(home, chunk + wanted, has - wanted);
+        leave_huge(home, chunk, has);
         home.pools
             .give_many(home.space, chunk + wanted, has - wanted);
     }
     true
+}
+
+/// A block of more than an arena is likely to be used as a whole, so the system is asked for huge pages.
+fn ask_huge(home: Home<'_>, chunk: usize, chunks: usize, size: usize) {
+    if chunks > CHUNKS_OF_ARENA && !real_time::is_on() {
+        let arena = chunk / CHUNKS_OF_ARENA;
+        home.space.advise_huge(arena, size, true);
+    }
+}
+
+/// What had whole arenas is no block any more, or a shorter one.
+fn leave_huge(home: Home<'_>, chunk: usize, chunks: usize) {
+    if chunks > CHUNKS_OF_ARENA && !real_time::is_on() {
+        let arena = chunk / CHUNKS_OF_ARENA;
+        home.space.advise_huge(arena, chunks << CHUNK_SHIFT, false);
+    }
 }
 
 fn wipe(home: Home<'_>, chunk: usize, chunks: usize) {
@@ -309,4 +329,55 @@ pub(crate) fn mapped() -> (usize, usize) {
         .fold((0, 0), |(count, bytes), mapping| {
             (count + 1, bytes + mapping.bytes.load(Ordering::Relaxed))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::string::String;
+
+    use crate::global::{allocate, free};
+
+    /// The system's flags of the mapping that an address is in.
+    fn flags_of(address: usize) -> String {
+        let maps = fs::read_to_string("/proc/self/smaps").expect("there is one");
+        let mut is_inside = false;
+        for line in maps.lines() {
+            let range = line
+                .split(' ')
+                .next()
+                .and_then(|range| range.split_once('-'));
+            let bound = |text| usize::from_str_radix(text, 16).ok();
+            if let Some((Some(start), Some(end))) = range.map(|(a, b)| (bound(a), bound(b))) {
+                is_inside = (start..end).contains(&address);
+            } else if let Some(flags) = line.strip_prefix("VmFlags:")
+                && is_inside
+            {
+                return flags.into();
+            }
+        }
+        panic!("{address:#x} is nowhere");
+    }
+
+    /// As far as the block fills them, and no longer than it is there.
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no kernel")]
+    fn large_blocks_have_huge_pages() {
+        if fs::metadata("/sys/kernel/mm/transparent_hugepage").is_err() {
+            return;
+        }
+        let block = allocate(9 << 20);
+        let start = block.expose_provenance();
+        let is_asked = |flags: &str| flags.split(' ').any(|flag| flag == "hg");
+        assert!(is_asked(&flags_of(start)));
+        assert!(is_asked(&flags_of(start + (8 << 20) - 1)));
+        assert!(!is_asked(&flags_of(start + (8 << 20))));
+        // SAFETY: allocated above, and not used any more.
+        unsafe { free(block) };
+        assert!(!is_asked(&flags_of(start)));
+        let block = allocate(4 << 20);
+        assert!(!is_asked(&flags_of(block.expose_provenance())));
+        // SAFETY: as above.
+        unsafe { free(block) };
+    }
 }

@@ -22,7 +22,7 @@
 
 use core::cell::Cell;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::bring;
 use crate::directory::Directory;
@@ -228,6 +228,8 @@ pub(crate) struct Space {
     arenas: AtomicUsize,
     /// log2 of the arenas a node has.
     node_shift: AtomicU32,
+    /// A large block has, or had, huge pages that were asked for.
+    may_be_huge: AtomicBool,
 }
 
 /// The smallest space that is of use.
@@ -239,6 +241,9 @@ const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
 /// A process has no huge pages in its first 64 MiB on a node: the first touch of a small block would bring
 /// two megabytes in, and take as long. Whether larger processes have some is the system's choice.
 const ARENAS_SMALL: usize = 16;
+
+/// What one has, where there are some: not more of a large block is asked for, as its end may never be used.
+const HUGE_PAGE: usize = 2 << 20;
 
 /// Arenas a node has at least where nodes are told apart: one word of the highest hints.
 const ARENAS_OF_NODE_MIN: usize = 4096;
@@ -266,6 +271,7 @@ impl Space {
             brought: AtomicUsize::new(0),
             arenas: AtomicUsize::new(0),
             node_shift: AtomicU32::new(0),
+            may_be_huge: AtomicBool::new(false),
         }
     }
 
@@ -396,6 +402,19 @@ impl Space {
         };
     }
 
+    /// Asks for huge pages behind whole arenas, the bytes of a large block, or takes that back, if they are among
+    /// a node's first. Of others it may stay, as small blocks there may have huge pages, too.
+    pub(crate) fn advise_huge(&self, arena: usize, bytes: usize, wanted: bool) {
+        let is_small = arena & (self.arenas_of_node() - 1) < ARENAS_SMALL;
+        let bytes = bytes & !(HUGE_PAGE - 1);
+        if bytes != 0 && (wanted || is_small) {
+            let start = self.data() + (arena << ARENA_SHIFT);
+            self.may_be_huge.store(true, Ordering::Relaxed);
+            // SAFETY: inside of what was reserved.
+            unsafe { os::huge_pages(start, bytes, wanted) };
+        }
+    }
+
     /// Nodes that are told apart.
     pub(crate) fn nodes(&self) -> usize {
         self.arenas.load(Ordering::Relaxed) >> self.node_shift.load(Ordering::Relaxed)
@@ -433,7 +452,8 @@ impl Space {
         let arena = region.chunk() >> (ARENA_SHIFT - CHUNK_SHIFT);
         let of_node = arena & (self.arenas_of_node() - 1);
         let bytes = 1 << region_shift(region.level());
-        let (first, count) = bring::chunks_with(region, bytes, of_node >= ARENAS_SMALL);
+        let may_be_huge = of_node >= ARENAS_SMALL || self.may_be_huge.load(Ordering::Relaxed);
+        let (first, count) = bring::chunks_with(region, bytes, may_be_huge);
         (arena, words::ones(count as u32) << (first & 63))
     }
 
