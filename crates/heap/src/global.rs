@@ -186,7 +186,7 @@ fn free_near(heap: &'static Heap, offset: usize, kind: Kind) {
             heap.try_loosen_on::<0>(class, offset, true)
         }),
         Some(class) => free_above(heap, class, offset),
-        None => free_mixed(heap, offset),
+        None => free_mixed(heap, offset, kind.level()),
     }
 }
 
@@ -196,16 +196,31 @@ fn free_above(heap: &'static Heap, class: Class, offset: usize) {
     free_loose(heap, class, offset, |heap| heap.try_loosen(class, offset));
 }
 
-/// Where blocks of several classes begin in one KiB, a look at the region's words tells which it is. For the
-/// front it needs no turn: nothing else is changed.
+/// Where blocks of several classes begin in one KiB, a look at the region's words tells which it is.
 #[inline(never)]
-fn free_mixed(heap: &'static Heap, offset: usize) {
+fn free_mixed(heap: &'static Heap, offset: usize, level: usize) {
+    // What depends on the level is constants then.
+    match level {
+        0 => free_mixed_on(heap, offset, 0),
+        1 => free_mixed_on(heap, offset, 1),
+        level => free_mixed_on(heap, offset, level),
+    }
+}
+
+/// For the front it needs no turn: nothing else is changed.
+#[inline(always)]
+fn free_mixed_on(heap: &'static Heap, offset: usize, level: usize) {
     let address = heap.data.get() + offset;
-    match heap.class_of_mixed(offset) {
+    match heap.class_of_mixed(level, offset) {
         Some(class) if heap.fronts.of_thread(Kind::pure(class)).push(address) => {}
-        Some(class) => free_loose(heap, class, offset, |heap| heap.try_loosen(class, offset)),
+        Some(class) => free_mixed_full(heap, class, offset),
         None => free_slow(heap, address),
     }
+}
+
+#[inline(never)]
+fn free_mixed_full(heap: &'static Heap, class: Class, offset: usize) {
+    free_loose(heap, class, offset, |heap| heap.try_loosen(class, offset));
 }
 
 /// A block whose front is full is one more loose block of its region, if that has some.

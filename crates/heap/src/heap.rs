@@ -163,7 +163,7 @@ pub(crate) enum Fault {
 }
 
 /// The class of what starts at a place of a region with these words. None if nothing does.
-#[inline]
+#[inline(always)]
 fn class_between(level: usize, offset: usize, free: u64, starts: u64) -> Option<Class> {
     let shift = granule_shift(level);
     let first = (offset >> shift) as u32 & 63;
@@ -405,15 +405,10 @@ impl Heap {
         })
     }
 
-    /// The class of a block of this heap's own where blocks of several begin. None if that is not so, or no
-    /// block starts there. The helper may be at the words.
-    #[inline]
-    pub(crate) fn class_of_mixed(&self, offset: usize) -> Option<Class> {
-        let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
-        if kind.class().is_some() {
-            return None;
-        }
-        let level = kind.level();
+    /// The class of a block of this heap's own where blocks of several of one level begin. None if no block starts
+    /// there. The helper may be at the words.
+    #[inline(always)]
+    pub(crate) fn class_of_mixed(&self, level: usize, offset: usize) -> Option<Class> {
         let (free, starts) = self.region(RegionId::at(level, offset)).look();
         class_between(level, offset, free, starts)
     }
