@@ -55,6 +55,10 @@ pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
     command
         .env("ASAN_OPTIONS", "detect_leaks=1:exitcode=77")
         .env("UBSAN_OPTIONS", "print_stacktrace=1");
+    if toolchain.is_sanitized() {
+        // A sanitizer knows the blocks of its own allocator, and what they lead to.
+        command.env("HEARTH_HEAPS", "system");
+    }
     let ran = match run(&mut command, LIMIT) {
         Ok(ran) => ran,
         Err(error) => return Some(Fault::Unfit(error)),

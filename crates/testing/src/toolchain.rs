@@ -60,6 +60,11 @@ impl Toolchain {
         })
     }
 
+    /// Does a sanitizer watch the programs?
+    pub fn is_sanitized(&self) -> bool {
+        self.flags.iter().any(|flag| flag.starts_with("-fsanitize"))
+    }
+
     /// Compiles and links; warnings count as errors.
     pub fn build(&self, c: &str, folder: &Path) -> Result<PathBuf, String> {
         let source = folder.join("program.c");

@@ -39,10 +39,12 @@ impl<'p> Schedule<'p> {
                 self.tasks[number] = None;
             }
         }
-        if world.state.borrow().all_ended {
+        // Those that were born in this step are not begun any more.
+        let all_ended = world.state.borrow().all_ended;
+        if all_ended {
             self.tasks.clear();
         }
-        true
+        !all_ended
     }
 
     pub(super) fn any_left(&self) -> bool {
