@@ -10,7 +10,7 @@ use core::mem::offset_of;
 
 use crate::directory::Directory;
 use crate::faults::Told;
-use crate::geometry::{CLASSES, Class};
+use crate::geometry::{CLASSES, Class, GRANULES_MAX};
 use crate::harden;
 use crate::heap::{Heap, Home};
 use crate::space::{KINDS, Kind};
@@ -219,9 +219,35 @@ static NO_FRONT: NoFront = NoFront(Front {
 pub(crate) struct Fronts {
     of: [Front; KINDS],
     current: [Cell<u32>; CLASSES],
-    /// Need not be zero.
-    small: [[Cell<usize>; ROOM + 1]; CLASSES],
+    /// What is below the tops of fronts that have not grown, class by class. Need not be zero.
+    small: [Cell<usize>; SMALL],
 }
+
+impl Fronts {
+    /// The places of a class.
+    fn of(&self, class: Class) -> &[Cell<usize>] {
+        &self.small[usize::from(PLACES[class.number()])..]
+    }
+}
+
+/// Where a class has its places in [`Fronts`], one more than its first limit; and how many there are in all.
+const fn place_of(class: usize) -> usize {
+    let (mut place, mut level) = (0, 0);
+    while level < class / GRANULES_MAX {
+        place += GRANULES_MAX * (limit_first(level) as usize + 1);
+        level += 1;
+    }
+    place + class % GRANULES_MAX * (limit_first(level) as usize + 1)
+}
+const SMALL: usize = place_of(CLASSES);
+static PLACES: [u16; CLASSES] = {
+    let (mut places, mut class) = ([0; CLASSES], 0);
+    while class < CLASSES {
+        places[class] = place_of(class) as u16;
+        class += 1;
+    }
+    places
+};
 
 /// The bytes of fronts that must be zero at first.
 pub(crate) const FRONTS_ZEROED: usize = core::mem::offset_of!(Fronts, small);
@@ -342,7 +368,7 @@ impl Places {
     fn first(&self, class: Class) -> Option<(usize, u32)> {
         // SAFETY: as above.
         if let Some(rest) = unsafe { self.rest.get().as_ref() } {
-            let array = &rest.small[class.number()];
+            let array = rest.of(class);
             array[0].set(0);
             return Some((
                 array.as_ptr().expose_provenance(),
@@ -369,7 +395,7 @@ impl Places {
     fn is_first(&self, class: Class, array: usize) -> bool {
         // SAFETY: as above.
         match unsafe { self.rest.get().as_ref() } {
-            Some(rest) => array == rest.small[class.number()].as_ptr().addr(),
+            Some(rest) => array == rest.of(class).as_ptr().addr(),
             None => array == self.nothing.get().addr(),
         }
     }
