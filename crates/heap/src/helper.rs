@@ -40,6 +40,9 @@ const TOGETHER: usize = 16;
 const TRIES: usize = 4;
 /// While there is something to do, it looks so often.
 const TICK_NS: i64 = 2_000_000;
+/// After so much to do it comes back sooner.
+const BUSY: u32 = 64;
+const BUSY_TICK_NS: i64 = TICK_NS / 8;
 /// Half of the idle chunks are given back so often: every 0.2 s.
 const DECAY_TICKS: u32 = 100;
 /// It sleeps when there was nothing to do for so long.
@@ -251,7 +254,10 @@ impl Helper {
                 are_quiet = quiet;
             }
             resting = if done > 0 { 0 } else { resting + 1 };
-            if resting <= REST_TICKS {
+            if done > BUSY {
+                // A program whose sizes shift may use as much again before the next tick.
+                os::sleep_ns(BUSY_TICK_NS);
+            } else if resting <= REST_TICKS {
                 os::sleep_ns(TICK_NS);
             } else if are_quiet {
                 self.rest();
