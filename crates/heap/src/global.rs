@@ -27,25 +27,43 @@ use crate::threads::{in_turn, with_heap, with_parked};
 /// A block of at least so many bytes, aligned to 16; null if there is no memory.
 #[inline]
 pub fn allocate(size: usize) -> *mut u8 {
-    let heap = thread::heap();
-    if heap.is_null() || size > MEDIUM_MAX {
-        return allocate_slow(size);
+    let heap = thread::only_heap();
+    if heap.is_null() {
+        return allocate_watching(size);
     }
     // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
-    let heap = unsafe { &*heap };
-    if heap.cpu.get() != thread::cpu() {
-        return allocate_slow(size);
-    }
+    allocate_in(unsafe { &*heap }, size)
+}
+
+#[inline(always)]
+fn allocate_in(heap: &'static Heap, size: usize) -> *mut u8 {
     let class = if size <= SMALL_MAX {
         Class::for_small(size)
-    } else {
+    } else if size <= MEDIUM_MAX {
         Class::for_size(size)
+    } else {
+        return allocate_slow(size);
     };
     let block = heap.try_allocate(class);
     if block == 0 {
         return allocate_second(heap, class, size);
     }
     ptr::with_exposed_provenance_mut(block)
+}
+
+/// Where there are several nodes a thread notices that it has moved, perhaps to another.
+#[inline(never)]
+fn allocate_watching(size: usize) -> *mut u8 {
+    let heap = thread::heap();
+    if heap.is_null() {
+        return allocate_slow(size);
+    }
+    // SAFETY: as above.
+    let heap = unsafe { &*heap };
+    if heap.cpu.get() != thread::cpu() {
+        return allocate_slow(size);
+    }
+    allocate_in(heap, size)
 }
 
 /// What is not in front.

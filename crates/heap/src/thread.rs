@@ -10,7 +10,7 @@ mod own;
 #[path = "thread/own_miri.rs"]
 mod own;
 
-pub(crate) use own::{begin_cpu, cpu, heap, set_heap};
+pub(crate) use own::{begin_cpu, cpu, heap, only_heap, set_heap};
 
 /// The CPU that this thread runs on, asked of the system.
 pub(crate) fn ask_cpu() -> u32 {

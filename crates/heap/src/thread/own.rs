@@ -2,7 +2,7 @@
 //! initial-exec model, as the code that asks for it must neither call nor allocate. Stable Rust has
 //! no other way to it than assembly.
 
-use core::sync::atomic::{AtomicIsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
 use crate::heap::Heap;
 
@@ -15,6 +15,10 @@ core::arch::global_asm!(
     ".size hearth_thread_heap, 8",
     ".p2align 3",
     "hearth_thread_heap:",
+    ".zero 8",
+    ".hidden hearth_only_heap",
+    ".globl hearth_only_heap",
+    "hearth_only_heap:",
     ".zero 8",
     ".hidden hearth_no_cpu",
     ".globl hearth_no_cpu",
@@ -33,6 +37,10 @@ core::arch::global_asm!(
     ".p2align 3",
     "hearth_thread_heap:",
     ".zero 8",
+    ".hidden hearth_only_heap",
+    ".globl hearth_only_heap",
+    "hearth_only_heap:",
+    ".zero 8",
     ".hidden hearth_no_cpu",
     ".globl hearth_no_cpu",
     "hearth_no_cpu:",
@@ -40,64 +48,91 @@ core::arch::global_asm!(
     ".popsection",
 );
 
+/// Reads a variable of this thread, a pointer to a heap.
+macro_rules! read {
+    ($name:literal) => {{
+        let heap: *const Heap;
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: reads this thread's own pointer.
+        unsafe {
+            core::arch::asm!(
+                concat!("mov {0}, qword ptr [rip + ", $name, "@GOTTPOFF]"),
+                "mov {0}, qword ptr fs:[{0}]",
+                out(reg) heap,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: reads this thread's own pointer.
+        unsafe {
+            core::arch::asm!(
+                concat!("adrp {0}, :gottprel:", $name),
+                concat!("ldr {0}, [{0}, :gottprel_lo12:", $name, "]"),
+                "mrs {1}, tpidr_el0",
+                "ldr {0}, [{0}, {1}]",
+                out(reg) heap,
+                out(reg) _,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        heap
+    }};
+}
+
+/// Writes it.
+macro_rules! write {
+    ($name:literal, $heap:expr) => {{
+        let heap: *const Heap = $heap;
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: writes this thread's own pointer.
+        unsafe {
+            core::arch::asm!(
+                concat!("mov {0}, qword ptr [rip + ", $name, "@GOTTPOFF]"),
+                "mov qword ptr fs:[{0}], {1}",
+                out(reg) _,
+                in(reg) heap,
+                options(nostack, preserves_flags),
+            );
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: writes this thread's own pointer.
+        unsafe {
+            core::arch::asm!(
+                concat!("adrp {0}, :gottprel:", $name),
+                concat!("ldr {0}, [{0}, :gottprel_lo12:", $name, "]"),
+                "mrs {1}, tpidr_el0",
+                "str {2}, [{0}, {1}]",
+                out(reg) _,
+                out(reg) _,
+                in(reg) heap,
+                options(nostack, preserves_flags),
+            );
+        }
+    }};
+}
+
 /// The heap of this thread, null if it has none yet.
 #[inline(always)]
 pub(crate) fn heap() -> *const Heap {
-    let heap: *const Heap;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads this thread's own pointer.
-    unsafe {
-        core::arch::asm!(
-            "mov {0}, qword ptr [rip + hearth_thread_heap@GOTTPOFF]",
-            "mov {0}, qword ptr fs:[{0}]",
-            out(reg) heap,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: reads this thread's own pointer.
-    unsafe {
-        core::arch::asm!(
-            "adrp {0}, :gottprel:hearth_thread_heap",
-            "ldr {0}, [{0}, :gottprel_lo12:hearth_thread_heap]",
-            "mrs {1}, tpidr_el0",
-            "ldr {0}, [{0}, {1}]",
-            out(reg) heap,
-            out(reg) _,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    heap
+    read!("hearth_thread_heap")
+}
+
+/// The same if the thread need not notice where it runs, as there is one node; else null.
+#[inline(always)]
+pub(crate) fn only_heap() -> *const Heap {
+    read!("hearth_only_heap")
 }
 
 /// Sets it.
 pub(crate) fn set_heap(heap: *const Heap) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: writes this thread's own pointer.
-    unsafe {
-        core::arch::asm!(
-            "mov {0}, qword ptr [rip + hearth_thread_heap@GOTTPOFF]",
-            "mov qword ptr fs:[{0}], {1}",
-            out(reg) _,
-            in(reg) heap,
-            options(nostack, preserves_flags),
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: writes this thread's own pointer.
-    unsafe {
-        core::arch::asm!(
-            "adrp {0}, :gottprel:hearth_thread_heap",
-            "ldr {0}, [{0}, :gottprel_lo12:hearth_thread_heap]",
-            "mrs {1}, tpidr_el0",
-            "str {2}, [{0}, {1}]",
-            out(reg) _,
-            out(reg) _,
-            in(reg) heap,
-            options(nostack, preserves_flags),
-        );
+    write!("hearth_thread_heap", heap);
+    if !WATCHES.load(Ordering::Relaxed) {
+        write!("hearth_only_heap", heap);
     }
 }
+
+/// Threads must notice that they have moved.
+static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// Where the number of the CPU is that this thread runs on, from the thread's base: the C library's area for
 /// restartable sequences, which the kernel keeps; or a zero of our own.
@@ -164,6 +199,7 @@ pub(crate) fn begin_cpu(watch: bool) -> bool {
             options(nostack, preserves_flags),
         );
     }
+    WATCHES.store(watch, Ordering::Relaxed);
     CPU.store(none, Ordering::Relaxed);
     if !watch || area.is_null() {
         return !watch;

@@ -14,6 +14,10 @@ pub(crate) fn heap() -> *const Heap {
     HEAP.with(Cell::get)
 }
 
+pub(crate) fn only_heap() -> *const Heap {
+    heap()
+}
+
 pub(crate) fn set_heap(heap: *const Heap) {
     HEAP.with(|place| place.set(heap));
 }
