@@ -7,10 +7,11 @@
 //!
 //! A class takes its loose blocks first, from the region that came last. They are joined, and their region
 //! goes back to the list of its grade, the oldest of a list first:
-//! - when another class of the level finds no room: then a few, and a few of the levels above before more
-//!   memory is asked for;
-//! - when there are many idle [pages](crate::pages), for each region of pages that is looked at;
-//! - when the heap ends.
+//! - when another class finds no room on its level, and on the levels above before more memory is asked for: of a
+//!   region each;
+//! - when [pages](crate::pages) begin to be used that had no memory, and when the first block of a region becomes
+//!   loose where much has memory that is not in use: of some regions;
+//! - when there is no memory, when a quiet heap is tidied up, and when it ends: all.
 //!
 //! A region has loose blocks of one class only. What is freed there of another class is joined at once. Blocks
 //! of a page or more are never loose: what is idle there can be given back.

@@ -73,6 +73,19 @@ fn is_room(free: u64, room: usize) -> bool {
     words::runs(free, SIZES[room]) & allowed(SIZES[room]) != 0
 }
 
+/// The kinds of room in these free chunks, a bit each. Every size is twice one of before, as often as need be.
+fn rooms(free: u64) -> u32 {
+    let (mut rooms, mut found, mut known) = (0, free, 1);
+    for (room, size) in SIZES.iter().enumerate() {
+        while known < *size {
+            found &= found >> known;
+            known *= 2;
+        }
+        rooms |= u32::from(found & allowed(*size) != 0) << room;
+    }
+    rooms
+}
+
 /// The arenas that pools are made over: a [space](crate::space)'s, or a model's.
 pub(crate) trait Arenas {
     /// The word of free chunks of an arena, and the word of those that have been used.
@@ -635,10 +648,11 @@ impl Pools {
     /// and a look at it.
     #[inline]
     fn hint(&self, space: &impl Arenas, node: usize, arena: usize, [before, after]: [u64; 2]) {
-        for room in 0..SIZES.len() {
-            if is_room(before, room) != is_room(after, room) {
-                self.hint_of(space, node, arena, room);
-            }
+        let mut changed = rooms(before) ^ rooms(after);
+        while changed != 0 {
+            let room = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            self.hint_of(space, node, arena, room);
         }
         self.hint_of(space, node, arena, IDLE);
     }
