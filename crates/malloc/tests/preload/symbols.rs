@@ -138,8 +138,8 @@ fn thread_local_storage_is_small_and_without_calls() {
         .lines()
         .filter(|line| line.contains("TPOFF") || line.contains("DTPMOD") || line.contains("TLS"))
         .collect();
-    // The thread's heap, and what stands for its CPU where nobody asks.
-    assert!((1..=2).contains(&thread_local.len()), "{thread_local:?}");
+    // The thread's heap, the same where there is one node, and what stands for its CPU where nobody asks.
+    assert!((1..=3).contains(&thread_local.len()), "{thread_local:?}");
     for kind in thread_local {
         assert!(
             kind.contains("R_X86_64_TPOFF64") || kind.contains("R_AARCH64_TLS_TPREL"),
@@ -148,14 +148,14 @@ fn thread_local_storage_is_small_and_without_calls() {
     }
     let imported = output("nm", &["--dynamic", "--undefined-only"], library);
     assert!(!imported.contains("__tls_get_addr"), "{imported}");
-    // Two words: a program that opens the library has few to spare.
+    // Three words: a program that opens the library has few to spare.
     let segments = output("readelf", &["--segments", "--wide"], library);
     let segment = segments
         .lines()
         .find(|line| line.trim_start().starts_with("TLS"))
         .expect("there is a segment");
     let size = segment.split_whitespace().nth(5).unwrap_or_default();
-    let is_small = ["0x000008", "0x00000c", "0x000010"].contains(&size);
+    let is_small = ["0x000008", "0x000010", "0x000018"].contains(&size);
     assert!(is_small, "{segment}");
 }
 
