@@ -37,7 +37,8 @@ pub(crate) const TAKEN: u8 = 255;
 /// classes of the level.
 const CURRENT_LEVEL_MAX: usize = 2;
 
-/// Where a class finds no room, loose blocks of so many regions are joined before it looks further.
+/// Where a class finds no room, loose blocks of so many regions are joined before it looks further. With four,
+/// `batches` took a twentieth more instructions, and no program had less memory.
 const JOINED: u32 = 1;
 
 /// A component's heap takes so many pieces of nurseries, then chunks.

@@ -108,6 +108,7 @@ pub(crate) fn resize(home: Home<'_>, chunk: usize, size: usize) -> bool {
         );
         wipe(home, chunk + wanted, has - wanted);
         leave_huge(home, chunk, has);
+        ask_huge(home, chunk, wanted, size);
         home.pools
             .give_many(home.space, chunk + wanted, has - wanted);
     }

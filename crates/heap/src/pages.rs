@@ -32,10 +32,9 @@ const JOINED_QUIETLY: u32 = 1024;
 /// in which sizes shift: with one, `./x bench heap --only frag` ended at 2.5 times what was live, with two
 /// at 2.2.
 const LOOKS_A_PAGE: usize = 2;
-/// For each page that begins to be used, loose blocks of so many regions are joined; so many at once for
-/// each look, and are saved up at most.
+/// For each page that begins to be used, loose blocks of so many regions are joined, as many as a page may be;
+/// at once no more than there are looks, and so many are saved up at most.
 const JOINS_A_PAGE: u32 = 16;
-const JOINED_A_LOOK: usize = 1;
 const JOINS_MAX: u32 = 1 << 16;
 /// Looks that are saved up at most.
 const LOOKS_MAX: usize = 1 << 16;
@@ -164,10 +163,7 @@ impl Heap {
             self.joins.set(0);
             return;
         }
-        let joins = self
-            .joins
-            .get()
-            .min((JOINED_A_LOOK * looks_for(level)) as u32);
+        let joins = self.joins.get().min(looks_for(level) as u32);
         self.joins.set(self.joins.get() - joins);
         self.join_any(home, joins);
         let pages = self.grown.replace(0);

@@ -70,7 +70,7 @@ fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
 
 /// Is there room of a kind in these free chunks?
 fn is_room(free: u64, room: usize) -> bool {
-    words::runs(free, SIZES[room]) & allowed(SIZES[room]) != 0
+    rooms(free) >> room & 1 != 0
 }
 
 /// The kinds of room in these free chunks, a bit each. Every size is twice one of before, as often as need be.

@@ -242,7 +242,7 @@ const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
 /// two megabytes in, and take as long. Whether larger processes have some is the system's choice.
 const ARENAS_SMALL: usize = 16;
 
-/// What one has, where there are some: not more of a large block is asked for, as its end may never be used.
+/// The bytes of a huge page. Of a large block only whole ones are asked for, as its end may never be used.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Arenas a node has at least where nodes are told apart: one word of the highest hints.

@@ -45,7 +45,7 @@ fn what_is_loose_is_used_before_there_is_more() {
         .iter()
         .filter(|block| census.used.contains_key(block));
     assert_eq!(in_use.count(), blocks.len().div_ceil(in_kib));
-    // Four or five of them fit where fifteen were.
+    // Four of them fit where fifteen were.
     let wanted = BYTES * 8 / 10;
     let larger: Vec<usize> = (0..wanted / 200).map(|_| block(200)).collect();
     check_this_thread();
