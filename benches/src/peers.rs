@@ -109,26 +109,30 @@ impl Peers {
 
     /// One uncounted run of each, then `repeats` of each in turn. Both must say the same.
     pub fn alternate(&self, input: u32, clock: Clock, repeats: usize) -> Result<Series, String> {
-        let seconds = |run: &Run| match clock {
-            Clock::Cpu => run.times.cpu,
-            Clock::Wall => run.times.wall,
-        };
-        let kept = undisturbed(repeats, || {
-            let (insense, c) = (self.run_insense(input)?, self.run_c(input)?);
-            if insense.stdout != c.stdout {
-                return Err(format!(
-                    "the answers differ: Insense {:?}, C {:?}",
-                    insense.stdout, c.stdout
-                ));
-            }
-            let disturbed = insense.disturbed || c.disturbed;
-            Ok(((seconds(&insense), seconds(&c)), disturbed))
-        })?;
+        let kept = undisturbed(repeats, || self.turn(input, clock))?;
         let (insense, c) = kept.values.into_iter().unzip();
         Ok(Series {
             insense,
             c,
             discarded: kept.discarded,
         })
+    }
+
+    /// One run of each: their seconds, Insense's first, and whether one was disturbed. Both must say the
+    /// same.
+    pub fn turn(&self, input: u32, clock: Clock) -> Result<((f64, f64), bool), String> {
+        let seconds = |run: &Run| match clock {
+            Clock::Cpu => run.times.cpu,
+            Clock::Wall => run.times.wall,
+        };
+        let (insense, c) = (self.run_insense(input)?, self.run_c(input)?);
+        if insense.stdout != c.stdout {
+            return Err(format!(
+                "the answers differ: Insense {:?}, C {:?}",
+                insense.stdout, c.stdout
+            ));
+        }
+        let disturbed = insense.disturbed || c.disturbed;
+        Ok(((seconds(&insense), seconds(&c)), disturbed))
     }
 }

@@ -25,6 +25,7 @@ fn a_row_of_the_runtime_runs_without_peers() {
 fn peers_run_in_turn() {
     let benchmark = &BENCHMARKS[0];
     let peers = build(benchmark).expect(benchmark.name);
-    let series = peers.alternate(1, Clock::Cpu, 2).expect("both run");
-    assert_eq!((series.insense.len(), series.c.len()), (2, 2));
+    // Whether somebody has our cores meanwhile is not asked: it need not be quiet where tests run.
+    let ((insense, c), _) = peers.turn(1, Clock::Cpu).expect("both run");
+    assert!(insense > 0.0 && c > 0.0, "{insense} s, {c} s");
 }
