@@ -143,3 +143,8 @@ pub(crate) fn forget_idle(chunks: u32, what: Forgotten) -> u32 {
 pub(crate) fn idle_chunks() -> u32 {
     POOLS.idle(&SPACE)
 }
+
+/// What keeps account of a node's chunks gets its memory, from the `done`th arena on. How many arenas have it.
+pub(crate) fn look_ahead(node: usize, done: usize) -> usize {
+    POOLS.look_ahead(&SPACE, node, done)
+}

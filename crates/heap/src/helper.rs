@@ -9,6 +9,9 @@
 //! And it looks after heaps whose threads have been quiet for a moment: takes back what others have freed of
 //! them, and lends itself their idle pages, [in the owner's place](crate::turn).
 //!
+//! And it looks ahead: what keeps account of chunks that heaps will take gets its memory from it, so that
+//! no first touch of it is in an allocation.
+//!
 //! It is started when there is something to do for the first time that is worth a thread, and sleeps
 //! for good when there is nothing. A child of a fork starts its own. Real-time processes have none.
 //!
@@ -22,12 +25,13 @@
 //! | `state` | who starts it; the helper when it sleeps; who wakes it | all |
 //! | `at_heaps` | the helper | who forks |
 //! | `forks` | who forks | the helper |
+//! | `ahead` | the helper | the helper, and that of a child |
 
 use crate::figures;
 use crate::geometry::CHUNK_BYTES;
 use crate::heap::Heap;
 use crate::os::{self, AroundForks};
-use crate::pool::Forgotten;
+use crate::pool::{Forgotten, NODES_MAX};
 use crate::process::{SPACE, home};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::threads;
@@ -79,6 +83,8 @@ pub(crate) struct Helper {
     at_heaps: AtomicU32,
     /// Forks that are under way.
     forks: AtomicU32,
+    /// Arenas of each node whose chunks have been looked ahead for.
+    ahead: [AtomicU32; NODES_MAX],
 }
 
 pub(crate) static HELPER: Helper = Helper {
@@ -90,6 +96,7 @@ pub(crate) static HELPER: Helper = Helper {
     state: AtomicU32::new(NONE),
     at_heaps: AtomicU32::new(0),
     forks: AtomicU32::new(0),
+    ahead: [const { AtomicU32::new(0) }; NODES_MAX],
 };
 
 impl Helper {
@@ -236,10 +243,20 @@ impl Helper {
         figures::forget_idle(chunks, Forgotten::Data)
     }
 
+    /// What keeps account of chunks that heaps will take gets its memory before.
+    fn look_ahead(&self) {
+        for (node, ahead) in self.ahead.iter().enumerate() {
+            let done = ahead.load(Ordering::Relaxed) as usize;
+            let now = figures::look_ahead(node, done);
+            ahead.store(now as u32, Ordering::Relaxed);
+        }
+    }
+
     fn run(&self) -> ! {
         let has_barriers = os::has_barriers();
         let (mut ticks, mut resting) = (0u32, 0u32);
         loop {
+            self.look_ahead();
             let mut done = self.forget_lent() + self.follow_growth();
             ticks = ticks.wrapping_add(1);
             if ticks.is_multiple_of(DECAY_TICKS) {

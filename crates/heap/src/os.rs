@@ -166,13 +166,34 @@ pub(crate) unsafe fn huge_pages(start: usize, bytes: usize, wanted: bool) {
     unsafe { libc::madvise(ptr::with_exposed_provenance_mut(start), bytes, advice) };
 }
 
+/// [`populate`]s by `madvise`: from Linux 5.14 on.
+const POPULATE_WRITE: i32 = 23;
+
+/// Brings memory behind a range, as far as the system does so; what is there stays as it is.
+///
+/// # Safety
+/// The range is of this crate's own reservation, and accessible.
+pub(crate) unsafe fn bring(start: usize, bytes: usize) {
+    if cfg!(miri) {
+        return;
+    }
+    let first = start & !(PAGE - 1);
+    let length = (start + bytes).next_multiple_of(PAGE) - first;
+    // SAFETY: as the caller promises.
+    quietly(|| unsafe {
+        libc::madvise(
+            ptr::with_exposed_provenance_mut(first),
+            length,
+            POPULATE_WRITE,
+        )
+    });
+}
+
 /// Brings memory behind all pages of a range, and locks them. Whether it did, each.
 ///
 /// # Safety
 /// The range is of this crate's own reservation, and writable.
 pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
-    /// From Linux 5.14 on.
-    const POPULATE_WRITE: i32 = 23;
     let first = start & !(PAGE - 1);
     let length = (start + bytes).next_multiple_of(PAGE) - first;
     let pages: *mut libc::c_void = ptr::with_exposed_provenance_mut(first);

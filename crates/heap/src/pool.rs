@@ -102,6 +102,12 @@ pub(crate) trait Arenas {
     fn open(&self, first: usize, count: usize) -> bool;
     /// Brings memory behind arenas and what belongs to them, and locks it.
     fn populate(&self, first: usize, count: usize) -> Prepared;
+    /// May heaps have chunks of an arena? Not if a large block has all of them.
+    fn is_for_heaps(&self, _arena: usize) -> bool {
+        true
+    }
+    /// Brings memory behind what keeps account of an arena's chunks.
+    fn prepare_account(&self, _arena: usize) {}
     /// Gives the memory behind chunks back to the system. False if it stays.
     ///
     /// # Safety
@@ -375,6 +381,27 @@ impl Pools {
         }
         own.open.store(arenas as u32, Ordering::Release);
         space.populate(first, arenas)
+    }
+
+    /// Looks ahead of those who take chunks, that their first touch of what keeps account of them need not go to
+    /// the system: for the arenas of a node from the `done`th on that have been begun, and the one that comes
+    /// next. How many are done now.
+    pub(crate) fn look_ahead(&self, space: &impl Arenas, node: usize, done: usize) -> usize {
+        let own = &self.nodes[node];
+        let first = space.arenas_of_node() * node;
+        let begun = own.begun.load(Ordering::Relaxed) as usize;
+        let open = own.open.load(Ordering::Acquire) as usize;
+        for arena in (done..begun.min(open)).map(|i| first + i) {
+            if space.is_for_heaps(arena) {
+                space.prepare_account(arena);
+            }
+        }
+        let is_next = done <= begun && begun < open;
+        if is_next && begun > 0 && space.is_for_heaps(first + begun - 1) {
+            space.prepare_account(first + begun);
+            return begun + 1;
+        }
+        done.max(begun)
     }
 
     /// Opens a node's arenas up to the `end`th: `more` of them, or at least what is needed. False if

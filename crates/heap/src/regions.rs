@@ -285,6 +285,10 @@ impl Heap {
         for chunk in taken.chunk..taken.chunk + chunks as usize {
             self.tag(chunk).store(self.own.get(), Ordering::Relaxed);
         }
+        // It means nothing yet. If the page is new, it had better be written to first: who looks at it before
+        // would meet a second fault when writing.
+        let kind = home.space.kind(taken.chunk << CHUNK_SHIFT);
+        kind.store(0, Ordering::Relaxed);
         let region = RegionId::at(level, taken.chunk << CHUNK_SHIFT);
         self.whole(region).is_root.set(true);
         let is_filled = harden::fills();

@@ -603,6 +603,22 @@ impl Arenas for Space {
         all
     }
 
+    fn is_for_heaps(&self, arena: usize) -> bool {
+        let first = arena << (ARENA_SHIFT - CHUNK_SHIFT);
+        let tag = ChunkTag(self.tag(first).load(Ordering::Relaxed));
+        matches!(tag.kind(), ChunkTag::OWNED | ChunkTag::SHARED)
+            || self.word(arena)[0].load(Ordering::Relaxed) != 0
+    }
+
+    fn prepare_account(&self, arena: usize) {
+        const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
+        for (part, stride) in [(&self.kinds, KINDS_STRIDE), (&self.meta, META_STRIDE)] {
+            let start = part.load(Ordering::Relaxed) + arena * CHUNKS * stride;
+            // SAFETY: open, and of this space.
+            unsafe { os::bring(start, CHUNKS * stride) };
+        }
+    }
+
     fn node_of(&self, arena: usize) -> usize {
         arena >> self.node_shift.load(Ordering::Relaxed)
     }

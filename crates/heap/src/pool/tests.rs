@@ -8,8 +8,9 @@ use core::sync::atomic::Ordering;
 use hearth_testing::random::Random;
 
 use super::{Arenas, CHUNKS_SHIFT, Forgotten, From, Pools, ROOMS, has_room};
-use crate::geometry::CHUNK_SHIFT;
-use crate::space::Space;
+use crate::geometry::{CHUNK_SHIFT, RegionId};
+use crate::os::PAGE;
+use crate::space::{Space, WHOLE_LEVEL};
 
 struct Oracle {
     space: Space,
@@ -192,6 +193,50 @@ fn whole_arenas_of_a_small_space_are_used_again() {
         let taken = taken.expect("those given back are found");
         pools.give_many(&space, taken.chunk, 3 * 64);
     }
+}
+
+/// Is there memory behind what keeps account of a chunk's regions?
+fn has_account(space: &Space, chunk: usize) -> bool {
+    let region = RegionId::at(WHOLE_LEVEL, chunk << CHUNK_SHIFT);
+    let page = (&raw const *space.words_of(region)).addr() & !(PAGE - 1);
+    let mut there = 0;
+    // SAFETY: a page of the space, and one byte for it.
+    let told = unsafe {
+        libc::mincore(
+            core::ptr::with_exposed_provenance_mut(page),
+            PAGE,
+            &raw mut there,
+        )
+    };
+    assert_eq!(told, 0, "the space is mapped");
+    there & 1 != 0
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "it has no memory behind pages")]
+fn account_of_chunks_is_looked_ahead_for() {
+    let (space, pools) = (Space::new(), Pools::new());
+    assert!(space.make_of(16, 1), "there are addresses");
+    let from = From {
+        node: 0,
+        is_last_resort: true,
+    };
+    let take = |chunks| pools.take_of(&space, from, chunks).expect("there is room");
+    let in_arena = |arena: usize| has_account(&space, arena << CHUNKS_SHIFT | 60);
+    assert_eq!(pools.look_ahead(&space, 0, 0), 0, "nothing is begun");
+    take(1);
+    assert!(!in_arena(0));
+    assert_eq!(pools.look_ahead(&space, 0, 0), 2, "and the next one");
+    assert!(in_arena(0) && in_arena(1));
+    // A large block needs none, nor does what comes after.
+    let large = pools.take_arenas_of(&space, from, 2);
+    assert_eq!(large.expect("there is room").chunk >> CHUNKS_SHIFT, 1);
+    assert_eq!(pools.look_ahead(&space, 0, 2), 3);
+    assert!(!in_arena(2) && !in_arena(3));
+    // Until heaps have some of that, too.
+    take(63);
+    assert_eq!(pools.look_ahead(&space, 0, 3), 4);
+    assert!(!in_arena(2) && in_arena(3));
 }
 
 #[test]
