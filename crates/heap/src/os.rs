@@ -513,7 +513,7 @@ fn membarrier(command: i32) -> bool {
     quietly(|| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 })
 }
 
-/// Can this process have barriers on all its threads? Asked before the first one.
+/// Can this process have barriers on all its threads? Asked before the first one; after that it costs nothing.
 pub(crate) fn has_barriers() -> bool {
     !cfg!(miri) && membarrier(MEMBARRIER_REGISTER)
 }

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use crate::directory;
 use crate::harden;
 use crate::heap::Home;
+use crate::helper::HELPER;
 use crate::nodes;
 use crate::os;
 use crate::pool::Pools;
@@ -66,6 +67,9 @@ fn make() -> bool {
                 }
                 thread::make_key();
                 if made {
+                    // For the helper. A process of one thread has it at once; later it takes a moment of the
+                    // kernel's, some 10 ms, for which the end of the process would wait, too.
+                    let _ = HELPER.is_allowed() && os::has_barriers();
                     directory::publish();
                 }
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
