@@ -91,7 +91,12 @@ impl Class {
     /// The smallest class for a size in bytes, at most [`SMALL_MAX`].
     #[inline]
     pub fn for_small(size: usize) -> Class {
-        let last = size.saturating_sub(1);
+        Class::for_last(size.saturating_sub(1))
+    }
+
+    /// The smallest class that has this byte, counted from 0: less than [`SMALL_MAX`].
+    #[inline]
+    pub fn for_last(last: usize) -> Class {
         if last < 256 {
             Class((last >> granule_shift(0)) as u8)
         } else {

@@ -37,9 +37,11 @@ pub fn allocate(size: usize) -> *mut u8 {
 
 #[inline(always)]
 fn allocate_in(heap: &'static Heap, size: usize) -> *mut u8 {
-    let class = if size <= SMALL_MAX {
-        Class::for_small(size)
-    } else if size <= MEDIUM_MAX {
+    // Nothing at all is asked for so seldom that it may take the long way.
+    let last = size.wrapping_sub(1);
+    let class = if last < SMALL_MAX {
+        Class::for_last(last)
+    } else if last < MEDIUM_MAX {
         Class::for_size(size)
     } else {
         return allocate_slow(size);

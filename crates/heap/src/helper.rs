@@ -245,7 +245,7 @@ impl Helper {
 
     /// What keeps account of chunks that heaps will take gets its memory before.
     fn look_ahead(&self) {
-        for (node, ahead) in self.ahead.iter().enumerate() {
+        for (node, ahead) in self.ahead.iter().enumerate().take(SPACE.nodes()) {
             let done = ahead.load(Ordering::Relaxed) as usize;
             let now = figures::look_ahead(node, done);
             ahead.store(now as u32, Ordering::Relaxed);
