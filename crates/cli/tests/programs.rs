@@ -32,7 +32,7 @@ use hearth_lang::compile::{self, Options, Prelude};
 use hearth_lang::format::format;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
-use support::{Outcome, files, golden, hearth, outcome, root, same};
+use support::{Outcome, files, golden, hearth, is_sanitized, outcome, root, same};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -371,6 +371,9 @@ fn check_run_carried(
     variables: &[(&str, &str)],
 ) -> Result<(), String> {
     let mut command = hearth();
+    let carrier = carrier
+        .iter()
+        .filter(|option| !is_sanitized() || !option.starts_with("--heaps"));
     command
         .arg("run")
         .args(carrier)

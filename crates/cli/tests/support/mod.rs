@@ -1,6 +1,7 @@
 //! What the tests of the command share: where things are, calling it, golden files.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -25,13 +26,21 @@ pub(crate) fn root() -> &'static Path {
 /// a warning or not at all, or as `HEARTH_TEST_CC` says.
 pub(crate) fn hearth() -> Command {
     let mut command = plain_hearth();
-    let compiler = std::env::var_os("HEARTH_TEST_CC").unwrap_or("cc -Werror".into());
-    if compiler.to_string_lossy().contains("-fsanitize") {
-        // A sanitizer knows the blocks of its own allocator.
+    if is_sanitized() {
         command.env("HEARTH_HEAPS", "system");
     }
-    command.env("CC", compiler);
+    command.env("CC", test_compiler());
     command
+}
+
+fn test_compiler() -> OsString {
+    std::env::var_os("HEARTH_TEST_CC").unwrap_or("cc -Werror".into())
+}
+
+/// Is there a sanitizer in the programs? It knows the blocks of its own allocator alone: what is referred to in
+/// a heap of Hearth's is lost to it.
+pub(crate) fn is_sanitized() -> bool {
+    test_compiler().to_string_lossy().contains("-fsanitize")
 }
 
 /// The same without a say in the C compiler.
