@@ -9,6 +9,7 @@ use crate::codes::semantic::UNDECLARED;
 use crate::core;
 use crate::diagnostic::Diagnostic;
 use crate::emit::{self, heap_bound::HeapBound, layout::ComponentSize};
+use crate::graph::{self, CommunicationGraph};
 use crate::source::{LineIndex, SourceId, Span};
 use crate::symbol::{Interner, Symbol};
 use crate::syntax::ast::Unit;
@@ -167,6 +168,36 @@ pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, He
         });
     }
     bounds
+}
+
+/// Who communicates with whom, as far as the text tells; None with errors.
+pub fn graph(text: &str, name: &str, options: &Options) -> Option<CommunicationGraph> {
+    let program = &mut check(text, options).program?;
+    core::prune(program);
+    let mut bounds = Vec::new();
+    lowered(program, text, name, options, |input| {
+        bounds = emit::heap_bounds(input);
+    });
+    let mut known = bounds.into_iter().map(|(_, bound)| match bound {
+        HeapBound::Bounded(room) => Some(room.bytes),
+        HeapBound::Unbounded(_) => None,
+    });
+    let used = program.components.iter().map(|component| component.used);
+    let mut heaps: Vec<Option<u64>> = used
+        .map(|is_used| {
+            if is_used {
+                known.next().flatten()
+            } else {
+                None
+            }
+        })
+        .collect();
+    heaps.push(known.next().flatten());
+    let options = core::Options {
+        compat_original: options.compat_original,
+    };
+    let module = core::lowered(program, options);
+    Some(graph::of(program, &module, &heaps))
 }
 
 fn lowered(

@@ -8,6 +8,7 @@ pub mod core;
 pub mod diagnostic;
 pub mod emit;
 pub mod format;
+pub mod graph;
 pub mod source;
 pub mod symbol;
 pub mod syntax;

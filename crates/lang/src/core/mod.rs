@@ -28,6 +28,11 @@ pub fn prune(program: &mut Program) {
     }
 }
 
+/// Lowers a program without errors; loops are as the text has them.
+pub fn lowered(program: &Program, options: Options) -> ir::Module {
+    lower::lower(program, &effects::EffectTable::new(program), options)
+}
+
 /// Lowers a program without errors and runs all passes over it.
 pub fn build(program: &Program, options: Options) -> (ir::Module, effects::EffectTable) {
     let table = effects::EffectTable::new(program);

@@ -183,7 +183,29 @@ pub fn statement_target(stmt: &StmtKind) -> Option<SlotId> {
     }
 }
 
-/// The blocks inside a statement.
+/// The blocks inside a statement, to be read.
+pub fn blocks_of(stmt: &StmtKind) -> Vec<&Block> {
+    match stmt {
+        StmtKind::If {
+            then, otherwise, ..
+        } => vec![then, otherwise],
+        StmtKind::Loop(l) => vec![&l.prepare, &l.body],
+        StmtKind::Versioned { fast, slow, .. } => {
+            vec![&fast.prepare, &fast.body, &slow.prepare, &slow.body]
+        }
+        StmtKind::Promoted { body, .. } => vec![body],
+        StmtKind::Select { arms, default } => {
+            arms.iter().map(|arm| &arm.body).chain(default).collect()
+        }
+        StmtKind::Try { body, handlers, .. } => {
+            let handlers = handlers.iter().map(|handler| &handler.body);
+            std::iter::once(body).chain(handlers).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The blocks inside a statement, to be changed.
 pub fn nested_blocks(stmt: &mut StmtKind) -> Vec<&mut Block> {
     match stmt {
         StmtKind::If {

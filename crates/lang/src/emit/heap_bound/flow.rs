@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Input;
+use super::Reason;
 use super::families::{Families, FamilyId};
-use super::{Reason, blocks_of};
 use crate::core::ir::*;
+use crate::core::passes::blocks_of;
 use crate::source::Span;
 use crate::tree::{ComponentId, ProcCode, ProcId};
 use crate::types::{Type, TypeId};

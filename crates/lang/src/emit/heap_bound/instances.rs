@@ -5,8 +5,9 @@
 //! any number of times, and so does whatever is called as a value or calls itself.
 
 use super::super::Input;
-use super::{blocks_of, targets_of};
+use super::targets_of;
 use crate::core::ir::*;
+use crate::core::passes::blocks_of;
 use crate::tree::{ComponentId, ProcId};
 use crate::types::TypeId;
 

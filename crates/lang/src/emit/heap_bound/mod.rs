@@ -26,7 +26,7 @@ use super::Input;
 use super::layout::Layouts;
 use super::names::Names;
 use crate::core::ir::*;
-use crate::core::passes::statement_target;
+use crate::core::passes::{blocks_of, statement_target};
 use crate::source::Span;
 use crate::tree::ComponentId;
 use families::{FamilyId, Measure, Weight};
@@ -236,28 +236,6 @@ pub fn block_bytes(bytes: u64) -> u64 {
         None => ARENA,
     };
     bytes.checked_next_multiple_of(unit).unwrap_or(u64::MAX)
-}
-
-/// The blocks inside a statement.
-fn blocks_of(stmt: &StmtKind) -> Vec<&Block> {
-    match stmt {
-        StmtKind::If {
-            then, otherwise, ..
-        } => vec![then, otherwise],
-        StmtKind::Loop(l) => vec![&l.prepare, &l.body],
-        StmtKind::Versioned { fast, slow, .. } => {
-            vec![&fast.prepare, &fast.body, &slow.prepare, &slow.body]
-        }
-        StmtKind::Promoted { body, .. } => vec![body],
-        StmtKind::Select { arms, default } => {
-            arms.iter().map(|arm| &arm.body).chain(default).collect()
-        }
-        StmtKind::Try { body, handlers, .. } => {
-            let handlers = handlers.iter().map(|handler| &handler.body);
-            std::iter::once(body).chain(handlers).collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 /// Adds the slots that a block stores into.

@@ -12,9 +12,9 @@ use super::super::names::Names;
 use super::super::{Input, function_name};
 use super::families::{Counted, Measure, Measures, Weight};
 use super::flow::Flow;
-use super::{Reason, blocks_of, targets_of};
+use super::{Reason, targets_of};
 use crate::core::ir::*;
-use crate::core::passes::statement_target;
+use crate::core::passes::{blocks_of, statement_target};
 use crate::tree::{ComponentId, MemberId, ProcId};
 use crate::types::TypeId;
 

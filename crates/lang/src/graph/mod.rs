@@ -1,0 +1,188 @@
+//! The communication graph of a program: which components there are, who is connected to whom, and
+//! what a pass of each does. Found in the text, before any run.
+//!
+//! The main sequence is followed as it would run, with all constructors: it is constant as a rule, and
+//! then the graph is exact. What depends on input, or is made in a behaviour, is no part of the graph
+//! and stands in [`CommunicationGraph::unknowns`]. Then one pass of each behaviour is walked and its
+//! messages and its work are counted.
+//!
+//! Nothing here knows of machines or of placement.
+
+mod build;
+mod bytes;
+mod facts;
+mod known;
+mod show;
+mod tally;
+mod walk;
+mod weights;
+mod world;
+
+use crate::source::Span;
+pub use crate::tree::Direction;
+pub use build::of;
+
+/// A component: an index into [`CommunicationGraph::components`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
+pub struct InstanceId(pub u32);
+
+impl InstanceId {
+    /// The main sequence.
+    pub const MAIN: InstanceId = InstanceId(0);
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A half-channel: an index into [`CommunicationGraph::channels`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct ChannelId(pub u32);
+
+impl ChannelId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A number, and whether it follows from constants alone. Others are estimates: a condition that is
+/// not known counts half for either branch, say.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Amount {
+    pub value: f64,
+    pub is_exact: bool,
+}
+
+/// Who communicates with whom, and how much.
+#[derive(Clone, Debug, Default)]
+pub struct CommunicationGraph {
+    /// In the order of creation. The main sequence is the first.
+    pub components: Vec<Component>,
+    /// All half-channels, whoever uses them.
+    pub channels: Vec<HalfChannel>,
+    /// In the order of connecting.
+    pub connections: Vec<Connection>,
+    /// What is not constant, each place of the text once.
+    pub unknowns: Vec<Unknown>,
+}
+
+/// What a component is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Kind {
+    /// The main sequence. Its one pass is the whole of it.
+    #[default]
+    Main,
+    /// An instance of a component of the program's text.
+    User,
+    /// An instance that the standard environment makes.
+    Service,
+}
+
+/// An instance.
+#[derive(Clone, Debug, Default)]
+pub struct Component {
+    /// What it is called: the variable that it was first stored in, after the name of the component
+    /// that made it; with a number where there are several. Unique.
+    pub name: String,
+    /// What it is an instance of: an index into the program's components, None for the main sequence.
+    pub declaration: Option<usize>,
+    /// The name of that.
+    pub type_name: std::sync::Arc<str>,
+    pub kind: Kind,
+    /// Who made it.
+    pub parent: InstanceId,
+    /// The core that it puts itself on with `setCore`.
+    pub core: Option<u32>,
+    /// Where it is made.
+    pub span: Span,
+    /// Computing in one pass, in nanoseconds, by the table of weights; of the main sequence all.
+    /// Messages are not in it.
+    pub work_ns: Amount,
+    /// Messages in one pass; of the main sequence all. In the order of channels, sends first.
+    pub traffic: Vec<Traffic>,
+    /// Messages once, in initialisers and the constructor.
+    pub start: Vec<Traffic>,
+    /// The bytes of arrays and structs that a pass touches.
+    pub working_set_bytes: u64,
+    /// How large its heap can get; None if there is no bound.
+    pub heap_bytes: Option<u64>,
+}
+
+/// What a component sends or receives.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Traffic {
+    pub channel: ChannelId,
+    pub direction: Direction,
+    pub messages: Amount,
+    /// Of one message; only of those that are sent.
+    pub bytes: Amount,
+}
+
+/// One end.
+#[derive(Clone, Debug)]
+pub struct HalfChannel {
+    /// Who made it, which need not be who uses it.
+    pub owner: InstanceId,
+    /// The port or variable; empty if it has none.
+    pub name: String,
+    pub direction: Direction,
+    /// The type of its messages, as the program calls it.
+    pub payload: std::sync::Arc<str>,
+    pub span: Span,
+    /// Who sends or receives on it, in order.
+    pub users: Vec<InstanceId>,
+}
+
+/// Two peers.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// The `out` half.
+    pub from: ChannelId,
+    /// The `in` half.
+    pub to: ChannelId,
+    /// Where they are connected.
+    pub span: Span,
+    /// The bytes of a message, on average over those who send.
+    pub bytes: Amount,
+    /// One of the ends belongs to a component of the standard environment.
+    pub is_to_service: bool,
+}
+
+/// What kind of thing is not known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum UnknownKind {
+    /// A component is made here, nobody knows how often.
+    Creation,
+    /// Channels are connected here, or a channel becomes another.
+    Connection,
+    Disconnection,
+    /// Something is sent here on a channel that may be any.
+    Send,
+    /// The same of receiving.
+    Receive,
+    /// A component is put on a core here.
+    Core,
+    /// How much is computed here.
+    Work,
+}
+
+/// A place of the text of which the graph cannot say what it does.
+#[derive(Clone, Debug)]
+pub struct Unknown {
+    pub kind: UnknownKind,
+    /// A clause in plain words.
+    pub reason: String,
+    pub span: Span,
+    /// The components that come by here, in order.
+    pub components: Vec<InstanceId>,
+}
+
+impl CommunicationGraph {
+    pub fn component(&self, id: InstanceId) -> &Component {
+        &self.components[id.index()]
+    }
+
+    pub fn channel(&self, id: ChannelId) -> &HalfChannel {
+        &self.channels[id.index()]
+    }
+}

@@ -1,0 +1,139 @@
+//! The graph as text, a line a thing: for people, and for tests that keep it.
+
+use super::{Amount, ChannelId, CommunicationGraph, Component, Direction, Kind, UnknownKind};
+use crate::compile::Sources;
+use crate::source::Span;
+use std::fmt::Write;
+
+impl CommunicationGraph {
+    /// All of it. Estimates begin with `~`.
+    pub fn text(&self, sources: &Sources<'_>) -> String {
+        let mut out = String::new();
+        let lines = Lines { sources };
+        for component in &self.components {
+            self.component_text(component, &lines, &mut out);
+        }
+        for connection in &self.connections {
+            let _ = writeln!(
+                out,
+                "connection {} -> {}, {} bytes, {}",
+                self.channel_name(connection.from),
+                self.channel_name(connection.to),
+                connection.bytes,
+                lines.at(connection.span),
+            );
+        }
+        for unknown in &self.unknowns {
+            let _ = write!(
+                out,
+                "unknown {}, {}: {}",
+                lines.at(unknown.span),
+                unknown.kind.words(),
+                unknown.reason
+            );
+            match &unknown.components[..] {
+                [one] => {
+                    let _ = writeln!(out, " ({})", self.component(*one).name);
+                }
+                several => {
+                    let first = &self.component(several[0]).name;
+                    let _ = writeln!(out, " ({first} and {} more)", several.len() - 1);
+                }
+            }
+        }
+        out
+    }
+
+    fn component_text(&self, component: &Component, lines: &Lines<'_>, out: &mut String) {
+        let kind = match component.kind {
+            Kind::Main => "main".to_owned(),
+            Kind::User => format!("component {}: {}", component.name, component.type_name),
+            Kind::Service => format!("service {}: {}", component.name, component.type_name),
+        };
+        let _ = write!(out, "{kind}, {}", lines.at(component.span));
+        if let Some(core) = component.core {
+            let _ = write!(out, ", on core {core}");
+        }
+        let _ = write!(out, "\n    work {} ns", component.work_ns);
+        if component.working_set_bytes > 0 {
+            let _ = write!(out, ", touches {} bytes", component.working_set_bytes);
+        }
+        let _ = match component.heap_bytes {
+            Some(bytes) => writeln!(out, ", heap at most {bytes} bytes"),
+            None => writeln!(out, ", heap without bound"),
+        };
+        for (traffic, once) in [(&component.traffic, ""), (&component.start, "once ")] {
+            for used in traffic {
+                let name = self.channel_name(used.channel);
+                let _ = match used.direction {
+                    Direction::Out => writeln!(
+                        out,
+                        "    {once}sends {} on {name}, {} bytes",
+                        used.messages, used.bytes
+                    ),
+                    Direction::In => {
+                        writeln!(out, "    {once}receives {} from {name}", used.messages)
+                    }
+                };
+            }
+        }
+    }
+
+    /// `owner.port`, or the variable alone if the main sequence made it.
+    pub fn channel_name(&self, id: ChannelId) -> String {
+        let channel = self.channel(id);
+        let owner = self.component(channel.owner);
+        let name = match channel.name.as_str() {
+            name if name.is_empty() || name.starts_with('#') => format!("channel{name}"),
+            name => name.to_owned(),
+        };
+        match owner.kind {
+            Kind::Main => name,
+            _ => format!("{}.{name}", owner.name),
+        }
+    }
+}
+
+impl std::fmt::Display for Amount {
+    /// `~` before estimates, and no more digits than such numbers deserve.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.is_exact {
+            f.write_str("~")?;
+        }
+        let text = match self.value {
+            value if value.abs() >= 100.0 || value == value.trunc() => format!("{value:.0}"),
+            value if value.abs() >= 1.0 => format!("{value:.1}"),
+            value => format!("{value:.3}"),
+        };
+        f.write_str(&text)
+    }
+}
+
+impl UnknownKind {
+    /// What happens at such a place.
+    pub fn words(self) -> &'static str {
+        match self {
+            UnknownKind::Creation => "makes a component",
+            UnknownKind::Connection => "connects",
+            UnknownKind::Disconnection => "disconnects",
+            UnknownKind::Send => "sends",
+            UnknownKind::Receive => "receives",
+            UnknownKind::Core => "sets a core",
+            UnknownKind::Work => "computes",
+        }
+    }
+}
+
+struct Lines<'a> {
+    sources: &'a Sources<'a>,
+}
+
+impl Lines<'_> {
+    fn at(&self, span: Span) -> String {
+        let line = self.sources.lines(span.source).line(span.start);
+        match span.source.0 {
+            0 => format!("line {line}"),
+            _ => format!("prelude line {line}"),
+        }
+    }
+}

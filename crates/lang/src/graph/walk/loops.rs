@@ -1,0 +1,132 @@
+//! Loops: round by round where they make or communicate something, else once for all rounds.
+
+use super::paths::Spot;
+use super::{Flow, Phase, Walk};
+use crate::core::ir::*;
+use crate::graph::known::Known;
+use crate::graph::weights;
+use crate::source::Span;
+
+/// Rounds of a loop that only computes are followed up to this many: what it leaves in variables is
+/// then known.
+const ROUNDS_COMPUTED: f64 = 64.0;
+/// Rounds of a loop in a behaviour that communicates.
+const ROUNDS_OF_PASS: f64 = 256.0;
+/// What is taken for the rounds of a loop of which nothing is known.
+const ROUNDS_ASSUMED: f64 = 8.0;
+
+impl Walk<'_> {
+    pub(super) fn repeat(&mut self, l: &Loop, _span: Span) -> Flow {
+        let from = self.value(&l.from);
+        let flow = self.block(&l.prepare);
+        if flow != Flow::Next {
+            return flow;
+        }
+        let to = self.value(&l.to);
+        let writes = self.facts.of_loop(l);
+        let rounds = rounds(from, to, l.step);
+        if let (Known::Int(first), Some((count, true))) = (from, rounds) {
+            let most = match (writes.is_structural, self.phase) {
+                (true, Phase::Start) => f64::INFINITY,
+                (true, Phase::Pass) => ROUNDS_OF_PASS,
+                (false, _) => ROUNDS_COMPUTED,
+            };
+            if count <= most {
+                return self.follow(l, first);
+            }
+        }
+        let middle = match (from.number(), to.number()) {
+            (Some((a, _)), Some((b, _))) => Known::About((a + b) / 2.0),
+            _ => Known::Unknown,
+        };
+        self.multiply(l, &writes, middle, rounds)
+    }
+
+    /// Round by round.
+    fn follow(&mut self, l: &Loop, first: i64) -> Flow {
+        let variable = Spot::Slot(self.frame.base + l.variable.index());
+        let mut now = first;
+        loop {
+            self.put(variable, Known::Int(now));
+            let flow = self.block(&l.prepare);
+            if flow != Flow::Next {
+                return flow;
+            }
+            let Known::Int(to) = self.value(&l.to) else {
+                return Flow::Next;
+            };
+            if (l.step > 0 && now > to) || (l.step < 0 && now < to) {
+                return Flow::Next;
+            }
+            self.work(weights::ROUND);
+            let flow = self.block(&l.body);
+            if flow != Flow::Next {
+                return flow;
+            }
+            // The body may have steered the loop.
+            match self.stack[self.frame.base + l.variable.index()] {
+                Known::Int(after) => now = after + i64::from(l.step),
+                _ => return Flow::Next,
+            }
+        }
+    }
+
+    /// Once, with the weight of all rounds.
+    fn multiply(
+        &mut self,
+        l: &Loop,
+        writes: &crate::graph::facts::Writes,
+        variable: Known,
+        rounds: Option<(f64, bool)>,
+    ) -> Flow {
+        let (count, is_known) = rounds.unwrap_or((ROUNDS_ASSUMED, false));
+        self.forget(l, writes);
+        if count <= 0.0 && is_known {
+            return Flow::Next;
+        }
+        let (weight, is_exact) = (self.weight, self.is_exact);
+        self.weight = weight * count.max(0.0);
+        self.is_exact = is_exact && is_known;
+        if !self.is_exact {
+            self.tally.is_work_estimate = true;
+        }
+        self.doubts
+            .push("this is in a loop whose rounds are not known before the run");
+        self.put(Spot::Slot(self.frame.base + l.variable.index()), variable);
+        self.work(weights::ROUND);
+        let flow = match self.block(&l.prepare) {
+            Flow::Next => self.block(&l.body),
+            flow => flow,
+        };
+        self.doubts.pop();
+        (self.weight, self.is_exact) = (weight, is_exact);
+        self.forget(l, writes);
+        match flow {
+            // A loop that a round leaves for good is still a loop; what follows it is as likely.
+            Flow::Return | Flow::Raise(_) | Flow::Stop if !is_known => Flow::Next,
+            flow => flow,
+        }
+    }
+
+    /// What rounds of a loop assign is not known while it runs.
+    fn forget(&mut self, l: &Loop, writes: &crate::graph::facts::Writes) {
+        for slot in &writes.slots {
+            if !l.fresh.contains(&slot.0) {
+                self.put(Spot::Slot(self.frame.base + slot.index()), Known::Unknown);
+            }
+        }
+        for member in &writes.members {
+            let instance = self.frame.instance;
+            if member.index() < self.world.instances[instance.index()].members.len() {
+                self.put(Spot::Member(instance, member.0), Known::Unknown);
+            }
+        }
+    }
+}
+
+/// How many rounds a loop has, and whether that is exact.
+fn rounds(from: Known, to: Known, step: i32) -> Option<(f64, bool)> {
+    let ((from, a), (to, b)) = (from.number()?, to.number()?);
+    let rounds = ((to - from) / f64::from(step)).floor() + 1.0;
+    Some((rounds.max(0.0), a && b))
+}

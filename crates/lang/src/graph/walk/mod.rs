@@ -1,0 +1,271 @@
+//! The walk: a program is run with what is known of its values, and what it would do is counted.
+//!
+//! The main sequence, initialisers and constructors are followed step by step: what they make and
+//! connect is real. A behaviour is then walked as one pass. Where a condition is not known both
+//! branches are walked with a part of the weight each, and what they leave behind is joined. Where a
+//! loop only computes, it is walked once with the weight of all its rounds.
+
+mod calls;
+mod communicate;
+mod loops;
+mod paths;
+mod statements;
+mod values;
+
+use super::facts::Facts;
+use super::known::Known;
+use super::tally::Tally;
+use super::world::{Instance, World};
+use super::{InstanceId, Unknown, UnknownKind};
+use crate::core::ir::*;
+use crate::source::Span;
+use crate::tree::{ComponentId, Program};
+use paths::Spot;
+use std::collections::HashMap;
+
+/// Statements that the main sequence, with all that it makes, may take before the walk gives up.
+const STEPS_OF_MAIN: u64 = 50_000_000;
+/// The same for one pass of a behaviour.
+const STEPS_OF_PASS: u64 = 200_000;
+/// Calls inside calls that are followed.
+const DEPTH_MAX: u32 = 100;
+
+/// Where control goes after a statement.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Flow {
+    Next,
+    Return,
+    /// The component stops.
+    Stop,
+    /// An exception with this label is under way.
+    Raise(Known),
+}
+
+/// Which part of a component's life is walked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Once, when it is made; of the main sequence all.
+    Start,
+    /// A pass.
+    Pass,
+}
+
+/// What a running function has.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    function: usize,
+    /// Where its slots begin in [`Walk::stack`].
+    base: usize,
+    instance: InstanceId,
+}
+
+pub(super) struct Walk<'a> {
+    pub(super) program: &'a Program,
+    pub(super) module: &'a Module,
+    pub(super) facts: Facts<'a>,
+    /// The number of a role's function.
+    functions: HashMap<RoleKey, usize>,
+    pub(super) world: World,
+    pub(super) tally: Tally,
+    pub(super) unknowns: Unknowns,
+    pub(super) phase: Phase,
+    stack: Vec<Known>,
+    frame: Frame,
+    result: Known,
+    received: Known,
+    /// How often what is walked happens, as far as is expected.
+    weight: f64,
+    /// The weight is a number of times that is known.
+    is_exact: bool,
+    /// Why what is walked may not happen, or not once; the innermost last.
+    doubts: Vec<&'static str>,
+    /// What was overwritten in the branches under way.
+    trail: Vec<(Spot, Option<Known>)>,
+    branches: u32,
+    steps_left: u64,
+    depth: u32,
+    under_way: Vec<usize>,
+    /// What constructors and initialisers communicate.
+    pub(super) starts: Vec<(InstanceId, Tally)>,
+}
+
+/// [`Role`] as a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum RoleKey {
+    Proc(u32),
+    Constructor(u32, usize),
+    Members(u32),
+    Behaviour(u32),
+    Main,
+}
+
+impl From<Role> for RoleKey {
+    fn from(role: Role) -> RoleKey {
+        match role {
+            Role::Proc(id) => RoleKey::Proc(id.0),
+            Role::Constructor(id, k) => RoleKey::Constructor(id.0, k),
+            Role::Members(id) => RoleKey::Members(id.0),
+            Role::Behaviour(id) => RoleKey::Behaviour(id.0),
+            Role::Main => RoleKey::Main,
+        }
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Everything that happens once: the main sequence, and what it makes with its constructors.
+    pub(super) fn start(program: &'a Program, module: &'a Module) -> Walk<'a> {
+        let roles = module.functions.iter().enumerate();
+        let mut walk = Walk {
+            program,
+            module,
+            facts: Facts::new(program, module),
+            functions: roles.map(|(i, f)| (f.role.into(), i)).collect(),
+            world: World::default(),
+            tally: Tally::default(),
+            unknowns: Unknowns::default(),
+            phase: Phase::Start,
+            stack: Vec::new(),
+            frame: Frame {
+                function: 0,
+                base: 0,
+                instance: InstanceId::MAIN,
+            },
+            result: Known::Unknown,
+            received: Known::Unknown,
+            weight: 1.0,
+            is_exact: true,
+            doubts: Vec::new(),
+            trail: Vec::new(),
+            branches: 0,
+            steps_left: STEPS_OF_MAIN,
+            depth: 0,
+            under_way: Vec::new(),
+            starts: Vec::new(),
+        };
+        walk.world.globals = vec![Known::Unknown; program.globals.len()];
+        walk.world.instances.push(Instance {
+            component: None,
+            name: None,
+            parent: InstanceId::MAIN,
+            ports: Vec::new(),
+            members: Vec::new(),
+            core: None,
+            span: program.main.block.span,
+        });
+        walk.run(Role::Main, InstanceId::MAIN, &[]);
+        walk
+    }
+
+    /// One pass of a component's behaviour, counted alone.
+    pub(super) fn pass(&mut self, instance: InstanceId, component: ComponentId) -> (Tally, Flow) {
+        self.phase = Phase::Pass;
+        self.steps_left = STEPS_OF_PASS;
+        self.weight = 1.0;
+        self.is_exact = true;
+        self.tally = Tally::default();
+        let flow = self.run(Role::Behaviour(component), instance, &[]);
+        (std::mem::take(&mut self.tally), flow)
+    }
+
+    /// What passes assign may be anything when the next one begins.
+    pub(super) fn forget_members(&mut self, instance: InstanceId, component: ComponentId) {
+        let Some(&index) = self.functions.get(&RoleKey::Behaviour(component.0)) else {
+            return;
+        };
+        let written = self.facts.of_function(index, &self.module.functions[index]);
+        let members = &mut self.world.instances[instance.index()].members;
+        for member in &written.members {
+            members[member.index()] = Known::Unknown;
+        }
+    }
+
+    /// Runs a function of an instance from its beginning to its end.
+    fn run(&mut self, role: Role, instance: InstanceId, args: &[Known]) -> Flow {
+        let Some(&index) = self.functions.get(&RoleKey::from(role)) else {
+            return Flow::Next;
+        };
+        let module = self.module;
+        let function = &module.functions[index];
+        let frame = Frame {
+            function: index,
+            base: self.stack.len(),
+            instance,
+        };
+        let outer = std::mem::replace(&mut self.frame, frame);
+        let (weight, is_exact) = (self.weight, self.is_exact);
+        self.stack
+            .resize(frame.base + function.slots.len(), Known::Unknown);
+        for (param, value) in function.params.iter().zip(args) {
+            self.stack[frame.base + param.index()] = *value;
+        }
+        self.put(Spot::Result, Known::Unknown);
+        let mark = self.trail.len();
+        self.depth += 1;
+        self.under_way.push(index);
+        let flow = self.block(&function.body);
+        self.under_way.pop();
+        self.depth -= 1;
+        self.stack.truncate(frame.base);
+        self.forget_frame(mark, frame.base);
+        self.frame = outer;
+        (self.weight, self.is_exact) = (weight, is_exact);
+        flow
+    }
+
+    /// Slots of a frame that is gone need not be taken back.
+    fn forget_frame(&mut self, mark: usize, base: usize) {
+        if self.trail.len() > mark {
+            let is_kept = |spot| !matches!(spot, Spot::Slot(slot) if slot >= base);
+            let written = self.trail.split_off(mark);
+            let kept = written.into_iter().filter(|(spot, _)| is_kept(*spot));
+            self.trail.extend(kept);
+        }
+    }
+
+    pub(super) fn function(&self) -> &'a Function {
+        &self.module.functions[self.frame.function]
+    }
+
+    /// Notes what nobody can know before the run.
+    fn unknown(&mut self, kind: UnknownKind, reason: &str, span: Span) {
+        let of = self.frame.instance;
+        self.unknowns.add(kind, reason, span, of);
+    }
+
+    /// None if what happens here happens for certain, once each time the walk comes by, and before
+    /// any pass. Otherwise why not.
+    fn doubt(&self) -> Option<&'static str> {
+        match (self.doubts.last(), self.phase) {
+            (Some(doubt), _) => Some(doubt),
+            (None, Phase::Pass) => Some("this is in a behaviour, or in what one calls"),
+            (None, Phase::Start) => None,
+        }
+    }
+}
+
+/// What is not known, each place once.
+#[derive(Default)]
+pub(super) struct Unknowns {
+    pub(super) list: Vec<Unknown>,
+    numbers: HashMap<(UnknownKind, Span, String), usize>,
+}
+
+impl Unknowns {
+    fn add(&mut self, kind: UnknownKind, reason: &str, span: Span, of: InstanceId) {
+        let key = (kind, span, reason.to_owned());
+        if let Some(&number) = self.numbers.get(&key) {
+            let components = &mut self.list[number].components;
+            if components.last() != Some(&of) {
+                components.push(of);
+            }
+            return;
+        }
+        self.numbers.insert(key, self.list.len());
+        self.list.push(Unknown {
+            kind,
+            reason: reason.to_owned(),
+            span,
+            components: vec![of],
+        });
+    }
+}

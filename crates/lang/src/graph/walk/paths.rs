@@ -1,0 +1,239 @@
+//! Ways that part and meet: conditions that are not known.
+
+use super::{Flow, Walk};
+use crate::core::ir::*;
+use crate::graph::InstanceId;
+use crate::graph::known::Known;
+use crate::graph::weights;
+use crate::graph::world::{Object, ObjectId};
+use crate::source::Span;
+use std::collections::BTreeMap;
+
+/// A place in memory that the walk writes to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Spot {
+    /// By its position in the stack of all frames.
+    Slot(usize),
+    Member(InstanceId, u32),
+    Port(InstanceId, u32),
+    Global(u32),
+    Element(ObjectId, u32),
+    Field(ObjectId, u32),
+    /// Whether the elements of the array are unknown: a Bool.
+    Blur(ObjectId),
+    Result,
+}
+
+/// One of several ways from here.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'b> {
+    /// How often it is taken, of all times.
+    pub(super) share: f64,
+    /// The channel of an arm that is taken when something comes from it.
+    pub(super) receives: Option<(Known, Span)>,
+    pub(super) block: Option<&'b Block>,
+}
+
+impl<'b> Way<'b> {
+    pub(super) fn of(share: f64, block: Option<&'b Block>) -> Way<'b> {
+        Way {
+            share,
+            receives: None,
+            block,
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Stores a value, so that a branch under way can be taken back.
+    pub(super) fn put(&mut self, spot: Spot, value: Known) {
+        let old = self.swap(spot, Some(value));
+        if self.branches > 0 {
+            self.trail.push((spot, old));
+        }
+    }
+
+    /// Exchanges what a spot holds. None: an element that nobody stored.
+    fn swap(&mut self, spot: Spot, value: Option<Known>) -> Option<Known> {
+        let plain = value.unwrap_or(Known::Unknown);
+        let slot = match spot {
+            Spot::Slot(index) => &mut self.stack[index],
+            Spot::Member(instance, index) => {
+                &mut self.world.instances[instance.index()].members[index as usize]
+            }
+            Spot::Port(instance, index) => {
+                &mut self.world.instances[instance.index()].ports[index as usize]
+            }
+            Spot::Global(index) => &mut self.world.globals[index as usize],
+            Spot::Result => &mut self.result,
+            Spot::Element(..) | Spot::Field(..) | Spot::Blur(_) => {
+                return self.swap_inside(spot, value);
+            }
+        };
+        Some(std::mem::replace(slot, plain))
+    }
+
+    fn swap_inside(&mut self, spot: Spot, value: Option<Known>) -> Option<Known> {
+        let (Spot::Element(id, _) | Spot::Field(id, _) | Spot::Blur(id)) = spot else {
+            return None;
+        };
+        match (&mut self.world.objects[id.index()], spot) {
+            (Object::Array { stored, .. }, Spot::Element(_, index)) => match value {
+                Some(value) => stored.insert(index, value),
+                None => stored.remove(&index),
+            },
+            (Object::Struct { fields }, Spot::Field(_, index)) => {
+                let field = fields.get_mut(index as usize)?;
+                Some(std::mem::replace(field, value.unwrap_or(Known::Unknown)))
+            }
+            (Object::Array { is_blurred, .. }, Spot::Blur(_)) => {
+                let is_now = value == Some(Known::Bool(true));
+                Some(Known::Bool(std::mem::replace(is_blurred, is_now)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The elements of an array are unknown from here on.
+    pub(super) fn blur(&mut self, array: ObjectId) {
+        if let Object::Array {
+            is_blurred: false, ..
+        } = self.world.get(array)
+        {
+            self.put(Spot::Blur(array), Known::Bool(true));
+        }
+    }
+
+    pub(super) fn condition(&mut self, condition: &Value, then: &Block, otherwise: &Block) -> Flow {
+        let known = self.value(condition);
+        self.work(weights::BRANCH);
+        match known {
+            Known::Bool(true) => self.block(then),
+            Known::Bool(false) => self.block(otherwise),
+            _ => {
+                let share = self.share_of_branch(then, otherwise);
+                self.fork(
+                    "this is under a condition that is not known before the run",
+                    &[
+                        Way::of(share, Some(then)),
+                        Way::of(1.0 - share, Some(otherwise)),
+                    ],
+                )
+            }
+        }
+    }
+
+    /// How often the first of two branches is taken, where nothing is known: half the time; but a
+    /// branch in which the component stops or raises is taken once in its life.
+    fn share_of_branch(&self, then: &Block, otherwise: &Block) -> f64 {
+        match (leaves(then), leaves(otherwise)) {
+            (true, false) => 0.0,
+            (false, true) => 1.0,
+            _ => 0.5,
+        }
+    }
+
+    /// Walks several ways from here, each with its part of the weight, and joins what they leave
+    /// behind. Ways that end by a return or a stop leave nothing behind.
+    pub(super) fn fork(&mut self, doubt: &'static str, ways: &[Way<'_>]) -> Flow {
+        let (weight, is_exact) = (self.weight, self.is_exact);
+        let first_mark = self.trail.len();
+        let is_choice = ways.iter().any(|way| way.share > 0.0 && way.share < 1.0);
+        self.tally.is_work_estimate |= is_choice;
+        self.doubts.push(doubt);
+        self.branches += 1;
+        let mut ends: Vec<BTreeMap<Spot, Known>> = Vec::new();
+        let mut originals: BTreeMap<Spot, Option<Known>> = BTreeMap::new();
+        let mut left_over = 0.0;
+        let mut last_flow = Flow::Next;
+        for way in ways {
+            self.weight = weight * way.share;
+            self.is_exact = is_exact && way.share == 1.0;
+            match self.take(way) {
+                Flow::Next => {
+                    left_over += self.weight;
+                    let end = self.take_back(first_mark, &mut originals);
+                    ends.push(end);
+                }
+                flow => {
+                    last_flow = flow;
+                    self.take_back(first_mark, &mut originals);
+                }
+            }
+        }
+        self.branches -= 1;
+        self.doubts.pop();
+        if ends.is_empty() {
+            (self.weight, self.is_exact) = (weight, is_exact);
+            return last_flow;
+        }
+        self.meet(&ends, &originals);
+        let is_whole = left_over >= weight;
+        self.weight = left_over;
+        self.is_exact = is_exact && is_whole;
+        Flow::Next
+    }
+
+    fn take(&mut self, way: &Way<'_>) -> Flow {
+        if let Some((channel, text)) = way.receives {
+            self.receive_from(channel, text);
+        }
+        way.block.map_or(Flow::Next, |block| self.block(block))
+    }
+
+    /// Undoes what was written since the mark; yields what the spots held last.
+    fn take_back(
+        &mut self,
+        mark: usize,
+        originals: &mut BTreeMap<Spot, Option<Known>>,
+    ) -> BTreeMap<Spot, Known> {
+        let mut end = BTreeMap::new();
+        for (spot, old) in self.trail.split_off(mark).into_iter().rev() {
+            let now = self.swap(spot, old);
+            end.entry(spot).or_insert(now.unwrap_or(Known::Unknown));
+            originals.insert(spot, old);
+        }
+        end
+    }
+
+    /// Several ways have come here.
+    fn meet(&mut self, ends: &[BTreeMap<Spot, Known>], originals: &BTreeMap<Spot, Option<Known>>) {
+        for (&spot, &original) in originals {
+            let value = |end: &BTreeMap<Spot, Known>| {
+                let untouched = || self.untouched(spot, original);
+                end.get(&spot).copied().unwrap_or_else(untouched)
+            };
+            let mut values = ends.iter().map(value);
+            let Some(first) = values.next() else { continue };
+            let joined = match spot {
+                Spot::Blur(_) => {
+                    let is_blurred = values.any(|v| v == Known::Bool(true));
+                    Known::Bool(is_blurred || first == Known::Bool(true))
+                }
+                _ => values.fold(first, Known::join),
+            };
+            self.put(spot, joined);
+        }
+    }
+
+    /// What a spot holds that this way did not write to.
+    fn untouched(&self, spot: Spot, original: Option<Known>) -> Known {
+        match (spot, original) {
+            (_, Some(known)) => known,
+            (Spot::Element(array, _), None) => match self.world.get(array) {
+                Object::Array {
+                    fill: crate::graph::world::Fill::Value(known),
+                    ..
+                } => *known,
+                _ => Known::Unknown,
+            },
+            _ => Known::Unknown,
+        }
+    }
+}
+
+/// Does a branch end in a stop or an exception?
+pub(super) fn leaves(block: &Block) -> bool {
+    let departs = |stmt: &Stmt| matches!(stmt.kind, StmtKind::StopSelf | StmtKind::Raise { .. });
+    block.iter().any(departs)
+}
