@@ -5,7 +5,7 @@ use super::walk::Walk;
 use super::world::{Name, Object, World};
 use super::{
     Amount, ChannelId, CommunicationGraph, Component, Connection, Direction, HalfChannel,
-    InstanceId, Kind, Traffic, bytes, weights,
+    InstanceId, Kind, Traffic, bytes, rates, weights,
 };
 use crate::core::ir::Module;
 use crate::tree::{ComponentId, Program};
@@ -36,6 +36,7 @@ pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> Communic
     builder.connections();
     builder.graph.unknowns = walk.unknowns.list;
     builder.graph.unknowns.sort_by_key(|unknown| unknown.span);
+    rates::fill(&mut builder.graph);
     builder.graph
 }
 
@@ -95,6 +96,7 @@ impl Builder<'_> {
                     value: tally.work_ns,
                     is_exact: !tally.is_work_estimate,
                 },
+                passes_per_second: 0.0,
                 traffic: traffic(tally),
                 start: Vec::new(),
                 working_set_bytes: self.working_set(tally),
@@ -247,6 +249,7 @@ impl Builder<'_> {
                 to: link.to,
                 span: link.span,
                 bytes,
+                messages_per_second: 0.0,
                 is_to_service: kinds.any(|kind| kind == Kind::Service),
             });
         }

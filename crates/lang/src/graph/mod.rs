@@ -8,10 +8,12 @@
 //!
 //! Nothing here knows of machines or of placement.
 
+mod balance;
 mod build;
 mod bytes;
 mod facts;
 mod known;
+mod rates;
 mod show;
 mod tally;
 mod walk;
@@ -62,6 +64,11 @@ pub struct CommunicationGraph {
     pub channels: Vec<HalfChannel>,
     /// In the order of connecting.
     pub connections: Vec<Connection>,
+    /// Who sends to whom over each connection, in the order of connections.
+    pub flows: Vec<Flow>,
+    /// A half-channel of each group of peers where more is sent in the long run than received, or less:
+    /// the program ends, or deadlocks.
+    pub unbalanced: Vec<ChannelId>,
     /// What is not constant, each place of the text once.
     pub unknowns: Vec<Unknown>,
 }
@@ -98,6 +105,10 @@ pub struct Component {
     /// Computing in one pass, in nanoseconds, by the table of weights; of the main sequence all.
     /// Messages are not in it.
     pub work_ns: Amount,
+    /// Passes a second if every component had a core of its own and messages cost what they do
+    /// between neighbours: what the slowest of those that wait for each other allows. 0 if nothing
+    /// tells. Of the main sequence, how often all of it would run.
+    pub passes_per_second: f64,
     /// Messages in one pass; of the main sequence all. In the order of channels, sends first.
     pub traffic: Vec<Traffic>,
     /// Messages once, in initialisers and the constructor.
@@ -144,8 +155,21 @@ pub struct Connection {
     pub span: Span,
     /// The bytes of a message, on average over those who send.
     pub bytes: Amount,
+    /// At the rates of the components.
+    pub messages_per_second: f64,
     /// One of the ends belongs to a component of the standard environment.
     pub is_to_service: bool,
+}
+
+/// What one component sends to another over one connection. Where several use a half-channel, a
+/// connection has several.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// An index into [`CommunicationGraph::connections`].
+    pub connection: usize,
+    pub from: InstanceId,
+    pub to: InstanceId,
+    pub messages_per_second: f64,
 }
 
 /// What kind of thing is not known.

@@ -16,11 +16,19 @@ impl CommunicationGraph {
         for connection in &self.connections {
             let _ = writeln!(
                 out,
-                "connection {} -> {}, {} bytes, {}",
+                "connection {} -> {}, {} bytes, {} a second, {}",
                 self.channel_name(connection.from),
                 self.channel_name(connection.to),
                 connection.bytes,
+                Rate(connection.messages_per_second),
                 lines.at(connection.span),
+            );
+        }
+        for channel in &self.unbalanced {
+            let name = self.channel_name(*channel);
+            let _ = writeln!(
+                out,
+                "unbalanced {name}: not all that is sent here is received"
             );
         }
         for unknown in &self.unknowns {
@@ -55,6 +63,13 @@ impl CommunicationGraph {
             let _ = write!(out, ", on core {core}");
         }
         let _ = write!(out, "\n    work {} ns", component.work_ns);
+        if component.passes_per_second > 0.0 {
+            let _ = write!(
+                out,
+                ", {} passes a second",
+                Rate(component.passes_per_second)
+            );
+        }
         if component.working_set_bytes > 0 {
             let _ = write!(out, ", touches {} bytes", component.working_set_bytes);
         }
@@ -106,6 +121,25 @@ impl std::fmt::Display for Amount {
             value => format!("{value:.3}"),
         };
         f.write_str(&text)
+    }
+}
+
+/// A rate, to three digits.
+struct Rate(f64);
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (value, unit) = match self.0 {
+            x if x >= 999.5e6 => (x / 1e9, "G"),
+            x if x >= 999.5e3 => (x / 1e6, "M"),
+            x if x >= 999.5 => (x / 1e3, "k"),
+            x => (x, ""),
+        };
+        match value {
+            x if x >= 99.95 || x == 0.0 => write!(f, "{x:.0}{unit}"),
+            x if x >= 9.995 => write!(f, "{x:.1}{unit}"),
+            x => write!(f, "{x:.2}{unit}"),
+        }
     }
 }
 

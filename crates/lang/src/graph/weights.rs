@@ -28,3 +28,6 @@ pub(super) const NATIVE: f64 = 3.0;
 pub(super) const PRINT: f64 = 60.0;
 /// The beginning of a pass.
 pub(super) const PASS: f64 = 1.0;
+/// What either side of a message takes, where only rates are to be compared: a hand-over between
+/// neighbours.
+pub(super) const MESSAGE: f64 = 80.0;

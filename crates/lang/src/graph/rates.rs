@@ -1,0 +1,209 @@
+//! How often components pass and what flows over connections: the graph's counts, balanced.
+
+use super::balance::{self, Hub, Part};
+use super::{ChannelId, CommunicationGraph, Direction, Flow, InstanceId, Kind, Traffic, weights};
+
+/// Rounds in which what flows over the connections of a hub is fitted to what its ends send and take.
+const ROUNDS_OF_FIT: usize = 8;
+
+/// Fills in rates, flows, and what does not balance.
+pub(super) fn fill(graph: &mut CommunicationGraph) {
+    let hubs = Hubs::new(graph);
+    let speeds: Vec<f64> = graph.components.iter().map(speed).collect();
+    let (numbers, parts) = hubs.parts(graph);
+    let solution = balance::solve(&speeds, &parts);
+    for (component, rate) in graph.components.iter_mut().zip(&solution.rates) {
+        component.passes_per_second = *rate;
+    }
+    for index in solution.unbalanced {
+        let hub = numbers[index];
+        graph.unbalanced.push(ChannelId(hubs.first[hub]));
+    }
+    flows(graph, &hubs);
+}
+
+/// The most passes a second, alone on a core. The main sequence has one pass and holds nobody up.
+fn speed(component: &super::Component) -> f64 {
+    if component.kind == Kind::Main {
+        return f64::INFINITY;
+    }
+    let messages: f64 = component.traffic.iter().map(|t| t.messages.value).sum();
+    1e9 / (component.work_ns.value + messages * weights::MESSAGE).max(1.0)
+}
+
+/// Which half-channels are peers, directly or through others.
+struct Hubs {
+    /// By channel: its hub.
+    of: Vec<usize>,
+    /// By hub: its first channel.
+    first: Vec<u32>,
+}
+
+impl Hubs {
+    fn new(graph: &CommunicationGraph) -> Hubs {
+        let mut parent: Vec<usize> = (0..graph.channels.len()).collect();
+        for connection in &graph.connections {
+            let a = root(&mut parent, connection.from.index());
+            let b = root(&mut parent, connection.to.index());
+            // The lower number stays, so that hubs are in the order of their first channels.
+            parent[a.max(b)] = a.min(b);
+        }
+        let mut hubs = Hubs {
+            of: vec![0; parent.len()],
+            first: Vec::new(),
+        };
+        let mut number = vec![usize::MAX; parent.len()];
+        for channel in 0..parent.len() {
+            let root = root(&mut parent, channel);
+            if number[root] == usize::MAX {
+                number[root] = hubs.first.len();
+                hubs.first.push(channel as u32);
+            }
+            hubs.of[channel] = number[root];
+        }
+        hubs
+    }
+
+    /// The hubs where messages can pass, and their numbers here.
+    fn parts(&self, graph: &CommunicationGraph) -> (Vec<usize>, Vec<Hub>) {
+        let mut all = vec![Hub::default(); self.first.len()];
+        for (index, component) in graph.components.iter().enumerate() {
+            for used in &component.traffic {
+                let hub = &mut all[self.of[used.channel.index()]];
+                let side = match used.direction {
+                    Direction::Out => &mut hub.senders,
+                    Direction::In => &mut hub.receivers,
+                };
+                add(side, index, used);
+            }
+        }
+        let with_both =
+            |(_, hub): &(usize, Hub)| !hub.senders.is_empty() && !hub.receivers.is_empty();
+        all.into_iter().enumerate().filter(with_both).unzip()
+    }
+}
+
+/// Components come in order, so a part of the same component is the last.
+fn add(side: &mut Vec<Part>, component: usize, used: &Traffic) {
+    let messages = used.messages.value;
+    if messages <= 0.0 {
+        return;
+    }
+    match side.last_mut() {
+        Some(part) if part.component == component => {
+            part.messages += messages;
+            part.is_exact &= used.messages.is_exact;
+        }
+        _ => side.push(Part {
+            component,
+            messages,
+            is_exact: used.messages.is_exact,
+        }),
+    }
+}
+
+fn root(parent: &mut [usize], channel: usize) -> usize {
+    let mut node = channel;
+    while parent[node] != node {
+        parent[node] = parent[parent[node]];
+        node = parent[node];
+    }
+    node
+}
+
+/// Messages a second over each connection, and between whom.
+fn flows(graph: &mut CommunicationGraph, hubs: &Hubs) {
+    let users = users(graph);
+    let totals: Vec<f64> = users
+        .iter()
+        .map(|users| users.iter().map(|(_, rate)| rate).sum())
+        .collect();
+    let mut by_hub: Vec<Vec<usize>> = vec![Vec::new(); hubs.first.len()];
+    for (index, connection) in graph.connections.iter().enumerate() {
+        by_hub[hubs.of[connection.from.index()]].push(index);
+    }
+    for connections in &by_hub {
+        share_out(graph, connections, &totals);
+    }
+    for (index, connection) in graph.connections.iter().enumerate() {
+        let (senders, receivers) = (
+            &users[connection.from.index()],
+            &users[connection.to.index()],
+        );
+        let sent = totals[connection.from.index()];
+        let taken = totals[connection.to.index()];
+        for &(from, out) in senders {
+            for &(to, into) in receivers {
+                let share =
+                    part_of(out, sent, senders.len()) * part_of(into, taken, receivers.len());
+                graph.flows.push(Flow {
+                    connection: index,
+                    from,
+                    to,
+                    messages_per_second: connection.messages_per_second * share,
+                });
+            }
+        }
+    }
+}
+
+fn part_of(one: f64, all: f64, count: usize) -> f64 {
+    if all > 0.0 {
+        one / all
+    } else {
+        1.0 / count as f64
+    }
+}
+
+/// By channel: who uses it, and how many messages a second that is.
+fn users(graph: &CommunicationGraph) -> Vec<Vec<(InstanceId, f64)>> {
+    let mut users = vec![Vec::new(); graph.channels.len()];
+    for (index, component) in graph.components.iter().enumerate() {
+        for used in &component.traffic {
+            let rate = component.passes_per_second * used.messages.value;
+            users[used.channel.index()].push((InstanceId(index as u32), rate));
+        }
+    }
+    users
+}
+
+/// Fits what flows over the connections of one hub to what the half-channels send and take, in turns
+/// from either side.
+fn share_out(graph: &mut CommunicationGraph, connections: &[usize], totals: &[f64]) {
+    let ends = |graph: &CommunicationGraph, index: usize| {
+        let connection = &graph.connections[index];
+        (connection.from.index(), connection.to.index())
+    };
+    if let &[only] = connections {
+        let (from, to) = ends(graph, only);
+        graph.connections[only].messages_per_second = totals[from].min(totals[to]);
+        return;
+    }
+    for &index in connections {
+        let (from, to) = ends(graph, index);
+        graph.connections[index].messages_per_second = totals[from] * totals[to];
+    }
+    let mut sums = std::collections::BTreeMap::new();
+    for _ in 0..ROUNDS_OF_FIT {
+        for is_out in [true, false] {
+            let end = |graph: &CommunicationGraph, index| {
+                let (from, to) = ends(graph, index);
+                if is_out { from } else { to }
+            };
+            sums.clear();
+            for &index in connections {
+                let flow = graph.connections[index].messages_per_second;
+                *sums.entry(end(graph, index)).or_insert(0.0) += flow;
+            }
+            for &index in connections {
+                let end = end(graph, index);
+                let factor = if sums[&end] > 0.0 {
+                    totals[end] / sums[&end]
+                } else {
+                    0.0
+                };
+                graph.connections[index].messages_per_second *= factor;
+            }
+        }
+    }
+}
