@@ -5,7 +5,7 @@ use super::walk::Walk;
 use super::world::{Name, Object, World};
 use super::{
     Amount, ChannelId, CommunicationGraph, Component, Connection, Direction, HalfChannel,
-    InstanceId, Kind, Traffic, bytes, rates, weights,
+    InstanceId, Kind, Traffic, bytes, passes, rates,
 };
 use crate::core::ir::Module;
 use crate::tree::{ComponentId, Program};
@@ -22,7 +22,7 @@ pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> Communic
     let mut walk = Walk::start(program, module);
     let mut tallies = vec![std::mem::take(&mut walk.tally)];
     for index in 1..walk.world.instances.len() {
-        tallies.push(pass(&mut walk, InstanceId(index as u32)));
+        tallies.push(passes::steady(&mut walk, InstanceId(index as u32)));
     }
     let mut builder = Builder {
         program,
@@ -38,20 +38,6 @@ pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> Communic
     builder.graph.unknowns.sort_by_key(|unknown| unknown.span);
     rates::fill(&mut builder.graph);
     builder.graph
-}
-
-/// What a pass of a behaviour does, in the long run: variables that passes assign may be anything
-/// when one begins. The first walk finds what becomes of arrays, the second counts.
-fn pass(walk: &mut Walk<'_>, id: InstanceId) -> Tally {
-    let Some(component) = walk.world.instances[id.index()].component else {
-        return Tally::default();
-    };
-    walk.forget_members(id, component);
-    walk.pass(id, component);
-    walk.forget_members(id, component);
-    let mut tally = walk.pass(id, component).0;
-    tally.work_ns += weights::PASS;
-    tally
 }
 
 struct Builder<'a> {
@@ -98,6 +84,7 @@ impl Builder<'_> {
                 },
                 passes_per_second: 0.0,
                 traffic: traffic(tally),
+                stops_after: tally.stops_after,
                 start: Vec::new(),
                 working_set_bytes: self.working_set(tally),
                 heap_bytes: heap.copied().flatten(),

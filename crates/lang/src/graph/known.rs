@@ -5,8 +5,7 @@ use super::{ChannelId, InstanceId};
 use crate::tree::{BinaryOp, ProcId, UnaryOp};
 use crate::types::TypeId;
 
-/// A value as far as it is known. Everything but [`Known::Unknown`], [`Known::About`],
-/// [`Known::Counter`] and [`Known::Among`] is exact.
+/// A value as far as it is known. Those that differ from pass to pass say how.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Known {
     Unknown,
@@ -17,6 +16,21 @@ pub(super) enum Known {
         start: i64,
         step: i32,
     },
+    /// A counter's remainder: `first`, `first + gap` and so on, `count` of them, in turns.
+    Cycle {
+        first: u32,
+        gap: u32,
+        count: u32,
+    },
+    /// A bool that is true in this pass, counted from 0, and in no other.
+    Once(u32),
+    /// A bool that becomes `to` in pass `at`, and was the contrary before.
+    Turns {
+        at: u32,
+        to: bool,
+    },
+    /// A bool that is true in this part of all passes.
+    Chance(f64),
     /// Integers of all kinds, bytes and labels.
     Int(i64),
     Real(f64),
@@ -34,6 +48,9 @@ pub(super) enum Known {
 
 use Known::*;
 
+/// Longer cycles are numbers of which only the middle is known.
+const CYCLE_MAX: u32 = 1024;
+
 impl Known {
     /// The number that it is, or is expected to be, and whether it is exactly that.
     pub(super) fn number(self) -> Option<(f64, bool)> {
@@ -41,6 +58,10 @@ impl Known {
             Int(n) => Some((n as f64, true)),
             Real(x) => Some((x, true)),
             About(x) => Some((x, false)),
+            Cycle { first, gap, count } => {
+                let last = f64::from(first) + f64::from(gap) * f64::from(count - 1);
+                Some(((f64::from(first) + last) / 2.0, false))
+            }
             _ => None,
         }
     }
@@ -70,8 +91,11 @@ pub(super) fn convert(value: Known, from: TypeId, to: TypeId) -> Known {
     match value {
         Int(n) if to == TypeId::REAL => Real(n as f64),
         Int(n) => Int(wrapped(n, to)),
-        Counter { .. } if from != to => Unknown,
-        Bool(_) | Real(_) | About(_) | Counter { .. } => value,
+        Counter { .. } | Cycle { .. } if from != to => {
+            value.number().map_or(Unknown, |n| About(n.0))
+        }
+        Bool(_) | Real(_) | About(_) | Counter { .. } | Cycle { .. } => value,
+        Once(_) | Turns { .. } | Chance(_) => value,
         _ => Unknown,
     }
 }
@@ -83,6 +107,10 @@ pub(super) fn unary(op: UnaryOp, ty: TypeId, value: Known) -> Known {
         (UnaryOp::Minus, Real(x)) => Real(-x),
         (UnaryOp::Minus, About(x)) => About(-x),
         (UnaryOp::Not, Bool(b)) => Bool(!b),
+        (UnaryOp::Not, Turns { at, to }) => Turns { at, to: !to },
+        (UnaryOp::Not, Chance(p)) => Chance(1.0 - p),
+        // All passes but one.
+        (UnaryOp::Not, Once(_)) => Chance(1.0),
         (UnaryOp::Complement, Int(n)) => Int(wrapped(!n, ty)),
         _ => Unknown,
     }
@@ -103,8 +131,22 @@ pub(super) fn binary(op: BinaryOp, ty: TypeId, a: Known, b: Known) -> Known {
         (BinaryOp::NotEqual, Text(a), Text(b)) if a == b => Bool(false),
         (BinaryOp::Equal, a, b) if is_identity(a) && is_identity(b) => Bool(a == b),
         (BinaryOp::NotEqual, a, b) if is_identity(a) && is_identity(b) => Bool(a != b),
+        // What is rarely true is as rare with another condition, or rarer.
+        (BinaryOp::And, Once(at), _) | (BinaryOp::And, _, Once(at)) => Once(at),
+        (BinaryOp::Or, Once(_), x) | (BinaryOp::Or, x, Once(_)) => x,
+        (BinaryOp::And, Chance(p), Chance(q)) => Chance(p * q),
+        (BinaryOp::Or, Chance(p), Chance(q)) => Chance(p + q - p * q),
         (op, Counter { start, step }, Int(n)) => counter(op, start, step, n),
-        (BinaryOp::Add, Int(n), Counter { start, step }) => counter(BinaryOp::Add, start, step, n),
+        (op, Cycle { first, gap, count }, Int(n)) if is_comparison(op) => {
+            let values = (0..count).map(|k| i64::from(first) + i64::from(k) * i64::from(gap));
+            let hits = values.filter(|&value| compare(op, value, n)).count();
+            share(hits as f64 / f64::from(count))
+        }
+        (op, Int(n), Counter { start, step }) => match op {
+            BinaryOp::Add | BinaryOp::Multiply => counter(op, start, step, n),
+            _ if is_comparison(op) => counter(turned(op), start, step, n),
+            _ => Unknown,
+        },
         // What is left over lies between nothing and the divisor.
         (BinaryOp::Remainder, _, Int(n)) if n > 0 => About((n - 1) as f64 / 2.0),
         (BinaryOp::BitAnd, _, Int(n)) | (BinaryOp::BitAnd, Int(n), _) if n > 0 => {
@@ -123,16 +165,113 @@ fn is_identity(value: Known) -> bool {
     matches!(value, Channel(_) | Component(_))
 }
 
+/// A counter and a constant.
 fn counter(op: BinaryOp, start: i64, step: i32, n: i64) -> Known {
-    let start = match op {
-        BinaryOp::Add => start.checked_add(n),
-        BinaryOp::Subtract => start.checked_sub(n),
-        _ => None,
+    // Beyond these it would wrap around.
+    let is_small = |start: i64| start.unsigned_abs() <= u64::from(u32::MAX);
+    let moved = |start: Option<i64>| match start {
+        Some(start) if is_small(start) => Counter { start, step },
+        _ => Unknown,
     };
-    match start {
-        Some(start) => Counter { start, step },
-        None if op == BinaryOp::Remainder && n > 0 => About((n - 1) as f64 / 2.0),
-        None => Unknown,
+    match op {
+        BinaryOp::Add => moved(start.checked_add(n)),
+        BinaryOp::Subtract => moved(start.checked_sub(n)),
+        BinaryOp::Multiply => match (start.checked_mul(n), i64::from(step).checked_mul(n)) {
+            (_, Some(0)) => Int(0),
+            (Some(start), Some(step)) if is_small(start) => match i32::try_from(step) {
+                Ok(step) => Counter { start, step },
+                Err(_) => Unknown,
+            },
+            _ => Unknown,
+        },
+        BinaryOp::Remainder if n > 0 => cycle(start, step, n),
+        BinaryOp::Equal => once(start, step, n),
+        BinaryOp::NotEqual => unary(UnaryOp::Not, TypeId::BOOL, once(start, step, n)),
+        BinaryOp::GreaterEqual => turns(start, step, n),
+        BinaryOp::Greater => turns(start, step, n.saturating_add(1)),
+        BinaryOp::Less => unary(UnaryOp::Not, TypeId::BOOL, turns(start, step, n)),
+        BinaryOp::LessEqual => {
+            let above = turns(start, step, n.saturating_add(1));
+            unary(UnaryOp::Not, TypeId::BOOL, above)
+        }
+        _ => Unknown,
+    }
+}
+
+/// `start + step·p == n`
+fn once(start: i64, step: i32, n: i64) -> Known {
+    let (way, step) = (n - start, i64::from(step));
+    match (way % step, u32::try_from(way / step)) {
+        (0, Ok(pass)) => Once(pass),
+        _ => Bool(false),
+    }
+}
+
+/// `start + step·p >= n`
+fn turns(start: i64, step: i32, n: i64) -> Known {
+    let (way, step) = (n.saturating_sub(start), i64::from(step));
+    let is_rising = step > 0;
+    let at = match is_rising {
+        true => way.max(0).div_euclid(step) + i64::from(way.max(0) % step != 0),
+        false if way > 0 => 0,
+        false => (-way) / (-step) + 1,
+    };
+    match u32::try_from(at) {
+        Ok(0) => Bool(is_rising),
+        Ok(at) => Turns { at, to: is_rising },
+        Err(_) => Bool(!is_rising),
+    }
+}
+
+/// The remainder of a counter that does not fall below zero.
+fn cycle(start: i64, step: i32, n: i64) -> Known {
+    let middle = About((n - 1) as f64 / 2.0);
+    let (Ok(step), Ok(modulus), true) = (u32::try_from(step), u32::try_from(n), start >= 0) else {
+        return middle;
+    };
+    let (mut gap, mut rest) = (modulus, step % modulus);
+    while rest != 0 {
+        (gap, rest) = (rest, gap % rest);
+    }
+    // Nobody is interested in long cycles, and their values are counted one by one.
+    if modulus / gap > CYCLE_MAX {
+        return middle;
+    }
+    Cycle {
+        first: (start % i64::from(gap)) as u32,
+        gap,
+        count: modulus / gap,
+    }
+}
+
+fn share(part: f64) -> Known {
+    match part {
+        0.0 => Bool(false),
+        1.0 => Bool(true),
+        part => Chance(part),
+    }
+}
+
+fn is_comparison(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual
+    )
+}
+
+/// The comparison with its sides exchanged.
+fn turned(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Less => BinaryOp::Greater,
+        BinaryOp::LessEqual => BinaryOp::GreaterEqual,
+        BinaryOp::Greater => BinaryOp::Less,
+        BinaryOp::GreaterEqual => BinaryOp::LessEqual,
+        op => op,
     }
 }
 
@@ -195,5 +334,92 @@ fn compare<T: PartialOrd>(op: BinaryOp, a: T, b: T) -> bool {
         BinaryOp::LessEqual => a <= b,
         BinaryOp::Greater => a > b,
         _ => a >= b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const C: Known = Counter { start: 1, step: 1 };
+
+    fn with(op: BinaryOp, a: Known, b: Known) -> Known {
+        binary(op, TypeId::INTEGER, a, b)
+    }
+
+    #[test]
+    fn counters_move_and_grow() {
+        assert_eq!(
+            with(BinaryOp::Add, C, Int(2)),
+            Counter { start: 3, step: 1 }
+        );
+        assert_eq!(
+            with(BinaryOp::Multiply, Int(2), C),
+            Counter { start: 2, step: 2 }
+        );
+        assert_eq!(with(BinaryOp::Multiply, C, Int(0)), Int(0));
+    }
+
+    #[test]
+    fn counters_reach_a_limit_in_a_pass() {
+        // 1, 2, 3, …: 4 in the fourth.
+        assert_eq!(with(BinaryOp::Equal, C, Int(4)), Once(3));
+        assert_eq!(
+            with(BinaryOp::GreaterEqual, C, Int(4)),
+            Turns { at: 3, to: true }
+        );
+        assert_eq!(
+            with(BinaryOp::Greater, C, Int(4)),
+            Turns { at: 4, to: true }
+        );
+        assert_eq!(with(BinaryOp::Less, C, Int(4)), Turns { at: 3, to: false });
+        assert_eq!(with(BinaryOp::Less, Int(4), C), Turns { at: 4, to: true });
+        assert_eq!(with(BinaryOp::GreaterEqual, C, Int(1)), Bool(true));
+        assert_eq!(with(BinaryOp::Equal, C, Int(0)), Bool(false));
+        // 5, 3, 1, -1: below 1 in the fourth.
+        let falling = Counter { start: 5, step: -2 };
+        assert_eq!(
+            with(BinaryOp::Less, falling, Int(1)),
+            Turns { at: 3, to: true }
+        );
+        assert_eq!(with(BinaryOp::GreaterEqual, falling, Int(6)), Bool(false));
+        assert_eq!(with(BinaryOp::Equal, falling, Int(2)), Bool(false));
+    }
+
+    #[test]
+    fn remainders_of_counters_go_round() {
+        let cycle = with(BinaryOp::Remainder, C, Int(4));
+        assert_eq!(
+            cycle,
+            Cycle {
+                first: 0,
+                gap: 1,
+                count: 4
+            }
+        );
+        assert_eq!(with(BinaryOp::Equal, cycle, Int(0)), Chance(0.25));
+        assert_eq!(with(BinaryOp::Less, cycle, Int(3)), Chance(0.75));
+        let even = with(BinaryOp::Remainder, Counter { start: 3, step: 2 }, Int(6));
+        assert_eq!(
+            even,
+            Cycle {
+                first: 1,
+                gap: 2,
+                count: 3
+            }
+        );
+        assert_eq!(with(BinaryOp::Equal, even, Int(2)), Bool(false));
+        assert_eq!(even.number(), Some((3.0, false)));
+    }
+
+    #[test]
+    fn integers_wrap_as_they_do_in_c() {
+        assert_eq!(
+            with(BinaryOp::Add, Int(i64::from(i32::MAX)), Int(1)),
+            Int(i64::from(i32::MIN))
+        );
+        let unsigned = binary(BinaryOp::Subtract, TypeId::UNSIGNED, Int(0), Int(1));
+        assert_eq!(unsigned, Int(i64::from(u32::MAX)));
+        assert_eq!(with(BinaryOp::Remainder, Int(-7), Int(3)), Int(-1));
     }
 }

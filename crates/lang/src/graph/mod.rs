@@ -13,6 +13,7 @@ mod build;
 mod bytes;
 mod facts;
 mod known;
+mod passes;
 mod rates;
 mod show;
 mod tally;
@@ -109,6 +110,8 @@ pub struct Component {
     /// between neighbours: what the slowest of those that wait for each other allows. 0 if nothing
     /// tells. Of the main sequence, how often all of it would run.
     pub passes_per_second: f64,
+    /// After how many passes it stops, where a counter says so.
+    pub stops_after: Option<u64>,
     /// Messages in one pass; of the main sequence all. In the order of channels, sends first.
     pub traffic: Vec<Traffic>,
     /// Messages once, in initialisers and the constructor.

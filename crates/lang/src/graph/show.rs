@@ -70,6 +70,9 @@ impl CommunicationGraph {
                 Rate(component.passes_per_second)
             );
         }
+        if let Some(passes) = component.stops_after {
+            let _ = write!(out, ", stops after {passes}");
+        }
         if component.working_set_bytes > 0 {
             let _ = write!(out, ", touches {} bytes", component.working_set_bytes);
         }

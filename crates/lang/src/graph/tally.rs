@@ -25,6 +25,8 @@ pub(super) struct Tally {
     pub(super) work_ns: f64,
     /// It has loops or conditions of which not all is known.
     pub(super) is_work_estimate: bool,
+    /// The number of passes in which the component stops, at the latest.
+    pub(super) stops_after: Option<u64>,
     pub(super) sends: BTreeMap<ChannelId, Use>,
     pub(super) receives: BTreeMap<ChannelId, Use>,
     /// Accesses to elements of an array, or to fields.

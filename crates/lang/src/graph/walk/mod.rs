@@ -19,7 +19,7 @@ use super::world::{Instance, World};
 use super::{InstanceId, Unknown, UnknownKind};
 use crate::core::ir::*;
 use crate::source::Span;
-use crate::tree::{ComponentId, Program};
+use crate::tree::{ComponentId, MemberId, Program};
 use paths::Spot;
 use std::collections::HashMap;
 
@@ -82,6 +82,10 @@ pub(super) struct Walk<'a> {
     /// What was overwritten in the branches under way.
     trail: Vec<(Spot, Option<Known>)>,
     branches: u32,
+    /// After how many passes the component stops, as an earlier walk found.
+    pub(super) passes: Option<u64>,
+    /// A condition depends on that.
+    pub(super) wants_passes: bool,
     steps_left: u64,
     depth: u32,
     under_way: Vec<usize>,
@@ -137,6 +141,8 @@ impl<'a> Walk<'a> {
             doubts: Vec::new(),
             trail: Vec::new(),
             branches: 0,
+            passes: None,
+            wants_passes: false,
             steps_left: STEPS_OF_MAIN,
             depth: 0,
             under_way: Vec::new(),
@@ -167,15 +173,15 @@ impl<'a> Walk<'a> {
         (std::mem::take(&mut self.tally), flow)
     }
 
-    /// What passes assign may be anything when the next one begins.
-    pub(super) fn forget_members(&mut self, instance: InstanceId, component: ComponentId) {
-        let Some(&index) = self.functions.get(&RoleKey::Behaviour(component.0)) else {
-            return;
-        };
-        let written = self.facts.of_function(index, &self.module.functions[index]);
-        let members = &mut self.world.instances[instance.index()].members;
-        for member in &written.members {
-            members[member.index()] = Known::Unknown;
+    /// The members that passes of a component may assign.
+    pub(super) fn members_written(&mut self, component: ComponentId) -> Vec<MemberId> {
+        match self.functions.get(&RoleKey::Behaviour(component.0)) {
+            Some(&index) => {
+                let function = &self.module.functions[index];
+                let writes = self.facts.of_function(index, function);
+                writes.members.iter().copied().collect()
+            }
+            None => Vec::new(),
         }
     }
 

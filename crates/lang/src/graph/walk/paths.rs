@@ -107,29 +107,57 @@ impl Walk<'_> {
     pub(super) fn condition(&mut self, condition: &Value, then: &Block, otherwise: &Block) -> Flow {
         let known = self.value(condition);
         self.work(weights::BRANCH);
-        match known {
-            Known::Bool(true) => self.block(then),
-            Known::Bool(false) => self.block(otherwise),
-            _ => {
-                let share = self.share_of_branch(then, otherwise);
-                self.fork(
-                    "this is under a condition that is not known before the run",
-                    &[
-                        Way::of(share, Some(then)),
-                        Way::of(1.0 - share, Some(otherwise)),
-                    ],
-                )
+        let share = match known {
+            Known::Bool(true) => return self.block(then),
+            Known::Bool(false) => return self.block(otherwise),
+            known => self.share_of_branch(known, then, otherwise),
+        };
+        self.fork(
+            "this is under a condition that is not known before the run",
+            &[
+                Way::of(share, Some(then)),
+                Way::of(1.0 - share, Some(otherwise)),
+            ],
+        )
+    }
+
+    /// How often the first of two branches is taken. Where nothing is known: half the time; but a
+    /// branch in which the component stops or raises is taken once in its life.
+    fn share_of_branch(&mut self, condition: Known, then: &Block, otherwise: &Block) -> f64 {
+        let (then, otherwise) = (leaves(then), leaves(otherwise));
+        match condition {
+            Known::Once(at) | Known::Turns { at, to: true } if then => self.stops_in(at),
+            Known::Turns { at, to: false } if otherwise => self.stops_in(at),
+            _ => {}
+        }
+        match (then, otherwise, condition) {
+            (true, false, _) => 0.0,
+            (false, true, _) => 1.0,
+            (.., Known::Chance(share)) => share,
+            (.., Known::Once(at)) => match self.passes {
+                Some(passes) if u64::from(at) < passes => 1.0 / passes as f64,
+                _ => 0.0,
+            },
+            (.., Known::Turns { at, to }) => {
+                self.wants_passes = true;
+                match self.passes {
+                    Some(passes) => {
+                        let before = u64::from(at).min(passes) as f64 / passes as f64;
+                        if to { 1.0 - before } else { before }
+                    }
+                    None => 0.5,
+                }
             }
+            _ => 0.5,
         }
     }
 
-    /// How often the first of two branches is taken, where nothing is known: half the time; but a
-    /// branch in which the component stops or raises is taken once in its life.
-    fn share_of_branch(&self, then: &Block, otherwise: &Block) -> f64 {
-        match (leaves(then), leaves(otherwise)) {
-            (true, false) => 0.0,
-            (false, true) => 1.0,
-            _ => 0.5,
+    /// The component stops in this pass, counted from 0, if not before.
+    fn stops_in(&mut self, pass: u32) {
+        if self.branches == 0 {
+            let passes = u64::from(pass) + 1;
+            let known = self.tally.stops_after.unwrap_or(u64::MAX);
+            self.tally.stops_after = Some(known.min(passes));
         }
     }
 

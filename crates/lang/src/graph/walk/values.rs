@@ -1,7 +1,7 @@
 //! Values and places.
 
-use super::Walk;
 use super::paths::Spot;
+use super::{Phase, Walk};
 use crate::core::ir::*;
 use crate::graph::known::{self, Known};
 use crate::graph::weights;
@@ -177,9 +177,22 @@ impl Walk<'_> {
                 let object = self.value(object);
                 self.work(weights::STORE);
                 if let Known::Object(id) = object {
-                    self.put(Spot::Field(id, *field), value);
+                    let old = self.field(object, *field);
+                    self.put(Spot::Field(id, *field), self.lasting(old, value));
                 }
             }
+        }
+    }
+
+    /// What an object holds that a pass has stored in it: the next pass may store another number.
+    fn lasting(&self, old: Known, new: Known) -> Known {
+        let is_reference = matches!(
+            new,
+            Known::Object(_) | Known::Channel(_) | Known::Component(_) | Known::Among(_)
+        );
+        match self.phase {
+            Phase::Pass if old != new && !is_reference => Known::Unknown,
+            _ => new,
         }
     }
 
@@ -191,7 +204,8 @@ impl Walk<'_> {
                 if let Object::Array { length, .. } = self.world.get(array)
                     && length.is_none_or(|length| index < i64::from(length))
                 {
-                    self.put(Spot::Element(array, index as u32), value);
+                    let old = self.world.element(array, Known::Int(index));
+                    self.put(Spot::Element(array, index as u32), self.lasting(old, value));
                 }
             }
             _ => self.blur(array),
