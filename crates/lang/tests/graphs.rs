@@ -25,7 +25,22 @@ fn graph_text(path: &Path) -> String {
     let checked = compile::check(&text, &Options::default());
     let graph = compile::graph(&text, "program.isf", &Options::default());
     let graph = graph.unwrap_or_else(|| panic!("{}: {:#?}", path.display(), checked.diagnostics));
-    graph.text(&Sources::new("program.isf", &text))
+    shortened(&graph.text(&Sources::new("program.isf", &text)))
+}
+
+/// Nobody reads more than this.
+const LINES_KEPT: usize = 150;
+
+fn shortened(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let rest = lines.len().saturating_sub(LINES_KEPT);
+    lines.truncate(LINES_KEPT);
+    let mut kept = lines.join("\n");
+    kept.push('\n');
+    if rest > 0 {
+        kept.push_str(&format!("and {rest} lines more\n"));
+    }
+    kept
 }
 
 /// The programs of a folder against the graphs that are kept of them.

@@ -2,15 +2,15 @@
 
 use super::tally::{Tally, Use};
 use super::walk::Walk;
-use super::world::{Name, Object, World};
+use super::world::{Link, Name, Object, World};
 use super::{
     Amount, ChannelId, CommunicationGraph, Component, Connection, Direction, HalfChannel,
-    InstanceId, Kind, Traffic, bytes, passes, rates,
+    InstanceId, Kind, Traffic, Unknown, alternation, bytes, messages, rates,
 };
 use crate::core::ir::Module;
 use crate::tree::{ComponentId, Program};
 use crate::types::{Type, TypeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// A cache line: what touching one element brings at least.
@@ -20,10 +20,8 @@ const LINE_BYTES: f64 = 64.0;
 /// large the heap of each component can get, by number, and that of the main sequence last.
 pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> CommunicationGraph {
     let mut walk = Walk::start(program, module);
-    let mut tallies = vec![std::mem::take(&mut walk.tally)];
-    for index in 1..walk.world.instances.len() {
-        tallies.push(passes::steady(&mut walk, InstanceId(index as u32)));
-    }
+    let main = std::mem::take(&mut walk.tally);
+    let tallies = messages::passes(&mut walk, main);
     let mut builder = Builder {
         program,
         world: &walk.world,
@@ -33,11 +31,12 @@ pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> Communic
     builder.components(&tallies, heaps);
     builder.starts(&walk.starts);
     builder.channels();
-    builder.connections();
-    builder.graph.unknowns = walk.unknowns.list;
-    builder.graph.unknowns.sort_by_key(|unknown| unknown.span);
-    rates::fill(&mut builder.graph);
-    builder.graph
+    builder.connections(&tallies);
+    builder.unknowns(&tallies, &walk.starts);
+    let mut graph = builder.graph;
+    rates::fill(&mut graph);
+    alternation::fill(&mut graph, &tallies);
+    graph
 }
 
 struct Builder<'a> {
@@ -221,23 +220,59 @@ impl Builder<'_> {
         }
     }
 
-    fn connections(&mut self) {
+    fn connections(&mut self, tallies: &[Tally]) {
         let sizes = self.sizes();
-        for link in self.world.links.iter().flatten() {
+        let lasting = self.world.links.iter().flatten();
+        let mut links: Vec<(Link, bool)> = lasting.map(|link| (*link, false)).collect();
+        let known = links.iter().map(|(link, _)| (link.from, link.to));
+        let mut known: HashSet<(ChannelId, ChannelId)> = known.collect();
+        for &(from, to, span) in tallies.iter().flat_map(|tally| &tally.temporary) {
+            if known.insert((from, to)) {
+                links.push((Link { from, to, span }, true));
+            }
+        }
+        for (link, is_temporary) in links {
             let ends = [link.from, link.to];
             let owners = ends.map(|end| self.world.channels[end.index()].owner);
             let mut kinds = owners.iter().map(|id| self.graph.component(*id).kind);
-            let bytes = sizes.get(&link.from).copied().unwrap_or_else(|| Amount {
-                value: bytes::of_slot(self.program, self.world.channels[link.from.index()].payload),
+            let is_to_service = kinds.any(|kind| kind == Kind::Service);
+            let payload = self.world.channels[link.from.index()].payload;
+            let unsent = Amount {
+                value: bytes::of_slot(self.program, payload),
                 is_exact: false,
-            });
+            };
             self.graph.connections.push(Connection {
                 from: link.from,
                 to: link.to,
                 span: link.span,
-                bytes,
+                bytes: sizes.get(&link.from).copied().unwrap_or(unsent),
                 messages_per_second: 0.0,
-                is_to_service: kinds.any(|kind| kind == Kind::Service),
+                is_to_service,
+                is_temporary,
+                alternates: None,
+            });
+        }
+    }
+
+    /// Each place once, in the order of the text.
+    fn unknowns(&mut self, tallies: &[Tally], starts: &[(InstanceId, Tally)]) {
+        let passes = tallies.iter().enumerate();
+        let passes = passes.map(|(index, tally)| (InstanceId(index as u32), tally));
+        let starts = starts.iter().map(|(id, tally)| (*id, tally));
+        let mut places: BTreeMap<_, Vec<InstanceId>> = BTreeMap::new();
+        for (id, tally) in passes.chain(starts) {
+            for &(kind, reason, span) in &tally.unknowns {
+                places.entry((span, kind, reason)).or_default().push(id);
+            }
+        }
+        for ((span, kind, reason), mut components) in places {
+            components.sort_unstable();
+            components.dedup();
+            self.graph.unknowns.push(Unknown {
+                kind,
+                reason: reason.to_owned(),
+                span,
+                components,
             });
         }
     }

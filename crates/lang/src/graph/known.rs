@@ -1,6 +1,6 @@
 //! What is known of a value before the program runs, and what operators make of it.
 
-use super::world::ObjectId;
+use super::world::{ObjectId, PoolId};
 use super::{ChannelId, InstanceId};
 use crate::tree::{BinaryOp, ProcId, UnaryOp};
 use crate::types::TypeId;
@@ -44,6 +44,8 @@ pub(super) enum Known {
     Proc(ProcId, InstanceId),
     /// Some element of this array.
     Among(ObjectId),
+    /// One of these channels.
+    OneOf(PoolId),
 }
 
 use Known::*;

@@ -8,11 +8,14 @@
 //!
 //! Nothing here knows of machines or of placement.
 
+mod alternation;
 mod balance;
 mod build;
 mod bytes;
 mod facts;
+mod hubs;
 mod known;
+mod messages;
 mod passes;
 mod rates;
 mod show;
@@ -162,6 +165,24 @@ pub struct Connection {
     pub messages_per_second: f64,
     /// One of the ends belongs to a component of the standard environment.
     pub is_to_service: bool,
+    /// A behaviour makes it, perhaps to somebody else in each pass.
+    pub is_temporary: bool,
+    /// The sender asks, and waits for the answer.
+    pub alternates: Option<Alternation>,
+}
+
+/// Two that take turns: the sender of a request does nothing but wait, for its answer, while the
+/// receiver works on it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Alternation {
+    /// The connection over which the answer comes: an index into
+    /// [`CommunicationGraph::connections`].
+    pub answer: usize,
+    /// Computing of the asking side between request and answer, in nanoseconds: so long do both work at
+    /// the same time, at most.
+    pub meanwhile_ns: f64,
+    /// Computing of the answering side from the request to its answer, in nanoseconds.
+    pub serving_ns: f64,
 }
 
 /// What one component sends to another over one connection. Where several use a half-channel, a
@@ -176,7 +197,7 @@ pub struct Flow {
 }
 
 /// What kind of thing is not known.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub enum UnknownKind {
     /// A component is made here, nobody knows how often.
     Creation,

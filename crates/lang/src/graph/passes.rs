@@ -23,6 +23,7 @@ pub(super) fn steady(walk: &mut Walk<'_>, id: InstanceId) -> Tally {
     let written = walk.members_written(component);
     let start = members(walk, id, &written);
     walk.passes = None;
+    walk.pending.clear();
     let (mut tally, flow) = walk.pass(id, component);
     if flow == Flow::Stop {
         tally.stops_after = Some(1);

@@ -1,23 +1,25 @@
 //! How often components pass and what flows over connections: the graph's counts, balanced.
 
 use super::balance::{self, Hub, Part};
-use super::{ChannelId, CommunicationGraph, Direction, Flow, InstanceId, Kind, Traffic, weights};
+use super::hubs::Hubs;
+use super::{CommunicationGraph, Direction, Flow, InstanceId, Kind, Traffic, weights};
 
 /// Rounds in which what flows over the connections of a hub is fitted to what its ends send and take.
 const ROUNDS_OF_FIT: usize = 8;
 
 /// Fills in rates, flows, and what does not balance.
 pub(super) fn fill(graph: &mut CommunicationGraph) {
-    let hubs = Hubs::new(graph);
+    let pairs = graph.connections.iter().map(|c| (c.from, c.to));
+    let hubs = Hubs::new(graph.channels.len(), pairs);
     let speeds: Vec<f64> = graph.components.iter().map(speed).collect();
-    let (numbers, parts) = hubs.parts(graph);
+    let (numbers, parts) = parts(graph, &hubs);
     let solution = balance::solve(&speeds, &parts);
     for (component, rate) in graph.components.iter_mut().zip(&solution.rates) {
         component.passes_per_second = *rate;
     }
     for index in solution.unbalanced {
         let hub = numbers[index];
-        graph.unbalanced.push(ChannelId(hubs.first[hub]));
+        graph.unbalanced.push(hubs.first[hub]);
     }
     flows(graph, &hubs);
 }
@@ -31,56 +33,21 @@ fn speed(component: &super::Component) -> f64 {
     1e9 / (component.work_ns.value + messages * weights::MESSAGE).max(1.0)
 }
 
-/// Which half-channels are peers, directly or through others.
-struct Hubs {
-    /// By channel: its hub.
-    of: Vec<usize>,
-    /// By hub: its first channel.
-    first: Vec<u32>,
-}
-
-impl Hubs {
-    fn new(graph: &CommunicationGraph) -> Hubs {
-        let mut parent: Vec<usize> = (0..graph.channels.len()).collect();
-        for connection in &graph.connections {
-            let a = root(&mut parent, connection.from.index());
-            let b = root(&mut parent, connection.to.index());
-            // The lower number stays, so that hubs are in the order of their first channels.
-            parent[a.max(b)] = a.min(b);
+/// The hubs where messages can pass, and their numbers among all.
+fn parts(graph: &CommunicationGraph, hubs: &Hubs) -> (Vec<usize>, Vec<Hub>) {
+    let mut all = vec![Hub::default(); hubs.count()];
+    for (index, component) in graph.components.iter().enumerate() {
+        for used in &component.traffic {
+            let hub = &mut all[hubs.of(used.channel)];
+            let side = match used.direction {
+                Direction::Out => &mut hub.senders,
+                Direction::In => &mut hub.receivers,
+            };
+            add(side, index, used);
         }
-        let mut hubs = Hubs {
-            of: vec![0; parent.len()],
-            first: Vec::new(),
-        };
-        let mut number = vec![usize::MAX; parent.len()];
-        for channel in 0..parent.len() {
-            let root = root(&mut parent, channel);
-            if number[root] == usize::MAX {
-                number[root] = hubs.first.len();
-                hubs.first.push(channel as u32);
-            }
-            hubs.of[channel] = number[root];
-        }
-        hubs
     }
-
-    /// The hubs where messages can pass, and their numbers here.
-    fn parts(&self, graph: &CommunicationGraph) -> (Vec<usize>, Vec<Hub>) {
-        let mut all = vec![Hub::default(); self.first.len()];
-        for (index, component) in graph.components.iter().enumerate() {
-            for used in &component.traffic {
-                let hub = &mut all[self.of[used.channel.index()]];
-                let side = match used.direction {
-                    Direction::Out => &mut hub.senders,
-                    Direction::In => &mut hub.receivers,
-                };
-                add(side, index, used);
-            }
-        }
-        let with_both =
-            |(_, hub): &(usize, Hub)| !hub.senders.is_empty() && !hub.receivers.is_empty();
-        all.into_iter().enumerate().filter(with_both).unzip()
-    }
+    let with_both = |(_, hub): &(usize, Hub)| !hub.senders.is_empty() && !hub.receivers.is_empty();
+    all.into_iter().enumerate().filter(with_both).unzip()
 }
 
 /// Components come in order, so a part of the same component is the last.
@@ -102,15 +69,6 @@ fn add(side: &mut Vec<Part>, component: usize, used: &Traffic) {
     }
 }
 
-fn root(parent: &mut [usize], channel: usize) -> usize {
-    let mut node = channel;
-    while parent[node] != node {
-        parent[node] = parent[parent[node]];
-        node = parent[node];
-    }
-    node
-}
-
 /// Messages a second over each connection, and between whom.
 fn flows(graph: &mut CommunicationGraph, hubs: &Hubs) {
     let users = users(graph);
@@ -118,9 +76,9 @@ fn flows(graph: &mut CommunicationGraph, hubs: &Hubs) {
         .iter()
         .map(|users| users.iter().map(|(_, rate)| rate).sum())
         .collect();
-    let mut by_hub: Vec<Vec<usize>> = vec![Vec::new(); hubs.first.len()];
+    let mut by_hub: Vec<Vec<usize>> = vec![Vec::new(); hubs.count()];
     for (index, connection) in graph.connections.iter().enumerate() {
-        by_hub[hubs.of[connection.from.index()]].push(index);
+        by_hub[hubs.of(connection.from)].push(index);
     }
     for connections in &by_hub {
         share_out(graph, connections, &totals);

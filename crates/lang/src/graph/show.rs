@@ -14,15 +14,28 @@ impl CommunicationGraph {
             self.component_text(component, &lines, &mut out);
         }
         for connection in &self.connections {
-            let _ = writeln!(
+            let kind = match connection.is_temporary {
+                true => "temporary",
+                false => "connection",
+            };
+            let _ = write!(
                 out,
-                "connection {} -> {}, {} bytes, {} a second, {}",
+                "{kind} {} -> {}, {} bytes, {} a second, {}",
                 self.channel_name(connection.from),
                 self.channel_name(connection.to),
                 connection.bytes,
                 Rate(connection.messages_per_second),
                 lines.at(connection.span),
             );
+            if let Some(turn) = connection.alternates {
+                let answer = self.channel_name(self.connections[turn.answer].from);
+                let _ = write!(
+                    out,
+                    ", waits for {answer}: {:.1} ns of work there, {:.1} ns meanwhile",
+                    turn.serving_ns, turn.meanwhile_ns
+                );
+            }
+            out.push('\n');
         }
         for channel in &self.unbalanced {
             let name = self.channel_name(*channel);

@@ -1,7 +1,9 @@
 //! What a walk counts.
 
+use super::known::Known;
 use super::world::ObjectId;
-use super::{Amount, ChannelId};
+use super::{Amount, ChannelId, Direction, UnknownKind};
+use crate::source::Span;
 use std::collections::BTreeMap;
 
 /// Messages on one half-channel, in one direction.
@@ -30,7 +32,53 @@ pub(super) struct Tally {
     pub(super) sends: BTreeMap<ChannelId, Use>,
     pub(super) receives: BTreeMap<ChannelId, Use>,
     /// Accesses to elements of an array, or to fields.
+    /// What was sent on which channel.
+    pub(super) messages: Vec<(ChannelId, Known)>,
+    /// Who is connected for a while: the sender first.
+    pub(super) temporary: Vec<(ChannelId, ChannelId, Span)>,
+    /// What each sending or receiving is followed by.
+    pub(super) next: BTreeMap<Operation, Next>,
+    pub(super) unknowns: Vec<(UnknownKind, &'static str, Span)>,
     pub(super) touched: BTreeMap<ObjectId, f64>,
+}
+
+/// Sending or receiving on a channel.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Operation {
+    pub(super) is_send: bool,
+    pub(super) channel: ChannelId,
+}
+
+impl Operation {
+    pub(super) fn new(direction: Direction, channel: ChannelId) -> Operation {
+        Operation {
+            is_send: direction == Direction::Out,
+            channel,
+        }
+    }
+}
+
+/// What comes after an operation, on all ways.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Next {
+    /// Always this one, after at most so many nanoseconds of computing.
+    Always(Operation, f64),
+    Several,
+}
+
+impl Tally {
+    /// Another way from one operation to the next.
+    pub(super) fn follows(&mut self, first: Operation, second: Option<Operation>, work_ns: f64) {
+        let now = match second {
+            Some(second) => Next::Always(second, work_ns),
+            None => Next::Several,
+        };
+        let known = self.next.entry(first).or_insert(now);
+        *known = match (*known, now) {
+            (Next::Always(a, x), Next::Always(b, y)) if a == b => Next::Always(a, x.max(y)),
+            _ => Next::Several,
+        };
+    }
 }
 
 impl Default for Use {

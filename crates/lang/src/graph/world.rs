@@ -6,7 +6,7 @@ use crate::source::Span;
 use crate::symbol::Symbol;
 use crate::tree::{ComponentId, Direction};
 use crate::types::TypeId;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// An object that was made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -17,6 +17,10 @@ impl ObjectId {
         self.0 as usize
     }
 }
+
+/// A set of half-channels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub(super) struct PoolId(u32);
 
 /// What the elements of an array are that nobody has stored.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -90,6 +94,13 @@ pub(super) struct World {
     /// In the order of connecting; those that were disconnected again are None.
     pub(super) links: Vec<Option<Link>>,
     linked: HashSet<(ChannelId, ChannelId)>,
+    /// By channel: its links.
+    links_of: HashMap<ChannelId, Vec<u32>>,
+    pools: Vec<Vec<ChannelId>>,
+    pool_numbers: HashMap<Vec<ChannelId>, PoolId>,
+    /// By the component and the place in its behaviour: the channel that is made there, one for all
+    /// passes.
+    passing: HashMap<(InstanceId, Span), ChannelId>,
     /// What a component stands for where a variable of the prelude is named.
     pub(super) globals: Vec<Known>,
 }
@@ -112,29 +123,158 @@ impl World {
         &self.objects[id.index()]
     }
 
+    /// A channel that a behaviour makes. Its passes make one each, of which never more than one or two
+    /// are in use: they are taken for the same.
+    pub(super) fn passing_channel(&mut self, channel: HalfChannel) -> Known {
+        let key = (channel.owner, channel.span);
+        if let Some(&id) = self.passing.get(&key) {
+            return Known::Channel(id);
+        }
+        let made = self.channel(channel);
+        if let Known::Channel(id) = made {
+            self.passing.insert(key, id);
+        }
+        made
+    }
+
+    /// The two in the order of sending, if one is an `out` and the other an `in`.
+    pub(super) fn in_order(&self, a: ChannelId, b: ChannelId) -> Option<(ChannelId, ChannelId)> {
+        let direction = |id: ChannelId| self.channels[id.index()].direction;
+        match (direction(a), direction(b)) {
+            (Direction::Out, Direction::In) => Some((a, b)),
+            (Direction::In, Direction::Out) => Some((b, a)),
+            _ => None,
+        }
+    }
+
     /// The peers are these two from now on. Of two with one direction, which no correct program
     /// connects, nothing becomes.
     pub(super) fn connect(&mut self, a: ChannelId, b: ChannelId, span: Span) {
-        let (from, to) = match self.channels[a.index()].direction {
-            Direction::Out => (a, b),
-            Direction::In => (b, a),
-        };
-        if self.channels[from.index()].direction != self.channels[to.index()].direction
+        if let Some((from, to)) = self.in_order(a, b)
             && self.linked.insert((from, to))
         {
+            let number = self.links.len() as u32;
             self.links.push(Some(Link { from, to, span }));
+            self.links_of.entry(from).or_default().push(number);
+            self.links_of.entry(to).or_default().push(number);
         }
     }
 
     pub(super) fn disconnect(&mut self, channel: ChannelId) {
-        for slot in &mut self.links {
-            if let Some(link) = slot
-                && (link.from == channel || link.to == channel)
-            {
+        for number in self.links_of.remove(&channel).unwrap_or_default() {
+            if let Some(link) = self.links[number as usize].take() {
                 self.linked.remove(&(link.from, link.to));
-                *slot = None;
             }
         }
+    }
+
+    /// Is it connected for good?
+    pub(super) fn is_connected(&self, channel: ChannelId) -> bool {
+        let links = self.links_of.get(&channel);
+        links.is_some_and(|links| links.iter().any(|&n| self.links[n as usize].is_some()))
+    }
+
+    /// The channels that a value may be; none if that is not known.
+    pub(super) fn channels_of(&self, value: Known) -> Vec<ChannelId> {
+        match value {
+            Known::Channel(channel) => vec![channel],
+            Known::OneOf(pool) => self.pools[pool.0 as usize].clone(),
+            Known::Among(array) => {
+                let elements = self.elements(array);
+                let channels = elements.into_iter().map(|element| match element {
+                    Known::Channel(channel) => Some(channel),
+                    _ => None,
+                });
+                channels.collect::<Option<Vec<_>>>().unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is known of a value that is one of these.
+    pub(super) fn join_all(&mut self, values: &[Known]) -> Known {
+        let Some((&first, rest)) = values.split_first() else {
+            return Known::Unknown;
+        };
+        if rest.iter().all(|value| *value == first) {
+            return first;
+        }
+        let is_channel = |v: &Known| matches!(v, Known::Channel(_) | Known::OneOf(_));
+        if values.iter().all(is_channel) {
+            let mut all: Vec<ChannelId> = Vec::new();
+            for &value in values {
+                all.extend(self.channels_of(value));
+            }
+            return self.pool(all);
+        }
+        let numbers: Option<Vec<(f64, bool)>> = values.iter().map(|v| v.number()).collect();
+        if let Some(numbers) = numbers {
+            let sum: f64 = numbers.iter().map(|(number, _)| number).sum();
+            return Known::About(sum / numbers.len() as f64);
+        }
+        let objects: Option<Vec<ObjectId>> = values
+            .iter()
+            .map(|value| match value {
+                Known::Object(id) => Some(*id),
+                _ => None,
+            })
+            .collect();
+        objects.map_or(Known::Unknown, |objects| self.join_objects(&objects))
+    }
+
+    fn join_objects(&mut self, objects: &[ObjectId]) -> Known {
+        match self.get(objects[0]).clone() {
+            Object::Struct { fields } => {
+                let mut joined = Vec::with_capacity(fields.len());
+                for field in 0..fields.len() {
+                    let value = |id: &ObjectId| match self.get(*id) {
+                        Object::Struct { fields } => fields.get(field).copied(),
+                        _ => None,
+                    };
+                    let values: Option<Vec<Known>> = objects.iter().map(value).collect();
+                    let values = values.unwrap_or_default();
+                    joined.push(self.join_all(&values));
+                }
+                self.object(Object::Struct { fields: joined })
+            }
+            Object::Array {
+                element,
+                copies,
+                mut length,
+                ..
+            } => {
+                for id in objects {
+                    match self.get(*id) {
+                        Object::Array { length: other, .. } if *other == length => {}
+                        _ => length = None,
+                    }
+                }
+                self.object(Object::Array {
+                    length,
+                    fill: Fill::Value(Known::Unknown),
+                    stored: BTreeMap::new(),
+                    is_blurred: true,
+                    element,
+                    copies,
+                })
+            }
+            Object::Box { .. } => Known::Unknown,
+        }
+    }
+
+    fn pool(&mut self, mut channels: Vec<ChannelId>) -> Known {
+        channels.sort_unstable();
+        channels.dedup();
+        if let [only] = channels[..] {
+            return Known::Channel(only);
+        }
+        if let Some(&pool) = self.pool_numbers.get(&channels) {
+            return Known::OneOf(pool);
+        }
+        let pool = PoolId(self.pools.len() as u32);
+        self.pools.push(channels.clone());
+        self.pool_numbers.insert(channels, pool);
+        Known::OneOf(pool)
     }
 
     /// The element at an index, or as far as that is known.

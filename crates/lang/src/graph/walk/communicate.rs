@@ -1,18 +1,21 @@
 //! What makes the graph: components, connections, messages.
 
 use super::paths::{Spot, Way};
-use super::{Flow, Walk};
+use super::{Flow, Phase, Walk};
 use crate::core::ir::*;
 use crate::graph::known::Known;
+use crate::graph::tally::Operation;
 use crate::graph::world::{HalfChannel, Instance};
 use crate::graph::{ChannelId, InstanceId, UnknownKind, bytes, weights};
 use crate::source::Span;
 use crate::symbol::Symbol;
-use crate::tree::ComponentId;
+use crate::tree::{ComponentId, Direction};
 use crate::types::TypeId;
 
 /// The reason where the channel's name leads nowhere before the run.
 const NO_CHANNEL: &str = "which channel this is, is not known before the run";
+/// One `connect` that may connect more pairs than this is as good as unknown.
+const PEERS_MAX: usize = 10_000;
 
 impl Walk<'_> {
     /// Makes an instance and runs its initialisers and its constructor.
@@ -52,13 +55,16 @@ impl Walk<'_> {
         // What it is given is its own from here on.
         let args: Vec<Known> = args.iter().map(|&arg| self.world.copied(arg)).collect();
         let outer = std::mem::take(&mut self.tally);
+        let pending = std::mem::take(&mut self.pending);
         let under_way = std::mem::take(&mut self.under_way);
         if let Flow::Next | Flow::Return = self.run(Role::Members(component), id, &[]) {
             self.run(Role::Constructor(component, constructor), id, &args);
         }
         self.under_way = under_way;
+        self.pending = pending;
         let start = std::mem::replace(&mut self.tally, outer);
-        if !start.sends.is_empty() || !start.receives.is_empty() {
+        let is_silent = start.sends.is_empty() && start.receives.is_empty();
+        if !is_silent || !start.unknowns.is_empty() {
             self.starts.push((id, start));
         }
         Known::Component(id)
@@ -108,10 +114,26 @@ impl Walk<'_> {
                 }
             }
         }
-        match (self.doubt(), ends) {
-            (Some(doubt), _) => self.unknown(UnknownKind::Connection, doubt, span),
-            (None, [Known::Channel(a), Known::Channel(b)]) => self.world.connect(a, b, span),
-            (None, _) => self.unknown(UnknownKind::Connection, NO_CHANNEL, span),
+        match (self.doubt(), self.phase, ends) {
+            (None, _, [Known::Channel(a), Known::Channel(b)]) => self.world.connect(a, b, span),
+            (Some(_), Phase::Pass, [a, b]) => self.connect_for_a_while(a, b, span),
+            (Some(doubt), ..) => self.unknown(UnknownKind::Connection, doubt, span),
+            (None, ..) => self.unknown(UnknownKind::Connection, NO_CHANNEL, span),
+        }
+    }
+
+    /// What a behaviour connects, perhaps now and perhaps to somebody else in the next pass.
+    fn connect_for_a_while(&mut self, a: Known, b: Known, span: Span) {
+        let (a, b) = (self.world.channels_of(a), self.world.channels_of(b));
+        if a.is_empty() || b.is_empty() || a.len() * b.len() > PEERS_MAX {
+            return self.unknown(UnknownKind::Connection, NO_CHANNEL, span);
+        }
+        for &a in &a {
+            for &b in &b {
+                if let Some((from, to)) = self.world.in_order(a, b) {
+                    self.tally.temporary.push((from, to, span));
+                }
+            }
         }
     }
 
@@ -119,6 +141,9 @@ impl Walk<'_> {
         let End::Local(channel) = end else { return };
         match (self.doubt(), self.value(channel)) {
             (None, Known::Channel(channel)) => self.world.disconnect(channel),
+            // What is connected for a while is disconnected again.
+            (Some(_), Known::Channel(channel))
+                if self.phase == Phase::Pass && !self.world.is_connected(channel) => {}
             (Some(doubt), _) => self.unknown(UnknownKind::Disconnection, doubt, span),
             (None, _) => self.unknown(UnknownKind::Disconnection, NO_CHANNEL, span),
         }
@@ -129,11 +154,17 @@ impl Walk<'_> {
         let size = bytes::of(self, message, ty);
         let channel = self.value(channel);
         let shares = self.shares(channel, UnknownKind::Send, text);
+        self.operate(Direction::Out, &shares);
+        let message = self.world.copied(message);
         for (channel, share) in &shares {
             let messages = self.weight * share;
             let is_exact = self.is_exact && shares.len() == 1;
             let used = self.tally.sends.entry(*channel).or_default();
             used.add(messages, size.bytes, is_exact, size.is_exact);
+            let sent = (*channel, message);
+            if self.tally.messages.last() != Some(&sent) {
+                self.tally.messages.push(sent);
+            }
         }
     }
 
@@ -143,34 +174,53 @@ impl Walk<'_> {
     }
 
     pub(super) fn receive_from(&mut self, channel: Known, text: Span) {
-        let weight = self.weight;
-        self.received = Known::Unknown;
         let shares = self.shares(channel, UnknownKind::Receive, text);
+        self.operate(Direction::In, &shares);
         for (channel, share) in &shares {
             let is_exact = self.is_exact && shares.len() == 1;
             let used = self.tally.receives.entry(*channel).or_default();
-            used.add(weight * share, 0.0, is_exact, true);
+            used.add(self.weight * share, 0.0, is_exact, true);
+        }
+        self.received = match &shares[..] {
+            [(only, _)] => {
+                let message = self.incoming.of(*only);
+                self.world.copied(message)
+            }
+            _ => Known::Unknown,
+        };
+    }
+
+    /// An operation on one of these channels: it follows those before it.
+    fn operate(&mut self, direction: Direction, shares: &[(ChannelId, f64)]) {
+        let only = match shares {
+            [(channel, _)] => Some(Operation::new(direction, *channel)),
+            _ => None,
+        };
+        for (before, work_ns) in std::mem::take(&mut self.pending) {
+            self.tally.follows(before, only, work_ns);
+        }
+        for (channel, _) in shares {
+            self.pending
+                .push((Operation::new(direction, *channel), 0.0));
         }
     }
 
     /// The half-channels that a value may be, each with its part.
     fn shares(&mut self, channel: Known, kind: UnknownKind, text: Span) -> Vec<(ChannelId, f64)> {
-        match channel {
-            Known::Channel(channel) => vec![(channel, 1.0)],
-            Known::Among(array) => {
-                let elements = self.world.elements(array);
-                let channels = elements.iter().filter_map(|element| match element {
-                    Known::Channel(channel) => Some(*channel),
-                    _ => None,
-                });
-                let share = 1.0 / elements.len().max(1) as f64;
-                channels.map(|channel| (channel, share)).collect()
-            }
-            _ => {
-                self.unknown(kind, NO_CHANNEL, text);
-                Vec::new()
+        let mut channels = self.world.channels_of(channel);
+        if channels.is_empty() {
+            self.unknown(kind, NO_CHANNEL, text);
+        }
+        let share = 1.0 / channels.len().max(1) as f64;
+        channels.sort_unstable();
+        let mut shares: Vec<(ChannelId, f64)> = Vec::with_capacity(channels.len());
+        for channel in channels {
+            match shares.last_mut() {
+                Some((last, part)) if *last == channel => *part += share,
+                _ => shares.push((channel, share)),
             }
         }
+        shares
     }
 
     /// One of the open arms, any of them as often as the others.

@@ -85,6 +85,8 @@ impl Walk<'_> {
             return Flow::Next;
         }
         let (weight, is_exact) = (self.weight, self.is_exact);
+        let outer_rounds = self.rounds;
+        self.rounds *= count.max(0.0);
         self.weight = weight * count.max(0.0);
         self.is_exact = is_exact && is_known;
         if !self.is_exact {
@@ -99,6 +101,13 @@ impl Walk<'_> {
             flow => flow,
         };
         self.doubts.pop();
+        if writes.is_structural {
+            // What comes next may be in the next round, or behind the loop.
+            for (operation, _) in std::mem::take(&mut self.pending) {
+                self.tally.follows(operation, None, 0.0);
+            }
+        }
+        self.rounds = outer_rounds;
         (self.weight, self.is_exact) = (weight, is_exact);
         self.forget(l, writes);
         match flow {

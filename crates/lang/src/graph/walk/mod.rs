@@ -14,9 +14,10 @@ mod values;
 
 use super::facts::Facts;
 use super::known::Known;
-use super::tally::Tally;
+use super::messages::Incoming;
+use super::tally::{Operation, Tally};
 use super::world::{Instance, World};
-use super::{InstanceId, Unknown, UnknownKind};
+use super::{InstanceId, UnknownKind};
 use crate::core::ir::*;
 use crate::source::Span;
 use crate::tree::{ComponentId, MemberId, Program};
@@ -67,7 +68,6 @@ pub(super) struct Walk<'a> {
     functions: HashMap<RoleKey, usize>,
     pub(super) world: World,
     pub(super) tally: Tally,
-    pub(super) unknowns: Unknowns,
     pub(super) phase: Phase,
     stack: Vec<Known>,
     frame: Frame,
@@ -89,6 +89,12 @@ pub(super) struct Walk<'a> {
     steps_left: u64,
     depth: u32,
     under_way: Vec<usize>,
+    /// Operations whose next one has not come yet, and the computing since each.
+    pub(super) pending: Vec<(Operation, f64)>,
+    /// Rounds of the loops that are walked once for all rounds.
+    rounds: f64,
+    /// What comes over each channel, as far as is known.
+    pub(super) incoming: Incoming,
     /// What constructors and initialisers communicate.
     pub(super) starts: Vec<(InstanceId, Tally)>,
 }
@@ -126,7 +132,6 @@ impl<'a> Walk<'a> {
             functions: roles.map(|(i, f)| (f.role.into(), i)).collect(),
             world: World::default(),
             tally: Tally::default(),
-            unknowns: Unknowns::default(),
             phase: Phase::Start,
             stack: Vec::new(),
             frame: Frame {
@@ -146,6 +151,9 @@ impl<'a> Walk<'a> {
             steps_left: STEPS_OF_MAIN,
             depth: 0,
             under_way: Vec::new(),
+            pending: Vec::new(),
+            rounds: 1.0,
+            incoming: Incoming::default(),
             starts: Vec::new(),
         };
         walk.world.globals = vec![Known::Unknown; program.globals.len()];
@@ -233,9 +241,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Notes what nobody can know before the run.
-    fn unknown(&mut self, kind: UnknownKind, reason: &str, span: Span) {
-        let of = self.frame.instance;
-        self.unknowns.add(kind, reason, span, of);
+    fn unknown(&mut self, kind: UnknownKind, reason: &'static str, span: Span) {
+        let unknown = (kind, reason, span);
+        if !self.tally.unknowns.contains(&unknown) {
+            self.tally.unknowns.push(unknown);
+        }
     }
 
     /// None if what happens here happens for certain, once each time the walk comes by, and before
@@ -246,32 +256,5 @@ impl<'a> Walk<'a> {
             (None, Phase::Pass) => Some("this is in a behaviour, or in what one calls"),
             (None, Phase::Start) => None,
         }
-    }
-}
-
-/// What is not known, each place once.
-#[derive(Default)]
-pub(super) struct Unknowns {
-    pub(super) list: Vec<Unknown>,
-    numbers: HashMap<(UnknownKind, Span, String), usize>,
-}
-
-impl Unknowns {
-    fn add(&mut self, kind: UnknownKind, reason: &str, span: Span, of: InstanceId) {
-        let key = (kind, span, reason.to_owned());
-        if let Some(&number) = self.numbers.get(&key) {
-            let components = &mut self.list[number].components;
-            if components.last() != Some(&of) {
-                components.push(of);
-            }
-            return;
-        }
-        self.numbers.insert(key, self.list.len());
-        self.list.push(Unknown {
-            kind,
-            reason: reason.to_owned(),
-            span,
-            components: vec![of],
-        });
     }
 }

@@ -4,6 +4,7 @@ use super::{Flow, Walk};
 use crate::core::ir::*;
 use crate::graph::InstanceId;
 use crate::graph::known::Known;
+use crate::graph::tally::Operation;
 use crate::graph::weights;
 use crate::graph::world::{Object, ObjectId};
 use crate::source::Span;
@@ -172,12 +173,19 @@ impl Walk<'_> {
         self.branches += 1;
         let mut ends: Vec<BTreeMap<Spot, Known>> = Vec::new();
         let mut originals: BTreeMap<Spot, Option<Known>> = BTreeMap::new();
+        let before = self.pending.clone();
+        let mut pending: Vec<(Operation, f64)> = Vec::new();
         let mut left_over = 0.0;
         let mut last_flow = Flow::Next;
         for way in ways {
             self.weight = weight * way.share;
             self.is_exact = is_exact && way.share == 1.0;
-            match self.take(way) {
+            self.pending.clone_from(&before);
+            let flow = self.take(way);
+            if matches!(flow, Flow::Next | Flow::Return) {
+                merge(&mut pending, &self.pending);
+            }
+            match flow {
                 Flow::Next => {
                     left_over += self.weight;
                     let end = self.take_back(first_mark, &mut originals);
@@ -189,6 +197,7 @@ impl Walk<'_> {
                 }
             }
         }
+        self.pending = pending;
         self.branches -= 1;
         self.doubts.pop();
         if ends.is_empty() {
@@ -256,6 +265,16 @@ impl Walk<'_> {
                 _ => Known::Unknown,
             },
             _ => Known::Unknown,
+        }
+    }
+}
+
+/// Operations that wait for their next on either way.
+fn merge(all: &mut Vec<(Operation, f64)>, more: &[(Operation, f64)]) {
+    for &(operation, work) in more {
+        match all.iter_mut().find(|(known, _)| *known == operation) {
+            Some((_, most)) => *most = most.max(work),
+            None => all.push((operation, work)),
         }
     }
 }

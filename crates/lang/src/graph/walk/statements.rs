@@ -209,16 +209,17 @@ impl<'a> Walk<'a> {
 
     fn new_channel(&mut self, direction: Direction, payload: TypeId, span: Span) -> Known {
         self.work(weights::BLOCK);
-        if self.doubt().is_some() {
-            return Known::Unknown;
-        }
-        self.world.channel(HalfChannel {
+        let channel = HalfChannel {
             owner: self.frame.instance,
             name: None,
             direction,
             payload,
             span,
-        })
+        };
+        match self.doubt() {
+            None => self.world.channel(channel),
+            Some(_) => self.world.passing_channel(channel),
+        }
     }
 
     /// Components and channels are called what the first variable is called that they are stored in.

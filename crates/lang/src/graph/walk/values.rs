@@ -13,6 +13,9 @@ impl Walk<'_> {
     /// So many nanoseconds of computing, each time what is walked happens.
     pub(super) fn work(&mut self, nanoseconds: f64) {
         self.tally.work_ns += self.weight * nanoseconds;
+        for (_, since) in &mut self.pending {
+            *since += self.rounds * nanoseconds;
+        }
     }
 
     pub(super) fn value(&mut self, value: &Value) -> Known {
@@ -188,7 +191,11 @@ impl Walk<'_> {
     fn lasting(&self, old: Known, new: Known) -> Known {
         let is_reference = matches!(
             new,
-            Known::Object(_) | Known::Channel(_) | Known::Component(_) | Known::Among(_)
+            Known::Object(_)
+                | Known::Channel(_)
+                | Known::Component(_)
+                | Known::Among(_)
+                | Known::OneOf(_)
         );
         match self.phase {
             Phase::Pass if old != new && !is_reference => Known::Unknown,
