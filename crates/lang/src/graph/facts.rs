@@ -1,6 +1,7 @@
 //! What the text alone says of procedures and loops: which variables they assign, and whether they
 //! make, connect or communicate anything.
 
+use super::weights::Pace;
 use crate::core::ir::*;
 use crate::core::passes::{blocks_of, statement_target};
 use crate::tree::{MemberId, ProcCode, ProcId, Program};
@@ -23,6 +24,8 @@ pub(super) struct Writes {
     pub(super) members: BTreeSet<MemberId>,
     /// It makes components or channels, connects, sends, receives or places.
     pub(super) is_structural: bool,
+    /// Of a loop.
+    pub(super) pace: Pace,
 }
 
 /// The facts of a module, found once or when asked for.
@@ -68,7 +71,10 @@ impl<'a> Facts<'a> {
         if let Some(known) = self.loops.get(&key) {
             return Rc::clone(known);
         }
-        let mut writes = Writes::default();
+        let mut writes = Writes {
+            pace: Pace::of(l),
+            ..Writes::default()
+        };
         self.add_block(&l.prepare, &mut writes);
         self.add_block(&l.body, &mut writes);
         let writes = Rc::new(writes);

@@ -74,7 +74,7 @@ fn flows(graph: &mut CommunicationGraph, hubs: &Hubs) {
     let users = users(graph);
     let totals: Vec<f64> = users
         .iter()
-        .map(|users| users.iter().map(|(_, rate)| rate).sum())
+        .map(|users| users.iter().fold(0.0, |sum, (_, rate)| sum + rate))
         .collect();
     let mut by_hub: Vec<Vec<usize>> = vec![Vec::new(); hubs.count()];
     for (index, connection) in graph.connections.iter().enumerate() {

@@ -96,6 +96,8 @@ pub(super) struct World {
     linked: HashSet<(ChannelId, ChannelId)>,
     /// By channel: its links.
     links_of: HashMap<ChannelId, Vec<u32>>,
+    /// What arrays of components and channels are called, as far as they were in a variable.
+    pub(super) names: HashMap<ObjectId, Symbol>,
     pools: Vec<Vec<ChannelId>>,
     pool_numbers: HashMap<Vec<ChannelId>, PoolId>,
     /// By the component and the place in its behaviour: the channel that is made there, one for all

@@ -3,12 +3,11 @@
 use super::paths::Spot;
 use super::{Flow, Phase, Walk};
 use crate::core::ir::*;
+use crate::graph::facts::Writes;
 use crate::graph::known::Known;
-use crate::graph::weights;
-use crate::source::Span;
 
-/// Rounds of a loop that only computes are followed up to this many: what it leaves in variables is
-/// then known.
+/// Rounds of a loop that only computes are followed up to this many, those of loops around it
+/// included: what it leaves in variables is then known.
 const ROUNDS_COMPUTED: f64 = 64.0;
 /// Rounds of a loop in a behaviour that communicates.
 const ROUNDS_OF_PASS: f64 = 256.0;
@@ -16,7 +15,7 @@ const ROUNDS_OF_PASS: f64 = 256.0;
 const ROUNDS_ASSUMED: f64 = 8.0;
 
 impl Walk<'_> {
-    pub(super) fn repeat(&mut self, l: &Loop, _span: Span) -> Flow {
+    pub(super) fn repeat(&mut self, l: &Loop) -> Flow {
         let from = self.value(&l.from);
         let flow = self.block(&l.prepare);
         if flow != Flow::Next {
@@ -25,21 +24,41 @@ impl Walk<'_> {
         let to = self.value(&l.to);
         let writes = self.facts.of_loop(l);
         let rounds = rounds(from, to, l.step);
+        let outer = std::mem::replace(&mut self.pace, writes.pace.weights());
+        let flow = self.rounds_of(l, from, to, rounds, &writes);
+        self.pace = outer;
+        flow
+    }
+
+    fn rounds_of(
+        &mut self,
+        l: &Loop,
+        from: Known,
+        to: Known,
+        rounds: Option<(f64, bool)>,
+        writes: &Writes,
+    ) -> Flow {
         if let (Known::Int(first), Some((count, true))) = (from, rounds) {
             let most = match (writes.is_structural, self.phase) {
                 (true, Phase::Start) => f64::INFINITY,
                 (true, Phase::Pass) => ROUNDS_OF_PASS,
-                (false, _) => ROUNDS_COMPUTED,
+                (false, _) => ROUNDS_COMPUTED / self.rounds_followed,
             };
             if count <= most {
-                return self.follow(l, first);
+                let outer = self.rounds_followed;
+                if !writes.is_structural {
+                    self.rounds_followed *= count.max(1.0);
+                }
+                let flow = self.follow(l, first);
+                self.rounds_followed = outer;
+                return flow;
             }
         }
         let middle = match (from.number(), to.number()) {
             (Some((a, _)), Some((b, _))) => Known::About((a + b) / 2.0),
             _ => Known::Unknown,
         };
-        self.multiply(l, &writes, middle, rounds)
+        self.multiply(l, writes, middle, rounds)
     }
 
     /// Round by round.
@@ -58,7 +77,7 @@ impl Walk<'_> {
             if (l.step > 0 && now > to) || (l.step < 0 && now < to) {
                 return Flow::Next;
             }
-            self.work(weights::ROUND);
+            self.work(self.pace.round);
             let flow = self.block(&l.body);
             if flow != Flow::Next {
                 return flow;
@@ -75,7 +94,7 @@ impl Walk<'_> {
     fn multiply(
         &mut self,
         l: &Loop,
-        writes: &crate::graph::facts::Writes,
+        writes: &Writes,
         variable: Known,
         rounds: Option<(f64, bool)>,
     ) -> Flow {
@@ -95,7 +114,7 @@ impl Walk<'_> {
         self.doubts
             .push("this is in a loop whose rounds are not known before the run");
         self.put(Spot::Slot(self.frame.base + l.variable.index()), variable);
-        self.work(weights::ROUND);
+        self.work(self.pace.round);
         let flow = match self.block(&l.prepare) {
             Flow::Next => self.block(&l.body),
             flow => flow,
@@ -118,7 +137,7 @@ impl Walk<'_> {
     }
 
     /// What rounds of a loop assign is not known while it runs.
-    fn forget(&mut self, l: &Loop, writes: &crate::graph::facts::Writes) {
+    fn forget(&mut self, l: &Loop, writes: &Writes) {
         for slot in &writes.slots {
             if !l.fresh.contains(&slot.0) {
                 self.put(Spot::Slot(self.frame.base + slot.index()), Known::Unknown);

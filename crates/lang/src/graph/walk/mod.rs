@@ -16,6 +16,7 @@ use super::facts::Facts;
 use super::known::Known;
 use super::messages::Incoming;
 use super::tally::{Operation, Tally};
+use super::weights::{Pace, Weights};
 use super::world::{Instance, World};
 use super::{InstanceId, UnknownKind};
 use crate::core::ir::*;
@@ -93,6 +94,10 @@ pub(super) struct Walk<'a> {
     pub(super) pending: Vec<(Operation, f64)>,
     /// Rounds of the loops that are walked once for all rounds.
     rounds: f64,
+    /// What operations cost here.
+    pace: &'static Weights,
+    /// Rounds of loops that only compute and are followed one by one: those of all around.
+    rounds_followed: f64,
     /// What comes over each channel, as far as is known.
     pub(super) incoming: Incoming,
     /// What constructors and initialisers communicate.
@@ -153,6 +158,8 @@ impl<'a> Walk<'a> {
             under_way: Vec::new(),
             pending: Vec::new(),
             rounds: 1.0,
+            pace: Pace::Plain.weights(),
+            rounds_followed: 1.0,
             incoming: Incoming::default(),
             starts: Vec::new(),
         };
@@ -178,6 +185,12 @@ impl<'a> Walk<'a> {
         self.is_exact = true;
         self.tally = Tally::default();
         let flow = self.run(Role::Behaviour(component), instance, &[]);
+        if self.steps_left == 0 {
+            // Where it was left is no stop.
+            self.tally.is_work_estimate = true;
+            self.tally.stops_after = None;
+            return (std::mem::take(&mut self.tally), Flow::Next);
+        }
         (std::mem::take(&mut self.tally), flow)
     }
 
@@ -207,6 +220,7 @@ impl<'a> Walk<'a> {
         };
         let outer = std::mem::replace(&mut self.frame, frame);
         let (weight, is_exact) = (self.weight, self.is_exact);
+        let pace = std::mem::replace(&mut self.pace, Pace::Plain.weights());
         self.stack
             .resize(frame.base + function.slots.len(), Known::Unknown);
         for (param, value) in function.params.iter().zip(args) {
@@ -222,6 +236,7 @@ impl<'a> Walk<'a> {
         self.stack.truncate(frame.base);
         self.forget_frame(mark, frame.base);
         self.frame = outer;
+        self.pace = pace;
         (self.weight, self.is_exact) = (weight, is_exact);
         flow
     }

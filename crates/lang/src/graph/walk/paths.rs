@@ -107,12 +107,17 @@ impl Walk<'_> {
 
     pub(super) fn condition(&mut self, condition: &Value, then: &Block, otherwise: &Block) -> Flow {
         let known = self.value(condition);
-        self.work(weights::BRANCH);
         let share = match known {
-            Known::Bool(true) => return self.block(then),
-            Known::Bool(false) => return self.block(otherwise),
+            Known::Bool(is_true) => {
+                self.work(weights::BRANCH_KNOWN);
+                return self.block(if is_true { then } else { otherwise });
+            }
             known => self.share_of_branch(known, then, otherwise),
         };
+        self.work(match share {
+            0.0 | 1.0 => weights::BRANCH_KNOWN,
+            _ => weights::BRANCH,
+        });
         self.fork(
             "this is under a condition that is not known before the run",
             &[

@@ -47,7 +47,7 @@ impl<'a> Walk<'a> {
             StmtKind::CheckIndex { array, index, .. } => {
                 let array = self.value(array);
                 let index = self.value(index);
-                self.work(weights::CHECK);
+                self.work(self.pace.check);
                 if let (Known::Int(length), Known::Int(index)) = (self.length(array), index)
                     && !(0..length).contains(&index)
                 {
@@ -56,7 +56,7 @@ impl<'a> Walk<'a> {
             }
             StmtKind::CheckZero { value, .. } => {
                 let value = self.value(value);
-                self.work(weights::CHECK);
+                self.work(self.pace.check);
                 if value == Known::Int(0) {
                     return Flow::Raise(Known::Unknown);
                 }
@@ -66,8 +66,8 @@ impl<'a> Walk<'a> {
                 then,
                 otherwise,
             } => return self.condition(condition, then, otherwise),
-            StmtKind::Loop(l) => return self.repeat(l, stmt.span),
-            StmtKind::Versioned { slow, .. } => return self.repeat(slow, stmt.span),
+            StmtKind::Loop(l) => return self.repeat(l),
+            StmtKind::Versioned { slow, .. } => return self.repeat(slow),
             StmtKind::Promoted { body, .. } => return self.block(body),
             StmtKind::Call {
                 target,
@@ -121,14 +121,21 @@ impl<'a> Walk<'a> {
         };
         let made = match &stmt.kind {
             StmtKind::NewArray {
-                ty, lengths, init, ..
+                ty,
+                lengths,
+                init,
+                on_stack,
+                ..
             } => {
                 let init = self.value(init);
-                self.new_array(*ty, lengths, init)
+                let block = if *on_stack { 0.0 } else { weights::BLOCK };
+                self.new_array(*ty, lengths, init, block)
             }
-            StmtKind::NewStruct { fields, .. } => {
+            StmtKind::NewStruct {
+                fields, on_stack, ..
+            } => {
                 let fields = fields.iter().map(|(value, _)| self.value(value)).collect();
-                self.work(weights::BLOCK);
+                self.work(if *on_stack { 0.0 } else { weights::BLOCK });
                 self.world.object(Object::Struct { fields })
             }
             StmtKind::NewBox { ty, value, .. } => {
@@ -169,7 +176,8 @@ impl<'a> Walk<'a> {
         self.put(Spot::Slot(self.frame.base + target.index()), made);
     }
 
-    fn new_array(&mut self, ty: TypeId, lengths: &[u32], init: Known) -> Known {
+    /// `block_ns`: what the memory of one costs, beside filling it.
+    fn new_array(&mut self, ty: TypeId, lengths: &[u32], init: Known, block_ns: f64) -> Known {
         let mut types = Vec::with_capacity(lengths.len());
         let mut element = ty;
         for _ in lengths {
@@ -202,7 +210,7 @@ impl<'a> Walk<'a> {
                 fill = Fill::CopyOf(id);
             }
             let size = f64::from(length) * bytes::of_slot(self.program, element);
-            self.work(copies * (weights::BLOCK + size * weights::BYTE));
+            self.work(copies * (block_ns + size * weights::BYTE));
         }
         array
     }
@@ -233,7 +241,22 @@ impl<'a> Walk<'a> {
                 let name = self.name_of(place);
                 self.world.channels[id.index()].name = name;
             }
+            Known::Object(id) if self.holds_references(id) => {
+                if let Some((symbol, _)) = self.name_of(place) {
+                    self.world.names.entry(id).or_insert(symbol);
+                }
+            }
             _ => {}
+        }
+    }
+
+    fn holds_references(&self, array: ObjectId) -> bool {
+        match self.world.get(array) {
+            Object::Array { element, .. } => matches!(
+                self.program.types.get(*element),
+                Type::Component(_) | Type::Channel(..)
+            ),
+            _ => false,
         }
     }
 
@@ -250,9 +273,8 @@ impl<'a> Walk<'a> {
             }
             Place::Global(global) => Some((self.program.globals[global.index()].name, None)),
             Place::Element(array, index, _) => {
-                let (name, _) = match array {
-                    Value::Slot(slot) => self.name_of(&Place::Slot(*slot)),
-                    Value::Member(member) => self.name_of(&Place::Member(*member)),
+                let name = match self.value(array) {
+                    Known::Object(id) => self.world.names.get(&id).copied(),
                     _ => None,
                 }?;
                 match self.value(index) {

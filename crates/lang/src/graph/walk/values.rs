@@ -4,7 +4,6 @@ use super::paths::Spot;
 use super::{Phase, Walk};
 use crate::core::ir::*;
 use crate::graph::known::{self, Known};
-use crate::graph::weights;
 use crate::graph::world::{Object, ObjectId};
 use crate::tree::BinaryOp;
 use crate::types::TypeId;
@@ -27,7 +26,7 @@ impl Walk<'_> {
             Value::Null => Known::Null,
             Value::Slot(slot) => self.stack[self.frame.base + slot.index()],
             Value::Member(member) => {
-                self.work(weights::LOAD);
+                self.work(self.pace.member);
                 let members = &self.world.instances[self.frame.instance.index()].members;
                 members
                     .get(member.index())
@@ -46,12 +45,13 @@ impl Walk<'_> {
             }
             Value::Unary(op, ty, inner) => {
                 let inner = self.value(inner);
-                self.work(weights::OPERATION);
+                self.work(self.pace.operation);
                 known::unary(*op, *ty, inner)
             }
             Value::Binary(op, ty, a, b) => self.binary(*op, *ty, a, b),
             Value::Length(inner) => {
                 let inner = self.value(inner);
+                self.work(self.pace.member);
                 self.length(inner)
             }
             Value::Element(array, index, _) => {
@@ -72,7 +72,7 @@ impl Walk<'_> {
             }
             Value::Field(object, _, field) => {
                 let object = self.value(object);
-                self.work(weights::LOAD);
+                self.work(self.pace.element);
                 self.field(object, *field)
             }
             Value::Unboxed(inner, ty) => match self.boxed(inner) {
@@ -80,7 +80,7 @@ impl Walk<'_> {
                 _ => Known::Unknown,
             },
             Value::BoxIs(inner, ty) => {
-                self.work(weights::OPERATION);
+                self.work(self.pace.operation);
                 match self.boxed(inner) {
                     Some((found, _)) => Known::Bool(found == *ty),
                     None => Known::Unknown,
@@ -93,11 +93,15 @@ impl Walk<'_> {
     fn binary(&mut self, op: BinaryOp, ty: TypeId, a: &Value, b: &Value) -> Known {
         let left = self.value(a);
         let right = self.value(b);
-        let divides = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
-        self.work(match b {
-            Value::Int(..) if divides => weights::DIVISION_BY_LITERAL,
-            _ if divides => weights::DIVISION,
-            _ => weights::OPERATION,
+        let pace = self.pace;
+        self.work(match op {
+            _ if ty == TypeId::REAL => pace.real,
+            BinaryOp::Multiply => pace.multiplication,
+            BinaryOp::Divide | BinaryOp::Remainder => match b {
+                Value::Int(..) => pace.division_by_literal,
+                _ => pace.division,
+            },
+            _ => pace.operation,
         });
         known::binary(op, ty, left, right)
     }
@@ -117,7 +121,7 @@ impl Walk<'_> {
     }
 
     fn element(&mut self, array: Known, index: Known) -> Known {
-        self.work(weights::LOAD);
+        self.work(self.pace.element);
         match array {
             Known::Object(id) => {
                 self.touch(id);
@@ -162,7 +166,7 @@ impl Walk<'_> {
         match place {
             Place::Slot(slot) => self.put(Spot::Slot(self.frame.base + slot.index()), value),
             Place::Member(member) => {
-                self.work(weights::STORE);
+                self.work(self.pace.member);
                 self.put(Spot::Member(instance, member.0), value);
             }
             Place::Global(global) => self.put(Spot::Global(global.0), value),
@@ -170,7 +174,7 @@ impl Walk<'_> {
             Place::Element(array, index, _) => {
                 let array = self.value(array);
                 let index = self.value(index);
-                self.work(weights::STORE);
+                self.work(self.pace.element);
                 if let Known::Object(id) = array {
                     self.touch(id);
                     self.store_element(id, index, value);
@@ -178,7 +182,7 @@ impl Walk<'_> {
             }
             Place::Field(object, _, field) => {
                 let object = self.value(object);
-                self.work(weights::STORE);
+                self.work(self.pace.element);
                 if let Known::Object(id) = object {
                     let old = self.field(object, *field);
                     self.put(Spot::Field(id, *field), self.lasting(old, value));
