@@ -2,6 +2,8 @@
 //! for `tests/workloads` and for `examples`. `HEARTH_BLESS=1` keeps what is there now.
 
 use hearth_lang::compile::{self, Options, Sources};
+use hearth_lang::graph::{CommunicationGraph, Direction};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,7 @@ fn graph_text(path: &Path) -> String {
     let checked = compile::check(&text, &Options::default());
     let graph = compile::graph(&text, "program.isf", &Options::default());
     let graph = graph.unwrap_or_else(|| panic!("{}: {:#?}", path.display(), checked.diagnostics));
+    validate(&graph, path);
     shortened(&graph.text(&Sources::new("program.isf", &text)))
 }
 
@@ -86,12 +89,60 @@ fn every_program_of_the_corpus_has_one() {
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
-        let graph = || compile::graph(&text, "program.isf", &Options::default());
-        let (Some(first), Some(second)) = (graph(), graph()) else {
-            continue;
-        };
-        let sources = Sources::new("program.isf", &text);
-        assert_eq!(first.text(&sources), second.text(&sources));
-        assert!(!first.components.is_empty(), "{}", path.display());
+        for compat_original in [false, true] {
+            let options = Options {
+                compat_original,
+                ..Options::default()
+            };
+            let graph = || compile::graph(&text, "program.isf", &options);
+            let (Some(first), Some(second)) = (graph(), graph()) else {
+                continue;
+            };
+            let sources = Sources::new("program.isf", &text);
+            assert_eq!(first.text(&sources), second.text(&sources));
+            validate(&first, &path);
+        }
+    }
+}
+
+/// What holds of every graph.
+fn validate(graph: &CommunicationGraph, path: &Path) {
+    let path = path.display();
+    assert!(!graph.components.is_empty(), "{path}");
+    let names: HashSet<&str> = graph.components.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names.len(), graph.components.len(), "{path}: names differ");
+    for component in &graph.components {
+        let counts = component.traffic.iter().map(|t| t.messages.value);
+        let numbers = counts.chain([component.work_ns.value, component.passes_per_second]);
+        for number in numbers {
+            assert!(number.is_finite() && number >= 0.0, "{path}: {component:?}");
+        }
+    }
+    for connection in &graph.connections {
+        let directions = [connection.from, connection.to].map(|c| graph.channel(c).direction);
+        assert_eq!(directions, [Direction::Out, Direction::In], "{path}");
+        assert!(
+            connection.bytes.value > 0.0 || !connection.bytes.is_exact,
+            "{path}"
+        );
+        let rate = connection.messages_per_second;
+        assert!(rate.is_finite() && rate >= 0.0, "{path}: {connection:?}");
+    }
+    // Between components flows what flows over connections, and nobody sends more than it does.
+    let mut sent = vec![0.0; graph.components.len()];
+    for flow in &graph.flows {
+        sent[flow.from.index()] += flow.messages_per_second;
+    }
+    for (component, sent) in graph.components.iter().zip(sent) {
+        let sends = component
+            .traffic
+            .iter()
+            .filter(|t| t.direction == Direction::Out);
+        let messages: f64 = sends.map(|t| t.messages.value).sum();
+        let most = component.passes_per_second * messages;
+        assert!(
+            sent <= most * 1.001 + 1e-9,
+            "{path}: {sent} of {component:?}"
+        );
     }
 }

@@ -334,7 +334,7 @@ impl Sharing {
 
 /// The level at which all together do so much: those that could do more do as much as the level,
 /// others what they can.
-fn level(could: &[f64], total: f64) -> f64 {
+pub(super) fn level(could: &[f64], total: f64) -> f64 {
     let mut sorted = could.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let mut left = total;

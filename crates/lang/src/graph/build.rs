@@ -5,7 +5,7 @@ use super::walk::Walk;
 use super::world::{Link, Name, Object, World};
 use super::{
     Amount, ChannelId, CommunicationGraph, Component, Connection, Direction, HalfChannel,
-    InstanceId, Kind, Traffic, Unknown, alternation, bytes, messages, rates,
+    InstanceId, Kind, Traffic, Unknown, alternation, bytes, choices, messages, rates,
 };
 use crate::core::ir::Module;
 use crate::tree::{ComponentId, Program};
@@ -21,7 +21,8 @@ const LINE_BYTES: f64 = 64.0;
 pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> CommunicationGraph {
     let mut walk = Walk::start(program, module);
     let main = std::mem::take(&mut walk.tally);
-    let tallies = messages::passes(&mut walk, main);
+    let mut tallies = messages::passes(&mut walk, main);
+    choices::settle(&walk, &mut tallies);
     let mut builder = Builder {
         program,
         world: &walk.world,
@@ -31,6 +32,7 @@ pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> Communic
     builder.components(&tallies, heaps);
     builder.starts(&walk.starts);
     builder.channels();
+    builder.timers(&tallies);
     builder.connections(&tallies);
     builder.unknowns(&tallies, &walk.starts);
     let mut graph = builder.graph;
@@ -183,6 +185,7 @@ impl Builder<'_> {
                 payload,
                 span: channel.span,
                 users: Vec::new(),
+                timer_seconds: None,
             });
         }
         for (index, component) in self.graph.components.iter().enumerate() {
@@ -193,6 +196,14 @@ impl Builder<'_> {
                     users.push(id);
                 }
             }
+        }
+    }
+
+    /// Of several timers of a channel the quickest counts.
+    fn timers(&mut self, tallies: &[Tally]) {
+        for &(channel, seconds) in tallies.iter().flat_map(|tally| &tally.timers) {
+            let known = &mut self.graph.channels[channel.index()].timer_seconds;
+            *known = Some(known.map_or(seconds, |known| known.min(seconds)));
         }
     }
 

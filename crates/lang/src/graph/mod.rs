@@ -12,6 +12,7 @@ mod alternation;
 mod balance;
 mod build;
 mod bytes;
+mod choices;
 mod facts;
 mod hubs;
 mod known;
@@ -148,6 +149,8 @@ pub struct HalfChannel {
     pub span: Span,
     /// Who sends or receives on it, in order.
     pub users: Vec<InstanceId>,
+    /// A timer sends on it, each time after so many seconds.
+    pub timer_seconds: Option<f64>,
 }
 
 /// Two peers.

@@ -2,7 +2,8 @@
 
 use super::balance::{self, Hub, Part};
 use super::hubs::Hubs;
-use super::{CommunicationGraph, Direction, Flow, InstanceId, Kind, Traffic, weights};
+use super::tally::Tally;
+use super::{ChannelId, CommunicationGraph, Direction, Flow, InstanceId, Kind, Traffic, weights};
 
 /// Rounds in which what flows over the connections of a hub is fitted to what its ends send and take.
 const ROUNDS_OF_FIT: usize = 8;
@@ -11,8 +12,8 @@ const ROUNDS_OF_FIT: usize = 8;
 pub(super) fn fill(graph: &mut CommunicationGraph) {
     let pairs = graph.connections.iter().map(|c| (c.from, c.to));
     let hubs = Hubs::new(graph.channels.len(), pairs);
-    let speeds: Vec<f64> = graph.components.iter().map(speed).collect();
-    let (numbers, parts) = parts(graph, &hubs);
+    let mut speeds: Vec<f64> = graph.components.iter().map(speed).collect();
+    let (numbers, parts) = parts(graph, &hubs, &mut speeds);
     let solution = balance::solve(&speeds, &parts);
     for (component, rate) in graph.components.iter_mut().zip(&solution.rates) {
         component.passes_per_second = *rate;
@@ -29,12 +30,24 @@ fn speed(component: &super::Component) -> f64 {
     if component.kind == Kind::Main {
         return f64::INFINITY;
     }
-    let messages: f64 = component.traffic.iter().map(|t| t.messages.value).sum();
-    1e9 / (component.work_ns.value + messages * weights::MESSAGE).max(1.0)
+    let messages = component.traffic.iter().map(|t| t.messages.value).sum();
+    passes_per_second(component.work_ns.value, messages)
+}
+
+fn passes_per_second(work_ns: f64, messages: f64) -> f64 {
+    1e9 / (work_ns + messages * weights::MESSAGE).max(1.0)
+}
+
+/// The same of what is not yet in a graph; the main sequence like any other.
+pub(super) fn speed_of(tally: &Tally) -> f64 {
+    let used = tally.sends.values().chain(tally.receives.values());
+    passes_per_second(tally.work_ns, used.map(|used| used.messages).sum())
 }
 
 /// The hubs where messages can pass, and their numbers among all.
-fn parts(graph: &CommunicationGraph, hubs: &Hubs) -> (Vec<usize>, Vec<Hub>) {
+///
+/// A timer is one more that sends, so often as it is set to: its speed is added to the others.
+fn parts(graph: &CommunicationGraph, hubs: &Hubs, speeds: &mut Vec<f64>) -> (Vec<usize>, Vec<Hub>) {
     let mut all = vec![Hub::default(); hubs.count()];
     for (index, component) in graph.components.iter().enumerate() {
         for used in &component.traffic {
@@ -44,6 +57,17 @@ fn parts(graph: &CommunicationGraph, hubs: &Hubs) -> (Vec<usize>, Vec<Hub>) {
                 Direction::In => &mut hub.receivers,
             };
             add(side, index, used);
+        }
+    }
+    for (index, channel) in graph.channels.iter().enumerate() {
+        if let Some(seconds) = channel.timer_seconds {
+            let timer = Part {
+                component: speeds.len(),
+                messages: 1.0,
+                is_exact: true,
+            };
+            speeds.push(1.0 / seconds);
+            all[hubs.of(ChannelId(index as u32))].senders.push(timer);
         }
     }
     let with_both = |(_, hub): &(usize, Hub)| !hub.senders.is_empty() && !hub.receivers.is_empty();
@@ -142,7 +166,13 @@ fn share_out(graph: &mut CommunicationGraph, connections: &[usize], totals: &[f6
         graph.connections[index].messages_per_second = totals[from] * totals[to];
     }
     let mut sums = std::collections::BTreeMap::new();
-    for _ in 0..ROUNDS_OF_FIT {
+    for round in 0..=ROUNDS_OF_FIT {
+        // At last nothing is more than either side has.
+        let most = if round == ROUNDS_OF_FIT {
+            1.0
+        } else {
+            f64::INFINITY
+        };
         for is_out in [true, false] {
             let end = |graph: &CommunicationGraph, index| {
                 let (from, to) = ends(graph, index);
@@ -160,7 +190,7 @@ fn share_out(graph: &mut CommunicationGraph, connections: &[usize], totals: &[f6
                 } else {
                     0.0
                 };
-                graph.connections[index].messages_per_second *= factor;
+                graph.connections[index].messages_per_second *= f64::min(factor, most);
             }
         }
     }

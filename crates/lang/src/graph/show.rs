@@ -37,6 +37,12 @@ impl CommunicationGraph {
             }
             out.push('\n');
         }
+        for (index, channel) in self.channels.iter().enumerate() {
+            if let Some(seconds) = channel.timer_seconds {
+                let name = self.channel_name(ChannelId(index as u32));
+                let _ = writeln!(out, "timer {name}, each {seconds} s");
+            }
+        }
         for channel in &self.unbalanced {
             let name = self.channel_name(*channel);
             let _ = writeln!(

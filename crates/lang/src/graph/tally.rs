@@ -1,5 +1,6 @@
 //! What a walk counts.
 
+use super::choices::Choice;
 use super::known::Known;
 use super::world::ObjectId;
 use super::{Amount, ChannelId, Direction, UnknownKind};
@@ -31,7 +32,6 @@ pub(super) struct Tally {
     pub(super) stops_after: Option<u64>,
     pub(super) sends: BTreeMap<ChannelId, Use>,
     pub(super) receives: BTreeMap<ChannelId, Use>,
-    /// Accesses to elements of an array, or to fields.
     /// What was sent on which channel.
     pub(super) messages: Vec<(ChannelId, Known)>,
     /// Who is connected for a while: the sender first.
@@ -39,6 +39,11 @@ pub(super) struct Tally {
     /// What each sending or receiving is followed by.
     pub(super) next: BTreeMap<Operation, Next>,
     pub(super) unknowns: Vec<(UnknownKind, &'static str, Span)>,
+    /// Timers that send on a channel, and their seconds.
+    pub(super) timers: Vec<(ChannelId, f64)>,
+    /// Selects, whose arms are counted above as often as each other.
+    pub(super) choices: Vec<Choice>,
+    /// Accesses to elements of an array, or to fields.
     pub(super) touched: BTreeMap<ObjectId, f64>,
 }
 
@@ -67,6 +72,54 @@ pub(super) enum Next {
 }
 
 impl Tally {
+    /// Adds all that another part of the same pass has counted.
+    pub(super) fn append(&mut self, part: &Tally) {
+        self.add_scaled(part, 1.0);
+        self.is_work_estimate |= part.is_work_estimate;
+        self.stops_after = match (self.stops_after, part.stops_after) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self.messages.extend(&part.messages);
+        self.temporary.extend(&part.temporary);
+        self.timers.extend(&part.timers);
+        for unknown in &part.unknowns {
+            if !self.unknowns.contains(unknown) {
+                self.unknowns.push(*unknown);
+            }
+        }
+        for (&operation, &next) in &part.next {
+            match next {
+                Next::Always(second, work_ns) => self.follows(operation, Some(second), work_ns),
+                Next::Several => self.follows(operation, None, 0.0),
+            }
+        }
+    }
+
+    /// Adds what is counted, so many times.
+    pub(super) fn add_scaled(&mut self, part: &Tally, times: f64) {
+        self.work_ns += times * part.work_ns;
+        for (mine, theirs) in [
+            (&mut self.sends, &part.sends),
+            (&mut self.receives, &part.receives),
+        ] {
+            for (channel, used) in theirs {
+                mine.entry(*channel).or_default().add_scaled(used, times);
+            }
+        }
+        for (object, accesses) in &part.touched {
+            *self.touched.entry(*object).or_default() += times * accesses;
+        }
+    }
+
+    /// Notes a select, with others between the same channels.
+    pub(super) fn choose(&mut self, choice: Choice) {
+        match self.choices.iter_mut().find(|known| known.is_like(&choice)) {
+            Some(known) => known.join(&choice),
+            None => self.choices.push(choice),
+        }
+    }
+
     /// Another way from one operation to the next.
     pub(super) fn follows(&mut self, first: Operation, second: Option<Operation>, work_ns: f64) {
         let now = match second {
@@ -101,6 +154,14 @@ impl Use {
         self.last_bytes = bytes;
         self.is_exact &= is_exact;
         self.is_size_exact &= is_size_exact;
+    }
+
+    fn add_scaled(&mut self, other: &Use, times: f64) {
+        self.messages = (self.messages + times * other.messages).max(0.0);
+        self.bytes = (self.bytes + times * other.bytes).max(0.0);
+        self.last_bytes = other.last_bytes;
+        self.is_exact &= other.is_exact;
+        self.is_size_exact &= other.is_size_exact;
     }
 
     /// Of one message.

@@ -100,6 +100,9 @@ impl Walk<'_> {
                 self.set_core(core, span);
                 Known::Unknown
             }
+            // The first counts seconds, the other milliseconds.
+            ("hearth_set_timer", channel) => self.set_timer(channel, args.get(1), 1.0),
+            ("hearth_set_rtimer", channel) => self.set_timer(channel, args.get(1), 1e-3),
             ("hearth_int_to_unsigned", Known::Int(n)) => Known::Int(wrapped(n, TypeId::UNSIGNED)),
             ("hearth_int_to_byte", Known::Int(n)) => Known::Int(wrapped(n, TypeId::BYTE)),
             ("hearth_abs_int", Known::Int(n)) => Known::Int(wrapped(n.abs(), TypeId::INTEGER)),
@@ -112,6 +115,16 @@ impl Walk<'_> {
             (_, Known::About(x)) if name.starts_with("hearth_int_to") => Known::About(x),
             _ => Known::Unknown,
         }
+    }
+
+    /// A timer sends on a channel from now on, or once.
+    fn set_timer(&mut self, channel: Known, time: Option<&Known>, unit: f64) -> Known {
+        if let (Known::Channel(channel), Some((time, _))) = (channel, time.and_then(|t| t.number()))
+            && time > 0.0
+        {
+            self.tally.timers.push((channel, time * unit));
+        }
+        Known::Unknown
     }
 
     /// `setCore`: the component that calls it stays on this core.

@@ -256,10 +256,14 @@ impl Walk<'_> {
                 share: share_of(&arm.body),
                 receives: Some((*channel, arm.text)),
                 block: Some(&arm.body),
+                is_arm: true,
             });
         }
         if let Some(default) = default {
-            ways.push(Way::of(share_of(default), Some(default)));
+            ways.push(Way {
+                is_arm: true,
+                ..Way::of(share_of(default), Some(default))
+            });
         }
         self.fork("this is in an arm of a select", &ways)
     }

@@ -87,6 +87,7 @@ pub(super) struct Walk<'a> {
     pub(super) passes: Option<u64>,
     /// A condition depends on that.
     pub(super) wants_passes: bool,
+    is_in_arm: bool,
     steps_left: u64,
     depth: u32,
     under_way: Vec<usize>,
@@ -153,6 +154,7 @@ impl<'a> Walk<'a> {
             branches: 0,
             passes: None,
             wants_passes: false,
+            is_in_arm: false,
             steps_left: STEPS_OF_MAIN,
             depth: 0,
             under_way: Vec::new(),

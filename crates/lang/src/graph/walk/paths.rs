@@ -3,8 +3,9 @@
 use super::{Flow, Walk};
 use crate::core::ir::*;
 use crate::graph::InstanceId;
+use crate::graph::choices::{Choice, Part};
 use crate::graph::known::Known;
-use crate::graph::tally::Operation;
+use crate::graph::tally::{Operation, Tally};
 use crate::graph::weights;
 use crate::graph::world::{Object, ObjectId};
 use crate::source::Span;
@@ -33,6 +34,8 @@ pub(super) struct Way<'b> {
     /// The channel of an arm that is taken when something comes from it.
     pub(super) receives: Option<(Known, Span)>,
     pub(super) block: Option<&'b Block>,
+    /// Of a select.
+    pub(super) is_arm: bool,
 }
 
 impl<'b> Way<'b> {
@@ -41,6 +44,7 @@ impl<'b> Way<'b> {
             share,
             receives: None,
             block,
+            is_arm: false,
         }
     }
 }
@@ -180,13 +184,14 @@ impl Walk<'_> {
         let mut originals: BTreeMap<Spot, Option<Known>> = BTreeMap::new();
         let before = self.pending.clone();
         let mut pending: Vec<(Operation, f64)> = Vec::new();
+        let mut parts = Vec::new();
         let mut left_over = 0.0;
         let mut last_flow = Flow::Next;
         for way in ways {
             self.weight = weight * way.share;
             self.is_exact = is_exact && way.share == 1.0;
             self.pending.clone_from(&before);
-            let flow = self.take(way);
+            let flow = self.take(way, &mut parts);
             if matches!(flow, Flow::Next | Flow::Return) {
                 merge(&mut pending, &self.pending);
             }
@@ -202,6 +207,9 @@ impl Walk<'_> {
                 }
             }
         }
+        if parts.len() > 1 {
+            self.tally.choose(Choice { parts });
+        }
         self.pending = pending;
         self.branches -= 1;
         self.doubts.pop();
@@ -216,11 +224,36 @@ impl Walk<'_> {
         Flow::Next
     }
 
-    fn take(&mut self, way: &Way<'_>) -> Flow {
+    /// Goes one way. What an arm of a select counts is kept apart, too; in an arm of another select it
+    /// is part of that.
+    fn take(&mut self, way: &Way<'_>, parts: &mut Vec<Part>) -> Flow {
+        let is_part = way.is_arm && way.share > 0.0 && !self.is_in_arm;
+        let mut outer = Tally::default();
+        if is_part {
+            std::mem::swap(&mut self.tally, &mut outer);
+            self.is_in_arm = true;
+        }
+        let times = self.weight;
         if let Some((channel, text)) = way.receives {
             self.receive_from(channel, text);
         }
-        way.block.map_or(Flow::Next, |block| self.block(block))
+        let flow = way.block.map_or(Flow::Next, |block| self.block(block));
+        if is_part {
+            self.is_in_arm = false;
+            std::mem::swap(&mut self.tally, &mut outer);
+            self.tally.append(&outer);
+            let channel = match way.receives {
+                Some((Known::Channel(channel), _)) => Some(channel),
+                _ => None,
+            };
+            parts.push(Part {
+                channel,
+                is_default: way.receives.is_none(),
+                times,
+                tally: outer,
+            });
+        }
+        flow
     }
 
     /// Undoes what was written since the mark; yields what the spots held last.
