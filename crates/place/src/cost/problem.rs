@@ -1,0 +1,232 @@
+//! A graph and a machine as tables, for evaluating many placements.
+
+use std::collections::HashMap;
+
+use hearth_machine::profile::Carrier;
+
+use super::Options;
+use super::cycles::{Cycle, cycles};
+use crate::graph::{Graph, Kind};
+use crate::machine::{Machine, Message, Share, Slot};
+
+/// One end of an edge, as its component sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    /// The component at the other end.
+    pub(crate) peer: u32,
+    /// The edge.
+    pub(crate) edge: u32,
+    /// Whether this component sends.
+    pub(crate) sends: bool,
+}
+
+/// Messages from one component to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) messages: f64,
+    /// The row of [`Problem::shares`].
+    pub(crate) row: u32,
+}
+
+/// Everything that does not depend on the placement.
+pub(crate) struct Problem<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) options: Options,
+    pub(crate) work: Vec<f64>,
+    pub(crate) heap: Vec<f64>,
+    /// Bytes of working set.
+    pub(crate) set: Vec<f64>,
+    /// Lines gone through in a round.
+    pub(crate) touched: Vec<f64>,
+    /// By component, ns in a round for messages to itself, which go wherever it goes.
+    pub(crate) own: Vec<f64>,
+    pub(crate) pins: Vec<Option<Slot>>,
+    pub(crate) edges: Vec<Edge>,
+    first_end: Vec<u32>,
+    ends: Vec<End>,
+    /// Costs of one message, by row and class of pair.
+    shares: Vec<Share>,
+    /// The number of classes.
+    pub(crate) classes: usize,
+    pub(crate) cycles: Vec<Cycle>,
+    first_turn: Vec<u32>,
+    /// By edge: cycles it is in, and with what weight.
+    turns: Vec<(u32, f64)>,
+    /// n of the equation.
+    pub(crate) divisor: f64,
+    /// Whether any component has a working set.
+    pub(crate) has_sets: bool,
+    /// Whether heaps could exceed a node's memory.
+    pub(crate) memory_bounds: bool,
+}
+
+impl<'a> Problem<'a> {
+    /// Of a graph that was [checked](Graph::check).
+    pub(crate) fn new(graph: &Graph, machine: &'a Machine, options: &Options) -> Self {
+        let components = &graph.components;
+        let column = |of: fn(&crate::graph::Component) -> f64| -> Vec<f64> {
+            components.iter().map(of).collect()
+        };
+        let line = machine.line_bytes();
+        let touched = components
+            .iter()
+            .map(|c| c.working_set_bytes.value / line * c.passes.value)
+            .collect();
+        let heap = column(|c| c.heap_bytes.value);
+        let set = column(|c| c.working_set_bytes.value);
+        let (edges, shares) = edges(graph, machine, options);
+        let (first_end, ends) = ends(components.len(), &edges);
+        let mut own = vec![0.0; components.len()];
+        for edge in edges.iter().filter(|edge| edge.from == edge.to) {
+            let share = shares[edge.row as usize * machine.messages().classes().len()];
+            own[edge.from as usize] += edge.messages * share.total_ns();
+        }
+        let cycles = cycles(graph);
+        let (first_turn, turns) = turns(edges.len(), &cycles);
+        let total: f64 = heap.iter().sum();
+        let smallest = machine.nodes().iter().filter_map(|node| node.bytes);
+        let smallest = smallest.fold(f64::INFINITY, f64::min);
+        Self {
+            machine,
+            options: *options,
+            work: column(|c| c.work_ns.value),
+            heap,
+            has_sets: set.iter().any(|set| *set > 0.0),
+            set,
+            touched,
+            pins: components
+                .iter()
+                .map(|c| c.pinned.and_then(|cpu| machine.slot_of(cpu)))
+                .collect(),
+            own,
+            edges,
+            first_end,
+            ends,
+            shares,
+            classes: machine.messages().classes().len(),
+            cycles,
+            first_turn,
+            turns,
+            divisor: machine.slots().len().min(components.len()).max(1) as f64,
+            memory_bounds: total > smallest,
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.work.len()
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.machine.slots().len()
+    }
+
+    pub(crate) fn ends(&self, component: usize) -> &[End] {
+        &self.ends[self.first_end[component] as usize..self.first_end[component + 1] as usize]
+    }
+
+    /// The cycles of an edge, with its weight in each.
+    pub(crate) fn turns(&self, edge: u32) -> &[(u32, f64)] {
+        let edge = edge as usize;
+        &self.turns[self.first_turn[edge] as usize..self.first_turn[edge + 1] as usize]
+    }
+
+    /// What one message of an edge costs between slots of a class.
+    pub(crate) fn share(&self, edge: &Edge, class: usize) -> Share {
+        self.shares[edge.row as usize * self.classes + class]
+    }
+
+    pub(crate) fn class(&self, a: Slot, b: Slot) -> usize {
+        self.machine.messages().class(a, b)
+    }
+
+    /// What an edge costs in a round between slots of a class.
+    pub(crate) fn edge_ns(&self, edge: &Edge, class: usize) -> f64 {
+        edge.messages * self.share(edge, class).total_ns()
+    }
+}
+
+/// The edges, one for each connection in its order, and what one message of each sort costs.
+fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec<Share>) {
+    let classes = machine.messages().classes().len();
+    let mut rows: HashMap<(u64, Carrier, Kind), u32> = HashMap::new();
+    let mut shares = Vec::new();
+    let mut next = 0;
+    let edges = graph.connections.iter().map(|connection| {
+        let message = Message {
+            bytes: connection.bytes.value,
+            carrier: connection.carrier.unwrap_or(options.carrier),
+            kind: connection.kind,
+        };
+        let key = (message.bytes.to_bits(), message.carrier, message.kind);
+        let row = *rows.entry(key).or_insert_with(|| {
+            shares.extend((0..classes).map(|class| machine.messages().share_in(class, &message)));
+            next += 1;
+            next - 1
+        });
+        Edge {
+            from: connection.from.0,
+            to: connection.to.0,
+            messages: connection.messages.value,
+            row,
+        }
+    });
+    let edges = edges.collect();
+    (edges, shares)
+}
+
+/// Both ends of each edge by component; an edge from a component to itself has none, since no
+/// placement changes it.
+fn ends(count: usize, edges: &[Edge]) -> (Vec<u32>, Vec<End>) {
+    let mut first = vec![0_u32; count + 1];
+    let real = || (0_u32..).zip(edges).filter(|(_, e)| e.from != e.to);
+    for (_, edge) in real() {
+        first[edge.from as usize + 1] += 1;
+        first[edge.to as usize + 1] += 1;
+    }
+    for at in 0..count {
+        first[at + 1] += first[at];
+    }
+    let none = End {
+        peer: 0,
+        edge: 0,
+        sends: false,
+    };
+    let mut ends = vec![none; first[count] as usize];
+    let mut next = first.clone();
+    for (at, edge) in real() {
+        for (mine, peer, sends) in [(edge.from, edge.to, true), (edge.to, edge.from, false)] {
+            let place = &mut next[mine as usize];
+            ends[*place as usize] = End {
+                peer,
+                edge: at,
+                sends,
+            };
+            *place += 1;
+        }
+    }
+    (first, ends)
+}
+
+fn turns(edges: usize, cycles: &[Cycle]) -> (Vec<u32>, Vec<(u32, f64)>) {
+    let mut first = vec![0_u32; edges + 1];
+    for cycle in cycles {
+        for (edge, _) in &cycle.terms {
+            first[*edge as usize + 1] += 1;
+        }
+    }
+    for at in 0..edges {
+        first[at + 1] += first[at];
+    }
+    let mut turns = vec![(0, 0.0); first[edges] as usize];
+    let mut next = first.clone();
+    for (number, cycle) in (0..).zip(cycles) {
+        for (edge, weight) in &cycle.terms {
+            let place = &mut next[*edge as usize];
+            turns[*place as usize] = (number, *weight);
+            *place += 1;
+        }
+    }
+    (first, turns)
+}

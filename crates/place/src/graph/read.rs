@@ -1,0 +1,306 @@
+//! A graph to JSON and back, and what can be wrong with one.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Basis, Component, Connection, FORMAT, Graph, Number, Round};
+
+/// A number as files have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum NumberForm {
+    Bare(f64),
+    Full {
+        value: f64,
+        #[serde(default)]
+        basis: Basis,
+    },
+}
+
+impl From<NumberForm> for Number {
+    fn from(form: NumberForm) -> Self {
+        match form {
+            NumberForm::Bare(value) => Self::declared(value),
+            NumberForm::Full { value, basis } => Self { value, basis },
+        }
+    }
+}
+
+/// Why a text or a graph cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GraphError {
+    /// The text is not JSON, or a field is not what it must be.
+    Text {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+        /// The reader's account of it.
+        reason: String,
+    },
+    /// JSON without a graph's `format`.
+    NotAGraph,
+    /// A format that this Hearth does not know.
+    Newer {
+        /// The file's.
+        format: u32,
+    },
+    /// A number that is negative or not finite.
+    Number {
+        /// Whose number.
+        whose: String,
+        /// Which one.
+        field: &'static str,
+    },
+    /// Two components of one name.
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// A component without a name.
+    Nameless {
+        /// Its number.
+        component: usize,
+    },
+    /// A connection to a component that does not exist.
+    NoSuchComponent {
+        /// The connection's number.
+        connection: usize,
+        /// The component's number.
+        component: u32,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+impl fmt::Display for GraphError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text {
+                line,
+                column,
+                reason,
+            } => write!(
+                f,
+                "the graph cannot be read at line {line}, column {column}: {reason}; mend that \
+                 place, or write the graph again"
+            ),
+            Self::NotAGraph => write!(
+                f,
+                "this JSON is no graph, it has no number `format`: name a file that holds a \
+                 communication graph"
+            ),
+            Self::Newer { format } => write!(
+                f,
+                "the graph has format {format} and this Hearth reads up to {FORMAT}: use a newer \
+                 Hearth, or write the graph again with this one"
+            ),
+            Self::Number { whose, field } => write!(
+                f,
+                "`{field}` of {whose} is negative or not finite: write a number from 0 on"
+            ),
+            Self::Twice { name } => write!(
+                f,
+                "two components are called `{name}`: give each a name of its own"
+            ),
+            Self::Nameless { component } => {
+                write!(f, "component {component} has no name: give it one")
+            }
+            Self::NoSuchComponent {
+                connection,
+                component,
+                count,
+            } => write!(
+                f,
+                "connection {connection} names component {component}, and the graph has {count}: \
+                 count components from 0 in the order of the file"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for GraphError {}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    format: u32,
+    #[serde(flatten)]
+    graph: &'a Graph,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    format: Option<u32>,
+}
+
+/// Fields of a component that must be there are checked afterwards, with better messages.
+#[derive(Deserialize)]
+struct Read {
+    #[serde(default)]
+    round: Round,
+    #[serde(default)]
+    components: Vec<Component>,
+    #[serde(default)]
+    connections: Vec<Connection>,
+}
+
+fn text(error: &serde_json::Error) -> GraphError {
+    let full = error.to_string();
+    // The reader's own account of where ends its sentence; we say it ours.
+    let reason = full.split(" at line ").next().unwrap_or_default();
+    GraphError::Text {
+        line: error.line(),
+        column: error.column(),
+        reason: reason.to_owned(),
+    }
+}
+
+impl Graph {
+    /// Reads a graph's file:
+    ///
+    /// ```json
+    /// {
+    ///   "format": 1,
+    ///   "round": "pass",
+    ///   "components": [
+    ///     {"name": "maker", "type_name": "Maker", "work_ns": 800,
+    ///      "passes": {"value": 1, "basis": "assumed"}, "heap_bytes": 4096,
+    ///      "working_set_bytes": {"value": 65536, "basis": "predicted"}, "pinned": 2},
+    ///     {"name": "taker", "work_ns": {"value": 900, "basis": "seen"}}
+    ///   ],
+    ///   "connections": [
+    ///     {"from": 0, "to": 1, "messages": 1, "bytes": 64, "kind": "moved", "turn": "free"}
+    ///   ]
+    /// }
+    /// ```
+    ///
+    /// `round` is `pass`, `second` or `run`. A number is bare, then it is declared, or has its basis:
+    /// `assumed`, `predicted`, `declared`, `seen`. `kind` is `copied` or `moved`, `turn` is `free`,
+    /// `request` or `answer`, `carrier` is `threads`, `spin` or `worker`. Only `format`, `name`, `from`
+    /// and `to` must be there. Fields that this Hearth does not know are ignored; whatever a reader
+    /// could misunderstand makes the format one larger, and larger ones are refused.
+    ///
+    /// # Errors
+    /// Why the text is no graph that can be used, and what to do.
+    ///
+    /// ```
+    /// use hearth_place::graph::Graph;
+    ///
+    /// let text = r#"{"format": 1, "components": [{"name": "a", "work_ns": 5}, {"name": "b"}],
+    ///     "connections": [{"from": 0, "to": 1, "messages": 10, "bytes": 64}]}"#;
+    /// let graph = Graph::from_json(text)?;
+    /// assert_eq!(Graph::from_json(&graph.to_json())?, graph);
+    /// # Ok::<(), hearth_place::graph::GraphError>(())
+    /// ```
+    pub fn from_json(json: &str) -> Result<Self, GraphError> {
+        let header: Header = serde_json::from_str(json).map_err(|error| text(&error))?;
+        match header.format {
+            None => return Err(GraphError::NotAGraph),
+            Some(format) if format > FORMAT => return Err(GraphError::Newer { format }),
+            Some(_) => {}
+        }
+        let read: Read = serde_json::from_str(json).map_err(|error| text(&error))?;
+        let graph = Self {
+            round: read.round,
+            components: read.components,
+            connections: read.connections,
+        };
+        graph.check()?;
+        Ok(graph)
+    }
+
+    /// The graph as a file: a component or connection a line.
+    ///
+    /// # Panics
+    /// Never: a graph's parts have a form in JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let line = |value: Result<String, serde_json::Error>| value.expect("a part has a form");
+        let all = Written {
+            format: FORMAT,
+            graph: &Graph {
+                round: self.round,
+                ..Graph::default()
+            },
+        };
+        let head = line(serde_json::to_string(&all));
+        let list = |parts: Vec<String>| match parts.is_empty() {
+            true => "[]".to_owned(),
+            false => format!("[\n{}\n]", parts.join(",\n")),
+        };
+        let components = self.components.iter();
+        let components = components.map(|c| line(serde_json::to_string(c))).collect();
+        let connections = self.connections.iter();
+        let connections = connections
+            .map(|c| line(serde_json::to_string(c)))
+            .collect();
+        let (before, _) = head.split_once("\"components\"").expect("it is a field");
+        format!(
+            "{before}\n\"components\":{},\n\"connections\":{}}}\n",
+            list(components),
+            list(connections)
+        )
+    }
+
+    /// Whether the graph is sound: names given and each once, numbers finite and not negative,
+    /// connections between components that exist.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn check(&self) -> Result<(), GraphError> {
+        let mut names = HashMap::with_capacity(self.components.len());
+        for (at, component) in self.components.iter().enumerate() {
+            if component.name.is_empty() {
+                return Err(GraphError::Nameless { component: at });
+            }
+            if names.insert(component.name.as_str(), at).is_some() {
+                let name = component.name.clone();
+                return Err(GraphError::Twice { name });
+            }
+            check_component(component)?;
+        }
+        let count = self.components.len();
+        for (at, connection) in self.connections.iter().enumerate() {
+            for end in [connection.from, connection.to] {
+                if end.index() >= count {
+                    return Err(GraphError::NoSuchComponent {
+                        connection: at,
+                        component: end.0,
+                        count,
+                    });
+                }
+            }
+            for (field, number) in [
+                ("messages", connection.messages),
+                ("bytes", connection.bytes),
+            ] {
+                if !is_sound(number) {
+                    let whose = format!("connection {at}");
+                    return Err(GraphError::Number { whose, field });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_component(component: &Component) -> Result<(), GraphError> {
+    for (field, number) in [
+        ("work_ns", component.work_ns),
+        ("passes", component.passes),
+        ("heap_bytes", component.heap_bytes),
+        ("working_set_bytes", component.working_set_bytes),
+    ] {
+        if !is_sound(number) {
+            let whose = format!("component `{}`", component.name);
+            return Err(GraphError::Number { whose, field });
+        }
+    }
+    Ok(())
+}
+
+fn is_sound(number: Number) -> bool {
+    number.value.is_finite() && number.value >= 0.0
+}

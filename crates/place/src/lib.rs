@@ -1,0 +1,38 @@
+//! Who runs where: from a graph of communicating components, a machine and what messages cost on
+//! it, a hardware thread for each component.
+//!
+//! - [`graph`]: the components, their work and memory, and the connections between them.
+//! - [`machine`]: the hardware threads that may be used, what they share, and [what a
+//!   message](machine::MessageCost) between any two of them costs.
+//! - [`cost`]: what a placement costs, and of what that consists.
+//!
+//! Everything here is a function of its arguments: no clock, no files, no environment; whatever is
+//! random has a seed, and whatever is bounded is bounded in steps. This crate must never know how
+//! a graph was found, how a machine was measured, or how a component is moved.
+//!
+//! ```
+//! use hearth_machine::{profile::Profile, synthetic};
+//! use hearth_model::hearth::Model;
+//! use hearth_place::cost::{Options, evaluate};
+//! use hearth_place::graph::{Component, Connection, Graph};
+//! use hearth_place::machine::{Machine, Placement, Slot};
+//!
+//! let profile = Profile::assumed(synthetic::parse("2 packages, 2 cores, l2 4M per package")?);
+//! let machine = Machine::new(&profile, &Model::new(&profile)?, &[])?;
+//! let mut graph = Graph::new();
+//! let maker = graph.add(Component::new("maker").work_ns(800.0));
+//! let taker = graph.add(Component::new("taker").work_ns(900.0));
+//! graph.connect(Connection::new(maker, taker).messages(1.0).bytes(64.0));
+//! let cost = |a, b| {
+//!     let placement = Placement(vec![Slot(a), Slot(b)]);
+//!     evaluate(&graph, &machine, &Options::default(), &placement).map(|cost| cost.total_ns)
+//! };
+//! assert!(cost(0, 1)? < cost(0, 2)?, "near is better than far");
+//! assert!(cost(0, 1)? < cost(0, 0)?, "and two cores are better than one");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod cost;
+pub mod graph;
+pub mod machine;
