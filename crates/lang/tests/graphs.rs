@@ -81,6 +81,23 @@ fn examples_have_their_graphs() {
     compare("../../examples");
 }
 
+/// The page about the graph shows a program and what is found in it.
+#[test]
+fn the_book_shows_what_is_found() {
+    let page =
+        fs::read_to_string(here("../../docs/internals/graph.md")).expect("the page is there");
+    let mut fences = page.split("```").skip(1).step_by(2);
+    let mut fence = |kind: &str| {
+        let mut found = fences.by_ref().filter_map(|fence| fence.strip_prefix(kind));
+        found.next().expect("the page has it").to_owned()
+    };
+    let program = fence("insense\n");
+    let shown = fence("text\n");
+    let graph = compile::graph(&program, "program.isf", &Options::default());
+    let graph = graph.expect("the program is correct");
+    assert_eq!(shown, graph.text(&Sources::new("program.isf", &program)));
+}
+
 /// A program of the corpus, whatever it is, has a graph, and always the same.
 #[test]
 fn every_program_of_the_corpus_has_one() {

@@ -36,8 +36,9 @@ pub fn of(program: &Program, module: &Module, heaps: &[Option<u64>]) -> Communic
     builder.connections(&tallies);
     builder.unknowns(&tallies, &walk.starts);
     let mut graph = builder.graph;
-    rates::fill(&mut graph);
+    rates::pairs(&mut graph);
     alternation::fill(&mut graph, &tallies);
+    rates::fill(&mut graph);
     graph
 }
 

@@ -8,10 +8,34 @@ use super::{ChannelId, CommunicationGraph, Direction, Flow, InstanceId, Kind, Tr
 /// Rounds in which what flows over the connections of a hub is fitted to what its ends send and take.
 const ROUNDS_OF_FIT: usize = 8;
 
-/// Fills in rates, flows, and what does not balance.
+/// Who may send to whom over each connection, without rates yet.
+pub(super) fn pairs(graph: &mut CommunicationGraph) {
+    let mut users = vec![Vec::new(); graph.channels.len()];
+    for (index, component) in graph.components.iter().enumerate() {
+        for used in &component.traffic {
+            users[used.channel.index()].push(InstanceId(index as u32));
+        }
+    }
+    for (index, connection) in graph.connections.iter().enumerate() {
+        for &from in &users[connection.from.index()] {
+            for &to in &users[connection.to.index()] {
+                graph.flows.push(Flow {
+                    connection: index,
+                    from,
+                    to,
+                    messages_per_second: 0.0,
+                });
+            }
+        }
+    }
+}
+
+/// Fills in rates, also of flows, and what does not balance. Flows and alternation are there.
 pub(super) fn fill(graph: &mut CommunicationGraph) {
     let pairs = graph.connections.iter().map(|c| (c.from, c.to));
     let hubs = Hubs::new(graph.channels.len(), pairs);
+    let waits = waits(graph);
+    let speed = |component| speed(component, &waits);
     let mut speeds: Vec<f64> = graph.components.iter().map(speed).collect();
     let (numbers, parts) = parts(graph, &hubs, &mut speeds);
     let solution = balance::solve(&speeds, &parts);
@@ -25,13 +49,35 @@ pub(super) fn fill(graph: &mut CommunicationGraph) {
     flows(graph, &hubs);
 }
 
+/// By channel: how long a sender waits for each answer, in nanoseconds; on average over its
+/// connections.
+fn waits(graph: &CommunicationGraph) -> Vec<f64> {
+    let mut sums = vec![(0.0, 0.0); graph.channels.len()];
+    for connection in &graph.connections {
+        let (sum, count) = &mut sums[connection.from.index()];
+        *count += 1.0;
+        if let Some(turn) = connection.alternates {
+            *sum += (turn.serving_ns - turn.meanwhile_ns).max(0.0);
+        }
+    }
+    let mean = |(sum, count): (f64, f64)| sum / f64::max(count, 1.0);
+    sums.into_iter().map(mean).collect()
+}
+
 /// The most passes a second, alone on a core. The main sequence has one pass and holds nobody up.
-fn speed(component: &super::Component) -> f64 {
+fn speed(component: &super::Component, waits: &[f64]) -> f64 {
     if component.kind == Kind::Main {
         return f64::INFINITY;
     }
     let messages = component.traffic.iter().map(|t| t.messages.value).sum();
-    passes_per_second(component.work_ns.value, messages)
+    let sends = component
+        .traffic
+        .iter()
+        .filter(|t| t.direction == Direction::Out);
+    let waiting: f64 = sends
+        .map(|t| t.messages.value * waits[t.channel.index()])
+        .sum();
+    passes_per_second(component.work_ns.value + waiting, messages)
 }
 
 fn passes_per_second(work_ns: f64, messages: f64) -> f64 {
@@ -93,7 +139,7 @@ fn add(side: &mut Vec<Part>, component: usize, used: &Traffic) {
     }
 }
 
-/// Messages a second over each connection, and between whom.
+/// Messages a second over each connection, and between whom: in the order of [`pairs`].
 fn flows(graph: &mut CommunicationGraph, hubs: &Hubs) {
     let users = users(graph);
     let totals: Vec<f64> = users
@@ -107,23 +153,16 @@ fn flows(graph: &mut CommunicationGraph, hubs: &Hubs) {
     for connections in &by_hub {
         share_out(graph, connections, &totals);
     }
-    for (index, connection) in graph.connections.iter().enumerate() {
-        let (senders, receivers) = (
-            &users[connection.from.index()],
-            &users[connection.to.index()],
-        );
-        let sent = totals[connection.from.index()];
-        let taken = totals[connection.to.index()];
-        for &(from, out) in senders {
-            for &(to, into) in receivers {
-                let share =
-                    part_of(out, sent, senders.len()) * part_of(into, taken, receivers.len());
-                graph.flows.push(Flow {
-                    connection: index,
-                    from,
-                    to,
-                    messages_per_second: connection.messages_per_second * share,
-                });
+    let mut flows = graph.flows.iter_mut();
+    for connection in &graph.connections {
+        let (from, to) = (connection.from.index(), connection.to.index());
+        for (_, out) in &users[from] {
+            for (_, into) in &users[to] {
+                let share = part_of(*out, totals[from], users[from].len())
+                    * part_of(*into, totals[to], users[to].len());
+                if let Some(flow) = flows.next() {
+                    flow.messages_per_second = connection.messages_per_second * share;
+                }
             }
         }
     }

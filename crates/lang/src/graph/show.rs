@@ -2,14 +2,14 @@
 
 use super::{Amount, ChannelId, CommunicationGraph, Component, Direction, Kind, UnknownKind};
 use crate::compile::Sources;
-use crate::source::Span;
+use crate::source::{LineIndex, SourceId, Span};
 use std::fmt::Write;
 
 impl CommunicationGraph {
     /// All of it. Estimates begin with `~`.
     pub fn text(&self, sources: &Sources<'_>) -> String {
         let mut out = String::new();
-        let lines = Lines { sources };
+        let lines = Lines::new(sources);
         for component in &self.components {
             self.component_text(component, &lines, &mut out);
         }
@@ -71,7 +71,7 @@ impl CommunicationGraph {
         out
     }
 
-    fn component_text(&self, component: &Component, lines: &Lines<'_>, out: &mut String) {
+    fn component_text(&self, component: &Component, lines: &Lines, out: &mut String) {
         let kind = match component.kind {
             Kind::Main => "main".to_owned(),
             Kind::User => format!("component {}: {}", component.name, component.type_name),
@@ -180,14 +180,22 @@ impl UnknownKind {
     }
 }
 
-struct Lines<'a> {
-    sources: &'a Sources<'a>,
-}
+/// The lines of the user's text and of the preludes, by source.
+struct Lines(Vec<LineIndex>);
 
-impl Lines<'_> {
+impl Lines {
+    fn new(sources: &Sources<'_>) -> Lines {
+        Lines(
+            (0..5)
+                .map(|source| sources.lines(SourceId(source)))
+                .collect(),
+        )
+    }
+
     fn at(&self, span: Span) -> String {
-        let line = self.sources.lines(span.source).line(span.start);
-        match span.source.0 {
+        let source = usize::from(span.source.0);
+        let line = self.0.get(source).map_or(0, |lines| lines.line(span.start));
+        match source {
             0 => format!("line {line}"),
             _ => format!("prelude line {line}"),
         }
