@@ -6,6 +6,8 @@
 //! - [`heat`]: a table as colours.
 //! - [`tiles`]: many equal things, filled.
 //! - [`topology`]: the parts of a machine, boxes in boxes.
+//! - [`placement`]: components on the parts of a machine, and what they say to each other; as text,
+//!   too.
 //! - [`page`]: headings, tables and pictures as one HTML file that needs no network.
 //!
 //! A [`Picture`] goes into a page or is a file of its own. Either way one style sheet gives its
@@ -44,10 +46,13 @@ pub mod tiles;
 
 pub mod topology;
 
+pub mod placement;
+
 pub mod page;
 
 pub mod scale;
 
+mod parts;
 mod style;
 mod svg;
 
