@@ -5,6 +5,8 @@
 //! - [`machine`]: the hardware threads that may be used, what they share, and [what a
 //!   message](machine::MessageCost) between any two of them costs.
 //! - [`cost`]: what a placement costs, and of what that consists.
+//! - [`patterns`]: what people call the ways in which components interact.
+//! - [`forms`]: graphs and placements for other tools, and graphs from them.
 //!
 //! Everything here is a function of its arguments: no clock, no files, no environment; whatever is
 //! random has a seed, and whatever is bounded is bounded in steps. This crate must never know how
@@ -34,5 +36,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cost;
+pub mod forms;
 pub mod graph;
 pub mod machine;
+pub mod patterns;

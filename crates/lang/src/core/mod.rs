@@ -28,14 +28,9 @@ pub fn prune(program: &mut Program) {
     }
 }
 
-/// Lowers a program without errors; loops are as the text has them, and last uses are moves.
+/// Lowers a program without errors; loops are as the text has them.
 pub fn lowered(program: &Program, options: Options) -> ir::Module {
-    let table = effects::EffectTable::new(program);
-    let mut module = lower::lower(program, &table, options);
-    for function in &mut module.functions {
-        passes::liveness::run(function, &table);
-    }
-    module
+    lower::lower(program, &effects::EffectTable::new(program), options)
 }
 
 /// Lowers a program without errors and runs all passes over it.

@@ -149,13 +149,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn send(
-        &mut self,
-        channel: &Value,
-        (value, ty): (&Value, TypeId),
-        is_moved: bool,
-        text: Span,
-    ) {
+    pub(super) fn send(&mut self, channel: &Value, value: &Value, ty: TypeId, text: Span) {
         let message = self.value(value);
         let size = bytes::of(self, message, ty);
         let channel = self.value(channel);
@@ -167,7 +161,6 @@ impl Walk<'_> {
             let is_exact = self.is_exact && shares.len() == 1;
             let used = self.tally.sends.entry(*channel).or_default();
             used.add(messages, size.bytes, is_exact, size.is_exact);
-            used.is_moved &= is_moved;
             let sent = (*channel, message);
             if self.tally.messages.last() != Some(&sent) {
                 self.tally.messages.push(sent);

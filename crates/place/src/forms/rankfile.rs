@@ -1,0 +1,146 @@
+//! Open MPI's rankfile: a line for each process, with its host and its *slot*.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use hearth_machine::topology::{Core, OsThread, Thread, Topology};
+
+use super::cpus::Placed;
+use super::error::BindError;
+use super::text::escape;
+
+/// What the slots of a rankfile number.
+#[derive(Clone, Copy, Debug)]
+pub enum Slots<'a> {
+    /// Cores, in hwloc's order: what Open MPI expects.
+    Cores(&'a Topology),
+    /// Hardware threads, in hwloc's order: what it expects with `--use-hwthread-cpus`.
+    Threads(&'a Topology),
+    /// Hardware threads by the system's numbers: what Open MPI up to version 4 expects with
+    /// `--mca rmaps_rank_file_physical 1`.
+    System,
+}
+
+impl Slots<'_> {
+    /// What `mpirun` must be told to read the file so.
+    #[must_use]
+    pub const fn options(&self) -> &'static str {
+        match self {
+            Self::Cores(_) => "--rankfile",
+            Self::Threads(_) => "--use-hwthread-cpus --rankfile",
+            Self::System => "--mca rmaps_rank_file_physical 1 --rankfile",
+        }
+    }
+}
+
+/// Writes a rankfile for a program that has a process for each component: process k is component
+/// k. `host` is a name as the host file has it, or `+n0`, the first host of an allocation that is
+/// made already.
+///
+/// # Errors
+/// If there are no components, if the host's name cannot be in such a file, or if a component is
+/// where the machine has no hardware thread.
+///
+/// ```
+/// use hearth_machine::{synthetic, topology::OsThread};
+/// use hearth_place::forms::{Placed, Slots, rankfile};
+///
+/// // The system deals its numbers out: cores 0 and 2 are in the first package.
+/// let machine = synthetic::parse("2 packages, 2 cores, numbering dealt")?;
+/// let placed = ["maker", "taker"].iter().zip([0, 2]);
+/// let placed: Vec<Placed> = placed.map(|(name, cpu)| Placed::new(*name, OsThread(cpu))).collect();
+/// let text = rankfile(&placed, "localhost", Slots::Cores(&machine))?;
+/// assert!(text.ends_with("# taker\nrank 1=localhost slot=1\n"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn rankfile(placed: &[Placed], host: &str, slots: Slots<'_>) -> Result<String, BindError> {
+    if placed.is_empty() {
+        return Err(BindError::Nothing);
+    }
+    let relative = host.strip_prefix('+').unwrap_or(host);
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b".-_:".contains(&b);
+    if relative.is_empty() || !relative.bytes().all(is_plain) {
+        return Err(BindError::Host {
+            host: host.escape_debug().to_string(),
+        });
+    }
+    let numbers = numbers(slots);
+    let mut text = format!("# mpirun {} FILE PROGRAM\n", slots.options());
+    for (rank, placed) in placed.iter().enumerate() {
+        let slot = match &numbers {
+            None => placed.cpu.0,
+            Some(numbers) => {
+                let known = numbers.get(&placed.cpu);
+                *known.ok_or_else(|| BindError::NoSuchCpu {
+                    component: placed.name.clone(),
+                    cpu: placed.cpu,
+                })?
+            }
+        };
+        // On a line of its own, as what follows a slot is read as part of it.
+        _ = writeln!(text, "# {}", escape(&placed.name));
+        _ = writeln!(text, "rank {rank}={host} slot={slot}");
+    }
+    Ok(text)
+}
+
+/// The slot of each hardware thread; nothing if it is the system's number.
+fn numbers(slots: Slots<'_>) -> Option<HashMap<OsThread, u32>> {
+    let (topology, by_core) = match slots {
+        Slots::System => return None,
+        Slots::Cores(topology) => (topology, true),
+        Slots::Threads(topology) => (topology, false),
+    };
+    let mut numbers = HashMap::new();
+    let mut last: Option<Core> = None;
+    let mut next = 0;
+    for thread in in_order(topology) {
+        let parts = topology.thread(thread);
+        // Threads of a core follow each other.
+        if last.is_some_and(|last| !by_core || last != parts.core) {
+            next += 1;
+        }
+        last = Some(parts.core);
+        numbers.insert(parts.os, next);
+    }
+    Some(numbers)
+}
+
+/// The hardware threads in hwloc's order: of the parts of any part the one with the lowest number
+/// of the system comes first. So a thread's place is told by the lowest numbers of the parts that
+/// it is in, from the outside; two threads differ there where their ways part. What is offline is
+/// not counted, as it is not in hwloc's tree either.
+fn in_order(topology: &Topology) -> Vec<Thread> {
+    let mut sets: Vec<&[Thread]> = Vec::new();
+    sets.extend(topology.packages().iter().map(|part| &part.threads[..]));
+    sets.extend(topology.caches().iter().map(|part| &part.threads[..]));
+    sets.extend(topology.cores().iter().map(|part| &part.threads[..]));
+    let nodes = topology.nodes().iter().map(|part| &part.threads[..]);
+    // A node that lies across other parts is no part of the tree.
+    let nested = |node: &&[Thread]| !node.is_empty() && sets.iter().all(|set| nests(set, node));
+    let nodes: Vec<&[Thread]> = nodes.filter(nested).collect();
+    sets.extend(nodes);
+    // The larger ones are outside.
+    sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
+    let mut keys: Vec<Vec<OsThread>> = vec![Vec::new(); topology.threads().len()];
+    for set in sets {
+        let lowest = set.iter().map(|thread| topology.os_thread(*thread)).min();
+        for thread in set {
+            keys[thread.index()].extend(lowest);
+        }
+    }
+    let mut threads: Vec<Thread> = topology.all_threads().collect();
+    threads.sort_by_cached_key(|thread| {
+        let mut key = keys[thread.index()].clone();
+        key.push(topology.os_thread(*thread));
+        key
+    });
+    threads
+}
+
+/// Whether two sets, both ascending, are apart, or one holds the other.
+fn nests(a: &[Thread], b: &[Thread]) -> bool {
+    let common = a.iter().filter(|thread| b.binary_search(thread).is_ok());
+    let common = common.count();
+    common == 0 || common == a.len() || common == b.len()
+}
