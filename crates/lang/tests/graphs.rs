@@ -32,7 +32,7 @@ fn graph_text(path: &Path) -> String {
 }
 
 /// Nobody reads more than this.
-const LINES_KEPT: usize = 150;
+const LINES_KEPT: usize = 300;
 
 fn shortened(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();

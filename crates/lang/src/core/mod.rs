@@ -28,9 +28,14 @@ pub fn prune(program: &mut Program) {
     }
 }
 
-/// Lowers a program without errors; loops are as the text has them.
+/// Lowers a program without errors; loops are as the text has them, and last uses are moves.
 pub fn lowered(program: &Program, options: Options) -> ir::Module {
-    lower::lower(program, &effects::EffectTable::new(program), options)
+    let table = effects::EffectTable::new(program);
+    let mut module = lower::lower(program, &table, options);
+    for function in &mut module.functions {
+        passes::liveness::run(function, &table);
+    }
+    module
 }
 
 /// Lowers a program without errors and runs all passes over it.

@@ -1,35 +1,68 @@
 //! Who waits for whom: requests whose sender does nothing else until the answer has come.
 //!
 //! A connection from A to B alternates if each send of A on it is followed, on every way, by a receive
-//! over a connection from B, and each receive of B by the send of that answer. While B works on the
-//! request A computes for a known time at most, and then waits.
+//! over a connection from B, and each receive of B by the send of that answer, before which it may ask
+//! others and wait for them. While B works on the request A computes for a known time at most, and then
+//! waits.
 
 use super::tally::{Next, Operation, Tally};
 use super::{Alternation, ChannelId, CommunicationGraph, Direction, Flow, InstanceId};
 use std::collections::HashMap;
 
-/// Fills in which connections alternate. One that several senders share does if it does for all.
+/// Requests inside requests that are followed.
+const DEPTH_MAX: usize = 8;
+
+/// Fills in which connections alternate. One that several senders share does if it does for all. A
+/// server that asks another one before it answers is found when that one has been.
 pub(super) fn fill(graph: &mut CommunicationGraph, tallies: &[Tally]) {
     let connections = graph.connections.iter().enumerate();
     let by_ends: HashMap<(ChannelId, ChannelId), usize> = connections
         .map(|(index, connection)| ((connection.from, connection.to), index))
         .collect();
     let peers = Peers::new(graph);
-    let mut first = 0;
-    while first < graph.flows.len() {
-        let connection = graph.flows[first].connection;
-        let count = graph.flows[first..]
-            .iter()
-            .take_while(|flow| flow.connection == connection)
-            .count();
-        let flows = &graph.flows[first..first + count];
-        let turns: Option<Vec<Alternation>> = flows
-            .iter()
-            .map(|flow| turn(graph, tallies, &by_ends, &peers, flow))
-            .collect();
-        graph.connections[connection].alternates = turns.and_then(|turns| longest(&turns));
-        first += count;
+    for _ in 0..DEPTH_MAX {
+        let search = Search {
+            graph,
+            tallies,
+            by_ends: &by_ends,
+            peers: &peers,
+            servings: servings(graph),
+        };
+        let found = search.all();
+        let is_news = found.len()
+            > graph
+                .connections
+                .iter()
+                .filter(|c| c.alternates.is_some())
+                .count();
+        for (connection, turn) in found {
+            graph.connections[connection].alternates = Some(turn);
+        }
+        if !is_news {
+            return;
+        }
     }
+}
+
+/// By channel that requests are sent on: how long the answer takes at most, in nanoseconds. None if
+/// not all of its connections alternate.
+fn servings(graph: &CommunicationGraph) -> Vec<Option<f64>> {
+    let mut servings = vec![None; graph.channels.len()];
+    let mut is_other = vec![false; graph.channels.len()];
+    for connection in &graph.connections {
+        let from = connection.from.index();
+        match connection.alternates {
+            Some(turn) => {
+                let longest = servings[from].unwrap_or(0.0);
+                servings[from] = Some(turn.serving_ns.max(longest));
+            }
+            None => is_other[from] = true,
+        }
+    }
+    for (serving, is_other) in servings.iter_mut().zip(is_other) {
+        *serving = serving.filter(|_| !is_other);
+    }
+    servings
 }
 
 /// By channel that is received from: the only component that sends to it.
@@ -55,38 +88,86 @@ impl Peers {
     }
 }
 
-fn turn(
-    graph: &CommunicationGraph,
-    tallies: &[Tally],
-    by_ends: &HashMap<(ChannelId, ChannelId), usize>,
-    peers: &Peers,
-    flow: &Flow,
-) -> Option<Alternation> {
-    let connection = &graph.connections[flow.connection];
-    let asking = &tallies[flow.from.index()].next;
-    let serving = &tallies[flow.to.index()].next;
-    let request = Operation::new(Direction::Out, connection.from);
-    let taken = Operation::new(Direction::In, connection.to);
-    let Some(&Next::Always(awaited, meanwhile_ns)) = asking.get(&request) else {
-        return None;
-    };
-    let Some(&Next::Always(answered, serving_ns)) = serving.get(&taken) else {
-        return None;
-    };
-    if awaited.is_send || !answered.is_send {
-        return None;
+struct Search<'a> {
+    graph: &'a CommunicationGraph,
+    tallies: &'a [Tally],
+    by_ends: &'a HashMap<(ChannelId, ChannelId), usize>,
+    peers: &'a Peers,
+    servings: Vec<Option<f64>>,
+}
+
+impl Search<'_> {
+    /// The connections that alternate, as far as those inside others are known.
+    fn all(&self) -> Vec<(usize, Alternation)> {
+        let mut found = Vec::new();
+        for flows in self
+            .graph
+            .flows
+            .chunk_by(|a, b| a.connection == b.connection)
+        {
+            let turns: Option<Vec<Alternation>> =
+                flows.iter().map(|flow| self.turn(flow)).collect();
+            if let Some(turn) = turns.and_then(|turns| longest(&turns)) {
+                found.push((flows[0].connection, turn));
+            }
+        }
+        found
     }
-    let answer = *by_ends.get(&(answered.channel, awaited.channel))?;
-    // Where others might answer too, or ask, nobody waits for this one. A channel that comes with the
-    // request is meant for the answer alone.
-    if !graph.connections[answer].is_temporary && peers.of(awaited.channel) != Some(flow.to) {
-        return None;
+
+    fn turn(&self, flow: &Flow) -> Option<Alternation> {
+        let connection = &self.graph.connections[flow.connection];
+        let request = Operation::new(Direction::Out, connection.from);
+        let (awaited, meanwhile_ns) = self.next(flow.from, request)?;
+        if awaited.is_send {
+            return None;
+        }
+        let (answer, serving_ns) = self.answer(flow.to, connection.to, awaited.channel)?;
+        // Where others might answer too, or ask, nobody waits for this one. A channel that comes with
+        // the request is meant for the answer alone.
+        let is_only = self.peers.of(awaited.channel) == Some(flow.to);
+        if !is_only && !self.graph.connections[answer].is_temporary {
+            return None;
+        }
+        Some(Alternation {
+            answer,
+            meanwhile_ns,
+            serving_ns,
+        })
     }
-    Some(Alternation {
-        answer,
-        meanwhile_ns,
-        serving_ns,
-    })
+
+    /// The connection over which a component answers what it has received, and how long that takes:
+    /// it may wait for answers of its own on the way.
+    fn answer(
+        &self,
+        serving: InstanceId,
+        request: ChannelId,
+        awaited: ChannelId,
+    ) -> Option<(usize, f64)> {
+        let mut taken = Operation::new(Direction::In, request);
+        let mut sum_ns = 0.0;
+        for _ in 0..DEPTH_MAX {
+            let (sent, work_ns) = self.next(serving, taken)?;
+            sum_ns += work_ns;
+            if !sent.is_send {
+                return None;
+            }
+            if let Some(&answer) = self.by_ends.get(&(sent.channel, awaited)) {
+                return Some((answer, sum_ns));
+            }
+            let inner_ns = self.servings[sent.channel.index()]?;
+            let (received, meanwhile_ns) = self.next(serving, sent)?;
+            sum_ns += inner_ns.max(meanwhile_ns);
+            taken = received;
+        }
+        None
+    }
+
+    fn next(&self, of: InstanceId, operation: Operation) -> Option<(Operation, f64)> {
+        match self.tallies[of.index()].next.get(&operation)? {
+            Next::Always(next, work_ns) => Some((*next, *work_ns)),
+            Next::Several => None,
+        }
+    }
 }
 
 /// Of several that share the connection: the most that any does, if all wait for one answer.

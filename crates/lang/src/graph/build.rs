@@ -234,6 +234,7 @@ impl Builder<'_> {
 
     fn connections(&mut self, tallies: &[Tally]) {
         let sizes = self.sizes();
+        let moved = self.moved();
         let lasting = self.world.links.iter().flatten();
         let mut links: Vec<(Link, bool)> = lasting.map(|link| (*link, false)).collect();
         let known = links.iter().map(|(link, _)| (link.from, link.to));
@@ -258,6 +259,7 @@ impl Builder<'_> {
                 to: link.to,
                 span: link.span,
                 bytes: sizes.get(&link.from).copied().unwrap_or(unsent),
+                is_moved: moved.get(&link.from) == Some(&true),
                 messages_per_second: 0.0,
                 is_to_service,
                 is_temporary,
@@ -287,6 +289,19 @@ impl Builder<'_> {
                 components,
             });
         }
+    }
+
+    /// By half-channel that is sent on: is all that is sent there handed over?
+    fn moved(&self) -> BTreeMap<ChannelId, bool> {
+        let mut moved = BTreeMap::new();
+        for component in &self.graph.components {
+            for used in component.traffic.iter().chain(&component.start) {
+                if used.direction == Direction::Out {
+                    *moved.entry(used.channel).or_insert(true) &= used.is_moved;
+                }
+            }
+        }
+        moved
     }
 
     /// The mean size of a message, by the half-channel that it is sent on.
@@ -323,6 +338,7 @@ fn traffic(tally: &Tally) -> Vec<Traffic> {
                 is_exact: used.is_exact,
             },
             bytes: used.mean_bytes(),
+            is_moved: direction == Direction::Out && used.is_moved,
         }
     };
     let sends = tally.sends.iter().map(entry(Direction::Out));

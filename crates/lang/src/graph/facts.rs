@@ -5,6 +5,7 @@ use super::weights::Pace;
 use crate::core::ir::*;
 use crate::core::passes::{blocks_of, statement_target};
 use crate::tree::{MemberId, ProcCode, ProcId, Program};
+use crate::types::{Type, Types};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
@@ -22,7 +23,7 @@ pub(super) struct Writes {
     pub(super) slots: BTreeSet<SlotId>,
     /// Of the component that the code belongs to.
     pub(super) members: BTreeSet<MemberId>,
-    /// It makes components or channels, connects, sends, receives or places.
+    /// It makes or stores components or channels, connects, sends, receives or places.
     pub(super) is_structural: bool,
     /// Of a loop.
     pub(super) pace: Pace,
@@ -30,6 +31,7 @@ pub(super) struct Writes {
 
 /// The facts of a module, found once or when asked for.
 pub(super) struct Facts<'a> {
+    types: &'a Types,
     valued: &'a [ProcId],
     procs: Vec<Writes>,
     /// By the address of the loop in the module.
@@ -40,6 +42,7 @@ pub(super) struct Facts<'a> {
 impl<'a> Facts<'a> {
     pub(super) fn new(program: &'a Program, module: &'a Module) -> Facts<'a> {
         let mut facts = Facts {
+            types: &program.types,
             valued: &module.valued,
             procs: program.procs.iter().map(native_writes(program)).collect(),
             loops: HashMap::new(),
@@ -112,6 +115,16 @@ impl<'a> Facts<'a> {
             } => {
                 writes.members.insert(*member);
             }
+            // Where components and channels are stored decides who is connected later.
+            StmtKind::Set {
+                place: Place::Element(_, _, element),
+                ..
+            } => {
+                writes.is_structural |= matches!(
+                    self.types.get(*element),
+                    Type::Component(_) | Type::Channel(..)
+                );
+            }
             StmtKind::Call { callee, .. } => match callee {
                 Callee::Proc(proc) => self.add_proc(*proc, writes),
                 Callee::Value(..) => {
@@ -121,6 +134,7 @@ impl<'a> Facts<'a> {
                 }
             },
             StmtKind::NewChannel { .. }
+            | StmtKind::PortOf { .. }
             | StmtKind::NewComponent { .. }
             | StmtKind::PortAssign { .. }
             | StmtKind::Send { .. }

@@ -134,6 +134,8 @@ pub struct Traffic {
     pub messages: Amount,
     /// Of one message; only of those that are sent.
     pub bytes: Amount,
+    /// What is sent is handed over and not copied, each time: the sender has no more use for it.
+    pub is_moved: bool,
 }
 
 /// One end.
@@ -164,6 +166,8 @@ pub struct Connection {
     pub span: Span,
     /// The bytes of a message, on average over those who send.
     pub bytes: Amount,
+    /// Messages are objects that are handed over and not copied.
+    pub is_moved: bool,
     /// At the rates of the components.
     pub messages_per_second: f64,
     /// One of the ends belongs to a component of the standard environment.

@@ -27,6 +27,9 @@ impl CommunicationGraph {
                 Rate(connection.messages_per_second),
                 lines.at(connection.span),
             );
+            if connection.is_moved {
+                out.push_str(", moved");
+            }
             if let Some(turn) = connection.alternates {
                 let answer = self.channel_name(self.connections[turn.answer].from);
                 let _ = write!(

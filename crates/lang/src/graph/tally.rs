@@ -19,6 +19,8 @@ pub(super) struct Use {
     pub(super) is_exact: bool,
     /// The sizes do.
     pub(super) is_size_exact: bool,
+    /// All of them are handed over.
+    pub(super) is_moved: bool,
 }
 
 /// What happens in a pass, or once.
@@ -142,6 +144,7 @@ impl Default for Use {
             bytes: 0.0,
             is_exact: true,
             is_size_exact: true,
+            is_moved: true,
         }
     }
 }
@@ -162,6 +165,7 @@ impl Use {
         self.last_bytes = other.last_bytes;
         self.is_exact &= other.is_exact;
         self.is_size_exact &= other.is_size_exact;
+        self.is_moved &= other.is_moved;
     }
 
     /// Of one message.

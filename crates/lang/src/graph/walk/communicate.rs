@@ -149,7 +149,13 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn send(&mut self, channel: &Value, value: &Value, ty: TypeId, text: Span) {
+    pub(super) fn send(
+        &mut self,
+        channel: &Value,
+        (value, ty): (&Value, TypeId),
+        is_moved: bool,
+        text: Span,
+    ) {
         let message = self.value(value);
         let size = bytes::of(self, message, ty);
         let channel = self.value(channel);
@@ -161,6 +167,7 @@ impl Walk<'_> {
             let is_exact = self.is_exact && shares.len() == 1;
             let used = self.tally.sends.entry(*channel).or_default();
             used.add(messages, size.bytes, is_exact, size.is_exact);
+            used.is_moved &= is_moved;
             let sent = (*channel, message);
             if self.tally.messages.last() != Some(&sent) {
                 self.tally.messages.push(sent);

@@ -1,16 +1,22 @@
 //! Loops: round by round where they make or communicate something, else once for all rounds.
 
 use super::paths::Spot;
-use super::{Flow, Phase, Walk};
+use super::{Flow, Phase, STEPS_OF_MAIN, Walk};
 use crate::core::ir::*;
+use crate::graph::InstanceId;
 use crate::graph::facts::Writes;
 use crate::graph::known::Known;
 
 /// Rounds of a loop that only computes are followed up to this many, those of loops around it
-/// included: what it leaves in variables is then known.
+/// included: what it leaves in variables is then known. In the main sequence, which is walked once, and
+/// elsewhere.
+const ROUNDS_OF_MAIN: f64 = 20_000.0;
 const ROUNDS_COMPUTED: f64 = 64.0;
 /// Rounds of a loop in a behaviour that communicates.
 const ROUNDS_OF_PASS: f64 = 256.0;
+/// With more components than this, both of the latter are fewer, so that all of them together take a
+/// time that is proportional to their number.
+const COMPONENTS_AT_EASE: f64 = 2_000.0;
 /// What is taken for the rounds of a loop of which nothing is known.
 const ROUNDS_ASSUMED: f64 = 8.0;
 
@@ -39,12 +45,7 @@ impl Walk<'_> {
         writes: &Writes,
     ) -> Flow {
         if let (Known::Int(first), Some((count, true))) = (from, rounds) {
-            let most = match (writes.is_structural, self.phase) {
-                (true, Phase::Start) => f64::INFINITY,
-                (true, Phase::Pass) => ROUNDS_OF_PASS,
-                (false, _) => ROUNDS_COMPUTED / self.rounds_followed,
-            };
-            if count <= most {
+            if count <= self.rounds_to_follow(writes.is_structural) {
                 let outer = self.rounds_followed;
                 if !writes.is_structural {
                     self.rounds_followed *= count.max(1.0);
@@ -59,6 +60,22 @@ impl Walk<'_> {
             _ => Known::Unknown,
         };
         self.multiply(l, writes, middle, rounds)
+    }
+
+    fn rounds_to_follow(&self, is_structural: bool) -> f64 {
+        let components = self.world.instances.len() as f64;
+        let ease = (COMPONENTS_AT_EASE / components).min(1.0);
+        match (is_structural, self.phase) {
+            (true, Phase::Start) => f64::INFINITY,
+            (true, Phase::Pass) => (ROUNDS_OF_PASS * ease).max(16.0),
+            (false, Phase::Start)
+                if self.frame.instance == InstanceId::MAIN
+                    && self.steps_left > STEPS_OF_MAIN / 2 =>
+            {
+                ROUNDS_OF_MAIN / self.rounds_followed
+            }
+            (false, _) => (ROUNDS_COMPUTED * ease).max(4.0) / self.rounds_followed,
+        }
     }
 
     /// Round by round.

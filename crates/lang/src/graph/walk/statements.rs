@@ -92,9 +92,9 @@ impl<'a> Walk<'a> {
                 channel,
                 value,
                 ty,
+                moved,
                 text,
-                ..
-            } => self.send(channel, value, *ty, *text),
+            } => self.send(channel, (value, *ty), moved.is_some(), *text),
             StmtKind::Receive { channel, text, .. } => self.receive(channel, *text),
             StmtKind::Select { arms, default } => return self.select(arms, default.as_ref()),
             StmtKind::PortAssign {
