@@ -44,16 +44,16 @@ impl Walk<'_> {
         rounds: Option<(f64, bool)>,
         writes: &Writes,
     ) -> Flow {
-        if let (Known::Int(first), Some((count, true))) = (from, rounds) {
-            if count <= self.rounds_to_follow(writes.is_structural) {
-                let outer = self.rounds_followed;
-                if !writes.is_structural {
-                    self.rounds_followed *= count.max(1.0);
-                }
-                let flow = self.follow(l, first);
-                self.rounds_followed = outer;
-                return flow;
+        if let (Known::Int(first), Some((count, true))) = (from, rounds)
+            && count <= self.rounds_to_follow(writes.is_structural)
+        {
+            let outer = self.rounds_followed;
+            if !writes.is_structural {
+                self.rounds_followed *= count.max(1.0);
             }
+            let flow = self.follow(l, first);
+            self.rounds_followed = outer;
+            return flow;
         }
         let middle = match (from.number(), to.number()) {
             (Some((a, _)), Some((b, _))) => Known::About((a + b) / 2.0),
