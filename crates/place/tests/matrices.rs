@@ -224,6 +224,17 @@ fn bad_names_sizes_and_graphs_are_told() {
         assert_eq!(read(&reading), Err(ReadError::Payload));
     }
 
+    for envelope_bytes in [-1.0, f64::NAN, f64::INFINITY] {
+        let measure = Measure::Volume { envelope_bytes };
+        let reading = Reading {
+            measure,
+            ..Reading::default()
+        };
+        assert_eq!(read(&reading), Err(ReadError::Payload));
+        let written = write_matrix(&three(), measure, Ways::Apart);
+        assert_eq!(written, Err(WriteError::Envelope));
+    }
+
     let mut large = three();
     large.connections[0].messages = 1e300.into();
     large.connections[0].bytes = 1e300.into();

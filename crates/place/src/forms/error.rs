@@ -263,6 +263,8 @@ pub enum WriteError {
     },
     /// A form for graphs that have edges, and nobody talks.
     NoEdges,
+    /// What each message adds is no number of bytes from 0 on.
+    Envelope,
     /// The graph is not sound.
     Graph(GraphError),
 }
@@ -283,6 +285,9 @@ impl fmt::Display for WriteError {
             Self::NoEdges => f.write_str(
                 "no component talks to another, and METIS takes no graph without edges: there is \
                  nothing to keep together, so deal the components out evenly",
+            ),
+            Self::Envelope => f.write_str(
+                "what each message adds is no number of bytes from 0 on: give one, such as 64",
             ),
             Self::Graph(error) => error.fmt(f),
         }

@@ -31,7 +31,7 @@ pub enum Ways {
 ///
 /// # Errors
 /// If there are more than [`MATRIX_COMPONENTS_MAX`] components, if a number becomes infinite, or
-/// if the graph is not sound.
+/// if the graph or the measure is not sound.
 ///
 /// ```
 /// use hearth_place::forms::{Measure, Ways, write_matrix};
@@ -46,6 +46,7 @@ pub enum Ways {
 /// ```
 pub fn write_matrix(graph: &Graph, measure: Measure, ways: Ways) -> Result<String, WriteError> {
     graph.check().map_err(WriteError::Graph)?;
+    measure.check()?;
     let count = graph.components.len();
     if count > MATRIX_COMPONENTS_MAX {
         return Err(WriteError::TooMany {

@@ -1,5 +1,6 @@
 //! Communication as one number, and such a number as messages.
 
+use super::error::WriteError;
 use crate::graph::{ComponentId, Connection, Graph, Number};
 
 /// What one number says of the communication between two components.
@@ -31,6 +32,18 @@ impl Measure {
             Self::Messages => 1.0,
             Self::Bytes => bytes,
             Self::Volume { envelope_bytes } => bytes + envelope_bytes,
+        }
+    }
+
+    /// Whether messages, of whatever size, have numbers from 0 on.
+    pub(super) fn check(self) -> Result<(), WriteError> {
+        match self {
+            Self::Volume { envelope_bytes }
+                if !envelope_bytes.is_finite() || envelope_bytes < 0.0 =>
+            {
+                Err(WriteError::Envelope)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -81,9 +94,8 @@ impl Reading {
 
     /// Whether a number other than zero stands for messages at all.
     pub(super) fn is_sound(&self) -> bool {
-        let each = self.measure.of_message(self.message_bytes);
-        let is_positive = |number: f64| number.is_finite() && number > 0.0;
-        is_positive(self.message_bytes) && is_positive(each)
+        let is_positive = self.message_bytes.is_finite() && self.message_bytes > 0.0;
+        is_positive && self.measure.check().is_ok()
     }
 }
 

@@ -56,14 +56,15 @@ pub enum Vertices {
 /// weights, 0, there are none in the text.
 ///
 /// # Errors
-/// If nobody talks, as METIS refuses such a graph; if a number becomes infinite, or if the graph
-/// is not sound.
+/// If nobody talks, as METIS refuses such a graph; if a number becomes infinite, or if the graph or
+/// the measure is not sound.
 pub fn write_metis(
     graph: &Graph,
     measure: Measure,
     vertices: Vertices,
 ) -> Result<String, WriteError> {
     graph.check().map_err(WriteError::Graph)?;
+    measure.check()?;
     let edges = edges(graph, measure)?;
     if edges.is_empty() {
         return Err(WriteError::NoEdges);
