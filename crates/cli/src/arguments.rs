@@ -149,6 +149,7 @@ Examples:
   hearth run hello.isf
   hearth run server.isf --passes 100 --seed 7
   hearth run weather.isf --device temp=readings.txt
+  hearth run server.isf --report report.html --trace server.pftrace
   hearth run server.isf --simulate 42
   hearth run server.isf --simulate 1..1000 --schedule bad.schedule
   hearth run echo.isf -- one two < lines.txt
@@ -226,6 +227,22 @@ pub(crate) struct Run {
     /// The directory through which programs that are to meet find each other (HEARTH_NETWORK)
     #[arg(long, value_name = "DIR")]
     pub(crate) network: Option<PathBuf>,
+
+    /// Write a page of what each component and channel did, when the program has ended
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Write a trace for ui.perfetto.dev, when the program has ended
+    #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Let `hearth top` look at the program, as --report and --trace do, too (HEARTH_WATCH)
+    #[arg(long, conflicts_with = "simulate")]
+    pub(crate) watch: bool,
+
+    /// Keep so much of the latest events, 64M if not given (HEARTH_WATCH_WINDOW)
+    #[arg(long, value_name = "SIZE", value_parser = machine::size)]
+    pub(crate) watch_window: Option<Bytes>,
 
     /// Arguments for the program
     #[arg(last = true, value_name = "ARGS")]

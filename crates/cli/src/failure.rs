@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     /// Somebody interrupted it with this signal; the line says what became of the work. Exit code
     /// 128 and the signal's number, as shells have it.
     Interrupted(u8, String),
+    /// A program that was run for somebody has ended with this code, and has said why itself.
+    Ended(u8),
     /// Nobody reads our output any more, as in `hearth explain | head`. That is fine.
     BrokenPipe,
 }
@@ -49,6 +51,7 @@ impl Failure {
                 eprintln!("hearth: {message}");
                 ExitCode::from(128 + signal)
             }
+            Failure::Ended(code) => ExitCode::from(code),
             Failure::BrokenPipe => ExitCode::SUCCESS,
         }
     }

@@ -10,7 +10,8 @@
 //! becomes a plain one), `failure` and `crash` (the
 //! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
 //! counts), `summary` and `portrait` (a profile as text and as a page). For heaps of running programs:
-//! `heaps` (what was read of them), `heap_map` (the same as a picture).
+//! `heaps` (what was read of them), `heap_map` (the same as a picture). For what happened in a run:
+//! `watching` (a program is run, and its recording read).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
 
@@ -29,6 +30,8 @@ mod portrait;
 mod profiles;
 mod summary;
 mod surroundings;
+
+mod watching;
 
 mod cache;
 mod program;

@@ -10,7 +10,9 @@ use crate::channel::{self, Channel, Origin};
 use crate::choices::Choices;
 use crate::seat::{Seat, request_stop, seat_of};
 use crate::sync::lock_std as lock;
-use crate::{carrier, exceptions, exits, heap, options, output, placement, registry, simulator};
+use crate::{
+    carrier, exceptions, exits, heap, options, output, placement, registry, simulator, watching,
+};
 
 /// Bits of `attention`.
 const STOP_REQUESTED: u8 = 1;
@@ -81,6 +83,9 @@ pub(crate) unsafe fn make(
             };
             Channel::make_at(channel, direction, origin, (*component).home);
             port_place(component, port.offset).write(channel);
+        }
+        if watching::is_on() {
+            watching::made(creator, component);
         }
         component
     }

@@ -78,6 +78,7 @@ pub(crate) fn leave(code: i32) -> ! {
     crate::simulator::at_exit(code);
     #[cfg(not(loom))]
     crate::heap::log::end();
+    crate::watching::end(code);
     std::process::exit(code)
 }
 

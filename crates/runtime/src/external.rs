@@ -37,7 +37,7 @@ use crate::idle::Visit;
 use crate::offer::Claim;
 use crate::seat::{self, Seat, Waiting, heed_stop, next_round, raise_stop, seat_of};
 use crate::sync::lock_std as lock;
-use crate::{component, heap};
+use crate::{component, heap, watching};
 
 /// Component and operation.
 type Key = (u64, u64);
@@ -126,6 +126,7 @@ pub unsafe fn wait(
             offer.waiting = Waiting::Outside(what);
             offer.site = site;
         });
+        watching::will_wait(seat, Waiting::Outside(what), None);
         with_waits(|waits| waits.insert((seat.id, round), wakeable));
         seat::offers(seat);
         seat.state.open_outside(round);

@@ -58,6 +58,7 @@ mod signals;
 mod simulator;
 mod sync;
 mod timers;
+mod watching;
 
 #[cfg(loom)]
 mod model;

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use crate::abi::{ABI, Component, Program, Value};
 use crate::options::{self, Options};
 use crate::settings;
-use crate::{component, exits, external, output, signals, simulator};
+use crate::{component, exits, external, output, signals, simulator, watching};
 
 /// Runs a compiled program. Does not return: whoever notices that the program is over ends the
 /// process.
@@ -39,6 +39,7 @@ pub unsafe extern "C" fn hearth_main(
     std::panic::set_hook(Box::new(|panic| tell_bug(&panic.to_string())));
     // With one thread it is asked in no time, with two the kernel takes milliseconds.
     hearth_sys::membarrier::is_available();
+    watching::begin();
     signals::watch();
     signals::watch_stacks();
     if simulator::begin(program) {

@@ -146,6 +146,57 @@ pub fn promises_constant_tsc(system: &dyn System) -> bool {
     has("constant_tsc") && has("nonstop_tsc") && has("rdtscp")
 }
 
+/// A clock whose rate is found afterwards: from two moments, each as it and the system's clock show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps(Source);
+
+/// One moment by two clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// By the [`Stamps`].
+    pub ticks: u64,
+    /// By [`monotonic_ns`].
+    pub ns: u64,
+}
+
+impl Stamps {
+    /// The time stamp counter where it is promised to be constant, the system's clock elsewhere.
+    pub fn here(system: &dyn System) -> Stamps {
+        match promises_constant_tsc(system) {
+            true => Stamps(Source::Tsc),
+            false => Stamps(Source::Monotonic),
+        }
+    }
+
+    /// What the ticks are.
+    pub fn source(self) -> Source {
+        self.0
+    }
+
+    /// Now, in ticks; the processor may move the reading within its window of instructions.
+    #[inline(always)]
+    pub fn ticks(self) -> u64 {
+        match self.0 {
+            Source::Tsc => counter::read(),
+            Source::Monotonic => monotonic_ns(),
+        }
+    }
+
+    /// Now, by both clocks.
+    pub fn moment(self) -> Moment {
+        match self.0 {
+            Source::Tsc => {
+                let (ns, ticks) = both();
+                Moment { ticks, ns }
+            }
+            Source::Monotonic => {
+                let ns = monotonic_ns();
+                Moment { ticks: ns, ns }
+            }
+        }
+    }
+}
+
 impl Clock {
     /// The clock of the system itself: slower to read, right everywhere.
     pub fn monotonic() -> Clock {

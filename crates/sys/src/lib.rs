@@ -4,7 +4,7 @@
 //! a channel is, prints, or ends the process.
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
-//! [`poll`], [`claim`], [`paths`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
+//! [`poll`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
 //! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. For those who look at others:
 //! [`process`], [`terminal`]. What the system will not do comes back as a [`Refused`], with the reason
 //! and the next step. [`System`] is the part that can be imagined for a test.
@@ -39,6 +39,7 @@ pub mod procfs;
 pub mod refused;
 pub mod relay;
 pub mod schedule;
+pub mod shared;
 pub mod signal;
 pub mod stack;
 pub mod sync;

@@ -120,6 +120,30 @@ extern "C" fn note(_signal: i32) {
     }
 }
 
+impl Signals {
+    /// As `wait`, and whether another process sent it: then only this one has got it, while a key at a
+    /// terminal reaches all processes that were started there.
+    pub fn wait_and_tell(&self) -> io::Result<(i32, bool)> {
+        // SAFETY: the set is initialised, and `told` is written on success.
+        unsafe {
+            let mut told: libc::siginfo_t = std::mem::zeroed();
+            match libc::sigwaitinfo(&self.0, &mut told) {
+                signal if signal > 0 => Ok((signal, told.si_code <= 0)),
+                _ => Err(io::Error::last_os_error()),
+            }
+        }
+    }
+}
+
+/// Sends a signal to another process; false if there is none of that number, or it is not ours to send.
+pub fn send(process: u32, signal: i32) -> bool {
+    let Ok(process) = i32::try_from(process) else {
+        return false;
+    };
+    // SAFETY: the call touches no memory.
+    process > 0 && unsafe { libc::kill(process, signal) } == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

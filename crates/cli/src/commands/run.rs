@@ -16,6 +16,7 @@ use crate::failure::{Failure, cause};
 use crate::input;
 use crate::profiles;
 use crate::program::{self, Executable};
+use crate::watching::Watching;
 
 /// Another run may tidy the cache up just before we start what lay there.
 const ATTEMPTS: usize = 3;
@@ -39,10 +40,21 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         let environment = environment(arguments);
         return simulate::search(&executable, arguments, environment, &source.name, seeds);
     }
+    let recording = Watching::asked(arguments)?;
     for attempt in 1.. {
         let executable = program::executable(&source, &options)?;
         let path = executable.path.clone();
-        let error = become_program(executable, arguments, &source.name);
+        let error = match &recording {
+            Some(watching) if watching.writes() => {
+                match watching.run(start_of(executable), |path| {
+                    command(path, arguments, &source.name)
+                }) {
+                    Ok(ended) => return watching.write(ended, &source.name),
+                    Err(error) => error,
+                }
+            }
+            _ => become_program(executable, arguments, &source.name, recording.as_ref()),
+        };
         if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS {
             continue;
         }
@@ -61,11 +73,25 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
 
 /// Replaces this process, so that signals and the exit code are the program's own. Comes back only
 /// with an error.
-fn become_program(executable: Executable, arguments: &Run, name: &str) -> std::io::Error {
+fn become_program(
+    executable: Executable,
+    arguments: &Run,
+    name: &str,
+    watching: Option<&Watching>,
+) -> std::io::Error {
     let (path, _open) = match start_of(executable) {
         Ok(start) => start,
         Err(error) => return error,
     };
+    let mut command = command(path, arguments, name);
+    if let Some(watching) = watching {
+        watching.attach(&mut command);
+    }
+    command.exec()
+}
+
+/// What starts the program.
+fn command(path: PathBuf, arguments: &Run, name: &str) -> Command {
     let mut command = Command::new(path);
     command.arg0(Path::new(name).file_stem().unwrap_or("program".as_ref()));
     command.args(&arguments.arguments);
@@ -78,7 +104,7 @@ fn become_program(executable: Executable, arguments: &Run, name: &str) -> std::i
     for (variable, value) in environment(arguments) {
         command.env(variable, value);
     }
-    command.exec()
+    command
 }
 
 /// What to start. A program that was not kept is opened and its directory removed: it is started

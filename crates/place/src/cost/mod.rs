@@ -25,7 +25,9 @@
 
 mod cycles;
 mod peak;
+#[allow(dead_code, reason = "policies use the rest")]
 pub(crate) mod problem;
+#[allow(dead_code, reason = "policies use the rest")]
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;

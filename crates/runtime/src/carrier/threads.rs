@@ -9,7 +9,7 @@ use crate::abi::{Component, Step};
 use crate::idle::Visit;
 use crate::poller::{self, Ready};
 use crate::seat::{Seat, seat_of};
-use crate::{channel, component, exits, idle, placement, registry};
+use crate::{channel, component, exits, idle, placement, registry, watching};
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
@@ -51,6 +51,10 @@ impl Parker {
 /// # Safety
 /// Its wait was completed or interrupted by the caller. The seat may be gone afterwards.
 pub(crate) unsafe fn wake(seat: *const Seat) {
+    if watching::is_on() {
+        // SAFETY: nobody else wakes this wait.
+        unsafe { watching::ready((*seat).component()) };
+    }
     // SAFETY: nobody else wakes this wait, so the seat is alive until the word says NOTIFIED.
     let word = unsafe { &(*seat).parker.word };
     if word
@@ -78,6 +82,10 @@ pub(crate) fn launch(component: *mut Component) {
         }
     }
 
+    if watching::is_on() {
+        // SAFETY: not started, so the component is the caller's.
+        unsafe { watching::ready(component) };
+    }
     idle::enter_woken();
     let passenger = Passenger(component);
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -109,8 +117,11 @@ fn carry(component: *mut Component) {
 
 fn resume_to_the_end(component: *mut Component, seat: &Seat) -> Step {
     loop {
+        watching::thread_runs(seat);
         // SAFETY: the type's own function, on the only thread that carries the component.
         let step = unsafe { ((*(*component).r#type).resume)(component) };
+        // SAFETY: this thread carries the component.
+        unsafe { watching::thread_returns(component, step == Step::Blocked) };
         if step != Step::Blocked {
             return step;
         }

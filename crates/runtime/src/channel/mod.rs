@@ -382,6 +382,16 @@ impl Channel {
         unsafe { self.inner.with(|inner| inner.label) }.unwrap_or(nothing)
     }
 
+    /// If it is a port: its component's number, and which port.
+    pub(crate) fn port(&self) -> Option<(u64, u16)> {
+        let owner = self.owner()?;
+        // SAFETY: the owner's memory is there as long as the half-channel; types are static.
+        let ports = unsafe { abi::ports((*owner.component()).r#type) }.len();
+        let behind =
+            (ptr::from_ref(owner).addr() - ptr::from_ref(self).addr()) / size_of::<Channel>();
+        Some((owner.id, ports.checked_sub(behind)? as u16))
+    }
+
     /// Does it lie in this component's memory?
     pub(crate) fn is_of(&self, owner: &Seat) -> bool {
         self.owner().is_some_and(|mine| ptr::eq(mine, owner))

@@ -12,6 +12,7 @@ use crate::object;
 use crate::offer::Stage;
 use crate::seat::{self, Registration, Seat, Waiting, next_round, raise_stop, seat_of};
 use crate::simulator::{self, At};
+use crate::watching;
 
 /// Sends.
 ///
@@ -39,6 +40,7 @@ pub(crate) unsafe fn send(
             offer.payload = channel.payload();
             offer.site = site;
         });
+        watching::will_wait(seat, Waiting::Send, Some(channel));
         let Some(guard) = hub::lock_unless_linked_now(channel) else {
             return send_now(seat.component(), channel, value, moves, site);
         };
@@ -153,6 +155,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                     };
                     offer.site = site;
                 });
+                watching::will_wait(seat, Waiting::Receive, Some(channel));
                 register(
                     seat,
                     channel,

@@ -11,6 +11,7 @@ use crate::choices::Scratch;
 use crate::offer::Claim;
 use crate::seat::{Seat, Waiting, heed_stop, next_round, offers, raise_stop, seat_of};
 use crate::simulator::{self, At};
+use crate::watching;
 
 /// Selects among open arms.
 ///
@@ -69,6 +70,7 @@ unsafe fn select_in_order(
             offer.waiting = Waiting::Select;
             offer.site = site;
         });
+        watching::will_wait(seat, Waiting::Select, None);
         offers(seat);
         seat.state.open(round);
         heed_stop(seat);

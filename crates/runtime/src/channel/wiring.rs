@@ -5,7 +5,7 @@ use std::ptr;
 use super::{Channel, Direction, claim, hub, transfer};
 use crate::abi::{Component, Site};
 use crate::carrier;
-use crate::simulator;
+use crate::{simulator, watching};
 
 /// Joins an `in` and an `out`, in either order. What was pending at both is completed. Joining a
 /// pair twice has no effect.
@@ -33,6 +33,7 @@ pub(crate) fn connect(a: &Channel, b: &Channel) {
         for end in [out, into] {
             end.misses.set(0);
         }
+        watching::connected(out, into);
         while let Some(found) = claim::find_pair(out, into) {
             matches.push(found);
         }

@@ -27,6 +27,7 @@ mod polling;
 mod runner;
 mod sharing;
 mod simulated;
+mod watched;
 
 use std::cell::Cell;
 use std::ptr;
@@ -48,10 +49,11 @@ pub(crate) use runner::{as_stranger, component_on, running};
 use sharing::Sharing;
 use sharing::runs;
 pub(crate) use simulated::{Stage, with_open_gate};
+use watched::Watched;
 
 use crate::seat::Seat;
 use crate::sync::{Guarded, Mutex};
-use crate::{component, exits, heap, idle, options, simulator};
+use crate::{component, exits, heap, idle, options, simulator, watching};
 
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
@@ -95,6 +97,7 @@ struct Mine {
     picks: Cell<u32>,
     patience: Cell<Duration>,
     sharing: Sharing,
+    watched: Watched,
     /// Ends of links whose components are blocked; touched with leave only.
     watches: Guarded<Vec<Watch>>,
     /// How many those are.
@@ -341,6 +344,7 @@ impl Worker {
                 picks: Cell::new(0),
                 patience: Cell::new(options::get().patience),
                 sharing: Sharing::new(),
+                watched: Watched::new(),
                 watches: Guarded::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
             },
@@ -485,6 +489,7 @@ impl Worker {
     /// Runs components until the runner has lost the worker.
     fn run(&'static self, runner: &'static Runner) -> Lost {
         self.mine.sharing.begin();
+        self.tell_core();
         loop {
             let Some(component) = self.pick(runner) else {
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
@@ -500,6 +505,7 @@ impl Worker {
                         // Its run is measured from here on: the queue is another than it was.
                         self.mine.sharing.begin();
                         self.begin_run();
+                        self.mark_queue();
                         runner::hand_over(self, runner, component);
                         return Lost::HandedOver;
                     }
@@ -509,7 +515,10 @@ impl Worker {
                     continue;
                 }
                 self.begin_run();
-                let step = self.resume(runner, component);
+                let step = match watching::is_on() {
+                    false => self.resume(runner, component),
+                    true => self.resume_watched(runner, component),
+                };
                 if step == Step::Blocked {
                     self.share(component);
                     continue;
@@ -517,6 +526,9 @@ impl Worker {
                 // It has ended, maybe detached.
                 let is_kept = self.is_kept(runner);
                 if is_kept {
+                    if watching::is_on() {
+                        self.tell_last_ready(component);
+                    }
                     self.share(component);
                 }
                 component::end(component, step);
@@ -567,6 +579,9 @@ impl Worker {
             heap::follow(component, home.shared.core);
             // Afterwards: who links or localizes its half-channels from here on goes by the new home.
             component::share_channels(component);
+            if let Some(recorder) = watching::recorder() {
+                recorder.moved(crate::seat::seat_of(component).id, index as u16);
+            }
             home.post(component);
             true
         }
@@ -645,6 +660,10 @@ impl Worker {
     unsafe fn post(&'static self, component: *mut Component) {
         if let Some(own) = own_worker() {
             own.count_post();
+        }
+        if watching::is_on() {
+            // SAFETY: as the caller promises, it is in no queue.
+            unsafe { watching::ready(component) };
         }
         let inbox = &self.shared.inbox;
         let mut last = inbox.load(Ordering::Relaxed);

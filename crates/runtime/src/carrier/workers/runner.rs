@@ -25,6 +25,7 @@ use crate::abi::Component;
 use crate::channel::light;
 use crate::idle;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use crate::watching;
 
 /// A thread that runs components.
 pub(super) struct Runner {
@@ -180,11 +181,14 @@ pub(super) fn come_back(component: *mut Component, index: usize) {
     unsafe {
         (*component).waits_at = ptr::from_ref(runner).cast_mut().cast();
         (*component).waiting = light::RETURNS;
+        watching::stands_by(component);
         worker.post(component);
     }
     idle::leave();
     runner.wait_for_turn();
     worker.pin_current();
+    // SAFETY: it runs the calling code.
+    unsafe { watching::goes_on(component, index) };
 }
 
 /// A component that wants to rejoin has its turn: its thread gets the worker. The caller's has none

@@ -1,0 +1,239 @@
+//! `hearth run --trace`, `--report`, and `hearth top`.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use hearth_watch::trace::{self, Trace};
+use support::{Outcome, empty_folder, hearth, outcome};
+
+/// A source whose work is three times that of the sink, for each of 300 messages.
+const WORK: &str = r#"type IOut is interface (out integer o)
+type IIn is interface (in integer i)
+
+component Source presents IOut {
+  n = 0
+  x = 1
+  constructor() { }
+  behaviour {
+    for k = 1 .. 60000 do { x := x * 1103515245 + 12345 }
+    n := n + 1
+    send x on o
+    if n == 300 then { stop }
+  }
+}
+
+component Sink presents IIn {
+  n = 0
+  x = 1
+  constructor() { }
+  behaviour {
+    receive v from i
+    x := x + v
+    for k = 1 .. 20000 do { x := x * 1103515245 + 12345 }
+    n := n + 1
+    if n == 300 then { printInt(x - x); stop }
+  }
+}
+
+s = new Source()
+t = new Sink()
+connect s.o to t.i
+"#;
+
+/// Waits for a message that never comes.
+const DEADLOCK: &str = r#"type IIn is interface (in integer i)
+
+component Sink presents IIn {
+  constructor() { }
+  behaviour {
+    receive v from i
+    printInt(v)
+  }
+}
+
+t = new Sink()
+"#;
+
+/// Waits for input until it is told to stop, and says when it has begun.
+const WAITS: &str = r#"type INone is interface ()
+
+component Reader presents INone {
+  constructor() { printString("ready\n") }
+  behaviour {
+    printString(getString())
+  }
+}
+
+c = new Reader()
+"#;
+
+fn program(folder: &str, text: &str) -> PathBuf {
+    let path = empty_folder(folder).join("program.isf");
+    fs::write(&path, text).expect("the folder is there");
+    path
+}
+
+fn run(program: &Path, words: &[&str], trace: &Path) -> Outcome {
+    let mut command = hearth();
+    command.arg("run").arg(program).args(words);
+    command.arg("--trace").arg(trace);
+    outcome(&mut command, None).expect("it ends")
+}
+
+fn read(path: &Path) -> Trace {
+    let bytes = fs::read(path).expect("it was written");
+    trace::read(&bytes).expect("it is a trace")
+}
+
+/// How long the slices of this name on the track of that name are.
+fn times(trace: &Trace, track: &str, slice: &str) -> Vec<u64> {
+    let uuid = trace
+        .packet
+        .iter()
+        .filter_map(|packet| packet.track_descriptor.as_ref())
+        .find(|descriptor| descriptor.name() == track)
+        .unwrap_or_else(|| panic!("no track {track}"))
+        .uuid();
+    let mut found = Vec::new();
+    let mut begun = None;
+    for packet in &trace.packet {
+        let Some(event) = &packet.track_event else {
+            continue;
+        };
+        if event.track_uuid() != uuid {
+            continue;
+        }
+        match event.r#type() {
+            trace::TYPE_SLICE_BEGIN => {
+                begun = (event.name() == slice).then(|| packet.timestamp());
+            }
+            trace::TYPE_SLICE_END => {
+                found.extend(begun.take().map(|from| packet.timestamp() - from))
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The usual one: the system may have had the core in some.
+fn median(trace: &Trace, track: &str) -> f64 {
+    let mut times = times(trace, track, "running");
+    times.sort_unstable();
+    times[times.len() / 2] as f64
+}
+
+#[test]
+fn times_are_in_proportion_to_the_work() {
+    let program = program("watching-work", WORK);
+    for carrier in ["workers", "threads"] {
+        let path = program.with_file_name(format!("{carrier}.pftrace"));
+        let ended = run(&program, &["--carrier", carrier], &path);
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        let trace = read(&path);
+        let ratio = median(&trace, "Source") / median(&trace, "Sink");
+        assert!((1.5..6.0).contains(&ratio), "{carrier}: {ratio}");
+    }
+}
+
+#[test]
+fn a_deadlock_has_its_trace_and_its_code() {
+    let program = program("watching-deadlock", DEADLOCK);
+    let path = program.with_extension("pftrace");
+    let ended = run(&program, &[], &path);
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("deadlock"));
+    assert_eq!(times(&read(&path), "Sink", "receives from i").len(), 1);
+}
+
+#[test]
+fn a_signal_leaves_a_whole_trace() {
+    let program = program("watching-signal", WAITS);
+    let path = program.with_extension("pftrace");
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-KILL", 137)] {
+        let _ = fs::remove_file(&path);
+        let mut child = hearth()
+            .arg("run")
+            .arg(&program)
+            .arg("--trace")
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it has one"))
+            .read_line(&mut line)
+            .expect("it says something");
+        assert_eq!(line, "ready\n");
+        let whom = match signal {
+            // The command could do nothing any more.
+            "-KILL" => child_of(child.id()),
+            _ => child.id(),
+        };
+        let sent = Command::new("kill")
+            .arg(signal)
+            .arg(whom.to_string())
+            .status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        // `wait` would close the input, which ends the program, too.
+        let _input = child.stdin.take();
+        assert_eq!(
+            child.wait().expect("it ends").code(),
+            Some(code),
+            "{signal}"
+        );
+        let trace = read(&path);
+        assert!(!times(&trace, "Reader", "running").is_empty(), "{signal}");
+    }
+}
+
+fn child_of(process: u32) -> u32 {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let text = fs::read_to_string(path).expect("the kernel tells");
+    text.trim().parse().expect("it has one child")
+}
+
+#[test]
+fn what_does_not_fit_is_counted() {
+    let program = program("watching-window", WORK);
+    let path = program.with_extension("pftrace");
+    // 16 chunks of 4 KiB are the least: as much as 4064 events, of which this has fewer.
+    let ended = run(&program, &["--watch-window", "0"], &path);
+    assert_eq!(ended.code(), Some(0));
+    assert_eq!(ended.stderr, "");
+    fs::write(
+        &program,
+        WORK.replace("300", "9000").replace("0000 do", " do"),
+    )
+    .expect("it is ours");
+    let ended = run(&program, &["--watch-window", "0"], &path);
+    let told = ended.stderr;
+    assert!(told.contains("events do not fit into 0 bytes"), "{told}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let program = program("watching-refused", DEADLOCK);
+    let nowhere = program.with_file_name("nowhere").join("t.pftrace");
+    let ended = run(&program, &[], &nowhere);
+    assert_eq!(ended.code(), Some(3));
+    assert!(ended.stderr.contains("there is no directory"));
+    let ended = run(&program, &["--simulate", "1"], &nowhere);
+    assert_eq!(ended.code(), Some(2));
+    let mut command = hearth();
+    command
+        .arg("run")
+        .arg(&program)
+        .env("HEARTH_WATCH", &program);
+    let ended = outcome(&mut command, None).expect("it ends");
+    assert_eq!(ended.code(), Some(2));
+    let told = ended.stderr;
+    assert!(told.contains("the file holds something else"), "{told}");
+    assert_eq!(fs::read_to_string(&program).expect("it is there"), DEADLOCK);
+}

@@ -1,0 +1,115 @@
+//! What a worker's thread writes down of its components' runs, if somebody watches.
+//!
+//! Compiled code makes components ready without a call. They are found when the run that did it is over:
+//! behind the last one that stood in the queue when it began, and in the place of the one to run next. So a
+//! component counts as ready from the end of that run on.
+
+use std::cell::Cell;
+use std::ptr;
+
+use hearth_watch::Recorder;
+
+use super::Worker;
+use super::runner::Runner;
+use crate::abi::{Component, Step};
+use crate::seat::seat_of;
+use crate::watching;
+
+/// The last component in the queue when the run began; null if there was none. Its own thread's.
+pub(super) struct Watched {
+    last_before: Cell<*mut Component>,
+}
+
+impl Watched {
+    pub(super) fn new() -> Watched {
+        Watched {
+            last_before: Cell::new(ptr::null_mut()),
+        }
+    }
+}
+
+impl Worker {
+    /// A runner has got this worker.
+    pub(super) fn tell_core(&self) {
+        if let Some(recorder) = watching::recorder() {
+            recorder.worker(self.shared.index, self.shared.core);
+        }
+    }
+
+    /// A component is about to run here, or to go on with its run.
+    pub(super) fn mark_queue(&self) {
+        self.mine.watched.last_before.set(self.last.get());
+    }
+
+    /// As `resume`, and writes it down.
+    ///
+    /// # Safety
+    /// As for `resume`.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn resume_watched(
+        &'static self,
+        runner: &'static Runner,
+        component: *mut Component,
+    ) -> Step {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let Some(recorder) = watching::recorder() else {
+                return self.resume(runner, component);
+            };
+            let id = seat_of(component).id;
+            let index = self.shared.index;
+            self.mark_queue();
+            watching::set_running(id);
+            recorder.runs(id, index as u16, recorder.now());
+            let step = self.resume(runner, component);
+            let now = recorder.now();
+            let took = if step == Step::Blocked {
+                self.tell_ready(recorder, id, now);
+                let wait = watching::wait_of(component);
+                recorder.waits(id, (*component).heap, wait, now)
+            } else {
+                recorder.ended(id, now)
+            };
+            watching::set_running(0);
+            // One that was detached has ended on a thread that is not this worker's any more.
+            if runner.is_of(self) {
+                recorder.worked(index, took);
+            }
+            step
+        }
+    }
+
+    /// A run has made some components ready; its end is now.
+    ///
+    /// # Safety
+    /// The worker's thread calls, and has not run another since.
+    pub(super) unsafe fn tell_ready(&self, recorder: &Recorder, by: u64, now: u64) {
+        // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
+        unsafe {
+            let mut next = match self.mine.watched.last_before.get().as_ref() {
+                Some(last) => last.next,
+                None => self.first.get(),
+            };
+            while let Some(component) = next.as_mut() {
+                next = component.next;
+                recorder.ready(seat_of(component).id, now, by);
+            }
+            if let Some(component) = self.next.get().as_mut() {
+                recorder.ready(seat_of(component).id, now, by);
+            }
+        }
+    }
+
+    /// A component's run has ended with its life, and the worker's thread is still its own.
+    ///
+    /// # Safety
+    /// As for `tell_ready`; the component is alive.
+    #[cold]
+    pub(super) unsafe fn tell_last_ready(&self, ended: *mut Component) {
+        if let Some(recorder) = watching::recorder() {
+            // SAFETY: as the caller promises.
+            unsafe { self.tell_ready(recorder, seat_of(ended).id, recorder.now()) };
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Memory that outlives its process: a file's, mapped shared, as atomic words.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::atomic::AtomicU64;
+
+use crate::refused::Refused;
+
+/// A file without a place in the file system, of so many bytes, that programs started from here on
+/// inherit. Its memory is used as it is touched. Mappings of it are called `/memfd:NAME (deleted)`.
+///
+/// # Errors
+/// The system has no such files, or not so much address space.
+pub fn memory_file(name: &str, bytes: u64) -> Result<File, Refused> {
+    let refused = || {
+        let next = "look at the limits (ulimit -n, ulimit -f)";
+        Refused::last("make", format!("a file in memory of {bytes} bytes"), next)
+    };
+    let name = CString::new(name.replace('\0', "?")).unwrap_or_default();
+    // SAFETY: the name is a string, and the call makes a descriptor that nobody has yet.
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), 0) };
+    if descriptor < 0 {
+        return Err(refused());
+    }
+    // SAFETY: the descriptor was just made and is nobody's.
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    if file.set_len(bytes).is_err() {
+        return Err(refused());
+    }
+    Ok(file)
+}
+
+/// Maps the first bytes of a file, for as long as the process lives. Everybody who maps the file sees
+/// the same words. Whoever shortens the file takes them away, and ends those who then touch them.
+///
+/// # Errors
+/// The file cannot be mapped, or is not open for both reading and writing.
+pub fn map(file: &File, bytes: usize) -> Result<&'static [AtomicU64], Refused> {
+    // SAFETY: a new mapping at an address of the system's choice disturbs nobody.
+    let start = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        let object = format!("{bytes} bytes of a file");
+        let next = "name a file on a local disk or in memory";
+        return Err(Refused::last("map", object, next));
+    }
+    // SAFETY: mapped for good, aligned to a page, and any bits are a word; nobody has these addresses but by
+    // this slice, and other processes only change the words' values.
+    Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes / 8) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn what_is_written_is_in_the_file() {
+        let file = memory_file("a test", 8192).expect("there is memory");
+        let words = map(&file, 8192).expect("it can be mapped");
+        assert_eq!(words.len(), 1024);
+        words[7].store(77, Ordering::Relaxed);
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, 56).expect("it can be read");
+        assert_eq!(u64::from_ne_bytes(bytes), 77);
+    }
+}

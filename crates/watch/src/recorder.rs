@@ -1,0 +1,367 @@
+//! Writes a recording, from all threads of a program.
+//!
+//! | what | written by | when |
+//! |---|---|---|
+//! | a component's words | who has the component: its carrier, or who makes a parked one ready | between its changes of state |
+//! | its ports' waits | the same | the same |
+//! | ports' peers | who connects | by compare-and-exchange, once |
+//! | a worker's words | its thread | |
+//! | chunks | see `pen.rs` | |
+//! | names | who has the lock `naming` | |
+//! | the rest of the header | anybody | by addition |
+
+use std::fs::File;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hearth_sys::clock::{Source, Stamps};
+use hearth_sys::{Linux, Refused, shared};
+
+use crate::layout::{
+    COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, MAGIC, NAME_WORDS_MAX, NAMES, NO_WORKER, PORT,
+    PORTS, PORTS_MAX, Packed, State, VERSION, WORKER, WORKERS, WORKERS_MAX, Wait, chunks_in,
+    component, event, header, port, worker,
+};
+use crate::pen;
+
+/// Writes what happens.
+#[derive(Debug)]
+pub struct Recorder {
+    words: &'static [AtomicU64],
+    stamps: Stamps,
+    naming: Mutex<()>,
+}
+
+/// What is known of a component when it is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Made {
+    /// From [`Recorder::name`].
+    pub name: u32,
+    /// Which of its type, from 1.
+    pub number: u32,
+    /// Part of the language's environment.
+    pub is_service: bool,
+    /// The main sequence.
+    pub is_main: bool,
+    /// Who made it; 0 for nobody.
+    pub creator: u64,
+    /// How many ports it has.
+    pub ports: u16,
+}
+
+impl Recorder {
+    /// Begins a recording in a file, which is as long as it is to become.
+    ///
+    /// # Errors
+    /// The file is too short, or cannot be mapped.
+    pub fn begin(file: &File, carrying: Carrying, workers: usize) -> Result<Recorder, Refused> {
+        let refused = |error: &io::Error| {
+            let next = "name another file";
+            Refused::new("begin", "a recording".to_owned(), error, next)
+        };
+        let bytes = file.metadata().map_err(|error| refused(&error))?.len();
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let Some(chunks) = chunks_in(bytes / 8) else {
+            return Err(refused(&io::ErrorKind::InvalidInput.into()));
+        };
+        let words = shared::map(file, bytes)?;
+        let recorder = Recorder {
+            words,
+            stamps: Stamps::here(&Linux),
+            naming: Mutex::new(()),
+        };
+        let begin = recorder.stamps.moment();
+        let is_counter = recorder.stamps.source() == Source::Tsc;
+        for (at, value) in [
+            (header::VERSION, VERSION),
+            (header::CHUNKS, chunks as u64),
+            (header::SOURCE, u64::from(is_counter)),
+            (header::BEGIN_TICKS, begin.ticks),
+            (header::BEGIN_NS, begin.ns),
+            (header::LATEST_TICKS, begin.ticks),
+            (header::LATEST_NS, begin.ns),
+            (header::CARRYING, u64::from(carrying == Carrying::Threads)),
+            (header::WORKERS, workers.min(WORKERS_MAX) as u64),
+            (header::PROCESS, u64::from(std::process::id())),
+        ] {
+            words[at].store(value, Ordering::Relaxed);
+        }
+        // Release: whoever sees the magic number sees the rest.
+        words[header::MAGIC].store(MAGIC, Ordering::Release);
+        Ok(recorder)
+    }
+
+    /// Now, in ticks.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        self.stamps.ticks()
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        &self.words[at]
+    }
+
+    fn add(&self, at: usize, value: u64) {
+        let word = self.word(at);
+        // Its one writer at a time has the thing that it is of.
+        let now = word.load(Ordering::Relaxed).wrapping_add(value);
+        word.store(now, Ordering::Relaxed);
+    }
+
+    /// The words of a component, if it has some.
+    fn component(&self, id: u64) -> Option<usize> {
+        let nth = usize::try_from(id.checked_sub(1)?).ok()?;
+        (nth < COMPONENTS_MAX).then_some(COMPONENTS + nth * COMPONENT)
+    }
+
+    fn event(&self, at: u64, kind: u64, id: u64, detail: u32) {
+        let id = u32::try_from(id).unwrap_or(u32::MAX);
+        let what = kind | u64::from(detail & 0xff_ffff) << 8 | u64::from(id) << 32;
+        pen::write(self.words, at, what);
+    }
+
+    /// Keeps the name of a type and those of its ports, and gives the number that stands for them; 0
+    /// when there is no room.
+    pub fn name(&self, of: &str, ports: &[&str]) -> u32 {
+        let mut text = of.replace('\0', "?");
+        for port in ports {
+            text.push('\0');
+            text.push_str(port);
+        }
+        let _naming = self.naming.lock();
+        let used = self.word(header::NAME_WORDS).load(Ordering::Relaxed) as usize;
+        let length = 1 + text.len().div_ceil(8);
+        if used + length > NAME_WORDS_MAX {
+            return 0;
+        }
+        let first = NAMES + used;
+        self.word(first).store(text.len() as u64, Ordering::Relaxed);
+        for (nth, bytes) in text.as_bytes().chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.word(first + 1 + nth)
+                .store(u64::from_ne_bytes(word), Ordering::Relaxed);
+        }
+        // Release: who sees the length sees the name.
+        self.word(header::NAME_WORDS)
+            .store((used + length) as u64, Ordering::Release);
+        used as u32 + 1
+    }
+
+    /// A component was made, by the calling thread.
+    pub fn made(&self, id: u64, made: &Made) {
+        let at = self.now();
+        self.word(header::MADE).fetch_max(id, Ordering::Relaxed);
+        let creator = u32::try_from(made.creator).unwrap_or(u32::MAX);
+        self.event(at, event::MADE, id, creator);
+        let Some(base) = self.component(id) else {
+            return;
+        };
+        let ports = u64::from(made.ports);
+        let first = match ports {
+            0 => 0,
+            _ => self.word(header::PORTS).fetch_add(ports, Ordering::Relaxed),
+        };
+        let has_ports = ports > 0 && first + ports <= PORTS_MAX as u64;
+        let of_ports = if has_ports { first | ports << 32 } else { 0 };
+        let state = Packed {
+            state: State::Made,
+            worker: NO_WORKER,
+            is_service: made.is_service,
+            is_main: made.is_main,
+        };
+        let identity = u64::from(made.name) | u64::from(made.number) << 32;
+        for (word, value) in [
+            (component::IDENTITY, identity),
+            (component::SINCE, at),
+            (component::MADE_AT, at),
+            (component::CREATOR, made.creator),
+            (component::PORTS, of_ports),
+        ] {
+            self.word(base + word).store(value, Ordering::Relaxed);
+        }
+        // Release: who sees the state sees the name.
+        self.word(base + component::STATE)
+            .store(state.word(), Ordering::Release);
+    }
+
+    /// Closes the account of the state that a component has been in, and for how long. None if it has no
+    /// words.
+    fn leave_state(&self, id: u64, at: u64) -> Option<(usize, Packed, u64)> {
+        let base = self.component(id)?;
+        // Acquire pairs with the Release of who changed it last.
+        let packed = Packed::of_word(self.word(base + component::STATE).load(Ordering::Acquire))?;
+        let since = self
+            .word(base + component::SINCE)
+            .swap(at, Ordering::Relaxed);
+        let total = match packed.state {
+            State::Running => component::RUNNING,
+            State::Ready => component::READY,
+            State::Waiting(_) => component::WAITING,
+            State::Made | State::Ended => return Some((base, packed, 0)),
+        };
+        // Clocks of two cores may differ by some ticks.
+        let took = at.saturating_sub(since);
+        self.add(base + total, took);
+        if let State::Waiting(wait) = packed.state
+            && let Some(place) = self.port_of(base, wait.port())
+        {
+            self.add(place + port::WAITS, 1);
+            self.add(place + port::WAITED, took);
+        }
+        Some((base, packed, took))
+    }
+
+    fn port_of(&self, base: usize, port: Option<u16>) -> Option<usize> {
+        let of_ports = self.word(base + component::PORTS).load(Ordering::Relaxed);
+        let port = u64::from(port?);
+        let place = (of_ports & 0xffff_ffff) + port;
+        (port < of_ports >> 32).then_some(PORTS + place as usize * PORT)
+    }
+
+    fn enter_state(&self, base: usize, packed: Packed) {
+        self.word(base + component::STATE)
+            .store(packed.word(), Ordering::Release);
+    }
+
+    /// A component that was made or waited could go on from here on. Of one that is ready or runs nothing is
+    /// noted, so this may be told twice. `by` is the number of the component that did it, or 0.
+    pub fn ready(&self, id: u64, at: u64, by: u64) {
+        let by = u32::try_from(by)
+            .ok()
+            .filter(|by| by >> 24 == 0)
+            .unwrap_or(0);
+        let Some(base) = self.component(id) else {
+            return self.event(at, event::READY, id, by);
+        };
+        let state = self.word(base + component::STATE).load(Ordering::Acquire);
+        let waits = Packed::of_word(state)
+            .is_some_and(|packed| matches!(packed.state, State::Made | State::Waiting(_)));
+        if !waits {
+            return;
+        }
+        self.event(at, event::READY, id, by);
+        if let Some((base, packed, _)) = self.leave_state(id, at) {
+            let state = State::Ready;
+            self.enter_state(base, Packed { state, ..packed });
+        }
+    }
+
+    /// A component's code runs from here on, by a worker or [`NO_WORKER`].
+    pub fn runs(&self, id: u64, worker: u16, at: u64) {
+        self.event(at, event::RUNS, id, u32::from(worker));
+        if let Some((base, packed, _)) = self.leave_state(id, at) {
+            self.add(base + component::RUNS, 1);
+            let state = State::Running;
+            self.enter_state(
+                base,
+                Packed {
+                    state,
+                    worker,
+                    ..packed
+                },
+            );
+        }
+    }
+
+    /// A component is taken off its worker while it could go on.
+    pub fn stands_by(&self, id: u64, at: u64) {
+        self.event(at, event::READY, id, 0);
+        if let Some((base, packed, _)) = self.leave_state(id, at) {
+            let state = State::Ready;
+            self.enter_state(base, Packed { state, ..packed });
+        }
+    }
+
+    /// A component's code has returned, and waits. For how many ticks it had run since it was resumed.
+    pub fn waits(&self, id: u64, heap: u32, wait: Wait, at: u64) -> u64 {
+        self.event(at, event::WAITS, id, wait.packed());
+        let left = self.leave_state(id, at);
+        if let Some((base, packed, _)) = left {
+            self.word(base + component::HEAP)
+                .store(u64::from(heap), Ordering::Relaxed);
+            let state = State::Waiting(wait);
+            self.enter_state(base, Packed { state, ..packed });
+        }
+        left.map_or(0, |(_, _, took)| took)
+    }
+
+    /// A component is over. For how many ticks it had run since it was resumed.
+    pub fn ended(&self, id: u64, at: u64) -> u64 {
+        self.event(at, event::ENDED, id, 0);
+        let left = self.leave_state(id, at);
+        if let Some((base, packed, _)) = left {
+            self.word(base + component::ENDED_AT)
+                .store(at, Ordering::Relaxed);
+            let state = State::Ended;
+            self.enter_state(base, Packed { state, ..packed });
+        }
+        left.map_or(0, |(_, _, took)| took)
+    }
+
+    /// A component has gone to another worker.
+    pub fn moved(&self, id: u64, to: u16) {
+        self.event(self.now(), event::MOVED, id, u32::from(to));
+        if let Some(base) = self.component(id) {
+            self.add(base + component::MOVES, 1);
+        }
+    }
+
+    /// A component's heap has so many bytes, as somebody has seen.
+    pub fn heap(&self, id: u64, bytes: u64) {
+        if let Some(base) = self.component(id) {
+            self.word(base + component::HEAP_BYTES)
+                .fetch_max(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Two ports were connected, each given by its component's number and its place there.
+    pub fn connected(&self, a: (u64, u16), b: (u64, u16)) {
+        for ((id, port), (other, other_port)) in [(a, b), (b, a)] {
+            let place = self
+                .component(id)
+                .and_then(|base| self.port_of(base, Some(port)));
+            if let Some(place) = place {
+                let peer = other & 0xffff_ffff | u64::from(other_port) << 32;
+                // Only the first: the report tells of it, and how many there were.
+                let _ = self.word(place + port::PEER).compare_exchange(
+                    0,
+                    peer,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+                self.word(place + port::CONNECTIONS)
+                    .fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A worker's thread begins on a core, if it keeps to one.
+    pub fn worker(&self, index: usize, core: Option<usize>) {
+        if index < WORKERS_MAX {
+            let core = core.map_or(0, |core| core as u64 + 1);
+            self.word(WORKERS + index * WORKER + worker::CORE)
+                .store(core, Ordering::Relaxed);
+        }
+    }
+
+    /// A worker, whose thread calls, has run a component for so many ticks.
+    pub fn worked(&self, index: usize, ticks: u64) {
+        if index < WORKERS_MAX {
+            self.add(WORKERS + index * WORKER + worker::BUSY, ticks);
+            self.add(WORKERS + index * WORKER + worker::RUNS, 1);
+        }
+    }
+
+    /// The program ends so.
+    pub fn ends(&self, code: i32) {
+        let now = self.stamps.moment();
+        self.word(header::LATEST_NS)
+            .store(now.ns, Ordering::Relaxed);
+        self.word(header::LATEST_TICKS)
+            .store(now.ticks, Ordering::Relaxed);
+        let code = u64::from(code.unsigned_abs()) + 1;
+        self.word(header::END).store(code, Ordering::Release);
+    }
+}

@@ -1,0 +1,473 @@
+//! A recording that was read: while it is written, or afterwards.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use hearth_sys::Linux;
+use hearth_sys::clock::{Source, Stamps};
+
+use crate::layout::{
+    CHUNK, CHUNKS, COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, EVENTS_A_CHUNK, HEADER, MAGIC,
+    NAME_WORDS_MAX, NAMES, PORT, PORTS, PORTS_MAX, Packed, State, VERSION, WORKER, WORKERS,
+    WORKERS_MAX, Wait, chunk, component, event, header, port, worker,
+};
+
+/// What was read, all times in nanoseconds since the beginning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// The number of the process.
+    pub process: u32,
+    /// What carries components.
+    pub carrying: Carrying,
+    /// From the beginning to the reading, or to the end.
+    pub ns: u64,
+    /// How it ended.
+    pub ending: Ending,
+    /// In creation order, those that have figures of their own.
+    pub components: Vec<Component>,
+    /// How many more there were.
+    pub components_left: u64,
+    /// Those that have run something.
+    pub workers: Vec<Worker>,
+    /// The latest, in the order in which they happened; empty where only totals were asked for.
+    pub events: Vec<Event>,
+    /// How many events there were before those that were kept, or that were not written.
+    pub events_lost: u64,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// It has not, or something from outside ended it at once.
+    #[default]
+    Open,
+    /// With this code.
+    Code(u32),
+}
+
+/// A component's figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Component {
+    /// From 1, in creation order.
+    pub id: u64,
+    /// `Ping`, or `Ping#2` if there are several.
+    pub name: String,
+    /// `Ping`.
+    pub of: String,
+    /// Part of the language's environment.
+    pub is_service: bool,
+    /// The main sequence.
+    pub is_main: bool,
+    /// Who made it; 0 for nobody.
+    pub creator: u64,
+    /// What it does.
+    pub state: State,
+    /// The worker where it ran last.
+    pub worker: Option<u16>,
+    /// From when to when there was such a component, so far.
+    pub made: u64,
+    /// The same.
+    pub ended: Option<u64>,
+    /// For how long it was in each state, the present one included.
+    pub running: u64,
+    /// The same.
+    pub ready: u64,
+    /// The same.
+    pub waiting: u64,
+    /// How many times it was resumed.
+    pub runs: u64,
+    /// How many times it went to another worker.
+    pub moves: u64,
+    /// The number of its heap; 0 if it has none.
+    pub heap: u32,
+    /// The most bytes of blocks that its heap had when somebody looked.
+    pub heap_bytes: u64,
+    /// Its ports.
+    pub ports: Vec<Port>,
+}
+
+/// What a component did at one of its ports.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Port {
+    /// As the interface has it.
+    pub name: String,
+    /// How many waits ended there: each with a message, but for the last of one that was stopped.
+    pub waits: u64,
+    /// For how long.
+    pub waited: u64,
+    /// The component and the port that it was connected with first.
+    pub peer: Option<(u64, u16)>,
+    /// How many times it was connected.
+    pub connections: u64,
+}
+
+/// A worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worker {
+    /// Its number, and the core that its thread keeps to.
+    pub index: u16,
+    /// The same.
+    pub core: Option<usize>,
+    /// For how long its components ran.
+    pub busy: u64,
+    /// How many times one was resumed.
+    pub runs: u64,
+}
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub ns: u64,
+    /// To whom: the number of a component.
+    pub id: u64,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happens to components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// Another one made it.
+    Made(u64),
+    /// It could go on, since this one did something; 0 if nobody knows who.
+    Ready(u64),
+    /// It runs, at a worker or with a thread of its own.
+    Runs(Option<u16>),
+    /// It waits.
+    Waits(Wait),
+    /// It is over.
+    Ended,
+    /// It goes to another worker.
+    Moved(u16),
+}
+
+/// Why something is no recording that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is none, or cannot be read.
+    Absent,
+    /// It is of another version of Hearth, and has this number.
+    Version(u64),
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unfit::Absent => f.write_str("this is no recording of a run"),
+            Unfit::Version(version) => write!(
+                f,
+                "this recording has layout {version}, and this command knows {VERSION}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+/// Reads words from a word on, and fills all of it; false where there are none.
+type Words<'a> = dyn Fn(usize, &mut [u64]) -> bool + 'a;
+
+impl Recording {
+    /// All of a file's.
+    ///
+    /// # Errors
+    /// It is no recording.
+    pub fn of_file(file: &File) -> Result<Recording, Unfit> {
+        let read = |from: usize, into: &mut [u64]| read_words(file, from, into).is_ok();
+        let mut recording = Recording::totals(&read)?;
+        let chunks = one(&read, header::CHUNKS) as usize;
+        let clock = Rate::of(&read)?;
+        (recording.events, recording.events_lost) = events(&read, chunks, &clock);
+        recording.events_lost += one(&read, header::REFUSED);
+        Ok(recording)
+    }
+
+    /// Only what was added up of a file.
+    ///
+    /// # Errors
+    /// It is no recording.
+    pub fn totals_of_file(file: &File) -> Result<Recording, Unfit> {
+        Recording::totals(&|from, into| read_words(file, from, into).is_ok())
+    }
+
+    /// What was added up, from wherever words can be read.
+    ///
+    /// # Errors
+    /// They are no recording.
+    pub fn totals(read: &Words<'_>) -> Result<Recording, Unfit> {
+        let clock = Rate::of(read)?;
+        let head = |at| one(read, at);
+        let made = head(header::MADE);
+        let mut names = vec![0; (head(header::NAME_WORDS) as usize).min(NAME_WORDS_MAX)];
+        let mut ports = vec![0; (head(header::PORTS) as usize).min(PORTS_MAX) * PORT];
+        let mut words = vec![0; (made as usize).min(COMPONENTS_MAX) * COMPONENT];
+        let parts = [
+            (NAMES, &mut names),
+            (PORTS, &mut ports),
+            (COMPONENTS, &mut words),
+        ];
+        for (from, part) in parts {
+            if !read(from, part) {
+                return Err(Unfit::Absent);
+            }
+        }
+        let mut components: Vec<Component> = words
+            .chunks_exact(COMPONENT)
+            .zip(1..)
+            .filter_map(|(words, id)| component_of(id, words, &names, &ports, &clock))
+            .collect();
+        name_all(&mut components);
+        Ok(Recording {
+            process: head(header::PROCESS) as u32,
+            carrying: match head(header::CARRYING) {
+                0 => Carrying::Workers,
+                _ => Carrying::Threads,
+            },
+            ns: clock.now,
+            ending: match head(header::END) {
+                0 => Ending::Open,
+                code => Ending::Code((code - 1) as u32),
+            },
+            components,
+            components_left: made.saturating_sub(COMPONENTS_MAX as u64),
+            workers: workers(read, &clock),
+            events: Vec::new(),
+            events_lost: 0,
+        })
+    }
+
+    /// Whose number this is.
+    pub fn component(&self, id: u64) -> Option<&Component> {
+        let nth = self
+            .components
+            .binary_search_by_key(&id, |component| component.id);
+        nth.ok().map(|nth| &self.components[nth])
+    }
+}
+
+fn read_words(file: &File, from: usize, into: &mut [u64]) -> io::Result<()> {
+    let mut bytes = vec![0; into.len() * 8];
+    file.read_exact_at(&mut bytes, from as u64 * 8)?;
+    for (word, bytes) in into.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn one(read: &Words<'_>, at: usize) -> u64 {
+    let mut word = [0];
+    if read(at, &mut word) { word[0] } else { 0 }
+}
+
+/// From ticks to nanoseconds since the beginning.
+struct Rate {
+    begin: u64,
+    ns_per_tick: f64,
+    now: u64,
+}
+
+impl Rate {
+    /// By the moments of the recording, or, of a program that runs, by this one.
+    fn of(read: &Words<'_>) -> Result<Rate, Unfit> {
+        let mut head = vec![0; HEADER];
+        if !read(0, &mut head) || head[header::MAGIC] != MAGIC {
+            return Err(Unfit::Absent);
+        }
+        if head[header::VERSION] != VERSION {
+            return Err(Unfit::Version(head[header::VERSION]));
+        }
+        let (begin, begin_ns) = (head[header::BEGIN_TICKS], head[header::BEGIN_NS]);
+        let mut latest = (head[header::LATEST_TICKS], head[header::LATEST_NS]);
+        if head[header::END] == 0 {
+            // Still the same machine, unless somebody has brought the file to another one.
+            let stamps = Stamps::here(&Linux);
+            let is_counter = stamps.source() == Source::Tsc;
+            let now = stamps.moment();
+            if is_counter == (head[header::SOURCE] == 1) && now.ticks > begin && now.ns > begin_ns {
+                latest = (now.ticks, now.ns);
+            }
+        }
+        let ticks = latest.0.saturating_sub(begin);
+        let ns = latest.1.saturating_sub(begin_ns);
+        let ns_per_tick = if ticks == 0 {
+            1.0
+        } else {
+            ns as f64 / ticks as f64
+        };
+        Ok(Rate {
+            begin,
+            ns_per_tick,
+            now: ns,
+        })
+    }
+
+    fn span(&self, ticks: u64) -> u64 {
+        (ticks as f64 * self.ns_per_tick) as u64
+    }
+
+    fn at(&self, ticks: u64) -> u64 {
+        self.span(ticks.saturating_sub(self.begin))
+    }
+}
+
+/// The names behind a number: the type's, then those of its ports.
+fn names_at(names: &[u64], number: u32) -> Option<Vec<String>> {
+    let first = (number as usize).checked_sub(1)?;
+    let length = usize::try_from(*names.get(first)?).ok()?;
+    let words = names.get(first + 1..first + 1 + length.div_ceil(8))?;
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let text = String::from_utf8_lossy(bytes.get(..length)?).into_owned();
+    Some(text.split('\0').map(str::to_owned).collect())
+}
+
+fn component_of(
+    id: u64,
+    words: &[u64],
+    names: &[u64],
+    ports: &[u64],
+    clock: &Rate,
+) -> Option<Component> {
+    let packed = Packed::of_word(words[component::STATE])?;
+    let identity = words[component::IDENTITY];
+    let mut texts = names_at(names, identity as u32)
+        .unwrap_or_default()
+        .into_iter();
+    let of = texts.next().unwrap_or_else(|| "?".to_owned());
+    let since = clock.at(words[component::SINCE]);
+    // The state that it is in goes on.
+    let open = |state: bool| {
+        if state {
+            clock.now.saturating_sub(since)
+        } else {
+            0
+        }
+    };
+    let waits = matches!(packed.state, State::Waiting(_));
+    let of_ports = words[component::PORTS];
+    let first = (of_ports & 0xffff_ffff) as usize * PORT;
+    let mut own: Vec<Port> = ports
+        .get(first..first + (of_ports >> 32) as usize * PORT)
+        .unwrap_or_default()
+        .chunks_exact(PORT)
+        .map(|words| Port {
+            name: texts.next().unwrap_or_else(|| "?".to_owned()),
+            waits: words[port::WAITS],
+            waited: clock.span(words[port::WAITED]),
+            peer: (words[port::PEER] != 0).then(|| {
+                let peer = words[port::PEER];
+                (peer & 0xffff_ffff, (peer >> 32) as u16)
+            }),
+            connections: words[port::CONNECTIONS],
+        })
+        .collect();
+    if let State::Waiting(wait) = packed.state
+        && let Some(port) = wait.port().and_then(|port| own.get_mut(usize::from(port)))
+    {
+        port.waited += open(true);
+    }
+    let ended = words[component::ENDED_AT];
+    Some(Component {
+        id,
+        // For now only which of its type.
+        name: (identity >> 32).to_string(),
+        of,
+        is_service: packed.is_service,
+        is_main: packed.is_main,
+        creator: words[component::CREATOR],
+        state: packed.state,
+        worker: (packed.worker != crate::NO_WORKER).then_some(packed.worker),
+        made: clock.at(words[component::MADE_AT]),
+        ended: (ended != 0).then(|| clock.at(ended)),
+        running: clock.span(words[component::RUNNING]) + open(packed.state == State::Running),
+        ready: clock.span(words[component::READY]) + open(packed.state == State::Ready),
+        waiting: clock.span(words[component::WAITING]) + open(waits),
+        runs: words[component::RUNS],
+        moves: words[component::MOVES],
+        heap: words[component::HEAP] as u32,
+        heap_bytes: words[component::HEAP_BYTES],
+        ports: own,
+    })
+}
+
+/// Names them as the runtime does in its messages.
+fn name_all(components: &mut [Component]) {
+    let mut made = std::collections::HashMap::new();
+    for component in components.iter() {
+        *made.entry(component.of.clone()).or_insert(0) += 1;
+    }
+    for component in components {
+        component.name = match (component.is_main, made.get(&component.of)) {
+            (true, _) => "the main sequence".to_owned(),
+            (false, Some(2..)) => format!("{}#{}", component.of, component.name),
+            (false, _) => component.of.clone(),
+        };
+    }
+}
+
+fn workers(read: &Words<'_>, clock: &Rate) -> Vec<Worker> {
+    let count = (one(read, header::WORKERS) as usize).min(WORKERS_MAX);
+    let mut words = vec![0; count * WORKER];
+    if !read(WORKERS, &mut words) {
+        return Vec::new();
+    }
+    words
+        .chunks_exact(WORKER)
+        .zip(0..)
+        .filter(|(words, _)| words[worker::RUNS] > 0)
+        .map(|(words, index)| Worker {
+            index,
+            core: words[worker::CORE].checked_sub(1).map(|core| core as usize),
+            busy: clock.span(words[worker::BUSY]),
+            runs: words[worker::RUNS],
+        })
+        .collect()
+}
+
+/// The events of all chunks, and how many are lost.
+fn events(read: &Words<'_>, chunks: usize, clock: &Rate) -> (Vec<Event>, u64) {
+    let taken = (one(read, header::TAKEN) as usize).min(chunks);
+    let mut found = Vec::new();
+    let mut words = vec![0; CHUNK];
+    for nth in 0..taken {
+        let base = CHUNKS + nth * CHUNK;
+        if !read(base, &mut words) {
+            break;
+        }
+        let order = words[chunk::ORDER];
+        // Taken by another meanwhile: its events are gone.
+        if order == 0 || one(read, base + chunk::ORDER) != order {
+            continue;
+        }
+        let count = (words[chunk::COUNT] as usize).min(EVENTS_A_CHUNK);
+        let pairs = words[chunk::EVENTS..].chunks_exact(2).take(count);
+        let events = pairs.filter_map(|pair| event_of(pair[0], pair[1], clock));
+        found.push((order, events.collect::<Vec<Event>>()));
+    }
+    // What a thread did within a nanosecond stays in its order.
+    found.sort_by_key(|(order, _)| *order);
+    let mut found: Vec<Event> = found.into_iter().flat_map(|(_, events)| events).collect();
+    found.sort_by_key(|event| event.ns);
+    (found, one(read, header::OVERWRITTEN))
+}
+
+fn event_of(at: u64, what: u64, clock: &Rate) -> Option<Event> {
+    let detail = (what >> 8) as u32 & 0xff_ffff;
+    let happening = match what & 0xff {
+        event::MADE => Happening::Made(u64::from(detail)),
+        event::READY => Happening::Ready(u64::from(detail)),
+        event::RUNS => {
+            Happening::Runs(Some(detail as u16).filter(|&worker| worker != crate::NO_WORKER))
+        }
+        event::WAITS => Happening::Waits(Wait::unpacked(detail)),
+        event::ENDED => Happening::Ended,
+        event::MOVED => Happening::Moved(detail as u16),
+        _ => return None,
+    };
+    Some(Event {
+        ns: clock.at(at),
+        id: what >> 32,
+        what: happening,
+    })
+}
