@@ -7,6 +7,10 @@
 //! - [`cost`]: what a placement costs, and of what that consists.
 //! - [`patterns`]: what people call the ways in which components interact.
 //! - [`forms`]: graphs and placements for other tools, and graphs from them.
+//! - [`talk`]: the placement of least predicted cost.
+//! - [`baselines`]: other ways, to start from and to compare with.
+//! - [`policy`]: the ways to decide, by name; [`adapt`]: following a program that runs.
+//! - [`plan`]: a placement with its reasons, other ways, and whether it matters.
 //!
 //! Everything here is a function of its arguments: no clock, no files, no environment; whatever is
 //! random has a seed, and whatever is bounded is bounded in steps. This crate must never know how
@@ -35,8 +39,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod adapt;
+pub mod baselines;
 pub mod cost;
 pub mod forms;
 pub mod graph;
 pub mod machine;
 pub mod patterns;
+pub mod plan;
+pub mod policy;
+pub mod talk;

@@ -19,6 +19,7 @@ const SHARE_MIN: f64 = 1e-3;
 const TERMS_MAX: usize = 4096;
 
 /// A cycle: `constant_ns` and the connections' messages by weight.
+#[derive(Clone)]
 pub(crate) struct Cycle {
     pub(crate) component: u32,
     pub(crate) constant_ns: f64,

@@ -25,9 +25,7 @@
 
 mod cycles;
 mod peak;
-#[allow(dead_code, reason = "policies use the rest")]
 pub(crate) mod problem;
-#[allow(dead_code, reason = "policies use the rest")]
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;

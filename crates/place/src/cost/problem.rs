@@ -114,6 +114,71 @@ impl<'a> Problem<'a> {
         }
     }
 
+    /// The same with components put together: `groups` says for each in which of `count` it is.
+    /// Messages inside a group stay inside; equal ones between groups are added up, unless cycles
+    /// need to tell them apart.
+    pub(crate) fn coarsen(&self, groups: &[u32], count: usize) -> Self {
+        let gather = |of: &[f64]| {
+            let mut sums = vec![0.0; count];
+            for (group, value) in groups.iter().zip(of) {
+                sums[*group as usize] += value;
+            }
+            sums
+        };
+        let mut own = gather(&self.own);
+        let mut edges: Vec<Edge> = self
+            .edges
+            .iter()
+            .map(|edge| Edge {
+                from: groups[edge.from as usize],
+                to: groups[edge.to as usize],
+                ..*edge
+            })
+            .collect();
+        for (edge, before) in edges.iter().zip(&self.edges) {
+            if edge.from == edge.to && before.from != before.to {
+                own[edge.from as usize] += self.edge_ns(edge, 0);
+            }
+        }
+        if self.cycles.is_empty() {
+            edges.retain(|edge| edge.from != edge.to);
+            edges.sort_by_key(|edge| (edge.from, edge.to, edge.row));
+            edges.dedup_by(|next, kept| {
+                let same = (next.from, next.to, next.row) == (kept.from, kept.to, kept.row);
+                kept.messages += if same { next.messages } else { 0.0 };
+                same
+            });
+        }
+        let (first_end, ends) = ends(count, &edges);
+        let mut pins = vec![None; count];
+        for (group, pin) in groups.iter().zip(&self.pins) {
+            pins[*group as usize] = pins[*group as usize].or(*pin);
+        }
+        let cycles = self.cycles.clone();
+        let (first_turn, turns) = turns(edges.len(), &cycles);
+        Self {
+            machine: self.machine,
+            options: self.options,
+            work: gather(&self.work),
+            heap: gather(&self.heap),
+            set: gather(&self.set),
+            touched: gather(&self.touched),
+            own,
+            pins,
+            edges,
+            first_end,
+            ends,
+            shares: self.shares.clone(),
+            classes: self.classes,
+            cycles,
+            first_turn,
+            turns,
+            divisor: self.divisor,
+            has_sets: self.has_sets,
+            memory_bounds: self.memory_bounds,
+        }
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.work.len()
     }

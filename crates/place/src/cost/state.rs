@@ -4,7 +4,7 @@ use super::peak::Peak;
 use super::problem::Problem;
 use super::{Bottleneck, Breakdown, Load};
 use crate::graph::ComponentId;
-use crate::machine::{Placement, Slot};
+use crate::machine::Slot;
 
 /// What local search compares: first memory, then J, then how even loads are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +63,8 @@ pub(crate) struct State<'p, 'a> {
     away: f64,
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
+    /// What moving took since someone asked.
+    steps: u64,
 }
 
 impl<'p, 'a> State<'p, 'a> {
@@ -94,6 +96,7 @@ impl<'p, 'a> State<'p, 'a> {
             away: 0.0,
             dirty: Vec::new(),
             is_dirty: vec![false; slots],
+            steps: 0,
         };
         state.recount();
         state
@@ -116,6 +119,11 @@ impl<'p, 'a> State<'p, 'a> {
 
     pub(crate) fn load_ns(&self, slot: Slot) -> f64 {
         self.counted[slot.index()]
+    }
+
+    /// How many connections and slots were looked at again since the last time this was asked.
+    pub(crate) fn take_steps(&mut self) -> u64 {
+        std::mem::take(&mut self.steps)
     }
 
     /// The core with the largest load, by its slots.
@@ -223,6 +231,7 @@ impl<'p, 'a> State<'p, 'a> {
             self.over = self.over_bytes();
         }
         self.at[component] = to;
+        self.steps += 2 + (problem.ends(component).len() + 2 * self.dirty.len()) as u64;
         self.settle();
     }
 
@@ -400,10 +409,6 @@ impl<'p, 'a> State<'p, 'a> {
             loads: self.loads,
             over_bytes: self.over,
         }
-    }
-
-    pub(crate) fn into_placement(self) -> Placement {
-        Placement(self.at)
     }
 }
 

@@ -1,0 +1,203 @@
+//! A placement with its reasons: who runs where and why, what it costs, what the other ways cost,
+//! and whether it matters.
+
+mod reason;
+mod stored;
+mod verdict;
+
+use hearth_machine::topology::OsThread;
+
+use crate::cost::problem::Problem;
+use crate::cost::{Breakdown, Options};
+use crate::forms::Placed;
+use crate::graph::{Basis, ComponentId, Graph};
+use crate::machine::{Machine, Placement, Slot};
+use crate::patterns::{self, Group};
+use crate::policy::{Policy, PolicyError};
+use crate::talk::Effort;
+
+pub use reason::Reason;
+pub use stored::{Changes, Fitted, PlanError, StoredPlace, StoredPlan, changes};
+pub use verdict::Verdict;
+
+/// Policies that a plan is compared with.
+const RIVALS: [Policy; 4] = [
+    Policy::Talk,
+    Policy::Spread,
+    Policy::Single,
+    Policy::Random { seed: 1 },
+];
+
+/// Where one component runs, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Who.
+    pub component: ComponentId,
+    /// Its name.
+    pub name: String,
+    /// Where.
+    pub slot: Slot,
+    /// The operating system's number of that.
+    pub cpu: OsThread,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Another placement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Other {
+    /// The policy, or what differs from the plan.
+    pub name: String,
+    /// Its J, ns a round.
+    pub total_ns: f64,
+    /// Bytes of heaps beyond the memory of their nodes.
+    pub over_bytes: f64,
+}
+
+/// Who runs where. Costs are modelled, never measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The policy.
+    pub policy: Policy,
+    /// By component.
+    pub places: Vec<Place>,
+    /// What it costs.
+    pub cost: Breakdown,
+    /// Whether nothing costs less.
+    pub proved: bool,
+    /// Other policies, and the next best placement that differs by one move; cheapest first.
+    pub others: Vec<Other>,
+    /// Whether placement matters here.
+    pub verdict: Verdict,
+    /// In which patterns components interact: names only, costs decided.
+    pub patterns: Vec<Group>,
+    /// What the user should know, as sentences.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// The slots.
+    #[must_use]
+    pub fn placement(&self) -> Placement {
+        Placement(self.places.iter().map(|place| place.slot).collect())
+    }
+
+    /// The plan as [other tools' forms](crate::forms) take it. `machine` is the one it was made
+    /// for.
+    #[must_use]
+    pub fn placed(&self, machine: &Machine) -> Vec<Placed> {
+        let placed = self.places.iter().map(|place| {
+            let node = machine.slots()[place.slot.index()].node as usize;
+            Placed::new(&place.name, place.cpu).on_node(machine.nodes()[node].os)
+        });
+        placed.collect()
+    }
+}
+
+/// Places by a policy, with reasons, other ways, and whether it matters.
+///
+/// # Errors
+/// [`PolicyError`]: the graph is not sound, or a file names what is not there.
+///
+/// ```
+/// use hearth_machine::{profile::Profile, synthetic};
+/// use hearth_model::hearth::Model;
+/// use hearth_place::{cost::Options, machine::Machine, policy::Policy, talk::Effort};
+/// use hearth_place::graph::{Component, Connection, Graph};
+///
+/// let profile = Profile::assumed(synthetic::parse("1 package, 4 cores, l2 4M per package")?);
+/// let machine = Machine::new(&profile, &Model::new(&profile)?, &[])?;
+/// let mut graph = Graph::new();
+/// let a = graph.add(Component::new("a"));
+/// let b = graph.add(Component::new("b"));
+/// graph.connect(Connection::new(a, b).messages(100.0));
+/// let plan = hearth_place::plan::place(
+///     &graph, &machine, &Policy::Talk, &Options::default(), Effort::default())?;
+/// assert_eq!(plan.places[0].cpu, plan.places[1].cpu);
+/// println!("{}", plan.places[0].reason);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn place(
+    graph: &Graph,
+    machine: &Machine,
+    policy: &Policy,
+    options: &Options,
+    effort: Effort,
+) -> Result<Plan, PolicyError> {
+    let placed = policy.place(graph, machine, options, effort)?;
+    let problem = Problem::new(graph, machine, options);
+    let mut rivals: Vec<(String, Breakdown)> = Vec::new();
+    for rival in RIVALS.iter().filter(|rival| *rival != policy) {
+        let found = rival.place(graph, machine, options, effort)?;
+        rivals.push((rival.to_string(), found.cost));
+    }
+    let verdict = Verdict::of(graph, &problem, &placed, &rivals);
+    let (reasons, next) = reason::reasons(graph, &problem, &placed.placement, policy);
+    let mut others: Vec<Other> = rivals
+        .into_iter()
+        .map(|(name, cost)| Other {
+            name,
+            total_ns: cost.total_ns,
+            over_bytes: cost.over_bytes,
+        })
+        .chain(next)
+        .collect();
+    others.sort_by(|a, b| {
+        let over = a.over_bytes.total_cmp(&b.over_bytes);
+        over.then(a.total_ns.total_cmp(&b.total_ns))
+    });
+    let places = (0..).zip(&graph.components).zip(&placed.placement.0);
+    let places = places.zip(reasons);
+    Ok(Plan {
+        places: places
+            .map(|(((at, component), slot), reason)| Place {
+                component: ComponentId(at),
+                name: component.name.clone(),
+                slot: *slot,
+                cpu: machine.os(*slot),
+                reason,
+            })
+            .collect(),
+        notes: notes(graph, machine, policy, &placed.cost),
+        policy: policy.clone(),
+        cost: placed.cost,
+        proved: placed.proved,
+        others,
+        verdict,
+        patterns: patterns::recognise(graph),
+    })
+}
+
+fn notes(graph: &Graph, machine: &Machine, policy: &Policy, cost: &Breakdown) -> Vec<String> {
+    let mut notes = Vec::new();
+    for component in &graph.components {
+        if let Some(cpu) = component
+            .pinned
+            .filter(|cpu| machine.slot_of(*cpu).is_none())
+        {
+            notes.push(format!(
+                "`{}` is pinned to {cpu}, which may not be used: the pin is ignored",
+                component.name
+            ));
+        }
+    }
+    if cost.over_bytes > 0.0 {
+        notes.push(format!(
+            "heaps exceed the memory of their nodes by {:.0} MiB: some of it will be on other \
+             nodes",
+            cost.over_bytes / f64::from(1 << 20)
+        ));
+    }
+    if !graph.components.is_empty() && graph.weakest_basis() == Basis::Assumed {
+        notes.push(
+            "some work or message counts are assumed: a graph seen in a run places better"
+                .to_owned(),
+        );
+    }
+    if !policy.binds() {
+        notes.push(format!(
+            "under `{policy}` components move: the cost is that of the beginning"
+        ));
+    }
+    notes
+}

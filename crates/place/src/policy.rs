@@ -1,0 +1,174 @@
+//! The ways to decide who runs where, by name.
+
+use std::fmt;
+
+use crate::baselines::pin;
+use crate::cost::problem::Problem;
+use crate::cost::state::State;
+use crate::cost::{CostError, Options};
+use crate::graph::Graph;
+use crate::machine::{Machine, Slot, slot_number};
+use crate::talk::{Effort, Placed, solve};
+use crate::{graph::ComponentId, machine::Placement};
+
+use hearth_machine::topology::OsThread;
+
+/// A way to decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The operating system decides and may change its mind. Its cost is that of [`Policy::Spread`],
+    /// which is what load balancing tends to.
+    Os,
+    /// In turn, in the order of creation.
+    Spread,
+    /// All on the first slot.
+    Single,
+    /// By chance.
+    Random {
+        /// Which chance.
+        seed: u64,
+    },
+    /// In turn, and idle workers take from busy ones what computes. Its cost is that of the
+    /// beginning, [`Policy::Spread`].
+    Steal,
+    /// As someone said, by the components' names; the others go where they cost least.
+    File(Vec<(String, OsThread)>),
+    /// Where it costs least.
+    Talk,
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Os => "os",
+            Self::Spread => "spread",
+            Self::Single => "single",
+            Self::Random { .. } => "random",
+            Self::Steal => "steal",
+            Self::File(_) => "file",
+            Self::Talk => "talk",
+        })
+    }
+}
+
+impl Policy {
+    /// Whether components stay where the policy puts them.
+    #[must_use]
+    pub const fn binds(&self) -> bool {
+        !matches!(self, Self::Os | Self::Steal)
+    }
+
+    /// Places. Pins of the program hold under every policy.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: the graph is not sound, or a file names what is not there.
+    pub fn place(
+        &self,
+        graph: &Graph,
+        machine: &Machine,
+        options: &Options,
+        effort: Effort,
+    ) -> Result<Placed, PolicyError> {
+        graph.check().map_err(CostError::from)?;
+        if let Self::File(lines) = self {
+            return from_file(graph, machine, options, effort, lines);
+        }
+        let problem = Problem::new(graph, machine, options);
+        let (count, slots) = (problem.count(), problem.slots());
+        let mut proved = false;
+        let mut at: Vec<Slot> = match self {
+            Self::Single => vec![Slot(0); count],
+            Self::Random { seed } => {
+                let mut random = fastrand::Rng::with_seed(*seed);
+                (0..count)
+                    .map(|_| slot_number(random.usize(..slots)))
+                    .collect()
+            }
+            Self::Talk => {
+                let (at, all) = solve(&problem, effort, None);
+                proved = all;
+                at
+            }
+            Self::Os | Self::Spread | Self::Steal | Self::File(_) => {
+                (0..count).map(|c| slot_number(c % slots)).collect()
+            }
+        };
+        pin(&problem, &mut at);
+        Ok(Placed {
+            cost: State::new(&problem, &at).breakdown(),
+            placement: Placement(at),
+            proved,
+        })
+    }
+}
+
+/// Why a policy cannot place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyError {
+    /// The graph cannot be used.
+    Cost(CostError),
+    /// The file names a component that the graph lacks.
+    NoSuchComponent {
+        /// Its name.
+        name: String,
+    },
+    /// The file names a hardware thread that may not be used.
+    NoSuchCpu {
+        /// Whose.
+        name: String,
+        /// Which.
+        cpu: OsThread,
+    },
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cost(error) => write!(f, "{error}"),
+            Self::NoSuchComponent { name } => write!(
+                f,
+                "the placement names `{name}` and the program has no such component: take the \
+                 line out, or mend the name"
+            ),
+            Self::NoSuchCpu { name, cpu } => write!(
+                f,
+                "the placement puts `{name}` on {cpu}, which may not be used: name another, or \
+                 allow it"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PolicyError {}
+
+impl From<CostError> for PolicyError {
+    fn from(error: CostError) -> Self {
+        Self::Cost(error)
+    }
+}
+
+/// Those of the file are pinned, unless the program says otherwise, and the others placed around.
+fn from_file(
+    graph: &Graph,
+    machine: &Machine,
+    options: &Options,
+    effort: Effort,
+    lines: &[(String, OsThread)],
+) -> Result<Placed, PolicyError> {
+    let names: std::collections::HashMap<&str, u32> = (0..)
+        .zip(&graph.components)
+        .map(|(at, component)| (component.name.as_str(), at))
+        .collect();
+    let mut pinned = graph.clone();
+    for (name, cpu) in lines {
+        let id = names.get(name.as_str()).copied().map(ComponentId);
+        let id = id.ok_or_else(|| PolicyError::NoSuchComponent { name: name.clone() })?;
+        if machine.slot_of(*cpu).is_none() {
+            let (name, cpu) = (name.clone(), *cpu);
+            return Err(PolicyError::NoSuchCpu { name, cpu });
+        }
+        let component = &mut pinned.components[id.index()];
+        component.pinned = component.pinned.or(Some(*cpu));
+    }
+    Policy::Talk.place(&pinned, machine, options, effort)
+}

@@ -1,0 +1,244 @@
+//! All placements that may be better than the best known one, branch and bound.
+//!
+//! Components are placed one after the other, whoever talks most with those placed next. A free
+//! slot that has the same relation to all used slots as another, and looks the same by itself, is
+//! not tried beside it. What is placed so far, and the least that the rest adds, is a bound: the
+//! work of all by all slots, and each connection at its cheapest.
+
+use std::collections::BTreeSet;
+
+use crate::cost::problem::Problem;
+use crate::cost::state::State;
+use crate::machine::Slot;
+
+/// The best placement, and whether all others were seen or ruled out in that many steps.
+pub(super) fn exact(problem: &Problem, best: Vec<Slot>, steps: u64) -> (Vec<Slot>, bool) {
+    let mut branch = Branch::new(problem, best, steps);
+    branch.extend(0);
+    (branch.best.placement().to_vec(), branch.steps > 0)
+}
+
+struct Branch<'p, 'a> {
+    problem: &'p Problem<'a>,
+    best: State<'p, 'a>,
+    trial: State<'p, 'a>,
+    order: Vec<usize>,
+    /// By component.
+    at: Vec<Option<Slot>>,
+    /// By slot: components and load so far.
+    used: Vec<u32>,
+    loads: Vec<f64>,
+    communication: f64,
+    /// The cheapest that connections cost which are not placed yet.
+    rest: f64,
+    cheapest: Vec<f64>,
+    /// Equal numbers: slots that look the same by themselves.
+    looks: Vec<usize>,
+    /// Slots' capacities and what siblings yield, as so many whole slots.
+    capacity: f64,
+    steps: u64,
+}
+
+impl<'p, 'a> Branch<'p, 'a> {
+    fn new(problem: &'p Problem<'a>, best: Vec<Slot>, steps: u64) -> Self {
+        let cheapest: Vec<f64> = problem
+            .edges
+            .iter()
+            .map(|edge| {
+                let costs = (0..problem.classes).map(|class| problem.edge_ns(edge, class));
+                costs.fold(f64::INFINITY, f64::min)
+            })
+            .collect();
+        let machine = problem.machine;
+        let capacity = machine.cores().iter().map(|slots| {
+            let all: f64 = slots
+                .iter()
+                .map(|s| machine.slots()[s.index()].capacity)
+                .sum();
+            all.min(problem.options.smt_yield.max(1.0))
+        });
+        Self {
+            best: State::new(problem, &best),
+            trial: State::new(problem, &best),
+            order: order(problem),
+            at: vec![None; problem.count()],
+            used: vec![0; problem.slots()],
+            loads: vec![0.0; problem.slots()],
+            communication: 0.0,
+            rest: cheapest.iter().sum(),
+            cheapest,
+            looks: looks(problem),
+            capacity: capacity.sum(),
+            steps,
+            problem,
+        }
+    }
+
+    fn extend(&mut self, depth: usize) {
+        let Some(&component) = self.order.get(depth) else {
+            self.complete();
+            return;
+        };
+        let mut tries: Vec<(f64, Slot)> = Vec::new();
+        for slot in self.candidates(component) {
+            self.place(component, slot);
+            tries.push((self.bound(), slot));
+            self.remove(component);
+            self.steps = self.steps.saturating_sub(1);
+        }
+        tries.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        for (bound, slot) in tries {
+            let best = self.best.score();
+            // Memory that does not fit is worse than any cost: then nothing is ruled out.
+            if self.steps == 0 || (best.over == 0.0 && bound >= best.total * (1.0 - 1e-9)) {
+                return;
+            }
+            self.place(component, slot);
+            self.extend(depth + 1);
+            self.remove(component);
+        }
+    }
+
+    /// Used slots, and of free ones that are alike the first.
+    fn candidates(&self, component: usize) -> Vec<Slot> {
+        if let Some(slot) = self.problem.pins[component] {
+            return vec![slot];
+        }
+        let used: Vec<Slot> = self
+            .problem
+            .machine
+            .all()
+            .filter(|s| self.used[s.index()] > 0)
+            .collect();
+        let pinned: Vec<Slot> = self.problem.pins.iter().flatten().copied().collect();
+        let mut seen = BTreeSet::new();
+        let all = self.problem.machine.all();
+        all.filter(|slot| {
+            if self.used[slot.index()] > 0 {
+                return true;
+            }
+            let to = used.iter().chain(&pinned);
+            let classes: Vec<usize> = to.map(|u| self.problem.class(*slot, *u)).collect();
+            let is_pinned = pinned.contains(slot).then_some(slot.0);
+            seen.insert((self.looks[slot.index()], is_pinned, classes))
+        })
+        .collect()
+    }
+
+    fn place(&mut self, component: usize, slot: Slot) {
+        self.at[component] = Some(slot);
+        self.used[slot.index()] += 1;
+        self.add(component, slot, 1.0);
+    }
+
+    fn remove(&mut self, component: usize) {
+        if let Some(slot) = self.at[component] {
+            self.add(component, slot, -1.0);
+            self.used[slot.index()] -= 1;
+            self.at[component] = None;
+        }
+    }
+
+    fn add(&mut self, component: usize, slot: Slot, sign: f64) {
+        let problem = self.problem;
+        self.loads[slot.index()] += sign * (problem.work[component] + problem.own[component]);
+        for end in problem.ends(component) {
+            let Some(other) = self.at[end.peer as usize] else {
+                continue;
+            };
+            let edge = &problem.edges[end.edge as usize];
+            let share = problem.share(edge, problem.class(slot, other));
+            let (mine, theirs) = match end.sends {
+                true => (share.send_ns, share.receive_ns),
+                false => (share.receive_ns, share.send_ns),
+            };
+            self.loads[slot.index()] += sign * edge.messages * mine;
+            self.loads[other.index()] += sign * edge.messages * theirs;
+            self.communication += sign * edge.messages * share.total_ns();
+            self.rest -= sign * self.cheapest[end.edge as usize];
+        }
+    }
+
+    /// No completion costs less. The heaps' and the caches' part is left out.
+    fn bound(&self) -> f64 {
+        let machine = self.problem.machine;
+        let peak = machine.cores().iter().map(|slots| {
+            let (mut largest, mut sum) = (0.0_f64, 0.0);
+            for slot in slots {
+                let load = self.loads[slot.index()] / machine.slots()[slot.index()].capacity;
+                largest = largest.max(load);
+                sum += load;
+            }
+            largest.max(sum / self.problem.options.smt_yield.max(1.0))
+        });
+        let peak = peak.fold(0.0, f64::max);
+        let messages = self.communication + self.rest.max(0.0);
+        let work: f64 = self.problem.work.iter().sum();
+        let even = (work + messages) / self.capacity;
+        peak.max(even) + messages / self.problem.divisor
+    }
+
+    fn complete(&mut self) {
+        for (component, slot) in self.at.iter().enumerate() {
+            self.trial.put(component, slot.expect("all are placed"));
+        }
+        if self.trial.score().beats(&self.best.score()) {
+            self.trial.recount();
+            if self.trial.score().beats(&self.best.score()) {
+                self.best = self.trial.clone();
+            }
+        }
+    }
+}
+
+/// Whoever is pinned first, then who works most, then who talks most with those before.
+fn order(problem: &Problem) -> Vec<usize> {
+    let mut pull: Vec<f64> = (0..problem.count())
+        .map(|c| match problem.pins[c] {
+            Some(_) => f64::INFINITY,
+            None => 1e-6 * problem.work[c],
+        })
+        .collect();
+    let mut order = Vec::new();
+    let mut rest: Vec<usize> = (0..problem.count()).collect();
+    while !rest.is_empty() {
+        let weight = |c: usize| pull[c] + problem.work[c];
+        let best = (0..rest.len()).max_by(|a, b| {
+            let (a, b) = (rest[*a], rest[*b]);
+            weight(a).total_cmp(&weight(b)).then(b.cmp(&a))
+        });
+        let component = rest.remove(best.expect("some are left"));
+        for end in problem.ends(component) {
+            let edge = &problem.edges[end.edge as usize];
+            let last = problem.classes - 1;
+            pull[end.peer as usize] += problem.edge_ns(edge, last);
+        }
+        order.push(component);
+    }
+    order
+}
+
+/// Numbers slots so that those with equal numbers look the same: capacity, caches, node, core, and
+/// how many others there are in each relation. On a machine with pairs that were measured apart,
+/// those are rarely equal.
+fn looks(problem: &Problem) -> Vec<usize> {
+    let machine = problem.machine;
+    let look = |slot: Slot| {
+        let parts = &machine.slots()[slot.index()];
+        let mut classes = vec![0_u32; problem.classes];
+        machine
+            .all()
+            .for_each(|other| classes[problem.class(slot, other)] += 1);
+        let path = machine.path(slot).iter();
+        let caches: Vec<u64> = path
+            .map(|c| machine.caches()[*c as usize].bytes.to_bits())
+            .collect();
+        let memory = machine.nodes()[parts.node as usize].bytes.map(f64::to_bits);
+        (classes, parts.capacity.to_bits(), caches, memory)
+    };
+    let looks: Vec<_> = machine.all().map(look).collect();
+    looks
+        .iter()
+        .map(|look| looks.iter().position(|first| first == look).unwrap_or(0))
+        .collect()
+}

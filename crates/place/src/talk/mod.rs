@@ -1,0 +1,173 @@
+//! The optimiser: the placement of least predicted cost that a bounded number of steps finds.
+//!
+//! Up to [`EXACT_MAX`] components, all placements that may be better are looked at, those apart
+//! that differ by equal cores only; then the best is proved. Larger graphs are placed from several
+//! starts, the [baselines](crate::baselines) among them, each improved by [local
+//! search](local); very large ones are [made smaller](levels) first. The result is never worse
+//! than a start, and the same for the same arguments.
+
+mod exact;
+mod levels;
+mod local;
+
+use crate::baselines::{Affinity, Baseline, pin};
+use crate::cost::problem::Problem;
+use crate::cost::state::State;
+use crate::cost::{Breakdown, CostError, Options};
+use crate::graph::Graph;
+use crate::machine::{Machine, Placement, Slot, slot_number};
+
+pub(crate) use local::{Search, Steps};
+
+/// Up to so many components the best placement is looked for in full.
+pub const EXACT_MAX: usize = 12;
+/// Up to so many, every baseline is a start; their time grows with the square.
+const BASELINES_MAX: usize = 1024;
+/// What a node of the full search takes, in steps.
+const NODE_STEPS: u64 = 12;
+/// How many starts are improved.
+const IMPROVED: usize = 3;
+/// Steps for each component beyond those asked for, so that large graphs are looked at whole.
+const STEPS_EACH: u64 = 100;
+
+/// How much is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Steps: a connection or slot looked at again because someone moved. Some 20 ns each.
+    pub steps: u64,
+    /// Of random choices.
+    pub seed: u64,
+}
+
+impl Default for Effort {
+    /// About five milliseconds for graphs of up to a hundred components.
+    fn default() -> Self {
+        Self {
+            steps: 120_000,
+            seed: 1,
+        }
+    }
+}
+
+/// A placement and its cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// Where everyone is.
+    pub placement: Placement,
+    /// What that costs.
+    pub cost: Breakdown,
+    /// Whether nothing is better.
+    pub proved: bool,
+}
+
+/// Places so that J is small. Pins hold; a pin to a hardware thread that may not be used counts as
+/// none. `start` is a placement to be no worse than.
+///
+/// # Errors
+/// [`CostError`] if the graph is not sound, or `start` is not of this graph and machine.
+pub fn talk(
+    graph: &Graph,
+    machine: &Machine,
+    options: &Options,
+    effort: Effort,
+    start: Option<&Placement>,
+) -> Result<Placed, CostError> {
+    graph.check()?;
+    if let Some(start) = start {
+        crate::cost::fits(graph, machine, start)?;
+    }
+    let problem = Problem::new(graph, machine, options);
+    let (at, proved) = solve(&problem, effort, start.map(|start| start.0.as_slice()));
+    Ok(Placed {
+        cost: State::new(&problem, &at).breakdown(),
+        placement: Placement(at),
+        proved,
+    })
+}
+
+pub(crate) fn solve(
+    problem: &Problem,
+    effort: Effort,
+    start: Option<&[Slot]>,
+) -> (Vec<Slot>, bool) {
+    if problem.count() == 0 || problem.slots() == 1 {
+        return (vec![Slot(0); problem.count()], true);
+    }
+    let mut steps = Steps::new(effort.steps + STEPS_EACH * problem.count() as u64);
+    let mut starts = starts(problem);
+    if let Some(start) = start {
+        let mut start = start.to_vec();
+        pin(problem, &mut start);
+        starts.push(start);
+    }
+    if problem.count() > levels::SMALL_MAX {
+        starts.push(levels::multilevel(problem, effort.seed));
+    }
+    let best = improve(problem, starts, &mut steps, effort.seed);
+    if problem.count() <= EXACT_MAX {
+        return exact::exact(problem, best, effort.steps / NODE_STEPS);
+    }
+    (best, false)
+}
+
+/// Ways to begin: all together, in turn, in runs of equal work, and the baselines.
+pub(crate) fn starts(problem: &Problem) -> Vec<Vec<Slot>> {
+    let (count, slots) = (problem.count(), problem.slots());
+    let mut starts = vec![
+        vec![Slot(0); count],
+        (0..count).map(|c| slot_number(c % slots)).collect(),
+        runs(problem),
+    ];
+    if count <= BASELINES_MAX {
+        let affinity = Affinity::of(problem);
+        starts.extend(Baseline::ALL.map(|baseline| baseline.of(problem, &affinity)));
+    }
+    starts.iter_mut().for_each(|start| pin(problem, start));
+    starts
+}
+
+/// Who was created together stays together, each slot with its share of the work.
+fn runs(problem: &Problem) -> Vec<Slot> {
+    let slots = problem.slots();
+    let each = |component: usize| problem.work[component].max(f64::MIN_POSITIVE);
+    let total: f64 = (0..problem.count()).map(each).sum();
+    let mut before = 0.0;
+    (0..problem.count())
+        .map(|component| {
+            let middle = before + each(component) / 2.0;
+            before += each(component);
+            let slot = (middle / total * slots as f64) as usize;
+            slot_number(slot.min(slots - 1))
+        })
+        .collect()
+}
+
+/// Improves the best of the starts, then goes on from the best of all by small disturbances.
+fn improve(problem: &Problem, starts: Vec<Vec<Slot>>, steps: &mut Steps, seed: u64) -> Vec<Slot> {
+    let mut states: Vec<State> = starts.iter().map(|at| State::new(problem, at)).collect();
+    states.sort_by(|a, b| {
+        let (a, b) = (a.score(), b.score());
+        a.over.total_cmp(&b.over).then(a.total.total_cmp(&b.total))
+    });
+    let mut search = Search::new(problem, seed);
+    let share = steps.left() / (2 * IMPROVED as u64);
+    let mut best: Option<State> = None;
+    let improved = match problem.count() > local::GROUPS_MAX {
+        true => 1,
+        false => IMPROVED,
+    };
+    for mut state in states.into_iter().take(improved) {
+        let mut part = steps.part(share.max(STEPS_EACH * problem.count() as u64 / 4));
+        search.descend(&mut state, &mut part);
+        steps.spend(part.spent());
+        if best
+            .as_ref()
+            .is_none_or(|best| state.score().beats(&best.score()))
+        {
+            best = Some(state);
+        }
+    }
+    let mut best = best.expect("there are starts");
+    search.disturb(&mut best, steps);
+    best.placement().to_vec()
+}
