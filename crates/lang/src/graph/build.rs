@@ -84,6 +84,7 @@ impl Builder<'_> {
                     value: tally.work_ns,
                     is_exact: !tally.is_work_estimate,
                 },
+                outside_ns: tally.outside_ns,
                 passes_per_second: 0.0,
                 traffic: traffic(tally),
                 stops_after: tally.stops_after,

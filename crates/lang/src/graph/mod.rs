@@ -110,6 +110,9 @@ pub struct Component {
     /// Computing in one pass, in nanoseconds, by the table of weights; of the main sequence all.
     /// Messages are not in it.
     pub work_ns: Amount,
+    /// Waiting for the world outside in one pass: a nominal millisecond for each call that may wait.
+    /// Timers are not in it.
+    pub outside_ns: f64,
     /// Passes a second if every component had a core of its own and messages cost what they do
     /// between neighbours: what the slowest of those that wait for each other allows. 0 if nothing
     /// tells. Of the main sequence, how often all of it would run.

@@ -77,7 +77,10 @@ fn speed(component: &super::Component, waits: &[f64]) -> f64 {
     let waiting: f64 = sends
         .map(|t| t.messages.value * waits[t.channel.index()])
         .sum();
-    passes_per_second(component.work_ns.value + waiting, messages)
+    passes_per_second(
+        component.work_ns.value + component.outside_ns + waiting,
+        messages,
+    )
 }
 
 fn passes_per_second(work_ns: f64, messages: f64) -> f64 {
@@ -87,7 +90,10 @@ fn passes_per_second(work_ns: f64, messages: f64) -> f64 {
 /// The same of what is not yet in a graph; the main sequence like any other.
 pub(super) fn speed_of(tally: &Tally) -> f64 {
     let used = tally.sends.values().chain(tally.receives.values());
-    passes_per_second(tally.work_ns, used.map(|used| used.messages).sum())
+    passes_per_second(
+        tally.work_ns + tally.outside_ns,
+        used.map(|used| used.messages).sum(),
+    )
 }
 
 /// The hubs where messages can pass, and their numbers among all.

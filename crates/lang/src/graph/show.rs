@@ -85,6 +85,9 @@ impl CommunicationGraph {
             let _ = write!(out, ", on core {core}");
         }
         let _ = write!(out, "\n    work {} ns", component.work_ns);
+        if component.outside_ns > 0.0 {
+            out.push_str(", waits outside");
+        }
         if component.passes_per_second > 0.0 {
             let _ = write!(
                 out,

@@ -28,6 +28,8 @@ pub(super) struct Use {
 pub(super) struct Tally {
     /// Of computing, in nanoseconds.
     pub(super) work_ns: f64,
+    /// Of waiting for the world outside, at a nominal time for each call.
+    pub(super) outside_ns: f64,
     /// It has loops or conditions of which not all is known.
     pub(super) is_work_estimate: bool,
     /// The number of passes in which the component stops, at the latest.
@@ -101,6 +103,7 @@ impl Tally {
     /// Adds what is counted, so many times.
     pub(super) fn add_scaled(&mut self, part: &Tally, times: f64) {
         self.work_ns += times * part.work_ns;
+        self.outside_ns += times * part.outside_ns;
         for (mine, theirs) in [
             (&mut self.sends, &part.sends),
             (&mut self.receives, &part.receives),

@@ -108,6 +108,9 @@ pub(super) const NATIVE: f64 = 3.0;
 pub(super) const PRINT: f64 = 30.0;
 /// The beginning of a pass.
 pub(super) const PASS: f64 = 1.5;
+/// A native that may wait for the world outside: nobody knows how long. What is taken for it only keeps
+/// rates from being those of components that need not wait.
+pub(super) const OUTSIDE: f64 = 1e6;
 /// What either side of a message takes, where only rates are to be compared: a hand-over between
 /// neighbours.
 pub(super) const MESSAGE: f64 = 80.0;

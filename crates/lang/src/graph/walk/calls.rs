@@ -40,7 +40,10 @@ impl Walk<'_> {
         };
         let program = self.program;
         match &program.procs[proc.index()].code {
-            ProcCode::Native { symbol, .. } => {
+            ProcCode::Native { symbol, blocks, .. } => {
+                if *blocks {
+                    self.tally.outside_ns += self.weight * weights::OUTSIDE;
+                }
                 let result = self.native(program.names.name(*symbol), &values, span);
                 self.set_target(target, result);
                 Flow::Next

@@ -12,11 +12,11 @@ use crate::graph::known::Known;
 /// elsewhere.
 const ROUNDS_OF_MAIN: f64 = 20_000.0;
 const ROUNDS_COMPUTED: f64 = 64.0;
-/// Rounds of a loop in a behaviour that communicates.
+/// Rounds of a loop in a behaviour that communicates, those of loops around it included.
 const ROUNDS_OF_PASS: f64 = 256.0;
 /// With more components than this, both of the latter are fewer, so that all of them together take a
 /// time that is proportional to their number.
-const COMPONENTS_AT_EASE: f64 = 2_000.0;
+const COMPONENTS_AT_EASE: f64 = 500.0;
 /// What is taken for the rounds of a loop of which nothing is known.
 const ROUNDS_ASSUMED: f64 = 8.0;
 
@@ -48,7 +48,7 @@ impl Walk<'_> {
             && count <= self.rounds_to_follow(writes.is_structural)
         {
             let outer = self.rounds_followed;
-            if !writes.is_structural {
+            if self.phase == Phase::Pass || !writes.is_structural {
                 self.rounds_followed *= count.max(1.0);
             }
             let flow = self.follow(l, first);
@@ -67,7 +67,7 @@ impl Walk<'_> {
         let ease = (COMPONENTS_AT_EASE / components).min(1.0);
         match (is_structural, self.phase) {
             (true, Phase::Start) => f64::INFINITY,
-            (true, Phase::Pass) => (ROUNDS_OF_PASS * ease).max(16.0),
+            (true, Phase::Pass) => (ROUNDS_OF_PASS * ease).max(16.0) / self.rounds_followed,
             (false, Phase::Start)
                 if self.frame.instance == InstanceId::MAIN
                     && self.steps_left > STEPS_OF_MAIN / 2 =>

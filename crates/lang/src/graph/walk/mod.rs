@@ -97,7 +97,8 @@ pub(super) struct Walk<'a> {
     rounds: f64,
     /// What operations cost here.
     pace: &'static Weights,
-    /// Rounds of loops that only compute and are followed one by one: those of all around.
+    /// Rounds of loops that are followed one by one: those of all around. Outside of passes, of such
+    /// as only compute.
     rounds_followed: f64,
     /// What comes over each channel, as far as is known.
     pub(super) incoming: Incoming,
