@@ -33,6 +33,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         let text = placement.text(look);
         std::fs::write(folder.join(format!("{name}.txt")), text)?;
+        let picture = placement.draw();
+        std::fs::write(folder.join(format!("{name}.svg")), picture.file())?;
     }
     Ok(())
 }

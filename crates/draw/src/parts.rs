@@ -11,9 +11,11 @@ use crate::svg::{Anchor, Canvas, text_width};
 pub(crate) const PAD: f64 = 7.0;
 const GAP: f64 = 6.0;
 const BAR: f64 = 16.0;
+/// Names are bold at times, and so wider than their size says.
+const NAME: f64 = 13.0;
 const HEAD: f64 = 18.0;
-/// The width that boxes are arranged for.
-const WIDTH: f64 = 1020.0;
+/// The width that boxes are arranged for, usually.
+pub(crate) const WIDTH: f64 = 1020.0;
 /// With more cores than this the caches of each are told once, above.
 pub(crate) const CORES_IN_FULL: usize = 32;
 
@@ -45,7 +47,7 @@ impl Part {
     }
 
     fn least_width(&self) -> f64 {
-        let name = text_width(&self.names.join(" · "), 11.0);
+        let name = text_width(&self.names.join(" · "), NAME);
         let bars = self.bars.iter().map(|bar| text_width(bar, 10.5) + 6.0);
         bars.fold(name, f64::max)
     }
@@ -201,29 +203,30 @@ pub(crate) fn caches_of_a_core(machine: &Topology) -> Option<String> {
     (!names.is_empty()).then(|| format!("each core: {}", names.join(", ")))
 }
 
-/// Gives all boxes their sizes and places, and says how large the whole is. A core is as large as
+/// Gives all boxes their sizes and places for a picture about so wide, and says how large the whole is. A core is as large as
 /// what `inside` says of it, and its frame.
 pub(crate) fn arrange(
     parts: &mut [Part],
     from: (f64, f64),
+    wide: f64,
     inside: &dyn Fn(&Part) -> (f64, f64),
 ) -> (f64, f64) {
     for part in parts.iter_mut() {
-        measure(part, inside);
+        measure(part, wide, inside);
     }
-    let (columns, _) = columns(parts, WIDTH);
+    let (columns, _) = columns(parts, wide);
     place(parts, columns, from);
     grid(parts, columns)
 }
 
-fn measure(part: &mut Part, inside: &dyn Fn(&Part) -> (f64, f64)) {
+fn measure(part: &mut Part, wide: f64, inside: &dyn Fn(&Part) -> (f64, f64)) {
     let (width, height) = if part.parts.is_empty() {
         inside(part)
     } else {
         for inner in &mut part.parts {
-            measure(inner, inside);
+            measure(inner, wide - 2.0 * PAD, inside);
         }
-        let (columns, _) = columns(&part.parts, WIDTH - 2.0 * PAD);
+        let (columns, _) = columns(&part.parts, wide - 2.0 * PAD);
         let size = grid(&part.parts, columns);
         place(&mut part.parts, columns, (0.0, 0.0));
         size

@@ -1,4 +1,4 @@
-//! The one style sheet. Series are coloured by class `s0` to `s7`, steps of a heat map `h0` to
+//! The one style sheet. Series are coloured by class `s0` to `s7` (`s8` is one more for kinds), steps of a heat map `h0` to
 //! `h9`; everything else by what it is.
 
 /// How many colours there are for series. Further ones begin again.
@@ -14,12 +14,12 @@ pub(crate) const DARK_TEXT_FROM: usize = 5;
 /// background, text 4.5 to 1.
 pub(crate) const COLOURS: &str = "\
 :root{--paper:#fdfdfc;--panel:#f3f4f2;--ink:#1d2430;--faint:#5a6472;--grid:#e2e5e8;--edge:#b7bdc6;\
---c0:#1f6fb4;--c1:#c2560a;--c2:#2a8446;--c3:#7a4fb0;--c4:#be3040;--c5:#0d7f88;--c6:#83641c;--c7:#6b7280;\
+--c0:#1f6fb4;--c1:#c2560a;--c2:#2a8446;--c3:#7a4fb0;--c4:#be3040;--c5:#0d7f88;--c6:#83641c;--c7:#6b7280;--c8:#b0478f;\
 --bad:#b3261e;--bad-paper:#fbeceb;--good:#23703c;--good-paper:#eaf5ed;--note:#7a5a00;--note-paper:#fbf4e0;\
 --node:#e8eef6;--package:#f6f6f3;--cache:#dfe9dd;--core:#ffffff;--thread:#d5e2f0}\
 @media (prefers-color-scheme:dark){:root{--paper:#14171c;--panel:#1d2127;--ink:#e5e8eb;--faint:#a0a9b5;\
 --grid:#2c3139;--edge:#525b67;--c0:#5aa9e6;--c1:#f0954a;--c2:#5cc280;--c3:#b799ea;--c4:#f27f87;\
---c5:#4cc3cc;--c6:#cfae5a;--c7:#a3abb6;--bad:#ff9b92;--bad-paper:#3a1b1a;--good:#7fd39a;--good-paper:#17301f;\
+--c5:#4cc3cc;--c6:#cfae5a;--c7:#a3abb6;--c8:#e68ac8;--bad:#ff9b92;--bad-paper:#3a1b1a;--good:#7fd39a;--good-paper:#17301f;\
 --note:#e8c765;--note-paper:#33290f;--node:#1c2836;--package:#1b1e23;--cache:#24362a;--core:#14171c;\
 --thread:#2a3d54}}";
 
@@ -41,7 +41,11 @@ path.curve{fill:none}path.band{stroke:none}.dot{stroke:none}.hollow{fill:var(--p
 .none{fill:var(--panel)}.pale{fill:var(--edge);stroke:none;fill-opacity:.6}.picture text.on-dark{fill:#fff}.picture text.on-light{fill:#111}\
 .hatch-dark{stroke:#fff;stroke-opacity:.55;fill:none}.hatch-light{stroke:#111;stroke-opacity:.5;fill:none}\
 .box{stroke:var(--edge)}.package{fill:var(--package)}.node{fill:var(--node)}.cache{fill:var(--cache);stroke:var(--edge);stroke-width:.7}\
-.core{fill:var(--core)}.thread{fill:var(--thread);stroke:var(--edge);stroke-width:.7}.offline{fill:none;stroke:var(--edge);stroke-dasharray:3 2}";
+.core{fill:var(--core)}.thread{fill:var(--thread);stroke:var(--edge);stroke-width:.7}.offline{fill:none;stroke:var(--edge);stroke-dasharray:3 2}\
+.s8{stroke:var(--c8);fill:var(--c8)}.member{fill:var(--paper);stroke-width:1.2}.track{fill:var(--grid)}.busy{fill:var(--faint)}.over{fill:var(--bad)}\
+.way{fill:none;stroke-opacity:.75;stroke-linecap:round}.way:hover{stroke-opacity:1}.bundled{stroke-opacity:.55}.bundled.w0{stroke-opacity:.38}\
+.w0{stroke-width:.8}.w1{stroke-width:1.4}.w2{stroke-width:2.2}.w3{stroke-width:3.4}.w4{stroke-width:5}.w5{stroke-width:7}\
+.way0{stroke:var(--c7)}.way1{stroke:var(--c2)}.way2{stroke:var(--c6)}.way3{stroke:var(--c1)}.way4{stroke:var(--c4)}";
 
 /// Pages.
 pub(crate) const PAGES: &str = "\

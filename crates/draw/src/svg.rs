@@ -176,6 +176,13 @@ impl Canvas {
         }
     }
 
+    /// The same, with a tip for whoever points at it.
+    pub(crate) fn path_with_tip(&mut self, class: &str, path: &Path, tip: &str) {
+        let data = path.data.trim_end();
+        let _ = write!(self.body, "<path class=\"{class}\" d=\"{data}\"");
+        self.close("path", tip);
+    }
+
     pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         self.text_with(class, at, anchor, "", text);
     }
@@ -223,6 +230,12 @@ impl Path {
 
     pub(crate) fn line_to(&mut self, at: (f64, f64)) {
         let _ = write!(self.data, "L{} {} ", number(at.0), number(at.1));
+    }
+
+    /// A curve that leaves towards the first of two points and arrives from the second.
+    pub(crate) fn curve_to(&mut self, leaves: (f64, f64), arrives: (f64, f64), at: (f64, f64)) {
+        let [a, b, c, d, e, f] = [leaves.0, leaves.1, arrives.0, arrives.1, at.0, at.1].map(number);
+        let _ = write!(self.data, "C{a} {b} {c} {d} {e} {f} ");
     }
 
     pub(crate) fn close(&mut self) {

@@ -21,7 +21,7 @@ pub fn draw(machine: &Topology) -> Picture {
         canvas.text("faint", (4.0, y + 8.0), Anchor::Start, &line);
         y += 20.0;
     }
-    let (width, height) = parts::arrange(&mut boxes, (2.0, y), &room);
+    let (width, height) = parts::arrange(&mut boxes, (2.0, y), parts::WIDTH, &room);
     for part in &boxes {
         let mut inside = |canvas: &mut Canvas, part: &Part, at| threads(canvas, machine, part, at);
         parts::paint(&mut canvas, machine, part, &mut inside);

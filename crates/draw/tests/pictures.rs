@@ -5,11 +5,13 @@ use hearth_draw::bars::BarChart;
 use hearth_draw::heat::{Cell, HeatMap};
 use hearth_draw::line::{Axis, LineChart, Look, Mark, Point, Series};
 use hearth_draw::page::{Page, Section, Table, Tone};
+use hearth_draw::placement::{Component, Connection, Placement};
 use hearth_draw::rows::{Row, RowChart};
 use hearth_draw::scale::{Scale, Unit};
 use hearth_draw::tiles::{self, Block, Group, Names, Tiles};
 use hearth_draw::topology;
 use hearth_machine::synthetic;
+use hearth_machine::topology::{Thread, Topology};
 
 /// Every element that opens closes, in order; no number is missing.
 #[track_caller]
@@ -238,4 +240,109 @@ fn tiles_have_a_bound() {
         cells: Vec::new(),
     });
     check(&odd.draw());
+}
+
+/// So many components, dealt out to the first threads; each sends to the next, to the first, and to
+/// itself.
+fn placement(machine: &Topology, count: usize, threads: usize) -> Placement<'_> {
+    let mut placement = Placement::new("<placement>", machine);
+    for nth in 0..count {
+        let thread = Thread(u32::try_from(nth % threads).expect("few threads"));
+        let type_name = format!("Type<{}>", nth % 7);
+        let name = format!("one&{nth}");
+        placement.components.push(Component {
+            load: (nth % 5) as f64 / 4.0,
+            ..Component::new(&name, &type_name, Some(thread))
+        });
+        for to in [(nth + 1) % count, 0, nth] {
+            let number = (nth + to) as f64;
+            placement.connections.push(Connection {
+                from: nth,
+                to,
+                messages_per_s: number,
+                bytes_per_s: number,
+                cost_ns_per_s: number * 100.0,
+            });
+        }
+    }
+    placement
+}
+
+const NUMA: &str = "2 packages, 4 cores, 2 threads, 2 nodes, memory 4G, l2 1M per core, \
+                    l3 8M per 2 cores";
+
+#[test]
+fn few_components_are_boxes_with_names_and_curves() {
+    let machine = synthetic::parse(NUMA).expect("the description is right");
+    let svg = check(&placement(&machine, 16, 16).draw());
+    assert_eq!(
+        svg.matches("class=\"small\"").count(),
+        16 + 4,
+        "components, caches"
+    );
+    for nth in 0..16 {
+        assert!(svg.contains(&format!(">one&amp;{nth}</text>")), "{nth}");
+    }
+    // Sixteen in a ring, each with the first, which has two of them as neighbours already; none with
+    // itself.
+    assert_eq!(svg.matches("class=\"way way").count(), 4 + 16 + 13);
+    for way in ["one core", "one cache", "one package", "between nodes"] {
+        assert!(svg.contains(way), "{way}");
+    }
+    assert!(svg.contains("one&amp;3 → one&amp;4: 7 messages/s, 7 B/s"));
+    assert!(svg.contains("3 other types (6)") && !svg.contains("NaN"));
+}
+
+#[test]
+fn many_components_are_dots_then_counted() {
+    let machine = synthetic::parse(NUMA).expect("the description is right");
+    let svg = check(&placement(&machine, 200, 16).draw());
+    assert!(!svg.contains("member\""), "boxes");
+    assert!(
+        svg.contains("one&amp;199, Type&lt;3&gt;, on hardware thread 7, busy"),
+        "{svg}"
+    );
+    assert!(svg.contains("connections,") && svg.contains("bundled"));
+    let svg = check(&placement(&machine, 5_000, 16).draw());
+    assert!(!svg.contains("one&amp;4999"), "counted ones have no tips");
+    assert!(svg.contains("of other types"));
+    assert!(svg.len() < 100_000, "{}", svg.len());
+}
+
+#[test]
+fn placements_have_a_bound() {
+    let large = "8 packages, 64 cores, 2 threads, 16 nodes, l2 1M per core, l3 32M per 8 cores";
+    let large = synthetic::parse(large).expect("the description is right");
+    let svg = check(&placement(&large, 30_000, 1024).draw());
+    assert!(svg.matches("<path").count() < 200);
+    let svg = check(&placement(&large, 100_000, 1024).draw());
+    assert!(svg.len() < 1_000_000, "{}", svg.len());
+}
+
+#[test]
+fn placements_of_odd_data() {
+    for (_, description) in synthetic::EXAMPLES {
+        let Ok(machine) = synthetic::parse(description) else {
+            panic!("{description}");
+        };
+        check(&Placement::new("", &machine).draw());
+        let threads = machine.threads().len();
+        check(&placement(&machine, 1, 1).draw());
+        check(&placement(&machine, 50, threads).draw());
+        let mut odd = placement(&machine, 40, threads);
+        for (nth, component) in odd.components.iter_mut().enumerate() {
+            component.load = [f64::NAN, f64::INFINITY, -1.0, 1e300][nth % 4];
+            component.thread = [None, Some(Thread(u32::MAX)), Some(Thread(0))][nth % 3];
+            component.name = ["", "\u{1}", &"long".repeat(99)][nth % 3].to_owned();
+            component.type_name = component.name.clone();
+        }
+        for (nth, connection) in odd.connections.iter_mut().enumerate() {
+            connection.to = [0, 7, usize::MAX, 41][nth % 4];
+            connection.cost_ns_per_s = [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300][nth % 5];
+            connection.bytes_per_s = connection.cost_ns_per_s;
+        }
+        odd.remarks.push("<a remark>".repeat(99));
+        let svg = check(&odd.draw());
+        assert!(svg.contains("Without a place"));
+    }
 }

@@ -1,5 +1,5 @@
-//! Components on the parts of a machine, and what they say to each other: as text for a terminal
-//! ([`Placement::text`]).
+//! Components on the parts of a machine, and what they say to each other: as a picture
+//! ([`Placement::draw`]) and as text for a terminal ([`Placement::text`]).
 //!
 //! Whatever does not fit is counted: of many components of a type some are named, of many connections
 //! the dearest. What has no place on the machine is told below, and connections to it have no way.
@@ -26,6 +26,8 @@
 //! # Ok::<(), hearth_machine::synthetic::DescriptionError>(())
 //! ```
 
+mod picture;
+mod slots;
 mod text;
 
 use std::collections::BTreeMap;
