@@ -24,6 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("four", clients(&four)),
         ("nodes", many(&nodes, 200)),
         ("large", many(&large, 64)),
+        ("full", many(&large, 2_000)),
         ("crowd", many(&two, 5_000)),
     ];
     for (name, placement) in pictures {

@@ -244,10 +244,13 @@ fn columns(parts: &[Part], width: f64) -> (usize, f64) {
         let (w, h) = grid(parts, columns);
         let shape = (w / h / 1.9).ln().abs();
         let over = (w / width).ln().max(0.0) * 10.0;
-        let ragged = if parts.len().is_multiple_of(columns) {
-            0.0
-        } else {
-            0.35
+        let ragged = match parts.len() % columns {
+            0 => 0.0,
+            // Of large boxes an empty row hurts more than of many small ones.
+            last => {
+                let slots = parts.len().next_multiple_of(columns) as f64;
+                (1.8 * (columns - last) as f64 / slots).max(0.35)
+            }
         };
         shape + over + ragged
     };

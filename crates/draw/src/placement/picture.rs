@@ -14,7 +14,7 @@ use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 const CURVES_MAX: usize = 120;
 /// With more cores than this a picture is as wide as `WIDE`, or it would be a tower.
 const CORES_OF_USUAL_WIDTH: usize = 64;
-const WIDE: f64 = 1400.0;
+const WIDE: f64 = 1800.0;
 /// Lines have so many widths, `w0` to `w5`.
 const WIDTHS: usize = 6;
 const FONT: f64 = 12.0;
@@ -38,7 +38,7 @@ impl Placement<'_> {
         let mut boxes = parts::tree(self.machine, false);
         let is_large = self.machine.cores().len() > CORES_OF_USUAL_WIDTH;
         let wide = if is_large { WIDE } else { parts::WIDTH };
-        let inside = |part: &Part| slots.size(&part.threads);
+        let inside = |_: &Part| slots.size();
         let (width, height) = parts::arrange(&mut boxes, (2.0, y), wide, &inside);
         let mut cores: Vec<(Vec<Thread>, (f64, f64))> = Vec::new();
         for part in &boxes {
@@ -49,7 +49,7 @@ impl Placement<'_> {
         }
         let (drawn, curves) = match slots.form {
             Form::Boxes => between_members(&survey, &slots, &cores),
-            Form::Dots => between_cores(&survey, &slots, &cores),
+            Form::Names | Form::Dots => between_cores(&survey, &slots, &cores),
         };
         // The dearest last: it lies above the others.
         for curve in drawn.iter().rev() {
@@ -318,11 +318,15 @@ fn between_cores(
         .clone()
         .next()
         .map_or(0.0, |(_, _, bundle)| bundle.cost);
-    let middles: BTreeMap<Thread, (f64, f64)> = cores
+    // At the lower edges, where they hide least of what is in the cores.
+    let edges: BTreeMap<Thread, (f64, f64)> = cores
         .iter()
         .map(|(threads, at)| {
-            let size = slots.size(threads);
-            (threads[0], (at.0 + size.0 / 2.0, at.1 + size.1 / 2.0))
+            let size = slots.size();
+            (
+                threads[0],
+                (at.0 + size.0 / 2.0, at.1 + size.1 + parts::PAD),
+            )
         })
         .collect();
     let curves = pairs
@@ -330,7 +334,7 @@ fn between_cores(
         .take(CURVES_MAX)
         .filter_map(|((a, b), way, bundle)| {
             let ends = [*a, *b].map(|core| &machine.cores()[core].threads);
-            let [from, to] = ends.map(|threads| middles.get(&threads[0]).copied());
+            let [from, to] = ends.map(|threads| edges.get(&threads[0]).copied());
             let names = ends.map(|threads| {
                 let numbers = threads.iter().map(|&thread| machine.os_thread(thread).0);
                 format!("core of {}", format_list(numbers))
@@ -369,7 +373,7 @@ fn remarks(survey: &Survey, drawn: usize, curves: usize, form: Form) -> Vec<Stri
     if drawn > 0 {
         let ends = match form {
             Form::Boxes => "components",
-            Form::Dots => "cores",
+            Form::Names | Form::Dots => "cores",
         };
         key.push_str(&format!(
             " Curves: messages between {ends}, the wider the dearer"

@@ -11,8 +11,11 @@ use crate::svg::{Anchor, Canvas, text_width};
 /// Up to so many components on a core are boxes with names, if there are few enough in all.
 const BOXES_MAX: usize = 24;
 const BOXES_MAX_IN_ALL: usize = 90;
-/// On machines with more cores than this there is no room for names.
-const CORES_WITH_NAMES: usize = 40;
+/// On machines with more cores than this boxes are small, and curves go between cores.
+const CORES_OF_BOXES: usize = 40;
+/// Up to so many components on each core have names there, too.
+const NAMES_MAX: usize = 3;
+const NAME_WIDTH: f64 = 74.0;
 /// Up to so many components of a core are dots. More are counted by type.
 const DOTS_MAX: usize = 60;
 /// So many boxes stand below each other in a core before there is a second column.
@@ -40,6 +43,8 @@ pub(super) const TYPE_LOOKS: [&str; 5] = ["s0", "s3", "s5", "s8", "s7"];
 pub(super) enum Form {
     /// Boxes with names, and a curve for each pair that communicates.
     Boxes,
+    /// Small boxes with names, and a curve for each pair of cores.
+    Names,
     /// Dots or counts, and a curve for each pair of cores.
     Dots,
 }
@@ -85,7 +90,7 @@ pub(super) struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
-    /// Lays out the insides of all cores; all become equally large, but for idle nodes.
+    /// Lays out the insides of all cores; all become equally large.
     pub(super) fn of(survey: &'a Survey<'a>) -> Slots<'a> {
         let machine = survey.placement.machine;
         let crowd = |threads: &[Thread]| survey.on(threads).count();
@@ -97,8 +102,10 @@ impl<'a> Slots<'a> {
             .unwrap_or(0);
         let all = survey.placement.components.len() - survey.nowhere.len();
         let few = largest <= BOXES_MAX && all <= BOXES_MAX_IN_ALL;
-        let form = if few && cores.len() <= CORES_WITH_NAMES {
+        let form = if few && cores.len() <= CORES_OF_BOXES {
             Form::Boxes
+        } else if largest <= NAMES_MAX {
+            Form::Names
         } else {
             Form::Dots
         };
@@ -124,16 +131,10 @@ impl<'a> Slots<'a> {
         slots
     }
 
-    /// How much room the inside of a core has: as much as that of any other, but where a whole node
-    /// is idle.
-    pub(super) fn size(&self, threads: &[Thread]) -> (f64, f64) {
-        let machine = self.survey.placement.machine;
-        let node = machine.thread(threads[0]).node;
-        let around = &machine.nodes()[node.index()].threads;
-        if self.survey.on(around).next().is_some() {
-            return (self.width, self.height);
-        }
-        (self.width, HEAD)
+    /// How much room the inside of a core has: the same for all, or parts of the machine would not
+    /// look alike.
+    pub(super) fn size(&self) -> (f64, f64) {
+        (self.width, self.height)
     }
 
     fn look(&self, component: usize) -> &'static str {
@@ -152,10 +153,12 @@ impl<'a> Slots<'a> {
         }
         let (items, size) = if members.len() > DOTS_MAX {
             self.counts(&members)
-        } else if self.form == Form::Boxes {
-            self.boxes(threads)
         } else {
-            self.dots(&members)
+            match self.form {
+                Form::Boxes => self.boxes(threads),
+                Form::Names => self.names(&members),
+                Form::Dots => self.dots(&members),
+            }
         };
         Slot {
             size: (size.0.max(head).max(30.0), HEAD + size.1),
@@ -210,6 +213,23 @@ impl<'a> Slots<'a> {
             (all, y - HEAD)
         };
         (items, size)
+    }
+
+    /// Boxes of one width below each other.
+    fn names(&self, members: &[usize]) -> (Vec<Item>, (f64, f64)) {
+        if members.is_empty() {
+            return (Vec::new(), (0.0, 0.0));
+        }
+        let pitch = BOX_HEIGHT + 3.0;
+        let boxes = members
+            .iter()
+            .enumerate()
+            .map(|(nth, &component)| Item::Member {
+                component,
+                at: (0.0, HEAD + 3.0 + nth as f64 * pitch),
+                width: NAME_WIDTH,
+            });
+        (boxes.collect(), (NAME_WIDTH, members.len() as f64 * pitch))
     }
 
     fn dots(&self, members: &[usize]) -> (Vec<Item>, (f64, f64)) {
