@@ -147,7 +147,7 @@ fn build(number: usize, flags: &[&str], workshop: &Path) -> Result<PathBuf, Stri
         ])
         .arg(&object)
         .args(flags)
-        .arg(folder().join("heaps/source-heap.c"))
+        .arg(folder().join("../studies/src/insense_multicore/c/source-heap.c"))
         .output()
         .map_err(|error| format!("cannot start cc: {error}"))?;
     if !output.status.success() {

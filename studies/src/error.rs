@@ -39,6 +39,15 @@ pub enum StudyError {
         /// Why not.
         error: std::io::Error,
     },
+    /// A program could not be built.
+    NotBuilt {
+        /// What.
+        what: String,
+        /// With what.
+        with: PathBuf,
+        /// What was said of it.
+        said: String,
+    },
     /// The study has no such option.
     NotOfThisStudy {
         /// The study.
@@ -135,6 +144,11 @@ impl fmt::Display for StudyError {
                 program.display(),
                 plain(error)
             ),
+            StudyError::NotBuilt { what, with, said } => {
+                let first = said.lines().next().unwrap_or("it does not say why");
+                let first = first.strip_prefix("hearth: ").unwrap_or(first);
+                write!(f, "{} does not build {what}: {first}", with.display())
+            }
             StudyError::NotOfThisStudy { study, option } => write!(
                 f,
                 "the study {study} has no {option}; `hearth study run --help` says whose it is"

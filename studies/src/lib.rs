@@ -19,6 +19,7 @@
 pub mod cache_impact;
 mod ending;
 mod error;
+pub mod insense_multicore;
 mod kept;
 pub mod nmart;
 
@@ -47,6 +48,11 @@ pub const STUDIES: &[Study] = &[
         name: "nmart",
         title: "an allocator in bounded time for machines of several nodes, beside six others",
         experiments: nmart::experiments,
+    },
+    Study {
+        name: "insense-multicore",
+        title: "what private heaps and the placement of components are worth, by six workloads",
+        experiments: insense_multicore::experiments,
     },
 ];
 

@@ -7,6 +7,8 @@ pub enum Whose {
     Thread,
     /// The whole process's, threads that ended included.
     Process,
+    /// That of all processes which this one started and waited for.
+    Children,
 }
 
 /// Counts since the thread or process began.
@@ -47,6 +49,7 @@ pub fn read(whose: Whose) -> Usage {
     let who = match whose {
         Whose::Thread => libc::RUSAGE_THREAD,
         Whose::Process => libc::RUSAGE_SELF,
+        Whose::Children => libc::RUSAGE_CHILDREN,
     };
     // SAFETY: rusage is plain numbers, for which zero is good.
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };

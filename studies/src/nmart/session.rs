@@ -109,7 +109,8 @@ pub fn run(
     Ok((results, outcome?))
 }
 
-fn machine(system: &dyn System) -> Result<Machine, StudyError> {
+/// The machine at hand.
+pub(crate) fn machine(system: &dyn System) -> Result<Machine, StudyError> {
     let unknown = |why: String| StudyError::Machine { why };
     let capture = Capture::gather(&mut Files(system));
     let reading = capture.read().map_err(|error| unknown(error.to_string()))?;

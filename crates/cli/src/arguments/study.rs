@@ -14,7 +14,8 @@ use hearth_studies::cache_impact::Defect;
 Examples:
   hearth study list
   hearth study run cache-impact --quick
-  hearth study run nmart --quick")]
+  hearth study run nmart --quick
+  hearth study run insense-multicore --quick")]
 pub(crate) struct Study {
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -128,7 +129,9 @@ Examples:
   hearth study run cache-impact --experiment 2 --experiment 3 --sizes powers
   hearth study run cache-impact --defect cliff --out cliff
   hearth study run nmart --quick --experiment times
-  hearth study run nmart --allocator nmart --allocator tlsf --workload gawk3")]
+  hearth study run nmart --allocator nmart --allocator tlsf --workload gawk3
+  hearth study run insense-multicore --quick       a look, in about a minute
+  hearth study run insense-multicore --experiment list --repeats 20")]
 pub(crate) struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -139,7 +142,7 @@ pub(crate) struct RunStudy {
     pub(crate) quick: bool,
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
-    /// nmart as many as suit the experiment
+    /// nmart as many as suit the experiment; in insense-multicore 7, or 3 with --quick
     #[arg(long, value_name = "N")]
     pub(crate) repeats: Option<u32>,
 
@@ -154,6 +157,10 @@ pub(crate) struct RunStudy {
     /// Go on with what is in the folder
     #[arg(long)]
     pub(crate) resume: bool,
+
+    /// What random placements begin with; 1 if not given
+    #[arg(long, value_name = "N", help_heading = "insense-multicore")]
+    pub(crate) seed: Option<u64>,
 
     /// How often each sweep over the sizes is made; once if not given
     #[arg(long, value_name = "N", help_heading = "cache-impact")]
@@ -206,6 +213,7 @@ impl RunStudy {
             ("nmart", !self.allocators.is_empty(), "--allocator"),
             ("nmart", !self.workloads.is_empty(), "--workload"),
             ("nmart", self.objects.is_some(), "--objects"),
+            ("insense-multicore", self.seed.is_some(), "--seed"),
         ];
         let mut foreign = options
             .into_iter()

@@ -15,6 +15,7 @@ mod probe;
 mod run;
 mod simulate;
 mod study;
+mod study_multicore;
 mod study_tool;
 
 use crate::arguments::Command;

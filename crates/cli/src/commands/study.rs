@@ -20,7 +20,7 @@ use crate::interruption::Interruption;
 use crate::progress::Bar;
 use crate::{output, profiles};
 
-use super::study_tool;
+use super::{study_multicore, study_tool};
 
 pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
     match &arguments.action {
@@ -85,6 +85,7 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
         .unwrap_or_else(|| PathBuf::from(study.name));
     match study.name {
         "nmart" => run_nmart(arguments, &path),
+        "insense-multicore" => study_multicore::run(arguments, &path),
         _ => run_cache_impact(arguments, &path),
     }
 }
@@ -161,7 +162,7 @@ fn run_nmart(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     output::write(nmart_summary(&results, &page))
 }
 
-fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
+pub(super) fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
     Failure::Interrupted(
         interruption.signal.load(Ordering::Relaxed),
         format!(

@@ -1,6 +1,7 @@
 /* The source's shared heap, to be preloaded: malloc under one lock, and, with SOURCE_LIST, a list of all
  * blocks ever given out to which each allocation appends a node of its own. The source does not tell
- * how its free path treated the list; nothing is taken off it here, as its memory grew.
+ * how its free path treated the list. Nothing is taken off it here, as its memory grew; with
+ * SOURCE_SEARCH a block is searched from the front and taken off, as its private heaps' free does.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -35,6 +36,26 @@ static void append(void *block)
 static void append(void *block) { (void)block; }
 #endif
 
+#ifdef SOURCE_SEARCH
+static void take_off(void *block)
+{
+    struct item *item = first;
+    while (item && item->value != block) item = item->next;
+    if (!item) return;
+    if (item->previous)
+        item->previous->next = item->next;
+    else
+        first = item->next;
+    if (item->next)
+        item->next->previous = item->previous;
+    else
+        last = item->previous;
+    __libc_free(item);
+}
+#else
+static void take_off(void *block) { (void)block; }
+#endif
+
 void *malloc(size_t size)
 {
     pthread_mutex_lock(&lock);
@@ -56,6 +77,7 @@ void *calloc(size_t count, size_t size)
 void free(void *block)
 {
     pthread_mutex_lock(&lock);
+    if (block) take_off(block);
     __libc_free(block);
     pthread_mutex_unlock(&lock);
 }
