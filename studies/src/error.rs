@@ -145,7 +145,8 @@ impl fmt::Display for StudyError {
                 plain(error)
             ),
             StudyError::NotBuilt { what, with, said } => {
-                let first = said.lines().next().unwrap_or("it does not say why");
+                let is_error = |line: &&str| line.contains("error") || line.starts_with("hearth:");
+                let first = said.lines().find(is_error).unwrap_or("it does not say why");
                 let first = first.strip_prefix("hearth: ").unwrap_or(first);
                 write!(f, "{} does not build {what}: {first}", with.display())
             }

@@ -116,9 +116,20 @@ impl Workshop {
         let object = self.folder.join(format!("{name}.so"));
         let mut command = self.compiler();
         command
-            .args(["-std=c11", "-O2", "-Wall", "-shared", "-fPIC"])
+            .args([
+                "-std=c11",
+                "-O2",
+                "-fno-builtin",
+                "-Wall",
+                "-shared",
+                "-fPIC",
+            ])
             .args(flags);
-        command.arg("-o").arg(&object).arg(&text).arg("-lpthread");
+        command
+            .arg("-o")
+            .arg(&object)
+            .arg(&text)
+            .args(["-lpthread", "-ldl"]);
         self.make(name, object.clone(), command)?;
         Ok(object)
     }

@@ -168,25 +168,25 @@ impl Options {
             (Workload::Alloc, false) => [(1, 100), (1, 1000), (4, 100), (4, 1000)]
                 .map(|(groups, rows)| load(groups, rows, 5_000, 1))
                 .to_vec(),
-            (Workload::Alloc, true) => [(1, 100), (4, 50)]
+            (Workload::Alloc, true) => [(1, 400), (4, 200)]
                 .map(|(groups, passes)| load(groups, 1000, passes, 1))
                 .to_vec(),
             // 250 rows by the listing, which the published counts fit; 850 by the text.
             (Workload::Cache, false) => [250, 850].map(|rows| load(4, rows, 50_000, 1)).to_vec(),
-            (Workload::Cache, true) => vec![load(4, 250, 5_000, 1)],
+            (Workload::Cache, true) => vec![load(4, 250, 20_000, 1)],
             // 100 messages in the listing take less time than the program's start.
             (Workload::SenderReceiver, false) => vec![load(2, 1, 100_000, 1)],
-            (Workload::SenderReceiver, true) => vec![load(2, 1, 2_000, 1)],
+            (Workload::SenderReceiver, true) => vec![load(2, 1, 3_000, 1)],
             (Workload::ClientServer | Workload::DispatchWorker, false) => {
                 vec![load(3, 1000, 100, 100)]
             }
             (Workload::ClientServer | Workload::DispatchWorker, true) => {
-                vec![load(3, 1000, 20, 20)]
+                vec![load(3, 1000, 20, 150)]
             }
             (Workload::NoCommunication, false) => {
                 [250, 1000].map(|rows| load(4, rows, 100, 1000)).to_vec()
             }
-            (Workload::NoCommunication, true) => vec![load(4, 1000, 20, 100)],
+            (Workload::NoCommunication, true) => vec![load(4, 1000, 20, 1000)],
         }
     }
 }

@@ -102,7 +102,7 @@ fn matrix(workload: Workload) -> Vec<[&'static str; 3]> {
 /// Fewer passes than for the heaps alone: a search through the list takes its time.
 fn lists(options: &Options) -> Vec<Load> {
     let (one, four) = if options.quick {
-        (100, 50)
+        (400, 100)
     } else {
         (2_000, 1_000)
     };

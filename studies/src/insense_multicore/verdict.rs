@@ -526,7 +526,7 @@ impl Evidence {
             if claim.is_bounded_by_cores && self.cores < CORES {
                 answer = Answer::InPart;
                 because += &format!("; no more than {bound} can be seen on {bound} cores");
-            } else if value > size * SIZE || value < size / SIZE {
+            } else if !has_size(value, size) {
                 answer = Answer::InPart;
                 because += "; the direction and not the size";
             }
@@ -540,6 +540,15 @@ impl Evidence {
             explained: self.explained.get(claim.id).cloned().unwrap_or_default(),
         }
     }
+}
+
+/// Is a ratio as large as the published one? Of one below 1 it is what is saved that counts.
+fn has_size(value: f64, published: f64) -> bool {
+    let (value, published) = match published < 1.0 {
+        true => (1.0 - value, 1.0 - published),
+        false => (value, published),
+    };
+    value <= published * SIZE && value >= published / SIZE
 }
 
 /// The last of an experiment's loads; nothing if it did not run.

@@ -323,7 +323,7 @@ fn bound(components: &str) -> String {
                     let indent = &line[..line.len() - line.trim_start().len()];
                     let rest = rest.replacen(
                         ") {",
-                        &format!("; unsigned core) {{\n{indent}  setCore(core)"),
+                        &format!("; unsigned core) {{\n{indent}  setCore(core)\n{indent} "),
                         1,
                     );
                     format!("{indent}constructor({rest}")

@@ -12,7 +12,7 @@
  * today need. A heap that is full, or a second one than there is room for, makes malloc's blocks.
  */
 #define _GNU_SOURCE
-#include <pthread.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -143,7 +143,7 @@ static void collect(struct heap *heap)
     }
 }
 
-/* By another name than malloc: the compiler would make calloc of malloc and memset, even in calloc. */
+/* Built with -fno-builtin: else the compiler makes calloc of malloc and memset, even in calloc. */
 static void *allocate(size_t size)
 {
     if (!is_settled) settle();
@@ -192,4 +192,18 @@ void *realloc(void *block, size_t size)
     memcpy(larger, block, had < size ? had : size);
     free(block);
     return larger;
+}
+
+/* The C library's looks into a head that blocks here do not have. */
+size_t malloc_usable_size(void *block)
+{
+    static size_t (*_Atomic of_library)(void *);
+    if (!block) return 0;
+    if (heap_of(block)) return 4 * (size_t)((uint32_t *)block)[-1];
+    size_t (*usable)(void *) = atomic_load(&of_library);
+    if (!usable) {
+        usable = (size_t (*)(void *))dlsym(RTLD_NEXT, "malloc_usable_size");
+        atomic_store(&of_library, usable);
+    }
+    return usable(block);
 }
