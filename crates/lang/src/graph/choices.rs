@@ -6,10 +6,10 @@
 //! the others or as it can have. A default is taken when nothing comes.
 
 use super::ChannelId;
-use super::balance::level;
+use super::balance::{self, Hub, level};
 use super::hubs::Hubs;
 use super::rates::speed_of;
-use super::tally::Tally;
+use super::tally::{Tally, Use};
 use super::walk::Walk;
 
 /// What one arm adds to a pass.
@@ -61,13 +61,45 @@ pub(super) fn settle(walk: &Walk<'_>, tallies: &mut [Tally]) {
     let walked = tallies.to_vec();
     for _ in 0..ROUNDS {
         let supply = supply(&hubs, tallies);
-        for (tally, walked) in tallies.iter_mut().zip(&walked) {
+        let capacities = capacities(&hubs, tallies);
+        for ((tally, walked), capacity) in tallies.iter_mut().zip(&walked).zip(capacities) {
             if !walked.choices.is_empty() {
-                let speed = speed_of(tally);
-                *tally = chosen(walked, speed, &hubs, &supply);
+                *tally = chosen(walked, capacity, &hubs, &supply);
             }
         }
     }
+}
+
+/// How many passes a second each could do if its selects never waited: as many as its own speed and
+/// all others that it meets allow.
+fn capacities(hubs: &Hubs, tallies: &[Tally]) -> Vec<f64> {
+    let mut parts = vec![Hub::default(); hubs.count()];
+    for (component, tally) in tallies.iter().enumerate() {
+        let is_arm = |channel: ChannelId| {
+            let mut arms = tally.choices.iter().flat_map(|choice| &choice.parts);
+            arms.any(|part| part.channel == Some(channel))
+        };
+        let part = |used: &Use| balance::Part {
+            component,
+            messages: used.messages,
+            is_exact: used.is_exact,
+        };
+        for (&channel, used) in &tally.sends {
+            if used.messages > 0.0 {
+                parts[hubs.of(channel)].senders.push(part(used));
+            }
+        }
+        for (&channel, used) in &tally.receives {
+            if used.messages > 0.0 && !is_arm(channel) {
+                parts[hubs.of(channel)].receivers.push(part(used));
+            }
+        }
+    }
+    parts.retain(|hub| !hub.senders.is_empty() && !hub.receivers.is_empty());
+    let speeds: Vec<f64> = tallies.iter().map(speed_of).collect();
+    let rates = balance::solve(&speeds, &parts).rates;
+    let least = speeds.iter().zip(rates);
+    least.map(|(speed, rate)| speed.min(rate)).collect()
 }
 
 /// By hub: the most messages a second that could come to each of those who receive.
@@ -93,7 +125,7 @@ fn supply(hubs: &Hubs, tallies: &[Tally]) -> Vec<f64> {
 }
 
 /// A pass whose selects take what comes.
-fn chosen(walked: &Tally, speed: f64, hubs: &Hubs, supply: &[f64]) -> Tally {
+fn chosen(walked: &Tally, capacity: f64, hubs: &Hubs, supply: &[f64]) -> Tally {
     let mut tally = walked.clone();
     for choice in &walked.choices {
         let times: f64 = choice.parts.iter().map(|part| part.times).sum();
@@ -102,7 +134,7 @@ fn chosen(walked: &Tally, speed: f64, hubs: &Hubs, supply: &[f64]) -> Tally {
             None => 0.0,
         };
         let comes: Vec<f64> = choice.parts.iter().map(comes).collect();
-        let shares = shares(choice, &comes, speed * times);
+        let shares = shares(choice, &comes, capacity * times);
         for (part, share) in choice.parts.iter().zip(shares) {
             if part.times > 0.0 {
                 tally.add_scaled(&part.tally, times * share / part.times - 1.0);
