@@ -11,7 +11,7 @@
 //! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
 //! counts), `summary` and `portrait` (a profile as text and as a page). For heaps of running programs:
 //! `heaps` (what was read of them), `heap_map` (the same as a picture). For what happened in a run:
-//! `watching` (a program is run, and its recording read).
+//! `watching` (a program is run, and its recording read), `run_report` (the page of it).
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
 
@@ -31,6 +31,7 @@ mod profiles;
 mod summary;
 mod surroundings;
 
+mod run_report;
 mod watching;
 
 mod cache;

@@ -12,7 +12,7 @@ use hearth_watch::{NAME, Recording, bytes_for, trace};
 
 use crate::arguments::Run;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, run_report};
 
 /// Bytes of events that are kept, if nobody says; the runtime has the same.
 const WINDOW: u64 = 64 << 20;
@@ -117,6 +117,9 @@ impl Watching {
             Ok(recording) => {
                 if let Some(path) = &self.trace {
                     output::replace(path, &trace::bytes(&recording, &program))?;
+                }
+                if let Some(path) = &self.report {
+                    output::replace(path, run_report::page(&recording, &program).as_bytes())?;
                 }
                 if recording.events_lost > 0 {
                     eprintln!(

@@ -237,3 +237,49 @@ fn what_cannot_be_is_refused() {
     assert!(told.contains("the file holds something else"), "{told}");
     assert_eq!(fs::read_to_string(&program).expect("it is there"), DEADLOCK);
 }
+
+/// 150 components beside those that talk, so that not all have a row.
+const MANY: &str = r#"type INone is interface ()
+
+component Idle presents INone {
+  constructor() { }
+  behaviour { stop }
+}
+
+for k = 1 .. 150 do { other = new Idle() }
+"#;
+
+#[test]
+fn a_page_tells_of_components_and_channels() {
+    let program = program("watching-page", &format!("{WORK}{}", MANY));
+    for carrier in ["workers", "threads"] {
+        let path = program.with_file_name(format!("{carrier}.html"));
+        let mut command = hearth();
+        command
+            .arg("run")
+            .arg(&program)
+            .args(["--carrier", carrier]);
+        command.arg("--report").arg(&path);
+        let ended = outcome(&mut command, None).expect("it ends");
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        let page = fs::read_to_string(&path).expect("it was written");
+        for wanted in [
+            "<!doctype html>",
+            "<title>program: what it did</title>",
+            "153 components on ",
+            "<td>Source</td>",
+            "<td>Sink</td>",
+            "more, together</td>",
+            "<td>Source.o</td><td>Sink.i</td><td class=\"right\">300</td>",
+            "Who ran when",
+            "ended with code 0",
+            "</html>",
+        ] {
+            assert!(page.contains(wanted), "{carrier}: no {wanted}");
+        }
+        for unwanted in ["<script", "http://localhost", "https://"] {
+            assert!(!page.contains(unwanted), "{carrier}: {unwanted}");
+        }
+        assert_eq!(page.contains("on core"), carrier == "workers");
+    }
+}

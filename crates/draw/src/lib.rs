@@ -5,6 +5,7 @@
 //! - [`bars`]: counts by class.
 //! - [`heat`]: a table as colours.
 //! - [`tiles`]: many equal things, filled.
+//! - [`spans`]: what things did, by time.
 //! - [`topology`]: the parts of a machine, boxes in boxes.
 //! - [`placement`]: components on the parts of a machine, and what they say to each other; as text,
 //!   too.
@@ -43,6 +44,8 @@ pub mod bars;
 pub mod heat;
 
 pub mod tiles;
+
+pub mod spans;
 
 pub mod topology;
 

@@ -58,7 +58,7 @@ a{color:var(--c0)}figure{margin:1rem 0}figure .scroll{overflow-x:auto}.picture{m
 figcaption{color:var(--faint);font-size:.88rem;max-width:46rem;margin-top:.3rem}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;margin:.6rem 0;font-variant-numeric:tabular-nums}\
 th,td{padding:.22rem .8rem .22rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--grid)}\
-th{font-weight:600;color:var(--faint)}td.right,th.right{text-align:right}\
+th{font-weight:600;color:var(--faint)}td.right,th.right{text-align:right;white-space:nowrap}\
 .callout{border-left:4px solid;padding:.55rem .9rem;margin:.6rem 0;border-radius:0 4px 4px 0;max-width:56rem}\
 .callout p{margin:.15rem 0;max-width:none}.bad{border-color:var(--bad);background:var(--bad-paper)}\
 .good{border-color:var(--good);background:var(--good-paper)}.note{border-color:var(--note);background:var(--note-paper)}\

@@ -1,0 +1,154 @@
+//! What things did, by time: a row for each, with a bar for each stretch.
+
+use crate::scale::Unit;
+use crate::svg::{Anchor, Canvas, Picture, text_width};
+
+const ROW: f64 = 18.0;
+const BAR: f64 = 12.0;
+const TOP: f64 = 46.0;
+
+/// A stretch of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// From when to when, in nanoseconds.
+    pub from: f64,
+    /// The same.
+    pub to: f64,
+    /// The colour of its kind, from 0.
+    pub kind: usize,
+    /// What is told to a reader who points at it.
+    pub tip: String,
+}
+
+/// A row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpanRow {
+    /// Whose.
+    pub label: String,
+    /// What it did; stretches that are narrower than half a pixel are joined.
+    pub spans: Vec<Span>,
+}
+
+/// A chart of rows over one axis of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpanChart {
+    /// What it shows.
+    pub title: String,
+    /// The ends of the axis in nanoseconds.
+    pub window: (f64, f64),
+    /// The names of the kinds.
+    pub kinds: Vec<String>,
+    /// From above to below.
+    pub rows: Vec<SpanRow>,
+    /// In pixels.
+    pub width: f64,
+}
+
+impl SpanChart {
+    /// Draws it.
+    pub fn draw(&self) -> Picture {
+        let mut canvas = Canvas::default();
+        canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
+        let widest = self.rows.iter().map(|row| text_width(&row.label, 12.0));
+        let left = widest.fold(0.0, f64::max).min(0.3 * self.width) + 14.0;
+        let right = self.width - 16.0;
+        self.legend(&mut canvas, left);
+        let bottom = TOP + ROW * self.rows.len().max(1) as f64;
+        let length = (self.window.1 - self.window.0).max(1.0);
+        let place =
+            |ns: f64| left + (right - left) * ((ns - self.window.0) / length).clamp(0.0, 1.0);
+        for nth in 0..=4 {
+            let ns = self.window.0 + length * f64::from(nth) / 4.0;
+            canvas.line("grid", (place(ns), TOP), (place(ns), bottom));
+            let anchor = match nth {
+                0 => Anchor::Start,
+                4 => Anchor::End,
+                _ => Anchor::Middle,
+            };
+            let text = Unit::Nanoseconds.show(ns);
+            canvas.text("small faint", (place(ns), bottom + 14.0), anchor, &text);
+        }
+        for (nth, row) in self.rows.iter().enumerate() {
+            let y = TOP + ROW * nth as f64;
+            let label = shortened(&row.label, left - 14.0);
+            let foot = (left - 8.0, y + ROW / 2.0 + 4.0);
+            canvas.text("", foot, Anchor::End, &label);
+            for span in joined(&row.spans, length / (right - left) / 2.0) {
+                let (from, to) = (place(span.from), place(span.to));
+                let class = format!("bar s{}", span.kind % 8);
+                let at = (from, y + (ROW - BAR) / 2.0);
+                canvas.rect(&class, at, ((to - from).max(0.4), BAR), &span.tip);
+            }
+        }
+        Picture::new(&self.title, self.width, bottom + 24.0, canvas)
+    }
+
+    fn legend(&self, canvas: &mut Canvas, left: f64) {
+        let mut x = left;
+        for (nth, kind) in self.kinds.iter().enumerate() {
+            canvas.rect(&format!("bar s{}", nth % 8), (x, 28.0), (10.0, 10.0), "");
+            canvas.text("small", (x + 14.0, 37.0), Anchor::Start, kind);
+            x += 30.0 + text_width(kind, 10.5);
+        }
+    }
+}
+
+/// Neighbours of one kind with less than a bit between them become one, so that a picture has no more shapes
+/// than pixels.
+fn joined(spans: &[Span], bit: f64) -> Vec<Span> {
+    let mut found: Vec<Span> = Vec::new();
+    let mut count = 1;
+    for span in spans {
+        match found.last_mut() {
+            Some(last) if last.kind == span.kind && span.from - last.to < bit => {
+                count += 1;
+                last.to = last.to.max(span.to);
+                last.tip = format!("{count} stretches, close together");
+            }
+            _ => {
+                count = 1;
+                found.push(span.clone());
+            }
+        }
+    }
+    found
+}
+
+fn shortened(text: &str, width: f64) -> String {
+    if text_width(text, 12.0) <= width {
+        return text.to_owned();
+    }
+    let mut short = text.to_owned();
+    while !short.is_empty() && text_width(&short, 12.0) + 12.0 > width {
+        short.pop();
+    }
+    short + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(from: f64, to: f64, kind: usize) -> Span {
+        Span {
+            from,
+            to,
+            kind,
+            tip: String::new(),
+        }
+    }
+
+    #[test]
+    fn narrow_gaps_are_closed_and_others_stay() {
+        let spans = [span(0.0, 1.0, 0), span(1.1, 2.0, 0), span(9.0, 10.0, 0)];
+        let joined = joined(&spans, 0.5);
+        assert_eq!(joined.len(), 2);
+        assert_eq!((joined[0].from, joined[0].to), (0.0, 2.0));
+    }
+
+    #[test]
+    fn kinds_are_not_mixed() {
+        let spans = [span(0.0, 1.0, 0), span(1.0, 2.0, 1)];
+        assert_eq!(joined(&spans, 9.0).len(), 2);
+    }
+}
