@@ -11,10 +11,12 @@ use hearth_machine::topology::Bytes;
 pub(crate) mod heap;
 pub(crate) mod machine;
 pub(crate) mod study;
+pub(crate) mod top;
 
 use heap::Heap;
 use machine::{Advise, Machine, Predict, Probe};
 use study::Study;
+use top::Top;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -67,6 +69,7 @@ pub(crate) enum Command {
     Advise(Advise),
     Machine(Machine),
     Heap(Heap),
+    Top(Top),
     Study(Study),
     Completions(Completions),
     Man(Man),

@@ -10,9 +10,10 @@ use std::process::{Command, Stdio};
 use hearth_watch::trace::{self, Trace};
 use support::{Outcome, empty_folder, hearth, outcome};
 
-/// A source whose work is three times that of the sink, for each of 300 messages.
-const WORK: &str = r#"type IOut is interface (out integer o)
-type IIn is interface (in integer i)
+/// 300 times one computes for three times as long as the other, which answers. Both wait each time: who
+/// answers for the question, who asks for the answer.
+const WORK: &str = r#"type IOut is interface (out integer o; in integer answer)
+type IIn is interface (in integer i; out integer reply)
 
 component Source presents IOut {
   n = 0
@@ -22,6 +23,8 @@ component Source presents IOut {
     for k = 1 .. 60000 do { x := x * 1103515245 + 12345 }
     n := n + 1
     send x on o
+    receive y from answer
+    x := x + y
     if n == 300 then { stop }
   }
 }
@@ -35,13 +38,15 @@ component Sink presents IIn {
     x := x + v
     for k = 1 .. 20000 do { x := x * 1103515245 + 12345 }
     n := n + 1
-    if n == 300 then { printInt(x - x); stop }
+    send x on reply
+    if n == 300 then { stop }
   }
 }
 
 s = new Source()
 t = new Sink()
 connect s.o to t.i
+connect s.answer to t.reply
 "#;
 
 /// Waits for a message that never comes.
@@ -238,20 +243,18 @@ fn what_cannot_be_is_refused() {
     assert_eq!(fs::read_to_string(&program).expect("it is there"), DEADLOCK);
 }
 
-/// 150 components beside those that talk, so that not all have a row.
-const MANY: &str = r#"type INone is interface ()
-
-component Idle presents INone {
-  constructor() { }
-  behaviour { stop }
+/// The work, beside 150 components that end at once, so that not all have a row.
+fn many() -> String {
+    let (declared, begun) = WORK.split_once("s = new").expect("it begins them");
+    format!(
+        "{declared}type INone is interface ()\n\ncomponent Idle presents INone {{\n  constructor() {{ }}\n  \
+         behaviour {{ stop }}\n}}\n\ns = new{begun}for k = 1 .. 150 do {{ other = new Idle() }}\n"
+    )
 }
-
-for k = 1 .. 150 do { other = new Idle() }
-"#;
 
 #[test]
 fn a_page_tells_of_components_and_channels() {
-    let program = program("watching-page", &format!("{WORK}{}", MANY));
+    let program = program("watching-page", &many());
     for carrier in ["workers", "threads"] {
         let path = program.with_file_name(format!("{carrier}.html"));
         let mut command = hearth();
@@ -282,4 +285,66 @@ fn a_page_tells_of_components_and_channels() {
         }
         assert_eq!(page.contains("on core"), carrier == "workers");
     }
+}
+
+#[test]
+fn top_tells_what_components_do() {
+    let program = program("watching-top", WAITS);
+    let mut child = hearth()
+        .arg("run")
+        .arg(&program)
+        .arg("--watch")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it has one"))
+        .read_line(&mut line)
+        .expect("it says something");
+    let number = child.id().to_string();
+    let top = |words: &[&str]| {
+        let mut command = hearth();
+        command.arg("top").args(words);
+        outcome(&mut command, None).expect("it ends")
+    };
+    let told = top(&[&number]);
+    assert_eq!(told.code(), Some(0), "{told:?}");
+    assert!(told.stdout.contains("Reader "), "{told:?}");
+    assert!(told.stdout.lines().all(|line| line.chars().count() <= 80));
+    let told = top(&[&number, "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&told.stdout).expect("it is JSON");
+    assert_eq!(document["process"], child.id());
+    assert_eq!(document["ended"], serde_json::Value::Null);
+    let components = document["components"].as_array().expect("it is a list");
+    assert!(components.iter().any(|one| one["name"] == "Reader"));
+    drop(child.stdin.take());
+    let _ = child.kill();
+    let _ = child.wait();
+    let told = top(&[&std::process::id().to_string()]);
+    assert_eq!(told.code(), Some(2));
+    assert!(told.stderr.contains("hearth run --watch"), "{told:?}");
+}
+
+#[test]
+fn top_reads_a_recording_that_is_over() {
+    let program = program("watching-file", DEADLOCK);
+    let file = program.with_file_name("run.watch");
+    let mut command = hearth();
+    command.arg("run").arg(&program).env("HEARTH_WATCH", &file);
+    assert_eq!(
+        outcome(&mut command, None).expect("it ends").code(),
+        Some(1)
+    );
+    let mut command = hearth();
+    command.arg("top").arg(&file).arg("--once");
+    let told = outcome(&mut command, None).expect("it ends");
+    assert_eq!(told.code(), Some(0), "{told:?}");
+    assert!(told.stdout.contains("receives from i"), "{told:?}");
+    assert!(told.stdout.contains("ended with code 1"), "{told:?}");
+    let mut command = hearth();
+    command.arg("top").arg(&program);
+    let told = outcome(&mut command, None).expect("it ends");
+    assert_eq!(told.code(), Some(2));
+    assert!(told.stderr.contains("no recording of a run"), "{told:?}");
 }

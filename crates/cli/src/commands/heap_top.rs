@@ -109,7 +109,7 @@ impl Drop for Screen {
 }
 
 /// Why the readings end.
-enum End {
+pub(super) enum End {
     Done,
     Left,
     Gone,
@@ -118,10 +118,17 @@ enum End {
 
 fn screens(spaces: &Spaces, keys: &Keys<'_>, count: u64) -> Result<(), Failure> {
     let interruption = Interruption::watch();
-    let end = {
-        let _screen = Screen::enter()?;
-        watch(spaces, keys, count, &interruption)?
-    };
+    let title = spaces.title();
+    let mut before = HashMap::new();
+    let end = on_screen(keys, count, &interruption, |size| {
+        let readings = spaces.read(Depth::Totals);
+        if !spaces.process.is_there() {
+            return Ok(None);
+        }
+        let lines = frame(&title, &readings, &before, size);
+        before = live_by_heap(&readings);
+        Ok(Some(lines))
+    })?;
     match end {
         End::Done | End::Left => Ok(()),
         End::Gone => output::write(format!("{} has ended\n", spaces.title())),
@@ -129,23 +136,22 @@ fn screens(spaces: &Spaces, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
     }
 }
 
-fn watch(
-    spaces: &Spaces,
+/// Shows lines each second, of which the first is the title, until the reader leaves or there are none. They
+/// are made for so many columns and rows.
+pub(super) fn on_screen(
     keys: &Keys<'_>,
     count: u64,
     interruption: &Interruption,
+    mut lines: impl FnMut((usize, usize)) -> Result<Option<Vec<String>>, Failure>,
 ) -> Result<End, Failure> {
-    let title = spaces.title();
-    let mut before = HashMap::new();
+    let _screen = Screen::enter()?;
     for _ in 0..count {
         let begun = Instant::now();
-        let readings = spaces.read(Depth::Totals);
-        if !spaces.process.is_there() {
-            return Ok(End::Gone);
-        }
         let size = terminal::size(std::io::stdout().as_fd()).unwrap_or(SIZE);
-        output::write(frame(&title, &readings, &before, size))?;
-        before = live_by_heap(&readings);
+        let Some(lines) = lines(size)? else {
+            return Ok(End::Gone);
+        };
+        output::write(painted(&lines, size))?;
         while let Some(left) = PERIOD.checked_sub(begun.elapsed()) {
             if interruption.flag.load(Ordering::SeqCst) {
                 return Ok(End::Signal(interruption.signal.load(Ordering::SeqCst)));
@@ -173,9 +179,13 @@ fn live_by_heap(readings: &[Reading]) -> Before {
     readings.iter().flat_map(of).collect()
 }
 
-/// What the terminal is to show, no line wider than it and none below its last.
-fn frame(title: &str, readings: &[Reading], before: &Before, size: (usize, usize)) -> String {
-    let (columns, rows) = size;
+/// The lines of all spaces, which share the rows.
+fn frame(
+    title: &str,
+    readings: &[Reading],
+    before: &Before,
+    (_, rows): (usize, usize),
+) -> Vec<String> {
     let mut lines = vec![format!("{title}; q leaves")];
     let rows_each = rows.saturating_sub(1) / readings.len().max(1);
     for reading in readings {
@@ -192,6 +202,11 @@ fn frame(title: &str, readings: &[Reading], before: &Before, size: (usize, usize
         own.truncate(rows_each);
         lines.extend(own);
     }
+    lines
+}
+
+/// What the terminal is to show, no line wider than it and none below its last.
+fn painted(lines: &[String], (columns, rows): (usize, usize)) -> String {
     let mut text = String::from(TO_THE_TOP);
     for (nth, line) in lines.iter().take(rows).enumerate() {
         if nth > 0 {

@@ -17,6 +17,7 @@ mod simulate;
 mod study;
 mod study_multicore;
 mod study_tool;
+mod top;
 
 use crate::arguments::Command;
 use crate::failure::Failure;
@@ -34,6 +35,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Advise(arguments) => advise::advise(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
         Command::Study(arguments) => study::study(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
