@@ -9,6 +9,7 @@ pub mod catalogue;
 pub mod heap;
 pub mod measure;
 pub mod peers;
+pub mod placements;
 pub mod repeatability;
 pub mod runtime;
 pub mod savina;

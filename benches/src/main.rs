@@ -12,6 +12,7 @@ mod heap_command;
 mod heaps_command;
 mod message_model;
 mod pair_latency;
+mod placements_command;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::heap::allocators::{self, Allocator};

@@ -10,11 +10,13 @@ use hearth_machine::topology::Bytes;
 
 pub(crate) mod heap;
 pub(crate) mod machine;
+pub(crate) mod place;
 pub(crate) mod study;
 pub(crate) mod top;
 
 use heap::Heap;
 use machine::{Advise, Machine, Predict, Probe};
+use place::Place as Placing;
 use study::Study;
 use top::Top;
 
@@ -43,6 +45,7 @@ Examples:
   hearth explain E0301          the longer story of a mistake
   hearth probe                  measure this machine
   hearth predict 4K             what passing 4 KiB between two threads costs here
+  hearth place play/main.isf    which components run where, and why
 
 Exit codes:
   0  done
@@ -67,6 +70,7 @@ pub(crate) enum Command {
     Probe(Probe),
     Predict(Predict),
     Advise(Advise),
+    Place(Placing),
     Machine(Machine),
     Heap(Heap),
     Top(Top),
@@ -181,9 +185,24 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Where components run (HEARTH_PLACE)
-    #[arg(long, value_enum, value_name = "POLICY")]
-    pub(crate) place: Option<Place>,
+    /// Where components run (HEARTH_PLACE): os, spread, single, random, steal, talk, or the file of a
+    /// plan that `hearth place --plan` wrote
+    ///
+    /// os: threads wherever the operating system puts them; components on the worker of the one that
+    /// makes them; the default.
+    /// spread: round robin over the cores, in creation order.
+    /// single: all on the first core.
+    /// random: anywhere.
+    /// steal: on the worker of the one that makes them; idle workers take components that compute from
+    /// busy ones.
+    /// talk: near whom they talk with, as the program's text and this machine's profile suggest, and then
+    /// as their messages show.
+    #[arg(long, value_name = "POLICY", value_parser = where_to_run, verbatim_doc_comment)]
+    pub(crate) place: Option<WhereToRun>,
+
+    /// With --place talk, write to FILE what moves while the program runs, and why (HEARTH_PLACE_LOG)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) place_log: Option<PathBuf>,
 
     /// What carries components (HEARTH_CARRIER)
     #[arg(long, value_enum, value_name = "CARRIER")]
@@ -252,20 +271,32 @@ pub(crate) struct Run {
     pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
-#[derive(ValueEnum, Clone, Copy, Debug)]
-pub(crate) enum Place {
-    /// Threads wherever the operating system puts them; components on the worker of the one that
-    /// makes them; the default
-    Os,
-    /// Round robin over the cores, in creation order
-    Spread,
-    /// All on the first core
-    Single,
-    /// Anywhere
-    Random,
-    /// On the worker of the one that makes them; idle workers take components that compute from
-    /// busy ones
-    Steal,
+/// A policy by name, or a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WhereToRun {
+    Policy(&'static str),
+    Talk,
+    Plan(PathBuf),
+}
+
+/// The policies that need no more than their names.
+const POLICIES: [&str; 5] = ["os", "spread", "single", "random", "steal"];
+
+fn where_to_run(text: &str) -> Result<WhereToRun, String> {
+    if text == "talk" {
+        return Ok(WhereToRun::Talk);
+    }
+    if let Some(policy) = POLICIES.into_iter().find(|policy| *policy == text) {
+        return Ok(WhereToRun::Policy(policy));
+    }
+    let path = PathBuf::from(text);
+    if path.exists() || text.ends_with(".json") {
+        return Ok(WhereToRun::Plan(path));
+    }
+    Err(format!(
+        "it takes {}, talk, or the file of a plan",
+        POLICIES.join(", ")
+    ))
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]

@@ -26,6 +26,7 @@ mod columns;
 mod heap_map;
 mod heaps;
 mod interruption;
+mod placing;
 mod portrait;
 mod profiles;
 mod summary;

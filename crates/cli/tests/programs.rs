@@ -323,10 +323,12 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
 }
 
 /// What carries components makes no difference to what a program does.
-const CARRIERS: [&[&str]; 6] = [
+const CARRIERS: [&[&str]; 8] = [
     &["--carrier=workers"],
     &["--carrier=workers", "--place=spread"],
     &["--carrier=workers", "--place=steal"],
+    &["--carrier=workers", "--place=talk"],
+    &["--carrier=threads", "--place=talk"],
     &["--carrier=workers", "--workers=1", "--heaps=shared"],
     &["--carrier=threads"],
     &["--simulate=1"],
@@ -353,6 +355,7 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
             ["--workers=1", "--place=spread"],
             ["--workers=2", "--place=spread"],
             ["--workers=2", "--place=steal"],
+            ["--workers=2", "--place=talk"],
         ] {
             check_run_carried(case, has_warnings, &carrier, &[SHORT_SLICE])
                 .map_err(|found| format!("detached with {}: {found}", carrier.join(" ")))?;

@@ -158,7 +158,7 @@ struct hearth_component {
     uint8_t attention;       /* atomic; not 0: hearth_next_pass must look */
     uint8_t waiting;         /* for what: hearth_waiting */
     uint8_t outcome;         /* hearth_step of the operation that blocked, once resumed */
-    uint8_t spare;
+    uint8_t moved;           /* the runtime's business */
 };
 
 #define HEARTH_STOPPED UINT32_MAX

@@ -203,7 +203,8 @@ pub struct Component {
     pub attention: AtomicU8,
     pub waiting: u8,
     pub outcome: u8,
-    pub spare: u8,
+    /// It has gone to another worker, and where it waited before is forgotten.
+    pub moved: u8,
 }
 
 /// Where an acknowledge leaves its sender: in the place of what a light wait needs, which it is not.

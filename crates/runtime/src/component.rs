@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
 use crate::channel::{self, Channel, Origin};
 use crate::choices::Choices;
+use crate::placement::Choice;
 use crate::seat::{Seat, request_stop, seat_of};
 use crate::sync::lock_std as lock;
 use crate::{
@@ -51,17 +52,20 @@ pub(crate) unsafe fn make(
             (seed, true) => Choices::root(seed),
             (_, false) => seat_of(creator).more.with_mut(|more| more.choices.child()),
         };
-        let core = if simulator::is_on() {
-            simulator::place(core, of, &identity)
+        let choice = if simulator::is_on() {
+            simulator::place(core, of, &identity).map(|core| Choice { core, stays: true })
         } else {
-            placement::choose(core, &identity)
+            placement::choose(core, of, &identity)
         };
+        let core = choice.map(|choice| choice.core);
         let seat = block.add(plan.seat).cast::<Seat>();
         (*component).r#type = of;
         (*component).home = carrier::place(core);
         seat.write(Seat::new(identity, choices, ports.len() as u16));
-        if core.is_some() {
-            carrier::keep_placed(&*seat);
+        match choice {
+            Some(Choice { stays: true, .. }) => carrier::keep_placed(&*seat),
+            Some(Choice { stays: false, .. }) => carrier::keep_planned(&*seat),
+            None => {}
         }
         if (*component).home.is_null() {
             let number = core.and_then(|core| u16::try_from(core + 1).ok());

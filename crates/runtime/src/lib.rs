@@ -40,6 +40,8 @@ mod options;
 pub mod output;
 mod placement;
 #[cfg(not(loom))]
+mod placer;
+#[cfg(not(loom))]
 mod poller;
 #[cfg(not(loom))]
 mod portable;
@@ -58,6 +60,8 @@ mod signals;
 mod simulator;
 mod sync;
 mod timers;
+#[cfg(not(loom))]
+mod traffic;
 mod watching;
 
 #[cfg(loom)]

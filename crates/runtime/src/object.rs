@@ -139,6 +139,21 @@ pub(crate) unsafe fn flat_size(of: &Type, value: Value) -> Option<usize> {
     }
 }
 
+/// What a value takes, in bytes; of one with others inside, the outermost part.
+///
+/// # Safety
+/// The value is of this type, and the caller's.
+pub(crate) unsafe fn outer_size(of: &Type, value: Value) -> usize {
+    // SAFETY: as the caller promises; only references to objects are followed.
+    unsafe {
+        if is_object(of) && !value.pointer.is_null() {
+            object_size(of, value.pointer)
+        } else {
+            of.size as usize
+        }
+    }
+}
+
 /// A second object with the same inside, referred to once.
 unsafe fn duplicate(to: *mut Component, of: &Type, original: *mut c_void) -> *mut c_void {
     // SAFETY: the caller's object is valid.

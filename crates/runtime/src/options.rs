@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::placement::Plan;
+
 /// Where components go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
@@ -17,6 +19,10 @@ pub(crate) enum Policy {
     Random,
     /// On the worker of the one that makes them, until an idle worker gets them from a busy one.
     Steal,
+    /// Near whom they talk with, as a plan says and as their messages show.
+    Talk,
+    /// Where a plan says, and the others on the worker of the one that makes them.
+    Plan,
 }
 
 /// What carries components.
@@ -58,6 +64,8 @@ pub(crate) struct Options {
     pub(crate) passes: Option<u64>,
     pub(crate) seed: Option<u64>,
     pub(crate) policy: Policy,
+    /// Where components begin, with [`Policy::Talk`] and [`Policy::Plan`].
+    pub(crate) plan: Option<Plan>,
     pub(crate) carrying: Carrying,
     pub(crate) heaps: Heaps,
     /// So many bytes of its heap come along at most when a component moves to a core of another node.
@@ -86,6 +94,7 @@ pub(crate) const DEFAULTS: Options = Options {
     passes: None,
     seed: None,
     policy: Policy::Os,
+    plan: None,
     carrying: Carrying::Workers,
     heaps: Heaps::Private,
     // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the program.
@@ -100,6 +109,13 @@ pub(crate) const DEFAULTS: Options = Options {
     compat_original: false,
     arguments: Vec::new(),
 };
+
+impl Options {
+    /// Does anybody want to know who talks with whom?
+    pub(crate) fn watches_traffic(&self) -> bool {
+        self.policy == Policy::Talk && self.simulation.is_none()
+    }
+}
 
 static OPTIONS: OnceLock<Options> = OnceLock::new();
 
@@ -141,11 +157,19 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             "single" => Policy::Single,
             "random" => Policy::Random,
             "steal" => Policy::Steal,
+            "talk" => Policy::Talk,
+            "plan" => Policy::Plan,
             _ => {
-                let good = "os, spread, single, random or steal";
+                let good = "os, spread, single, random, steal, talk or plan";
                 return Err(bad("HEARTH_PLACE", &text, good));
             }
         };
+    }
+    if let Some(path) = variable("HEARTH_PLAN") {
+        options.plan = Some(read_plan(&path)?);
+    }
+    if options.policy == Policy::Plan && options.plan.is_none() {
+        return Err("HEARTH_PLACE=plan needs HEARTH_PLAN, the file with the plan".to_owned());
     }
     if let Some(text) = variable("HEARTH_CARRIER") {
         options.carrying = match text.as_str() {
@@ -209,6 +233,12 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
     }
     options.simulation = read_simulation(variable)?;
     Ok(options)
+}
+
+fn read_plan(path: &str) -> Result<Plan, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("HEARTH_PLAN: could not read {path} ({error})"))?;
+    Plan::read(&text).map_err(|what| format!("HEARTH_PLAN: in {path} {what}"))
 }
 
 fn read_simulation(
@@ -281,7 +311,7 @@ mod tests {
         }
         assert_eq!(
             read_one("HEARTH_PLACE", "here").unwrap_err(),
-            "HEARTH_PLACE=\"here\" is not understood; it takes os, spread, single, random or steal"
+            "HEARTH_PLACE=\"here\" is not understood; it takes os, spread, single, random, steal, talk or plan"
         );
     }
 }

@@ -1,11 +1,12 @@
 //! Which core a component is kept on.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hearth_sys::affinity;
 
-use crate::abi::Component;
+use crate::abi::{self, Component, ComponentType};
 use crate::carrier;
 use crate::options::{self, Carrying, Policy};
 use crate::seat::{Identity, Seat};
@@ -17,14 +18,26 @@ fn cores() -> &'static [usize] {
     CORES.get_or_init(affinity::allowed)
 }
 
+/// Where a new component goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) core: usize,
+    /// Nobody moves it elsewhere unasked.
+    pub(crate) stays: bool,
+}
+
 /// The core for a new component: the one asked for, else what the policy says. The main sequence
 /// and services stay with the operating system.
-pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
+pub(crate) fn choose(
+    request: i32,
+    of: *const ComponentType,
+    identity: &Identity,
+) -> Option<Choice> {
     // The first call comes before any thread is pinned.
     let cores = cores();
     let requested = usize::try_from(request).ok().filter(|&core| exists(core));
-    if requested.is_some() {
-        return requested;
+    if let Some(core) = requested {
+        return Some(Choice { core, stays: true });
     }
     let policy = options::get().policy;
     let is_left = matches!(policy, Policy::Os | Policy::Steal);
@@ -40,11 +53,67 @@ pub(crate) fn choose(request: i32, identity: &Identity) -> Option<usize> {
         }
         _ => cores[number % cores.len()],
     };
-    match policy {
-        Policy::Os | Policy::Steal => None,
-        Policy::Spread => Some(one_of(place)),
-        Policy::Single => Some(cores[0]),
-        Policy::Random => Some(one_of(random(place))),
+    let core = match policy {
+        Policy::Os | Policy::Steal => return None,
+        Policy::Spread => one_of(place),
+        Policy::Single => cores[0],
+        Policy::Random => one_of(random(place)),
+        Policy::Talk => {
+            let core = planned(of, identity)?;
+            return Some(Choice { core, stays: false });
+        }
+        Policy::Plan => planned(of, identity)?,
+    };
+    Some(Choice { core, stays: true })
+}
+
+/// The core that the plan has for a component. It knows components by their type and their number among
+/// those of that type.
+fn planned(of: *const ComponentType, identity: &Identity) -> Option<usize> {
+    let plan = options::get().plan.as_ref()?;
+    // SAFETY: component types are static, and their names literals.
+    let name = unsafe { abi::literal((*of).name) };
+    plan.core_of(&name, identity.number)
+}
+
+/// Where components are to be made: a line for each of `type`, `number` and `core`, with tabs
+/// between them. `hearth run` writes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    cores: HashMap<String, HashMap<u32, usize>>,
+}
+
+impl Plan {
+    /// Reads one. The error says which line is not understood.
+    pub(crate) fn read(text: &str) -> Result<Plan, String> {
+        let mut plan = Plan::default();
+        for (index, line) in text.lines().enumerate() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let entry = match fields[..] {
+                [name, number, core] => number
+                    .parse()
+                    .ok()
+                    .zip(core.parse().ok())
+                    .map(|at| (name, at)),
+                _ => None,
+            };
+            let Some((name, (number, core))) = entry else {
+                let line = index + 1;
+                return Err(format!(
+                    "line {line} is no type, number and core with tabs between them"
+                ));
+            };
+            plan.cores
+                .entry(name.to_owned())
+                .or_default()
+                .insert(number, core);
+        }
+        Ok(plan)
+    }
+
+    /// The core for the component of this type with this number, from 1.
+    pub(crate) fn core_of(&self, name: &str, number: u32) -> Option<usize> {
+        self.cores.get(name)?.get(&number).copied()
     }
 }
 

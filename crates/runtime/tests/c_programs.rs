@@ -247,7 +247,7 @@ fn passes_are_counted() {
 
 #[test]
 fn every_placement_runs() {
-    for place in ["os", "spread", "single", "random", "steal"] {
+    for place in ["os", "spread", "single", "random", "steal", "talk"] {
         let mut command = command(cases(), &["selecting"]);
         let child = command
             .env("HEARTH_PLACE", place)

@@ -284,7 +284,7 @@ pub(crate) struct MachineImport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cpus(pub(crate) Vec<u32>);
 
-fn cpus(text: &str) -> Result<Cpus, String> {
+pub(super) fn cpus(text: &str) -> Result<Cpus, String> {
     let numbers = parse_list(text).map_err(|error| error.to_string())?;
     if numbers.is_empty() {
         return Err("no CPU is named; write lists like `0-3,8`".into());

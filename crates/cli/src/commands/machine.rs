@@ -23,9 +23,9 @@ pub(crate) fn machine(arguments: &Machine) -> Result<(), Failure> {
 }
 
 /// A machine and what is known of it beside its parts.
-struct Found {
-    topology: Topology,
-    profile: Option<Profile>,
+pub(super) struct Found {
+    pub(super) topology: Topology,
+    pub(super) profile: Option<Profile>,
     notes: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl Found {
 }
 
 /// The machine that was named: a file if there is one of that name, else a description.
-fn named(text: &str) -> Result<Found, Failure> {
+pub(super) fn named(text: &str) -> Result<Found, Failure> {
     let path = Path::new(text);
     if !path.exists() {
         // Descriptions may have slashes, too. What is none and looks like a file is missed as one.

@@ -10,6 +10,7 @@ mod heap_top;
 mod machine;
 mod manual;
 mod new;
+mod place;
 mod predict;
 mod probe;
 mod run;
@@ -33,6 +34,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Probe(arguments) => probe::probe(&arguments),
         Command::Predict(arguments) => predict::predict(&arguments),
         Command::Advise(arguments) => advise::advise(&arguments),
+        Command::Place(arguments) => place::place(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),

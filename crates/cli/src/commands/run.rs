@@ -10,7 +10,8 @@ use std::process::Command;
 
 use clap::ValueEnum;
 
-use crate::arguments::{Run, Simulation};
+use crate::arguments::{Run, Simulation, WhereToRun};
+use crate::commands::place;
 use crate::commands::simulate::{self, Seeds};
 use crate::failure::{Failure, cause};
 use crate::input;
@@ -41,19 +42,30 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         return simulate::search(&executable, arguments, environment, &source.name, seeds);
     }
     let recording = Watching::asked(arguments)?;
+    let placing = match arguments.simulate {
+        // It has its own ways.
+        Some(_) => Vec::new(),
+        None => place::for_run(arguments, &source)?,
+    };
     for attempt in 1.. {
         let executable = program::executable(&source, &options)?;
         let path = executable.path.clone();
         let error = match &recording {
             Some(watching) if watching.writes() => {
                 match watching.run(start_of(executable), |path| {
-                    command(path, arguments, &source.name)
+                    command(path, arguments, &source.name, &placing)
                 }) {
                     Ok(ended) => return watching.write(ended, &source.name),
                     Err(error) => error,
                 }
             }
-            _ => become_program(executable, arguments, &source.name, recording.as_ref()),
+            _ => become_program(
+                executable,
+                arguments,
+                &source.name,
+                recording.as_ref(),
+                &placing,
+            ),
         };
         if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS {
             continue;
@@ -78,12 +90,13 @@ fn become_program(
     arguments: &Run,
     name: &str,
     watching: Option<&Watching>,
+    placing: &[(&'static str, OsString)],
 ) -> std::io::Error {
     let (path, _open) = match start_of(executable) {
         Ok(start) => start,
         Err(error) => return error,
     };
-    let mut command = command(path, arguments, name);
+    let mut command = command(path, arguments, name, placing);
     if let Some(watching) = watching {
         watching.attach(&mut command);
     }
@@ -91,7 +104,12 @@ fn become_program(
 }
 
 /// What starts the program.
-fn command(path: PathBuf, arguments: &Run, name: &str) -> Command {
+fn command(
+    path: PathBuf,
+    arguments: &Run,
+    name: &str,
+    placing: &[(&'static str, OsString)],
+) -> Command {
     let mut command = Command::new(path);
     command.arg0(Path::new(name).file_stem().unwrap_or("program".as_ref()));
     command.args(&arguments.arguments);
@@ -102,6 +120,9 @@ fn command(path: PathBuf, arguments: &Run, name: &str) -> Command {
         }
     }
     for (variable, value) in environment(arguments) {
+        command.env(variable, value);
+    }
+    for (variable, value) in placing {
         command.env(variable, value);
     }
     command
@@ -147,11 +168,16 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
     let patience = unless_set("HEARTH_PATIENCE", number(profiles::wake_us(&measured)));
     let distances = profiles::node_distances(&measured).map(OsString::from);
     let distances = unless_set("HEARTH_NODE_DISTANCES", distances);
+    let place = arguments.place.as_ref().map(|place| match place {
+        WhereToRun::Policy(name) => OsString::from(name),
+        WhereToRun::Talk => "talk".into(),
+        WhereToRun::Plan(_) => "plan".into(),
+    });
     let heap_log = arguments.heap_log.as_ref().map(OsString::from);
     let options = [
         ("HEARTH_PASSES", number(arguments.passes)),
         ("HEARTH_SEED", number(arguments.seed)),
-        ("HEARTH_PLACE", name(arguments.place)),
+        ("HEARTH_PLACE", place),
         ("HEARTH_CARRIER", name(arguments.carrier)),
         ("HEARTH_WORKERS", number(arguments.workers)),
         ("HEARTH_HEAPS", name(arguments.heaps)),

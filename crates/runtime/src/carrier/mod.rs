@@ -25,22 +25,24 @@ pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, component_on, enlist, hold_both,
-    home_of, inflate, interfere, judge, keep_placed, launch, live, mark_of, moves, of_mark,
-    own_worker, parks, place, post, ready_here, ready_here_last, rejoin, running, set_core,
-    set_due, start, stir, wait, wake, worker, worker_of,
+    home_of, inflate, interfere, judge, keep_placed, keep_planned, launch, live, mark_of, moves,
+    of_mark, own_worker, parks, place, post, ready_here, ready_here_last, rejoin, running,
+    set_core, set_due, start, stir, wait, wake, worker, worker_of,
 };
 #[cfg(not(loom))]
-pub(crate) use threads::Parker;
+pub(crate) use threads::{Parker, move_thread};
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, core_of, hold_both, home_of, inflate,
-    keep_placed, mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin,
-    worker_of,
+    is_kept_placed, keep_placed, keep_planned, mark_of, of_mark, own_worker, parks, post,
+    ready_here, ready_here_last, rejoin, worker_of,
 };
 #[cfg(not(loom))]
-pub(crate) use workers::{Stage, as_stranger, running, with_open_gate};
+pub(crate) use workers::{
+    Order, Stage, as_stranger, order, pin_again, running, stations, with_open_gate,
+};
 
 #[cfg(not(loom))]
 use crate::abi::Component;
@@ -132,6 +134,7 @@ pub(crate) unsafe fn wake(seat: *const Seat) {
 pub(crate) unsafe fn set_core(component: *mut Component, core: usize) {
     // SAFETY: as the caller promises.
     unsafe {
+        keep_placed(seat_of(component));
         if (*component).home.is_null() {
             threads::pin_current(core);
         } else {

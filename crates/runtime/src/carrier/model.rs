@@ -537,6 +537,8 @@ pub(crate) fn stir() {}
 
 pub(crate) fn keep_placed(_: &Seat) {}
 
+pub(crate) fn keep_planned(_: &Seat) {}
+
 pub(crate) fn running() -> *mut Component {
     ptr::null_mut()
 }

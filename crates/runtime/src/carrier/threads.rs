@@ -1,15 +1,20 @@
 //! A kernel thread for each component: it resumes the component, and sleeps while that is blocked.
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use hearth_sys::{affinity, futex, stack};
 
 use super::STACK_BYTES;
 use crate::abi::{Component, Step};
+use crate::channel::peek;
 use crate::idle::Visit;
 use crate::poller::{self, Ready};
 use crate::seat::{Seat, seat_of};
-use crate::{channel, component, exits, idle, placement, registry, watching};
+use crate::sync::lock_std as lock;
+use crate::traffic::ThreadSampler;
+use crate::{channel, component, exits, idle, options, placement, placer, registry, watching};
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
@@ -86,6 +91,7 @@ pub(crate) fn launch(component: *mut Component) {
         // SAFETY: not started, so the component is the caller's.
         unsafe { watching::ready(component) };
     }
+    placer::start();
     idle::enter_woken();
     let passenger = Passenger(component);
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -101,10 +107,41 @@ pub(crate) fn launch(component: *mut Component) {
     }
 }
 
+/// The threads of components that may be moved, by the components' numbers. Kept while somebody watches
+/// the traffic.
+static THREADS: Mutex<BTreeMap<u64, u32>> = Mutex::new(BTreeMap::new());
+
+/// Moves the thread of a component to a core. It may have ended meanwhile.
+pub(crate) fn move_thread(id: u64, core: usize) {
+    // Under the lock, so that the number is not another thread's by now.
+    let threads = lock(&THREADS);
+    if let Some(&thread) = threads.get(&id) {
+        // Refused only for a core that is offline or outside the process's own set.
+        let _ = affinity::allow_thread(thread, &[core]);
+    }
+}
+
+/// Says which thread has a component, for as long as this is kept.
+struct Listed(u64);
+
+impl Listed {
+    fn new(seat: &Seat) -> Listed {
+        lock(&THREADS).insert(seat.id, affinity::thread_id());
+        Listed(seat.id)
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        lock(&THREADS).remove(&self.0);
+    }
+}
+
 /// A component's life on this thread.
 fn carry(component: *mut Component) {
     // SAFETY: `component::start` gave the running component a reference of its own.
     let seat = unsafe { seat_of(component) };
+    let _listed = options::get().watches_traffic().then(|| Listed::new(seat));
     if let Some(core) = placement::core_for(seat) {
         pin_current(core);
     }
@@ -116,18 +153,31 @@ fn carry(component: *mut Component) {
 }
 
 fn resume_to_the_end(component: *mut Component, seat: &Seat) -> Step {
+    let mut sampler = ThreadSampler::new(options::get().watches_traffic(), seat.id);
+    let mut glimpse = None;
     loop {
         watching::thread_runs(seat);
         // SAFETY: the type's own function, on the only thread that carries the component.
         let step = unsafe { ((*(*component).r#type).resume)(component) };
         // SAFETY: this thread carries the component.
         unsafe { watching::thread_returns(component, step == Step::Blocked) };
+        if let Some(glimpse) = glimpse.take() {
+            sampler.end(glimpse);
+        }
         if step != Step::Blocked {
             return step;
         }
         seat.parker.wait();
         // SAFETY: woken, so the component is ours again.
-        unsafe { channel::settle(seat) };
+        unsafe {
+            if sampler.is_due() {
+                let waited_at = peek::place_of(component);
+                channel::settle(seat);
+                glimpse = Some(sampler.begin(component, waited_at));
+            } else {
+                channel::settle(seat);
+            }
+        }
     }
 }
 

@@ -143,7 +143,16 @@ pub(crate) fn lock_of(channel: &Channel) -> Guard {
     }
 }
 
-/// The same. None if the half-channel was linked while its hub was waited for: that was for its
+/// The lock of a half-channel's hub, if it is shared.
+pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
+    let Place::Hub(hub) = current(channel) else {
+        return None;
+    };
+    let guard = hub.lock();
+    is_in(channel, hub.address()).then_some(guard)
+}
+
+/// The same as [`lock_of`]. None if the half-channel was linked while its hub was waited for: that was for its
 /// component, whose operation should try the link before it ends it.
 pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
     loop {

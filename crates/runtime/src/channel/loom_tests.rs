@@ -86,7 +86,7 @@ pub(super) fn header(of: *const ComponentType, home: *const Worker) -> Component
         outcome: 0,
         destination: 0,
         heap: 0,
-        spare: 0,
+        moved: 0,
     }
 }
 

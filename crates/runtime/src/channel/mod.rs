@@ -17,6 +17,8 @@ mod claim;
 pub(crate) mod hub;
 pub(crate) mod light;
 pub(crate) mod link;
+#[cfg(not(loom))]
+pub(crate) mod peek;
 mod rendezvous;
 mod select;
 mod transfer;
@@ -33,7 +35,7 @@ use std::ptr::{self, NonNull};
 
 use crate::abi::{self, Component, ComponentType, Port, Type, Value};
 use crate::carrier::{self, Worker};
-use crate::seat::Seat;
+use crate::seat::{Seat, seat_of};
 use crate::simulator::{self, Canary};
 use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, fence};
 use crate::{component, heap};
@@ -110,6 +112,8 @@ struct Free {
     payload: *const Type,
     /// The worker of the component that made it; null for a thread. Only in models it moves.
     home: std::sync::atomic::AtomicPtr<Worker>,
+    /// The number of that component, 0 if there is none; who makes one nearly always uses it.
+    maker: u64,
 }
 
 #[cfg(not(loom))]
@@ -266,6 +270,7 @@ impl Channel {
         unsafe {
             (&raw mut (*free).payload).write(payload);
             (&raw mut (*free).home).write(home.cast_mut().into());
+            (&raw mut (*free).maker).write(0);
             Channel::make_at(&raw mut (*free).channel, direction, Origin::Free, home);
             &raw mut (*free).channel
         }
@@ -340,6 +345,15 @@ impl Channel {
         // SAFETY: as in `owner`; types are static.
         let ports = unsafe { abi::ports((*owner.component()).r#type) };
         &ports[ports.len() - self.before_seat as usize]
+    }
+
+    /// The number of the component that made it, if it is free; 0 for nobody.
+    #[cfg(not(loom))]
+    fn maker(&self) -> u64 {
+        match self.before_seat {
+            0 => self.free().maker,
+            _ => 0,
+        }
     }
 
     /// What is kept beside a free half-channel.
@@ -684,7 +698,12 @@ pub unsafe extern "C" fn hearth_channel_new(
     // SAFETY: as the caller promises.
     let home = unsafe { this.as_ref() }.map_or(ptr::null(), |this| this.home);
     let home = carrier::worker_of(home);
-    Channel::new(payload, direction_of(direction), home)
+    let channel = Channel::new(payload, direction_of(direction), home);
+    if !this.is_null() {
+        // SAFETY: a free half-channel, which nobody else knows of.
+        unsafe { (*channel.cast::<Free>()).maker = seat_of(this).id };
+    }
+    channel
 }
 
 pub(crate) fn direction_of(number: u32) -> Direction {

@@ -28,7 +28,7 @@ const ROLE: &str = "HEARTH_SOAK_ROLE";
 /// A way of running: what it is called, and its options.
 type Way = (&'static str, &'static [(&'static str, &'static str)]);
 
-const WAYS: [Way; 7] = [
+const WAYS: [Way; 9] = [
     ("one worker", &[("HEARTH_WORKERS", "1")]),
     (
         "two workers",
@@ -62,7 +62,19 @@ const WAYS: [Way; 7] = [
             ("HEARTH_SLICE", "50"),
         ],
     ),
+    (
+        "four workers whose components move to whom they talk with, short slices",
+        &[
+            ("HEARTH_WORKERS", "4"),
+            ("HEARTH_PLACE", "talk"),
+            ("HEARTH_SLICE", "50"),
+        ],
+    ),
     ("threads", &[("HEARTH_CARRIER", "threads")]),
+    (
+        "threads that move to whom they talk with",
+        &[("HEARTH_CARRIER", "threads"), ("HEARTH_PLACE", "talk")],
+    ),
 ];
 
 fn number(variable: &str) -> Option<u64> {

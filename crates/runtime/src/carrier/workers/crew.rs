@@ -11,7 +11,7 @@ use super::super::STACK_BYTES;
 use super::runner::{Lost, Runner, detach};
 use super::{Worker, all};
 use crate::sync::lock_std as lock;
-use crate::{idle, options, poller};
+use crate::{idle, options, placer, poller};
 
 static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
 
@@ -78,6 +78,7 @@ mod monitor {
             notice();
             return Ok(());
         }
+        placer::start();
         std::thread::Builder::new()
             .name("monitor".to_owned())
             .stack_size(256 << 10)

@@ -23,6 +23,7 @@
 
 mod crew;
 mod leave;
+mod orders;
 mod polling;
 mod runner;
 mod sharing;
@@ -38,10 +39,12 @@ use std::time::{Duration, Instant};
 use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 
 use crate::abi::{Component, Step};
-use crate::channel::light;
 use crate::channel::link::{self, Watch};
+use crate::channel::{light, peek};
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
+use orders::Orders;
+pub(crate) use orders::{Order, order, pin_again, stations};
 use polling::AT_ITS_WORD;
 pub(crate) use polling::offer as see_to_outside;
 use runner::{Lost, Runner, current_worker};
@@ -51,8 +54,10 @@ use sharing::runs;
 pub(crate) use simulated::{Stage, with_open_gate};
 use watched::Watched;
 
+use crate::options::Policy;
 use crate::seat::Seat;
 use crate::sync::{Guarded, Mutex};
+use crate::traffic::{Interest, Sampler};
 use crate::{component, exits, heap, idle, options, simulator, watching};
 
 /// A component that was made ready by the running one goes before the others so many times in a
@@ -98,6 +103,7 @@ struct Mine {
     patience: Cell<Duration>,
     sharing: Sharing,
     watched: Watched,
+    sampler: Sampler,
     /// Ends of links whose components are blocked; touched with leave only.
     watches: Guarded<Vec<Watch>>,
     /// How many those are.
@@ -117,6 +123,8 @@ struct Shared {
     runner: AtomicPtr<Runner>,
     /// How many runners were detached and have not noticed; changed with leave.
     detached: AtomicU32,
+    /// Who is to move elsewhere, for its thread to see to.
+    orders: Orders,
     /// The home of a detached component.
     is_stand_in: bool,
     index: usize,
@@ -142,6 +150,15 @@ unsafe impl Send for Worker {}
 
 static WORKERS: OnceLock<Vec<Worker>> = OnceLock::new();
 static STAND_INS: OnceLock<Vec<Worker>> = OnceLock::new();
+
+/// What is to be known of runs.
+fn interest() -> Interest {
+    match options::get().policy {
+        _ if options::get().watches_traffic() => Interest::Traffic,
+        Policy::Steal => Interest::Runs,
+        _ => Interest::None,
+    }
+}
 
 /// The cores that this process may use, as they were at the start.
 fn cores() -> &'static [usize] {
@@ -316,6 +333,16 @@ pub(crate) fn keep_placed(seat: &Seat) {
     seat.runs.set(runs::STAYS);
 }
 
+/// A component was placed by a plan: nobody shares it.
+pub(crate) fn keep_planned(seat: &Seat) {
+    seat.runs.set(runs::PLANNED);
+}
+
+/// Was it placed by name?
+pub(crate) fn is_kept_placed(seat: &Seat) -> bool {
+    seat.runs.get() == runs::STAYS
+}
+
 /// From its next wait on the component runs where that core's worker is.
 ///
 /// # Safety
@@ -323,7 +350,6 @@ pub(crate) fn keep_placed(seat: &Seat) {
 pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
     // SAFETY: workers live as long as the program.
     let index = unsafe { (*for_core(Some(core))).shared.index };
-    keep_placed(seat);
     // SAFETY: the component's own field.
     unsafe { (*seat.component()).destination = 1 + index as u16 };
 }
@@ -345,6 +371,7 @@ impl Worker {
                 patience: Cell::new(options::get().patience),
                 sharing: Sharing::new(),
                 watched: Watched::new(),
+                sampler: Sampler::new(interest(), index as u64),
                 watches: Guarded::new(Vec::with_capacity(WATCHES)),
                 watching: AtomicU32::new(0),
             },
@@ -355,6 +382,7 @@ impl Worker {
                 leave: Mutex::new(()),
                 runner: AtomicPtr::new(ptr::null_mut()),
                 detached: AtomicU32::new(0),
+                orders: Orders::new(),
                 is_stand_in,
                 index,
                 core,
@@ -449,6 +477,7 @@ impl Worker {
     #[inline(never)]
     fn look_around(&'static self, runner: &Runner, picks: u32) {
         self.look_through(false);
+        self.follow_orders();
         if picks.is_multiple_of(OUTSIDE_EVERY) {
             self.look_outside(runner);
         }
@@ -499,6 +528,9 @@ impl Worker {
             };
             // SAFETY: it was ready, and is in no queue any more.
             unsafe {
+                if self.mine.sampler.is_due(self.mine.picks.get()) {
+                    self.look_at(component);
+                }
                 match link::waiting_of(component) {
                     light::NOTHING => {}
                     light::RETURNS => {
@@ -512,6 +544,7 @@ impl Worker {
                     _ => settle(component),
                 }
                 if (*component).destination != 0 && self.send_off(component) {
+                    self.mine.sampler.forget();
                     continue;
                 }
                 self.begin_run();
@@ -537,6 +570,33 @@ impl Worker {
                     return Lost::Detached;
                 }
             }
+        }
+    }
+
+    /// The last run that was looked at has ended, or this one is to be looked at, or both.
+    ///
+    /// # Safety
+    /// The component was ready, and is in no queue any more.
+    #[cold]
+    #[inline(never)]
+    unsafe fn look_at(&'static self, component: *mut Component) {
+        let sampler = &self.mine.sampler;
+        // SAFETY: as the caller promises.
+        unsafe {
+            let begins = sampler.ends_and_begins();
+            if let Some(mean_ns) = sampler.mean_ns() {
+                self.mine.sharing.turn(mean_ns);
+            }
+            if !begins {
+                return;
+            }
+            if link::waiting_of(component) == light::RETURNS {
+                sampler.put_off(1);
+                return;
+            }
+            let waited_at = peek::place_of(component);
+            settle(component);
+            sampler.begin(component, self.shared.index, waited_at);
         }
     }
 
@@ -582,6 +642,8 @@ impl Worker {
             if let Some(recorder) = watching::recorder() {
                 recorder.moved(crate::seat::seat_of(component).id, index as u16);
             }
+            // It has been settled: what it waited at, it may have let go of since.
+            (*component).moved = 1;
             home.post(component);
             true
         }
@@ -593,6 +655,8 @@ impl Worker {
             return;
         }
         heap::flush();
+        self.mine.sampler.rest(self.mine.picks.get());
+        self.follow_orders();
         let start = Instant::now();
         if !self.waits_for_outside() {
             let asleep = &self.shared.asleep;

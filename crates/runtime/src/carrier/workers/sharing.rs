@@ -1,4 +1,5 @@
-//! `--place steal`: busy workers let idle ones have some of their components.
+//! `--place steal`: busy workers let idle ones have some of their components; with `--place talk`, those
+//! that no plan has placed.
 //!
 //! Half-channels are plain memory of their worker's thread, so an idle worker cannot just take a
 //! component: it would need leave for each, which holds up the victim for longer than giving does.
@@ -42,6 +43,8 @@ const COMPUTES: u8 = 120;
 const FIRST: u64 = 300;
 /// More than this counts as this; a quarter is less than [`COMPUTES`].
 const MOST: u64 = 250;
+/// Where runs take so long in the mean, to look at each costs a hundredth at most.
+const WORTH_LOOKING_NS: u64 = 1_500;
 /// So many runs are measured at once while they are short, and one by one after a long one.
 const WINDOW: u32 = 8;
 /// How far into its queue a worker looks for components to give, and how many others it looks at for
@@ -53,13 +56,15 @@ const FAR: usize = 64;
 pub(crate) mod runs {
     /// It has not run yet, or nobody has measured how long.
     pub(crate) const UNKNOWN: u8 = 0;
-    /// It was placed.
+    /// It was placed by name.
     pub(crate) const STAYS: u8 = u8::MAX;
+    /// It was placed by a plan, which knows better.
+    pub(crate) const PLANNED: u8 = u8::MAX - 1;
 }
 
 /// What a worker that shares knows of its runs; its own thread's.
 pub(super) struct Sharing {
-    is_on: bool,
+    is_on: Cell<bool>,
     /// Since when the clock was not looked at, and how many runs ago that was.
     since: Cell<u64>,
     runs: Cell<u32>,
@@ -78,7 +83,7 @@ pub(super) struct Sharing {
 impl Sharing {
     pub(super) fn new() -> Sharing {
         Sharing {
-            is_on: options::get().policy == Policy::Steal,
+            is_on: Cell::new(options::get().policy == Policy::Steal),
             since: Cell::new(0),
             runs: Cell::new(0),
             singly: Cell::new(0),
@@ -89,9 +94,18 @@ impl Sharing {
         }
     }
 
+    /// As samples show: runs take so long in the mean. To look at each costs as much as a message does,
+    /// and where nobody computes there is nothing to share.
+    pub(super) fn turn(&self, mean_ns: u64) {
+        let is_on = mean_ns >= WORTH_LOOKING_NS;
+        if self.is_on.replace(is_on) != is_on {
+            self.begin();
+        }
+    }
+
     /// What comes now is measured on its own.
     pub(super) fn begin(&self) {
-        if self.is_on {
+        if self.is_on.get() {
             self.since.set(clock::steady_ns());
             self.runs.set(0);
             self.singly.set(WINDOW);
@@ -102,14 +116,14 @@ impl Sharing {
 impl Worker {
     /// A component is about to run, or to go on with its run.
     pub(super) fn begin_run(&self) {
-        if self.mine.sharing.is_on {
+        if self.mine.sharing.is_on.get() {
             self.mine.sharing.last_before.set(self.last.get());
         }
     }
 
     /// The worker's component has one posted, to whichever worker.
     pub(super) fn count_post(&self) {
-        if self.mine.sharing.is_on {
+        if self.mine.sharing.is_on.get() {
             let posts = &self.mine.sharing.posts;
             posts.store(posts.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
@@ -142,7 +156,7 @@ impl Worker {
     /// # Safety
     /// It is alive, and its home's thread calls.
     pub(super) unsafe fn share(&'static self, ran: *mut Component) {
-        if self.mine.sharing.is_on {
+        if self.mine.sharing.is_on.get() {
             // SAFETY: as the caller promises.
             unsafe { self.measure(ran) };
         }
@@ -287,7 +301,7 @@ impl Sharing {
         // SAFETY: as the caller promises.
         let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
         let mean = match known.get() {
-            runs::STAYS => return false,
+            runs::STAYS | runs::PLANNED => return false,
             runs::UNKNOWN => {
                 self.note_first(kind, took);
                 0
@@ -322,7 +336,7 @@ impl Sharing {
             let seat = seat_of(component);
             let computes = match seat.runs.get() {
                 runs::UNKNOWN => self.kind.get() == (*component).r#type && self.of_kind.get() >= 2,
-                runs::STAYS => false,
+                runs::STAYS | runs::PLANNED => false,
                 known => known > COMPUTES,
             };
             computes

@@ -1,0 +1,245 @@
+//! Plans beside the best placements there are: all of them are tried.
+
+use hearth_benches::measure::{in_order, run};
+use hearth_benches::peers::{beside, build_insense, folder};
+use hearth_benches::placements::{Components, Placement};
+use hearth_benches::runtime::Effort;
+use hearth_benches::stats::{ratio, summary};
+use hearth_sys::affinity;
+use hearth_testing::random::Random;
+use hearth_testing::toolchain::Workshop;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The source's six, and five of mixed patterns; below `benches`.
+const PROGRAMS: [&str; 11] = [
+    "../tests/workloads/alloc",
+    "../tests/workloads/cache",
+    "../tests/workloads/sender-receiver",
+    "../tests/workloads/client-server",
+    "../tests/workloads/dispatch-worker",
+    "../tests/workloads/no-communication",
+    "placements/pipeline",
+    "placements/tree",
+    "placements/talkers-and-loners",
+    "placements/request-reply",
+    "placements/neighbours",
+];
+
+/// More placements of a program are not tried, but so many of them by chance.
+const MOST: usize = 1024;
+/// What is best in one run each is run again, as often as the others.
+const AGAIN: usize = 6;
+/// What is tried of placements on more cores than these, nobody has time to try.
+const CORES_MAX: usize = 4;
+/// Throughput by the plan, of that of the best placement.
+const GOAL: f64 = 0.97;
+const SEED: u64 = 2013;
+
+/// One way to place a program's components, in the comparison at the end.
+struct Side {
+    name: String,
+    environment: Vec<(&'static str, String)>,
+}
+
+struct Trial<'a> {
+    program: PathBuf,
+    expected: String,
+    workshop: &'a Path,
+}
+
+impl Trial<'_> {
+    fn measure(&self, environment: &[(&'static str, String)]) -> Result<(f64, bool), String> {
+        let mut command = Command::new(&self.program);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        let ran = run(&mut command, "")?;
+        if sorted(&ran.stdout) != self.expected {
+            return Err(format!("{environment:?} gave {:?}", ran.stdout));
+        }
+        Ok((ran.times.wall, ran.disturbed))
+    }
+
+    /// The environment that has a plan followed.
+    fn following(&self, name: &str, plan: &str) -> Result<Vec<(&'static str, String)>, String> {
+        let path = self.workshop.join(name);
+        fs::write(&path, plan).map_err(|error| error.to_string())?;
+        let path = path.to_string_lossy().into_owned();
+        Ok(vec![
+            ("HEARTH_PLACE", "plan".to_owned()),
+            ("HEARTH_PLAN", path),
+        ])
+    }
+}
+
+/// Lines of different components come in any order.
+fn sorted(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+/// How much of the throughput of the best placement does the plan reach?
+pub(crate) fn placements(effort: Effort) -> Result<String, String> {
+    println!("placements: how much of the throughput of the best placement does `talk` reach?");
+    let mut cores = affinity::allowed();
+    cores.truncate(CORES_MAX);
+    println!(
+        "  all placements on {} cores, up to what is alike, or {MOST} by chance (seed {SEED}); the best {AGAIN} \
+         of one run each again, {} runs, in turn with the others",
+        cores.len(),
+        effort.repeats
+    );
+    let mut rows = String::new();
+    for name in PROGRAMS {
+        rows.push_str(&row(name, &cores, effort)?);
+    }
+    Ok(rows)
+}
+
+fn row(name: &str, cores: &[usize], effort: Effort) -> Result<String, String> {
+    let workshop = Workshop::new("placements")?;
+    let source = folder().join(format!("{name}.isf"));
+    let text =
+        fs::read_to_string(&source).map_err(|error| format!("{}: {error}", source.display()))?;
+    let components = Components::of(&text, name)?;
+    let program = build_insense(name, workshop.path())?;
+    let first = run(Command::new(&program).env("HEARTH_PLACE", "single"), "")?;
+    let trial = Trial {
+        program,
+        expected: sorted(&first.stdout),
+        workshop: workshop.path(),
+    };
+    let (all, are_all) = candidates(&components, cores.len() as u8);
+    let best = best_of(&trial, &components, cores, &all)?;
+    let mut sides = vec![
+        Side {
+            name: "talk".to_owned(),
+            environment: talk(&trial, &source)?,
+        },
+        policy("os, workers", "os", "workers"),
+        policy("os, threads", "os", "threads"),
+        policy("spread", "spread", "workers"),
+        policy("steal", "steal", "workers"),
+    ];
+    let named = sides.len();
+    for (number, placement) in best.iter().enumerate() {
+        let plan = components.plan(placement, cores);
+        sides.push(Side {
+            name: components.told(placement),
+            environment: trial.following(&format!("again-{number}"), &plan)?,
+        });
+    }
+    let mut random = Random::new(SEED);
+    let kept = in_order(
+        sides.len(),
+        effort.repeats,
+        |order| shuffle(order, &mut random),
+        |side| trial.measure(&sides[side].environment),
+    )?;
+    let walls: Vec<&[f64]> = kept.iter().map(|kept| kept.values.as_slice()).collect();
+    let median = |side: usize| summary(walls[side]).map_or(f64::INFINITY, |found| found.median);
+    let first = (named..sides.len())
+        .min_by(|&a, &b| median(a).total_cmp(&median(b)))
+        .ok_or("no placements")?;
+    let short = name.rsplit('/').next().unwrap_or(name);
+    let tried = if are_all { "all" } else { "a sample" };
+    println!(
+        "  {short}: {} placements tried, {tried}; best: {}",
+        all.len(),
+        sides[first].name
+    );
+    let mut rows = String::new();
+    for side in (0..named).chain([first]) {
+        let reached = ratio(walls[first], walls[side]).ok_or("no measurements")?;
+        let name = if side == first {
+            "the best"
+        } else {
+            &sides[side].name
+        };
+        let verdict = match side {
+            0 if reached.value >= GOAL => ", as wanted",
+            0 if reached.high >= GOAL => ", within noise of what is wanted",
+            0 => ", LESS than wanted",
+            _ => "",
+        };
+        println!(
+            "    {name:12} {:7.1} ms; {:.3} [{:.3}, {:.3}] of the best's throughput{verdict}",
+            median(side) * 1e3,
+            reached.value,
+            reached.low,
+            reached.high
+        );
+        let _ = writeln!(
+            rows,
+            "| placements: {short}, {name} | {:.1} ms | {:.3} of the best |",
+            median(side) * 1e3,
+            reached.value
+        );
+    }
+    Ok(rows)
+}
+
+fn shuffle(order: &mut [usize], random: &mut Random) {
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.below(last + 1));
+    }
+}
+
+fn policy(name: &str, place: &str, carrier: &str) -> Side {
+    Side {
+        name: name.to_owned(),
+        environment: vec![
+            ("HEARTH_PLACE", place.to_owned()),
+            ("HEARTH_CARRIER", carrier.to_owned()),
+        ],
+    }
+}
+
+/// All placements, or many; and whether they are all.
+fn candidates(components: &Components, cores: u8) -> (Vec<Placement>, bool) {
+    if let Some(all) = components.placements(cores, MOST) {
+        return (all, true);
+    }
+    let mut random = Random::new(SEED);
+    let mut one = || {
+        let core = |_| random.below(usize::from(cores)) as u8;
+        (0..components.all.len()).map(core).collect()
+    };
+    ((0..MOST).map(|_| one()).collect(), false)
+}
+
+/// Those that are fastest, in one undisturbed run each.
+fn best_of(
+    trial: &Trial<'_>,
+    components: &Components,
+    cores: &[usize],
+    all: &[Placement],
+) -> Result<Vec<Placement>, String> {
+    let mut found = Vec::with_capacity(all.len());
+    for placement in all {
+        let environment = trial.following("once", &components.plan(placement, cores))?;
+        let (mut seconds, is_disturbed) = trial.measure(&environment)?;
+        if is_disturbed {
+            seconds = trial.measure(&environment)?.0;
+        }
+        found.push((seconds, placement));
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(found
+        .into_iter()
+        .take(AGAIN)
+        .map(|(_, placement)| placement.clone())
+        .collect())
+}
+
+/// What `hearth run --place talk` gives the program.
+fn talk(trial: &Trial<'_>, source: &Path) -> Result<Vec<(&'static str, String)>, String> {
+    let mut command = Command::new(beside("hearth", "use benches/run")?);
+    command.args(["place", "--export", "hearth"]).arg(source);
+    let plan = run(&mut command, "")?.stdout;
+    let mut environment = trial.following("talk", &plan)?;
+    environment[0].1 = "talk".to_owned();
+    Ok(environment)
+}

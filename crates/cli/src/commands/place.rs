@@ -1,0 +1,522 @@
+//! `hearth place`: where components would best run, and why.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+
+use hearth_draw::placement as picture;
+use hearth_machine::profile::{Carrier as Passed, Profile};
+use hearth_machine::topology::{OsThread, Topology};
+use hearth_model::hearth::Model;
+use hearth_place::cost;
+use hearth_place::forms::{self, Measure, MemoryPolicy, Placed, Reading, Vertices, Ways};
+use hearth_place::graph::Graph;
+use hearth_place::machine::{Machine, Message, Slot};
+use hearth_place::patterns::recognise;
+use hearth_place::plan::{self, Plan, StoredPlan};
+use hearth_place::policy::Policy;
+use hearth_place::talk::Effort;
+use serde_json::json;
+
+use super::predict::pretty;
+use crate::arguments::machine::{Basis, Cpus};
+use crate::arguments::place::{Decides, Form, Place};
+use crate::arguments::{Carrier, Run, WhereToRun};
+use crate::cache::Cache;
+use crate::columns::{Columns, Side};
+use crate::failure::Failure;
+use crate::input::Source;
+use crate::placing::{self, Program};
+use crate::{input, output, profiles};
+
+/// So many reasons and patterns are told.
+const TOLD: usize = 40;
+
+pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
+    let site = site(arguments)?;
+    let start = site.machine.os(Slot(0));
+    let program = read(&arguments.file, start)?;
+    let options = cost::Options {
+        carrier: carrier(arguments.carrier),
+        ..cost::Options::default()
+    };
+    let policy = match arguments.policy {
+        Decides::Talk => Policy::Talk,
+        Decides::Spread => Policy::Spread,
+        Decides::Single => Policy::Single,
+        Decides::Random => Policy::Random {
+            seed: arguments.seed,
+        },
+    };
+    let effort = Effort {
+        seed: arguments.seed,
+        ..Effort::default()
+    };
+    let plan = plan::place(&program.graph, &site.machine, &policy, &options, effort)
+        .map_err(|error| Failure::input(format!("{}: {error}", arguments.file.display())))?;
+    if let Some(path) = &arguments.graph {
+        output::replace(path, program.graph.to_json().as_bytes())?;
+    }
+    if let Some(path) = &arguments.plan {
+        output::replace(path, StoredPlan::of(&plan).to_json().as_bytes())?;
+    }
+    if let Some(form) = arguments.export {
+        return output::write(exported(form, &program, &plan, &site)?);
+    }
+    if arguments.json {
+        return output::write(pretty(&document(&program, &plan, &site)));
+    }
+    if let Some(warning) = &site.warning {
+        eprintln!("hearth: {warning}");
+    }
+    output::write(told(arguments, &program, &plan, &site, &options))
+}
+
+/// The machine to place on.
+struct Site {
+    profile: Profile,
+    machine: Machine,
+    origin: String,
+    warning: Option<String>,
+}
+
+impl Site {
+    fn of(
+        profile: Profile,
+        origin: String,
+        warning: Option<String>,
+        cpus: Option<&Cpus>,
+        is_here: bool,
+    ) -> Result<Site, Failure> {
+        let unfit = |error: String| Failure::input(error);
+        let model = Model::fitted(&profile).map_err(|error| unfit(error.to_string()))?;
+        let cpus = allowed(cpus, &profile.topology, is_here);
+        let machine =
+            Machine::new(&profile, &model, &cpus).map_err(|error| unfit(error.to_string()))?;
+        Ok(Site {
+            profile,
+            machine,
+            origin,
+            warning,
+        })
+    }
+}
+
+fn site(arguments: &Place) -> Result<Site, Failure> {
+    let named = arguments.basis.machine.as_deref();
+    let (profile, origin, warning) = match named.filter(|name| Path::new(name).exists()) {
+        Some(name) => {
+            let found = super::machine::named(name)?;
+            let is_measured = found.profile.is_some();
+            let profile = found
+                .profile
+                .unwrap_or_else(|| Profile::assumed(found.topology));
+            let origin = match is_measured {
+                true => format!("the profile {name}"),
+                false => format!("the parts in {name}; every cost is Hearth's stated default"),
+            };
+            (profile, origin, None)
+        }
+        None => {
+            let chosen = profiles::choose(&arguments.basis)?;
+            (chosen.profile, chosen.origin, chosen.warning)
+        }
+    };
+    let is_here = named.is_none() && arguments.basis.profile.is_none();
+    Site::of(profile, origin, warning, arguments.cpus.as_ref(), is_here)
+}
+
+/// The CPUs that were named; on this machine otherwise those that we may use.
+fn allowed(cpus: Option<&Cpus>, topology: &Topology, is_here: bool) -> Vec<OsThread> {
+    if let Some(cpus) = cpus {
+        return cpus.0.iter().copied().map(OsThread).collect();
+    }
+    if !is_here {
+        return Vec::new();
+    }
+    let ours = hearth_sys::affinity::allowed();
+    topology
+        .all_threads()
+        .map(|thread| topology.os_thread(thread))
+        .filter(|cpu| ours.contains(&(cpu.0 as usize)))
+        .collect()
+}
+
+fn carrier(chosen: Carrier) -> Passed {
+    match chosen {
+        Carrier::Workers => Passed::Worker,
+        Carrier::Threads => Passed::Threads,
+    }
+}
+
+/// What is to be placed.
+fn read(path: &Path, start: OsThread) -> Result<Program, Failure> {
+    let kind = path.extension().and_then(|extension| extension.to_str());
+    let unfit = |error: String| Failure::input(format!("{}: {error}", path.display()));
+    match kind {
+        Some("json") => {
+            let text = profiles::text(path)?;
+            let graph = Graph::from_json(&text).map_err(|error| unfit(error.to_string()))?;
+            Ok(Program::foreign(graph))
+        }
+        Some("mat" | "txt" | "comm") => {
+            let text = profiles::text(path)?;
+            let read = forms::read_matrix(&text, Ways::Together, &Reading::default())
+                .map_err(|error| unfit(error.to_string()))?;
+            let mut program = Program::foreign(read.graph);
+            program.notes = read.notes;
+            Ok(program)
+        }
+        _ => placing::program(&input::read_program(path)?, start),
+    }
+}
+
+// ---- for a run --------------------------------------------------------------------------------
+
+/// What `hearth run --place` says to the program besides the policy's name: where its plan is, where the
+/// machine's profile is, and where to tell of moves.
+pub(crate) fn for_run(
+    arguments: &Run,
+    source: &Source,
+) -> Result<Vec<(&'static str, OsString)>, Failure> {
+    let file = match &arguments.place {
+        Some(WhereToRun::Talk) => None,
+        Some(WhereToRun::Plan(path)) => Some(path),
+        _ => return Ok(Vec::new()),
+    };
+    let chosen = profiles::choose(&Basis {
+        profile: None,
+        machine: None,
+    })?;
+    let site = Site::of(chosen.profile, chosen.origin, chosen.warning, None, true)?;
+    let start = site.machine.os(Slot(0));
+    let Ok(program) = placing::program(source, start) else {
+        // Whoever compiles it tells its errors.
+        return Ok(Vec::new());
+    };
+    let mut variables = Vec::new();
+    let lines = match file {
+        Some(path) => stored(path, &program, &site)?,
+        None => {
+            let options = cost::Options {
+                carrier: carrier(arguments.carrier.unwrap_or(Carrier::Workers)),
+                ..cost::Options::default()
+            };
+            let effort = Effort::default();
+            let plan = plan::place(
+                &program.graph,
+                &site.machine,
+                &Policy::Talk,
+                &options,
+                effort,
+            );
+            let plan = plan.map_err(|error| Failure::input(error.to_string()))?;
+            let profile = site.profile.to_json();
+            let profile = profile.map_err(|error| Failure::input(error.to_string()))?;
+            variables.push(("HEARTH_MACHINE", kept("profile", &profile)?.into()));
+            program.lines(&plan)
+        }
+    };
+    variables.push(("HEARTH_PLAN", kept("plan", &lines)?.into()));
+    if let Some(path) = &arguments.place_log {
+        // That it can be written is found out here, where there is somebody to tell.
+        output::replace(path, b"")?;
+        variables.push(("HEARTH_PLACE_LOG", path.into()));
+    }
+    Ok(variables)
+}
+
+/// The lines of a plan that was written before, for the program and the machine as they are now.
+fn stored(path: &Path, program: &Program, site: &Site) -> Result<String, Failure> {
+    let text = profiles::text(path)?;
+    let plan = StoredPlan::from_json(&text)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+    let fitted = plan.fit(&program.graph, &site.machine);
+    let shown = path.display();
+    let say = |names: &[String], what: &str| {
+        if !names.is_empty() {
+            eprintln!("hearth: {shown}: {what}: {}", listed(names));
+        }
+    };
+    say(&fitted.missing, "the program has no such components");
+    say(&fitted.new, "not in the plan, and left where they are made");
+    let lost: Vec<String> = fitted
+        .lost
+        .iter()
+        .map(|(name, cpu)| format!("{name} on CPU {}", cpu.0))
+        .collect();
+    say(
+        &lost,
+        "CPUs that may not be used, so these are left where they are made",
+    );
+    let cpus = fitted
+        .slots
+        .iter()
+        .map(|slot| slot.map(|slot| site.machine.os(slot)));
+    Ok(program.lines_of(cpus))
+}
+
+/// Some of the names, and how many more.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 8;
+    let mut text = names
+        .iter()
+        .take(MOST)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ");
+    if names.len() > MOST {
+        let _ = write!(text, " and {} more", names.len() - MOST);
+    }
+    text
+}
+
+/// How many files for runs are kept.
+const KEPT: usize = 64;
+
+/// A file with this text, for a program that is about to run: of the same text the same.
+fn kept(kind: &str, text: &str) -> Result<PathBuf, Failure> {
+    let folder = match Cache::of_user() {
+        Some(cache) => cache.root().join("plans"),
+        None => std::env::temp_dir(),
+    };
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    let path = folder.join(format!("{:016x}.{kind}", hasher.finish()));
+    if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+        return Ok(path);
+    }
+    let failed = |error: &std::io::Error| output::cannot_write(&path, error);
+    std::fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
+    tidy(&folder);
+    output::replace(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+/// Removes those that are oldest, where there are many.
+fn tidy(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let is_ours = |path: &Path| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        matches!(extension, Some("plan" | "profile"))
+    };
+    let mut files: Vec<_> = entries
+        .flatten()
+        .filter(|entry| is_ours(&entry.path()))
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    files.sort();
+    let spare = files.len().saturating_sub(KEPT);
+    for (_, path) in files.into_iter().take(spare) {
+        // Another run may have been faster.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+// ---- text -------------------------------------------------------------------------------------
+
+fn told(
+    arguments: &Place,
+    program: &Program,
+    plan: &Plan,
+    site: &Site,
+    options: &cost::Options,
+) -> String {
+    let title = format!(
+        "{} on {}, by `{}`",
+        count(program.graph.components.len(), "component"),
+        count(site.machine.slots().len(), "CPU"),
+        plan.policy
+    );
+    let mut picture = drawn(&title, program, plan, site, options);
+    if !plan.notes.is_empty() || !program.notes.is_empty() {
+        picture.remarks = plan
+            .notes
+            .iter()
+            .chain(&program.notes)
+            .map(|n| sentence(n))
+            .collect();
+    }
+    let mut text = picture.text(picture::TextLook::default());
+    let _ = writeln!(text, "\n{}", sentence(&plan.verdict.to_string()));
+    if arguments.why {
+        text.push_str(&reasons(program, plan));
+        text.push_str(&others(plan));
+    }
+    let _ = writeln!(text, "Modelled, not measured, from {}.", site.origin);
+    text
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
+/// With a capital and a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    let text = first.unwrap_or_default() + letters.as_str();
+    match text.ends_with('.') {
+        true => text,
+        false => text + ".",
+    }
+}
+
+fn reasons(program: &Program, plan: &Plan) -> String {
+    let mut text = "\nWhy\n".to_owned();
+    for place in plan.places.iter().take(TOLD) {
+        let _ = writeln!(
+            text,
+            "  {} on CPU {}: {}",
+            place.name, place.cpu.0, place.reason
+        );
+    }
+    if plan.places.len() > TOLD {
+        let _ = writeln!(
+            text,
+            "  and {} more; --json tells all",
+            plan.places.len() - TOLD
+        );
+    }
+    let groups = recognise(&program.graph);
+    text.push_str("\nWho communicates how\n");
+    for group in groups.iter().take(TOLD) {
+        let _ = writeln!(text, "  {}", group.sentence(&program.graph));
+    }
+    if groups.len() > TOLD {
+        let _ = writeln!(text, "  and {} more groups", groups.len() - TOLD);
+    }
+    text
+}
+
+fn others(plan: &Plan) -> String {
+    let mut text = "\nOther ways\n".to_owned();
+    let mut columns = Columns::new(&[Side::Left, Side::Left]);
+    columns.row([plan.policy.to_string(), "this plan".to_owned()]);
+    for other in &plan.others {
+        let ratio = other.total_ns / plan.cost.total_ns.max(f64::MIN_POSITIVE);
+        let cost = match ratio {
+            ratio if (ratio - 1.0).abs() < 0.0005 => "costs as much".to_owned(),
+            ratio if ratio < 10.0 => format!("costs {ratio:.2} times as much"),
+            ratio => format!("costs {ratio:.0} times as much"),
+        };
+        columns.row([other.name.clone(), cost]);
+    }
+    text.push_str(&columns.lines(2));
+    if plan.proved {
+        text.push_str("  Nothing costs less: all placements were looked at.\n");
+    }
+    text.push('\n');
+    text
+}
+
+fn drawn<'a>(
+    title: &str,
+    program: &Program,
+    plan: &Plan,
+    site: &'a Site,
+    options: &cost::Options,
+) -> picture::Placement<'a> {
+    let mut drawn = picture::Placement::new(title, &site.profile.topology);
+    for (component, place) in program.graph.components.iter().zip(&plan.places) {
+        let thread = site.machine.slots()[place.slot.index()].thread;
+        let type_name = component.type_name.as_deref().unwrap_or("");
+        drawn.components.push(picture::Component {
+            load: (component.work_ns.value / 1e9).clamp(0.0, 1.0),
+            ..picture::Component::new(&component.name, type_name, Some(thread))
+        });
+    }
+    for connection in &program.graph.connections {
+        let (from, to) = (connection.from.index(), connection.to.index());
+        let message = Message {
+            bytes: connection.bytes.value,
+            carrier: connection.carrier.unwrap_or(options.carrier),
+            kind: connection.kind,
+        };
+        let (a, b) = (plan.places[from].slot, plan.places[to].slot);
+        let each_ns = site.machine.messages().share(a, b, &message).total_ns();
+        drawn.connections.push(picture::Connection {
+            from,
+            to,
+            messages_per_s: connection.messages.value,
+            bytes_per_s: connection.messages.value * connection.bytes.value,
+            cost_ns_per_s: connection.messages.value * each_ns,
+        });
+    }
+    drawn
+}
+
+fn document(program: &Program, plan: &Plan, site: &Site) -> serde_json::Value {
+    let components = plan.places.iter().zip(&program.instances);
+    json!({
+        "policy": plan.policy.to_string(),
+        "modelled_from": site.origin,
+        "warning": site.warning,
+        "components": components.map(|(place, instance)| json!({
+            "name": place.name,
+            "type": instance.as_ref().map(|instance| &instance.type_name),
+            "number": instance.as_ref().map(|instance| instance.number),
+            "cpu": place.cpu.0,
+            "why": place.reason.to_string(),
+        })).collect::<Vec<_>>(),
+        "cost": {
+            "total_ns": plan.cost.total_ns,
+            "bottleneck_ns": plan.cost.bottleneck_ns,
+            "communication_ns": plan.cost.communication_ns,
+            "sharing_ns": plan.cost.sharing_ns,
+        },
+        "proved": plan.proved,
+        "others": plan.others.iter().map(|other| json!({
+            "name": other.name,
+            "total_ns": other.total_ns,
+        })).collect::<Vec<_>>(),
+        "matters": plan.verdict.matters(),
+        "verdict": plan.verdict.to_string(),
+        "patterns": recognise(&program.graph).iter()
+            .map(|group| group.sentence(&program.graph)).collect::<Vec<_>>(),
+        "notes": plan.notes.iter().chain(&program.notes).collect::<Vec<_>>(),
+    })
+}
+
+// ---- for other tools --------------------------------------------------------------------------
+
+fn exported(form: Form, program: &Program, plan: &Plan, site: &Site) -> Result<String, Failure> {
+    let placed: Vec<Placed> = plan
+        .places
+        .iter()
+        .map(|place| {
+            let node = site.machine.slots()[place.slot.index()].node;
+            let node = site.machine.nodes()[node as usize].os;
+            Placed::new(&place.name, place.cpu).on_node(node)
+        })
+        .collect();
+    let unfit = |error: &dyn std::fmt::Display| Failure::input(error.to_string());
+    let set = || forms::CpuSet::of(&placed).map_err(|error| unfit(&error));
+    let command = ["PROGRAM"];
+    Ok(match form {
+        Form::Hearth => program.lines(plan),
+        Form::Taskset => forms::taskset(&set()?, &command).map_err(|error| unfit(&error))? + "\n",
+        Form::Numactl => {
+            let memory = MemoryPolicy::Bind;
+            forms::numactl(&set()?, memory, &command).map_err(|error| unfit(&error))? + "\n"
+        }
+        Form::Omp => forms::openmp(&placed)
+            .map_err(|error| unfit(&error))?
+            .exports(),
+        Form::Rankfile => {
+            let slots = forms::Slots::Threads(&site.profile.topology);
+            forms::rankfile(&placed, "+n0", slots).map_err(|error| unfit(&error))?
+        }
+        Form::CpuList => set()?.cpu_list() + "\n",
+        Form::Matrix => forms::write_matrix(&program.graph, Measure::default(), Ways::Together)
+            .map_err(|error| unfit(&error))?,
+        Form::Metis => forms::write_metis(&program.graph, Measure::default(), Vertices::default())
+            .map_err(|error| unfit(&error))?,
+    })
+}

@@ -1,0 +1,202 @@
+//! Where a program's components would best run: the graph that the compiler finds, as placement
+//! takes it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use hearth_lang::compile::{self, Options};
+use hearth_lang::graph::{CommunicationGraph, InstanceId, Kind};
+use hearth_machine::topology::OsThread;
+use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round, Turn};
+use hearth_place::plan::Plan;
+
+use crate::failure::Failure;
+use crate::input::Source;
+
+/// What a component is in a program that runs: the runtime knows it by its type and its number among
+/// those of that type, in the order of creation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Instance {
+    pub(crate) type_name: String,
+    /// From 1.
+    pub(crate) number: u32,
+}
+
+/// A graph to be placed, and who its components are.
+pub(crate) struct Program {
+    pub(crate) graph: Graph,
+    /// For each component of the graph; none for the main sequence and the standard environment's,
+    /// which nobody places.
+    pub(crate) instances: Vec<Option<Instance>>,
+    /// What the user should know of it, as sentences.
+    pub(crate) notes: Vec<String>,
+}
+
+/// So many things that are not known are told.
+const UNKNOWNS: usize = 5;
+
+/// The graph of a program's text.
+pub(crate) fn program(source: &Source, start: OsThread) -> Result<Program, Failure> {
+    let Some(found) = compile::graph(&source.text, &source.name, &Options::default()) else {
+        return Err(Failure::input(format!(
+            "{} has errors; `hearth check` tells them",
+            source.name
+        )));
+    };
+    Ok(Program::of(&found, start))
+}
+
+impl Program {
+    /// What the text says of a program. Its main sequence, and what the standard environment makes,
+    /// stay where the program starts.
+    pub(crate) fn of(found: &CommunicationGraph, start: OsThread) -> Program {
+        let talks = who_talks(found);
+        let mut program = Program {
+            graph: Graph {
+                round: Round::Second,
+                ..Graph::default()
+            },
+            instances: Vec::new(),
+            notes: notes(found),
+        };
+        let mut ids: BTreeMap<InstanceId, ComponentId> = BTreeMap::new();
+        let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+        for (index, component) in found.components.iter().enumerate() {
+            let id = InstanceId(index as u32);
+            let number = numbers.entry(&component.type_name).or_default();
+            *number += 1;
+            let is_placed = component.kind == Kind::User;
+            if !is_placed && !talks[index] {
+                continue;
+            }
+            ids.insert(id, program.graph.add(self::component(component, start)));
+            program.instances.push(is_placed.then(|| Instance {
+                type_name: component.type_name.to_string(),
+                number: *number,
+            }));
+        }
+        let turns = turns(found);
+        for flow in &found.flows {
+            if flow.from == flow.to {
+                continue;
+            }
+            let (Some(&from), Some(&to)) = (ids.get(&flow.from), ids.get(&flow.to)) else {
+                continue;
+            };
+            let bytes = found.connections[flow.connection].bytes.value;
+            program.graph.connect(Connection {
+                turn: turns[flow.connection],
+                ..Connection::new(from, to)
+                    .messages(Number::predicted(flow.messages_per_second))
+                    .bytes(Number::predicted(bytes))
+            });
+        }
+        program
+    }
+
+    /// A graph of somebody else's program.
+    pub(crate) fn foreign(graph: Graph) -> Program {
+        Program {
+            instances: vec![None; graph.components.len()],
+            graph,
+            notes: Vec::new(),
+        }
+    }
+
+    /// A line for each component that is placed: type, number and CPU with tabs between them, as the
+    /// runtime takes them.
+    pub(crate) fn lines(&self, plan: &Plan) -> String {
+        let cpus = plan.places.iter().map(|place| Some(place.cpu));
+        self.lines_of(cpus)
+    }
+
+    /// The same of CPUs for the graph's components; those without are left out.
+    pub(crate) fn lines_of(&self, cpus: impl Iterator<Item = Option<OsThread>>) -> String {
+        let mut text = String::new();
+        for (instance, cpu) in self.instances.iter().zip(cpus) {
+            if let (Some(instance), Some(cpu)) = (instance, cpu) {
+                let _ = writeln!(
+                    text,
+                    "{}\t{}\t{}",
+                    instance.type_name, instance.number, cpu.0
+                );
+            }
+        }
+        text
+    }
+}
+
+/// What is not constant in a program.
+fn notes(found: &CommunicationGraph) -> Vec<String> {
+    let mut notes: Vec<String> = found
+        .unknowns
+        .iter()
+        .take(UNKNOWNS)
+        .map(|unknown| format!("Not in the plan: {}", unknown.reason))
+        .collect();
+    if found.unknowns.len() > UNKNOWNS {
+        let more = found.unknowns.len() - UNKNOWNS;
+        notes.push(format!("Nor are {more} more places of the text"));
+    }
+    notes
+}
+
+/// Of what the answering side does, so much may the asking side do beside it, and the two still take
+/// turns.
+const MEANWHILE_MAX: f64 = 0.25;
+
+/// Whether those at each connection take turns.
+fn turns(found: &CommunicationGraph) -> Vec<Turn> {
+    let mut turns = vec![Turn::Free; found.connections.len()];
+    for (index, connection) in found.connections.iter().enumerate() {
+        if let Some(turn) = connection.alternates
+            && turn.meanwhile_ns <= MEANWHILE_MAX * turn.serving_ns
+        {
+            turns[index] = Turn::Request;
+            turns[turn.answer] = Turn::Answer;
+        }
+    }
+    turns
+}
+
+/// Which components exchange messages with others that are placed.
+fn who_talks(found: &CommunicationGraph) -> Vec<bool> {
+    let mut talks = vec![false; found.components.len()];
+    for flow in found
+        .flows
+        .iter()
+        .filter(|flow| flow.messages_per_second > 0.0)
+    {
+        for id in [flow.from, flow.to] {
+            talks[id.index()] = true;
+        }
+    }
+    talks
+}
+
+fn component(found: &hearth_lang::graph::Component, start: OsThread) -> Component {
+    // What nobody knows the rate of, does one pass.
+    let passes = match found.passes_per_second > 0.0 {
+        true => Number::predicted(found.passes_per_second),
+        false => Number::assumed(1.0),
+    };
+    let mut component = Component::new(&found.name)
+        .passes(passes)
+        .work_ns(Number::new(
+            found.work_ns.value * passes.value,
+            passes.basis,
+        ))
+        .working_set_bytes(Number::predicted(found.working_set_bytes as f64))
+        .heap_bytes(match found.heap_bytes {
+            Some(bytes) => Number::predicted(bytes as f64),
+            None => Number::assumed(found.working_set_bytes as f64),
+        });
+    if !found.type_name.is_empty() {
+        component = component.of_type(&*found.type_name);
+    }
+    match (found.kind, found.core) {
+        (Kind::User, None) => component,
+        (Kind::User, Some(core)) => component.pinned(OsThread(core)),
+        (Kind::Main | Kind::Service, _) => component.pinned(start),
+    }
+}

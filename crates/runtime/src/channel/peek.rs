@@ -1,0 +1,123 @@
+//! A look at who is connected with whom, for samples of the traffic. Nothing changes by it.
+
+use std::ptr;
+
+use super::{Channel, Direction};
+use super::{hub, light, link};
+use crate::abi::{Component, Step};
+use crate::carrier::{Entered, Linked};
+use crate::object;
+use crate::seat::{Registration, Waiting, seat_of};
+use crate::traffic::End;
+
+/// What a component that is about to be resumed has waited for.
+pub(crate) struct Wait {
+    pub(crate) end: End,
+    /// One of its peers, by chance.
+    pub(crate) partner: Option<End>,
+    pub(crate) is_send: bool,
+    /// Bytes of the value that it received, as far as that is known.
+    pub(crate) bytes: Option<usize>,
+}
+
+/// Where a component has waited, if it was at a half-channel.
+///
+/// # Safety
+/// The component is ready, has not been settled, and the caller carries it.
+pub(crate) unsafe fn place_of(component: *mut Component) -> Option<*const Channel> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if std::mem::take(&mut (*component).moved) != 0 {
+            return None;
+        }
+        match link::waiting_of(component) {
+            light::NOTHING | light::LINKED => {
+                let channel = (*component).waits_at.cast_const();
+                (!channel.is_null()).then_some(channel)
+            }
+            light::SELECTED => {
+                let more = &seat_of(component).more;
+                more.with(|more| chosen(&more.arms, (*component).arm))
+            }
+            light::OFFERS => seat_of(component).offer.with(|offer| match offer.waiting {
+                Waiting::Outside(_) => None,
+                Waiting::Select => chosen(&offer.registered, (*component).arm),
+                Waiting::Send | Waiting::Receive | Waiting::Acknowledge => {
+                    offer.registered.first().map(|only| only.channel)
+                }
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// What the wait there was for. None if it did not end well.
+///
+/// # Safety
+/// `channel` is the component's [`place_of`]; it has been settled since, and was not resumed.
+pub(crate) unsafe fn wait_at(
+    component: *mut Component,
+    channel: *const Channel,
+    chance: u32,
+) -> Option<Wait> {
+    // SAFETY: the component is the caller's, and refers to what it waited at until it is resumed.
+    unsafe {
+        if (*component).outcome != Step::Done as u8 {
+            return None;
+        }
+        let channel = &*channel;
+        let is_send = channel.direction == Direction::Out;
+        let payload = &*channel.payload();
+        let bytes = match is_send {
+            false => Some(object::outer_size(payload, (*component).received)),
+            true => (!object::is_reference(payload)).then_some(payload.size as usize),
+        };
+        Some(Wait {
+            end: end_of(channel),
+            partner: peer_of(component, channel, chance),
+            is_send,
+            bytes,
+        })
+    }
+}
+
+fn chosen(arms: &[Registration], arm: u32) -> Option<*const Channel> {
+    let chosen = arms.iter().find(|registration| registration.arm == arm)?;
+    Some(chosen.channel)
+}
+
+/// # Safety
+/// The caller carries the component, which is about to be resumed.
+unsafe fn peer_of(component: *mut Component, channel: &Channel, chance: u32) -> Option<End> {
+    // SAFETY: entered, linked or locked, so that peers are alive and stay.
+    unsafe {
+        if let Some(_entered) = Entered::even_if_attending(component, channel) {
+            return with_leave(channel, chance);
+        }
+        if let Some(_linked) = Linked::new(component, channel) {
+            return with_leave(channel, chance);
+        }
+        let _guard = hub::lock_if_shared(channel)?;
+        with_leave(channel, chance)
+    }
+}
+
+/// # Safety
+/// The caller has leave.
+unsafe fn with_leave(channel: &Channel, chance: u32) -> Option<End> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let count = channel.peer_count();
+        let index = (chance as usize).checked_rem(count)?;
+        Some(end_of(channel.peer(index).as_ref()))
+    }
+}
+
+fn end_of(channel: &Channel) -> End {
+    let owner = channel.owner();
+    End {
+        channel: ptr::from_ref(channel).addr(),
+        owner: owner.map_or(channel.maker(), |owner| owner.id),
+        port: owner.map_or(ptr::null(), |owner| channel.port_of(owner).name),
+    }
+}

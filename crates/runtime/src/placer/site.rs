@@ -1,0 +1,203 @@
+//! The machine that the program runs on, as placement takes it, and what was seen of the program as a
+//! graph.
+
+use std::collections::BTreeMap;
+
+use hearth_machine::profile::{Carrier, Profile};
+use hearth_machine::synthetic;
+use hearth_machine::topology::OsThread;
+use hearth_model::hearth::Model;
+use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round};
+use hearth_place::machine::{Machine, Message, Slot};
+
+use super::statistics::Statistics;
+use crate::carrier;
+use crate::options::{self, Carrying};
+use crate::traffic::NO_WORKER;
+
+/// What is known of the machine, whichever of its cores may be used.
+pub(super) struct Survey {
+    profile: Profile,
+    model: Model,
+}
+
+impl Survey {
+    /// The profile in the file that `HEARTH_MACHINE` names, or else cores that are all alike. A file that
+    /// is no profile is as none: who starts a program with one has looked at it.
+    pub(super) fn load(allowed: &[usize]) -> Option<Survey> {
+        let named = std::env::var_os("HEARTH_MACHINE").filter(|path| !path.is_empty());
+        let text = named.and_then(|path| std::fs::read_to_string(path).ok());
+        let read = text.and_then(|text| Profile::from_json(&text).ok());
+        let has_all = |profile: &Profile| {
+            let known: Vec<u32> = profile
+                .topology
+                .all_threads()
+                .map(|thread| profile.topology.os_thread(thread).0)
+                .collect();
+            allowed.iter().all(|&core| known.contains(&(core as u32)))
+        };
+        let profile = read.filter(has_all).or_else(|| alike(allowed))?;
+        let model = Model::fitted(&profile).ok()?;
+        Some(Survey { profile, model })
+    }
+
+    /// What of it may be used.
+    pub(super) fn site(&self, allowed: &[usize]) -> Option<Site> {
+        let cpus = |cores: &[usize]| -> Vec<OsThread> {
+            cores.iter().map(|&core| OsThread(core as u32)).collect()
+        };
+        let by_threads = options::get().carrying == Carrying::Threads;
+        if by_threads {
+            let machine = Machine::new(&self.profile, &self.model, &cpus(allowed)).ok()?;
+            return Some(Site {
+                machine,
+                carrier: Carrier::Threads,
+                workers: Vec::new(),
+                slots: BTreeMap::new(),
+            });
+        }
+        // Only where a worker is, and its core may be used.
+        let stations: Vec<(usize, u16)> = carrier::stations()
+            .into_iter()
+            .filter_map(|station| Some((station.core?, station.index)))
+            .filter(|(core, _)| allowed.binary_search(core).is_ok())
+            .collect();
+        let usable: Vec<usize> = stations.iter().map(|&(core, _)| core).collect();
+        if usable.is_empty() {
+            return None;
+        }
+        let machine = Machine::new(&self.profile, &self.model, &cpus(&usable)).ok()?;
+        let mut workers = vec![0; machine.slots().len()];
+        let mut slots = BTreeMap::new();
+        for (core, index) in stations {
+            let slot = machine.slot_of(OsThread(core as u32))?;
+            workers[slot.index()] = index;
+            slots.insert(index, slot);
+        }
+        Some(Site {
+            machine,
+            carrier: Carrier::Worker,
+            workers,
+            slots,
+        })
+    }
+}
+
+/// So many cores of one package, at the numbers that they have here.
+fn alike(allowed: &[usize]) -> Option<Profile> {
+    let count = 1 + allowed.iter().copied().max()?;
+    let machine = synthetic::parse(&format!("1 package, {count} cores")).ok()?;
+    Some(Profile::assumed(machine))
+}
+
+/// Where components can be.
+pub(super) struct Site {
+    pub(super) machine: Machine,
+    pub(super) carrier: Carrier,
+    /// By slot; none with a thread for each component.
+    workers: Vec<u16>,
+    slots: BTreeMap<u16, Slot>,
+}
+
+impl Site {
+    /// Has a component anywhere else to go?
+    pub(super) fn is_choice(&self) -> bool {
+        self.machine.slots().len() > 1
+    }
+
+    /// The slot of a worker, if it may be used.
+    fn slot_of(&self, worker: u16) -> Option<Slot> {
+        self.slots.get(&worker).copied()
+    }
+
+    /// The worker of a slot; none with a thread for each component.
+    pub(super) fn worker_of(&self, slot: Slot) -> Option<u16> {
+        self.workers.get(slot.index()).copied()
+    }
+
+    /// The core of a slot.
+    pub(super) fn core_of(&self, slot: Slot) -> usize {
+        self.machine.os(slot).0 as usize
+    }
+}
+
+/// A program as it was seen lately.
+pub(super) struct Scene {
+    pub(super) graph: Graph,
+    /// The number of each component, ascending.
+    pub(super) ids: Vec<u64>,
+    /// Where each is; none if its core may not be used, or it was never placed.
+    pub(super) at: Vec<Option<Slot>>,
+}
+
+impl Scene {
+    /// What the statistics say. `threads` knows where threads were put.
+    pub(super) fn new(
+        statistics: &Statistics,
+        site: &Site,
+        threads: &BTreeMap<u64, Slot>,
+    ) -> Scene {
+        let known = statistics.components();
+        let ids: Vec<u64> = known
+            .iter()
+            .map(|(component, _)| component.who.id)
+            .collect();
+        let at: Vec<Option<Slot>> = known
+            .iter()
+            .map(|(component, _)| match component.home {
+                NO_WORKER => threads.get(&component.who.id).copied(),
+                home => site.slot_of(home),
+            })
+            .collect();
+        let mut graph = Graph {
+            round: Round::Second,
+            ..Graph::default()
+        };
+        for ((component, share), &slot) in known.iter().zip(&at) {
+            let name = component.who.id.to_string();
+            let mut placed = Component::new(name).work_ns(Number::seen(share * 1e9));
+            if component.stays {
+                placed = match slot {
+                    Some(slot) => placed.pinned(site.machine.os(slot)),
+                    None => placed.stays(),
+                };
+            }
+            graph.add(placed);
+        }
+        let index = |id: &u64| ids.binary_search(id).ok();
+        for (from, to, messages, bytes) in statistics.connections() {
+            let (Some(from), Some(to)) = (index(&from), index(&to)) else {
+                continue;
+            };
+            graph.connect(
+                Connection::new(ComponentId(from as u32), ComponentId(to as u32))
+                    .messages(Number::seen(messages))
+                    .bytes(Number::seen(bytes))
+                    .carrier(site.carrier),
+            );
+        }
+        let mut scene = Scene { graph, ids, at };
+        scene.take_messages_off(site);
+        scene
+    }
+
+    /// How long components ran has their messages in it, where they are now; what they compute has not.
+    fn take_messages_off(&mut self, site: &Site) {
+        for connection in &self.graph.connections {
+            let (from, to) = (connection.from.index(), connection.to.index());
+            let (Some(a), Some(b)) = (self.at[from], self.at[to]) else {
+                continue;
+            };
+            let message = Message {
+                bytes: connection.bytes.value,
+                carrier: site.carrier,
+                kind: connection.kind,
+            };
+            let share = site.machine.messages().share(a, b, &message);
+            for (component, ns) in [(from, share.send_ns), (to, share.receive_ns)] {
+                let work = &mut self.graph.components[component].work_ns.value;
+                *work = (*work - ns * connection.messages.value).max(0.0);
+            }
+        }
+    }
+}
