@@ -84,8 +84,8 @@ impl<'p, 'a> Branch<'p, 'a> {
             self.place(component, slot);
             tries.push((self.bound(), slot));
             self.remove(component);
-            self.steps = self.steps.saturating_sub(1);
         }
+        self.spend(component, tries.len());
         tries.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         for (bound, slot) in tries {
             let best = self.best.score();
@@ -97,6 +97,15 @@ impl<'p, 'a> Branch<'p, 'a> {
             self.extend(depth + 1);
             self.remove(component);
         }
+    }
+
+    /// A node looks at all slots to tell which are alike, and each try at the connections of the
+    /// component and at all loads.
+    fn spend(&mut self, component: usize, tries: usize) {
+        let slots = self.problem.slots() as u64;
+        let ends = self.problem.ends(component).len() as u64;
+        let each = 4 + 2 * ends + slots / 8;
+        self.steps = self.steps.saturating_sub(2 * slots + tries as u64 * each);
     }
 
     /// Used slots, and of free ones that are alike the first.

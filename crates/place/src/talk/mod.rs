@@ -23,8 +23,6 @@ pub(crate) use local::{Search, Steps};
 pub const EXACT_MAX: usize = 12;
 /// Up to so many, every baseline is a start; their time grows with the square.
 const BASELINES_MAX: usize = 1024;
-/// What a node of the full search takes, in steps.
-const NODE_STEPS: u64 = 12;
 /// How many starts are improved.
 const IMPROVED: usize = 3;
 /// Steps for each component beyond those asked for, so that large graphs are looked at whole.
@@ -105,7 +103,7 @@ pub(crate) fn solve(
     }
     let best = improve(problem, starts, &mut steps, effort.seed);
     if problem.count() <= EXACT_MAX {
-        return exact::exact(problem, best, effort.steps / NODE_STEPS);
+        return exact::exact(problem, best, effort.steps);
     }
     (best, false)
 }

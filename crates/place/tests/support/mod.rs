@@ -1,4 +1,5 @@
 //! Machines and random graphs for tests.
+#![allow(dead_code, reason = "each test uses what it needs")]
 
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
