@@ -17,7 +17,7 @@ const NOISE: f64 = 0.02;
 pub struct Verdict {
     /// How much more the worst of them costs than the best, 0 for nothing.
     pub spread: f64,
-    /// How much of that the model may be wrong by, and noise, likewise.
+    /// How far the best one's prediction may be off upwards, and noise, likewise.
     pub uncertainty: f64,
     /// How much more the plan costs than the best of them.
     pub behind: f64,
@@ -37,8 +37,10 @@ impl Verdict {
             totals().fold(0.0, f64::max),
         );
         let over = |ns: f64| if best > 0.0 { ns / best - 1.0 } else { 0.0 };
-        // What is uncertain are messages: their share of the best and of the worst placement.
-        let doubt = doubt(graph, problem) * costs().map(share).fold(0.0, f64::max);
+        // What is uncertain are messages, by their share of the best, as the model's own advice
+        // has it.
+        let cheapest = costs().min_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
+        let doubt = doubt(graph, problem) * cheapest.map_or(0.0, share);
         Self {
             spread: over(worst),
             uncertainty: NOISE + doubt,

@@ -23,6 +23,8 @@ pub(crate) use local::{Search, Steps};
 pub const EXACT_MAX: usize = 12;
 /// Up to so many, every baseline is a start; their time grows with the square.
 const BASELINES_MAX: usize = 1024;
+/// Of the steps asked for, the full search has one in so many: bounds take longer than moves.
+const EXACT_PART: u64 = 3;
 /// How many starts are improved.
 const IMPROVED: usize = 3;
 /// Steps for each component beyond those asked for, so that large graphs are looked at whole.
@@ -103,7 +105,7 @@ pub(crate) fn solve(
     }
     let best = improve(problem, starts, &mut steps, effort.seed);
     if problem.count() <= EXACT_MAX {
-        return exact::exact(problem, best, effort.steps);
+        return exact::exact(problem, best, effort.steps / EXACT_PART);
     }
     (best, false)
 }
