@@ -19,6 +19,7 @@ use super::machine::{Basis, Cpus, cpus};
 Examples:
   hearth place server.isf                      who goes where, and what that costs
   hearth place server.isf --why                with reasons, and other ways
+  hearth place server.isf --svg place.svg      as a picture
   hearth place server.isf --plan plan.json     kept, for hearth run --place plan.json
   hearth place server.isf --machine 'two-socket' --why
   hearth place server.isf --machine box.xml    a machine as hwloc's lstopo writes it
@@ -51,6 +52,10 @@ pub(crate) struct Place {
     /// Write the plan to FILE, for `hearth run --place FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
+
+    /// Draw components on the machine, and what goes between them, to FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
 
     /// Write the plan for another tool and nothing else
     #[arg(long, value_enum, value_name = "FORM", conflicts_with_all = ["why", "json"])]

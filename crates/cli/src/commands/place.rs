@@ -61,6 +61,20 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
     if let Some(path) = &arguments.plan {
         output::replace(path, StoredPlan::of(&plan).to_json().as_bytes())?;
     }
+    if let Some(path) = &arguments.svg {
+        let mut picture = drawn(
+            &title(&program, &plan, &site),
+            &program,
+            &plan,
+            &site,
+            &options,
+        );
+        picture.remarks = vec![
+            sentence(&plan.verdict.to_string()),
+            format!("Modelled, not measured, from {}.", site.origin),
+        ];
+        output::replace(path, picture.draw().file().as_bytes())?;
+    }
     if let Some(form) = arguments.export {
         return output::write(exported(form, &program, &plan, &site)?);
     }
@@ -325,13 +339,7 @@ fn told(
     site: &Site,
     options: &cost::Options,
 ) -> String {
-    let title = format!(
-        "{} on {}, by `{}`",
-        count(program.graph.components.len(), "component"),
-        count(site.machine.slots().len(), "CPU"),
-        plan.policy
-    );
-    let mut picture = drawn(&title, program, plan, site, options);
+    let mut picture = drawn(&title(program, plan, site), program, plan, site, options);
     if !plan.notes.is_empty() || !program.notes.is_empty() {
         picture.remarks = plan
             .notes
@@ -348,6 +356,15 @@ fn told(
     }
     let _ = writeln!(text, "Modelled, not measured, from {}.", site.origin);
     text
+}
+
+fn title(program: &Program, plan: &Plan, site: &Site) -> String {
+    format!(
+        "{} on {}, by `{}`",
+        count(program.graph.components.len(), "component"),
+        count(site.machine.slots().len(), "CPU"),
+        plan.policy
+    )
 }
 
 fn count(number: usize, what: &str) -> String {
