@@ -125,11 +125,12 @@ fn times(trace: &Trace, track: &str, slice: &str) -> Vec<u64> {
     found
 }
 
-/// The usual one: the system may have had the core in some.
-fn median(trace: &Trace, track: &str) -> f64 {
+/// The usual one in which it computes: the system may have had the core in some, and in up to half of them it
+/// only goes from one wait to the next.
+fn usual(trace: &Trace, track: &str) -> f64 {
     let mut times = times(trace, track, "running");
     times.sort_unstable();
-    times[times.len() / 2] as f64
+    times[times.len() * 3 / 4] as f64
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn times_are_in_proportion_to_the_work() {
         let ended = run(&program, &["--carrier", carrier], &path);
         assert_eq!(ended.code(), Some(0), "{ended:?}");
         let trace = read(&path);
-        let ratio = median(&trace, "Source") / median(&trace, "Sink");
+        let ratio = usual(&trace, "Source") / usual(&trace, "Sink");
         assert!((1.5..6.0).contains(&ratio), "{carrier}: {ratio}");
     }
 }

@@ -247,6 +247,14 @@ fn what_is_awaited_stays_and_nothing_else() {
     }
 }
 
+/// Waits without sleeping.
+fn wait(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        thread::yield_now();
+    }
+}
+
 /// The helper has idle pages of a heap that is destroyed, and forgets them later: not what is in the
 /// same place by then.
 #[test]
@@ -264,6 +272,8 @@ fn what_the_helper_has_is_awaited() {
             }
         }
         let larger: Vec<usize> = (0..30).map(|_| block(&own, 150_000, 2)).collect();
+        // At another point of what the helper does, each time.
+        wait(Duration::from_micros(250 * (round % 20)));
         let census = own.check();
         lent += census.used.len() - larger.len() - blocks.len().div_ceil(16);
         destroy(own);
@@ -272,10 +282,7 @@ fn what_the_helper_has_is_awaited() {
         let again: Vec<usize> = (0..2000).map(|_| block(&next, 4096, mark)).collect();
         if round % 4 == 0 {
             // Longer than the helper's tick.
-            let start = std::time::Instant::now();
-            while start.elapsed().as_millis() < 10 {
-                thread::yield_now();
-            }
+            wait(Duration::from_millis(10));
         }
         for block in again {
             let page: *const u8 = std::ptr::with_exposed_provenance(block);

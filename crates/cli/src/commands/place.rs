@@ -14,7 +14,7 @@ use hearth_place::forms::{self, Measure, MemoryPolicy, Placed, Reading, Vertices
 use hearth_place::graph::Graph;
 use hearth_place::machine::{Machine, Message, Slot};
 use hearth_place::patterns::recognise;
-use hearth_place::plan::{self, Plan, StoredPlan};
+use hearth_place::plan::{self, Plan, Reason, StoredPlan};
 use hearth_place::policy::Policy;
 use hearth_place::talk::Effort;
 use serde_json::json;
@@ -391,7 +391,9 @@ fn reasons(program: &Program, plan: &Plan) -> String {
         let _ = writeln!(
             text,
             "  {} on CPU {}: {}",
-            place.name, place.cpu.0, place.reason
+            place.name,
+            place.cpu.0,
+            reason(&place.reason, plan.cost.total_ns)
         );
     }
     if plan.places.len() > TOLD {
@@ -410,6 +412,36 @@ fn reasons(program: &Program, plan: &Plan) -> String {
         let _ = writeln!(text, "  and {} more groups", groups.len() - TOLD);
     }
     text
+}
+
+/// A reason as a sentence, what it saves as a share of what the plan costs.
+fn reason(reason: &Reason, total_ns: f64) -> String {
+    let more = |saves_ns: f64| {
+        let percent = 100.0 * saves_ns / total_ns.max(f64::MIN_POSITIVE);
+        match percent {
+            percent if percent.is_nan() => String::new(),
+            percent if percent < 0.05 => "; anywhere else costs hardly more".to_owned(),
+            percent if percent < 10.0 => format!("; anywhere else costs {percent:.1} % more"),
+            percent => format!("; anywhere else costs {percent:.0} % more"),
+        }
+    };
+    match reason {
+        Reason::With { peer, saves_ns } => {
+            format!("with `{peer}`, which it talks to most{}", more(*saves_ns))
+        }
+        Reason::Near {
+            peer,
+            relation,
+            saves_ns,
+        } => format!(
+            "beside `{peer}`, which it talks to most ({relation}){}",
+            more(*saves_ns)
+        ),
+        Reason::Apart { saves_ns, .. } => {
+            format!("computes where there is room{}", more(*saves_ns))
+        }
+        Reason::Pinned { .. } | Reason::Free | Reason::Policy { .. } => reason.to_string(),
+    }
 }
 
 fn others(plan: &Plan) -> String {

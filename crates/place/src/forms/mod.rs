@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | dense communication matrix | TreeMatch, `TopoMatch` | [`write_matrix`], [`read_matrix`] |
 //! | `.graph` | METIS and others | [`write_metis`], [`read_metis`] |
-//! | rankfile | Open MPI | [`rankfile`] |
+//! | rankfile | Open MPI | [`rankfile()`] |
 //! | command lines | `taskset`, `numactl` | [`taskset`], [`numactl`] and those for each component |
-//! | variables | OpenMP runtimes | [`openmp`], [`openmp_program`], [`gomp`] |
+//! | variables | OpenMP runtimes | [`openmp()`], [`openmp_program`], [`gomp`] |
 //! | lists, masks and names of cpusets | the kernel, containers | [`CpuSet`] |
 //!
 //! What has a placement takes it as a list of [`Placed`], and is a text for others to run: nothing
