@@ -104,6 +104,9 @@ fn main() -> ExitCode {
     for (name, measure) in commands.filter(|(name, _)| request.wants(name)) {
         keep(name, measure(effort));
     }
+    for name in placements_command::names().filter(|name| request.wants(name)) {
+        keep(&name, placements_command::placements(&name, effort));
+    }
     if request.wants(HEAP) {
         let (size, usual) = if request.brief {
             (Size::Brief, heap_command::REPEATS_BRIEF)
@@ -182,11 +185,13 @@ fn names() -> String {
     let commands = command::BENCHMARKS.iter().map(|(name, _)| *name);
     let rows = ROWS.iter().map(|row| row.name);
     let of_savina = savina::programs();
+    let placements: Vec<String> = placements_command::names().collect();
     let of_savina: Vec<String> = of_savina.iter().map(savina::Program::full_name).collect();
     programs
         .chain(rows)
         .chain(commands)
         .chain(of_savina.iter().map(String::as_str))
+        .chain(placements.iter().map(String::as_str))
         .chain([HEAP])
         .collect::<Vec<_>>()
         .join(" ")
@@ -195,7 +200,7 @@ fn names() -> String {
 fn usage() -> String {
     format!(
         "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
-         groups: compute channels runtime savina\n\
+         groups: compute channels runtime savina placements\n\
          of heap: [--only GROUP,…] [--with NAME=LIBRARY[,VARIABLE=VALUE…]] [--json FILE] [--quick, \
          which is --brief]; its groups: {}",
         names(),
@@ -226,6 +231,7 @@ fn request(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
             "savina" => request
                 .names
                 .extend(savina::programs().iter().map(savina::Program::full_name)),
+            "placements" => request.names.extend(placements_command::names()),
             "channels" => request.names.extend(of_clock(Clock::Wall)),
             name if known.split(' ').any(|one| one == name) => request.names.push(arg),
             _ => return Err(format!("'{arg}' is no benchmark and no option")),

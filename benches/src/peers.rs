@@ -46,7 +46,12 @@ pub fn build_insense(stem: &str, workshop: &Path) -> Result<PathBuf, String> {
     let name = format!("{stem}.isf");
     let source = folder().join(&name);
     let text = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
-    let compiled = compile(&text, &name, &Options::default());
+    build_text(&text, &name, workshop)
+}
+
+/// The same of a text.
+pub fn build_text(text: &str, name: &str, workshop: &Path) -> Result<PathBuf, String> {
+    let compiled = compile(text, name, &Options::default());
     let c = compiled.c.ok_or_else(|| {
         let first = compiled.diagnostics.iter().find(|d| d.is_error());
         format!("{name}: {}", first.map_or("no C", |d| &d.title))

@@ -1,7 +1,7 @@
 //! Plans beside the best placements there are: all of them are tried.
 
 use hearth_benches::measure::{in_order, run};
-use hearth_benches::peers::{beside, build_insense, folder};
+use hearth_benches::peers::{beside, build_text, folder};
 use hearth_benches::placements::{Components, Placement};
 use hearth_benches::runtime::Effort;
 use hearth_benches::stats::{ratio, summary};
@@ -13,19 +13,32 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The source's six, and five of mixed patterns; below `benches`.
-const PROGRAMS: [&str; 11] = [
-    "../tests/workloads/alloc",
-    "../tests/workloads/cache",
-    "../tests/workloads/sender-receiver",
-    "../tests/workloads/client-server",
-    "../tests/workloads/dispatch-worker",
-    "../tests/workloads/no-communication",
-    "placements/pipeline",
-    "placements/tree",
-    "placements/talkers-and-loners",
-    "placements/request-reply",
-    "placements/neighbours",
+/// The source's six, and five of mixed patterns: files below `benches`, and what is written for what in
+/// them, so that a run takes a few tenths of a second.
+const PROGRAMS: [(&str, &[(&str, &str)]); 11] = [
+    ("../tests/workloads/alloc", &[(", 1000)", ", 3000)")]),
+    ("../tests/workloads/cache", &[(", 10000)", ", 400000)")]),
+    (
+        "../tests/workloads/sender-receiver",
+        &[("100000)", "5000000)")],
+    ),
+    (
+        "../tests/workloads/client-server",
+        &[("group, 400)", "group, 4800)"), ("(100, 20)", "(1200, 20)")],
+    ),
+    (
+        "../tests/workloads/dispatch-worker",
+        &[("(400, 20)", "(6000, 20)"), ("k, 100)", "k, 1500)")],
+    ),
+    (
+        "../tests/workloads/no-communication",
+        &[(", 100, 100)", ", 1000, 100)")],
+    ),
+    ("placements/pipeline", &[]),
+    ("placements/tree", &[]),
+    ("placements/talkers-and-loners", &[]),
+    ("placements/request-reply", &[]),
+    ("placements/neighbours", &[]),
 ];
 
 /// More placements of a program are not tried, but so many of them by chance.
@@ -34,6 +47,8 @@ const MOST: usize = 1024;
 const AGAIN: usize = 6;
 /// What is tried of placements on more cores than these, nobody has time to try.
 const CORES_MAX: usize = 4;
+/// What takes so much longer than the best is run once.
+const SLOW: f64 = 4.0;
 /// Throughput by the plan, of that of the best placement.
 const GOAL: f64 = 0.97;
 const SEED: u64 = 2013;
@@ -80,31 +95,53 @@ fn sorted(text: &str) -> String {
     lines.join("\n")
 }
 
-/// How much of the throughput of the best placement does the plan reach?
-pub(crate) fn placements(effort: Effort) -> Result<String, String> {
-    println!("placements: how much of the throughput of the best placement does `talk` reach?");
+/// What the benchmarks are called: `placements-` and the program's name.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    PROGRAMS
+        .iter()
+        .map(|(path, _)| format!("placements-{}", short(path)))
+}
+
+fn short(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// How much of the throughput of the best placement of a program does the plan reach?
+pub(crate) fn placements(name: &str, effort: Effort) -> Result<String, String> {
+    let program = names().position(|known| known == name);
+    let (path, longer) = PROGRAMS[program.ok_or("no such program")?];
     let mut cores = affinity::allowed();
     cores.truncate(CORES_MAX);
+    println!("{name}: how much of the throughput of the best placement does `talk` reach?");
     println!(
         "  all placements on {} cores, up to what is alike, or {MOST} by chance (seed {SEED}); the best {AGAIN} \
          of one run each again, {} runs, in turn with the others",
         cores.len(),
         effort.repeats
     );
-    let mut rows = String::new();
-    for name in PROGRAMS {
-        rows.push_str(&row(name, &cores, effort)?);
-    }
-    Ok(rows)
+    row(short(path), &text(path, longer)?, &cores, effort)
 }
 
-fn row(name: &str, cores: &[usize], effort: Effort) -> Result<String, String> {
-    let workshop = Workshop::new("placements")?;
-    let source = folder().join(format!("{name}.isf"));
-    let text =
+/// A program's text, with what makes it longer.
+fn text(path: &str, longer: &[(&str, &str)]) -> Result<String, String> {
+    let source = folder().join(format!("{path}.isf"));
+    let mut text =
         fs::read_to_string(&source).map_err(|error| format!("{}: {error}", source.display()))?;
-    let components = Components::of(&text, name)?;
-    let program = build_insense(name, workshop.path())?;
+    for (from, to) in longer {
+        if !text.contains(from) {
+            return Err(format!("{}: there is no '{from}'", source.display()));
+        }
+        text = text.replace(from, to);
+    }
+    Ok(text)
+}
+
+fn row(name: &str, text: &str, cores: &[usize], effort: Effort) -> Result<String, String> {
+    let workshop = Workshop::new("placements")?;
+    let source = workshop.path().join(format!("{name}.isf"));
+    fs::write(&source, text).map_err(|error| error.to_string())?;
+    let components = Components::of(text, name)?;
+    let program = build_text(text, name, workshop.path())?;
     let first = run(Command::new(&program).env("HEARTH_PLACE", "single"), "")?;
     let trial = Trial {
         program,
@@ -123,8 +160,22 @@ fn row(name: &str, cores: &[usize], effort: Effort) -> Result<String, String> {
         policy("spread", "spread", "workers"),
         policy("steal", "steal", "workers"),
     ];
+    let mut slow = Vec::new();
+    let fastest = best.first().map_or(f64::INFINITY, |(seconds, _)| *seconds);
+    for side in std::mem::take(&mut sides) {
+        let (seconds, _) = trial.measure(&side.environment)?;
+        match seconds > SLOW * fastest {
+            true => slow.push((side.name, seconds)),
+            false => sides.push(side),
+        }
+    }
+    if sides.first().is_none_or(|side| side.name != "talk") {
+        return Err(format!(
+            "{name}: `talk` took more than {SLOW} times as long as the best"
+        ));
+    }
     let named = sides.len();
-    for (number, placement) in best.iter().enumerate() {
+    for (number, (_, placement)) in best.iter().enumerate() {
         let plan = components.plan(placement, cores);
         sides.push(Side {
             name: components.told(placement),
@@ -143,17 +194,19 @@ fn row(name: &str, cores: &[usize], effort: Effort) -> Result<String, String> {
     let first = (named..sides.len())
         .min_by(|&a, &b| median(a).total_cmp(&median(b)))
         .ok_or("no placements")?;
-    let short = name.rsplit('/').next().unwrap_or(name);
     let tried = if are_all { "all" } else { "a sample" };
     println!(
-        "  {short}: {} placements tried, {tried}; best: {}",
+        "  {} placements tried, {tried}; best: {}",
         all.len(),
         sides[first].name
     );
+    for (side, seconds) in slow {
+        println!("    {side:12} {:7.1} ms, once", seconds * 1e3);
+    }
     let mut rows = String::new();
     for side in (0..named).chain([first]) {
         let reached = ratio(walls[first], walls[side]).ok_or("no measurements")?;
-        let name = if side == first {
+        let by = if side == first {
             "the best"
         } else {
             &sides[side].name
@@ -165,7 +218,7 @@ fn row(name: &str, cores: &[usize], effort: Effort) -> Result<String, String> {
             _ => "",
         };
         println!(
-            "    {name:12} {:7.1} ms; {:.3} [{:.3}, {:.3}] of the best's throughput{verdict}",
+            "    {by:12} {:7.1} ms; {:.3} [{:.3}, {:.3}] of the best's throughput{verdict}",
             median(side) * 1e3,
             reached.value,
             reached.low,
@@ -173,7 +226,7 @@ fn row(name: &str, cores: &[usize], effort: Effort) -> Result<String, String> {
         );
         let _ = writeln!(
             rows,
-            "| placements: {short}, {name} | {:.1} ms | {:.3} of the best |",
+            "| placements: {name}, {by} | {:.1} ms | {:.3} of the best |",
             median(side) * 1e3,
             reached.value
         );
@@ -216,7 +269,7 @@ fn best_of(
     components: &Components,
     cores: &[usize],
     all: &[Placement],
-) -> Result<Vec<Placement>, String> {
+) -> Result<Vec<(f64, Placement)>, String> {
     let mut found = Vec::with_capacity(all.len());
     for placement in all {
         let environment = trial.following("once", &components.plan(placement, cores))?;
@@ -230,7 +283,7 @@ fn best_of(
     Ok(found
         .into_iter()
         .take(AGAIN)
-        .map(|(_, placement)| placement.clone())
+        .map(|(seconds, placement)| (seconds, placement.clone()))
         .collect())
 }
 

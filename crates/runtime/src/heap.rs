@@ -68,6 +68,7 @@ pub(crate) unsafe fn free(component: *mut Component, block: *mut c_void) {
 }
 
 /// A zeroed block that is no component's, such as a component itself; `creator` asks for it, or nobody.
+/// It begins a cache line, as a component may run on another core than its neighbour in memory.
 pub(crate) fn common_zeroed(creator: *mut Component, size: usize) -> *mut c_void {
     #[cfg(not(loom))]
     let block = in_common(size);
@@ -139,6 +140,7 @@ mod ways {
     use std::sync::{Mutex, Once, OnceLock};
 
     use hearth_heap::{PrivateHeap, Room};
+    use hearth_sys::mapping::LINE_BYTES;
     use hearth_sys::memory;
 
     use super::log;
@@ -316,8 +318,18 @@ mod ways {
         match way() & !LOGGED {
             SHARED => in_shared(size, true),
             SYSTEM => memory::allocate_zeroed(size),
-            _ => hearth_heap::allocate_zeroed(size).cast(),
+            _ => in_lines(size),
         }
+    }
+
+    /// A zeroed block that begins a cache line.
+    fn in_lines(size: usize) -> *mut c_void {
+        let block = hearth_heap::allocate_aligned(size, LINE_BYTES);
+        if !block.is_null() {
+            // SAFETY: a block of that size.
+            unsafe { block.write_bytes(0, size) };
+        }
+        block.cast()
     }
 
     /// # Safety
