@@ -77,6 +77,11 @@ pub enum Error {
         /// How many there may be.
         most: usize,
     },
+    /// Components cannot be placed as the settings say: the plan or the machine's profile does not fit.
+    Placement {
+        /// What does not fit, and what to do.
+        message: String,
+    },
 }
 
 impl fmt::Display for Error {
@@ -121,6 +126,7 @@ impl fmt::Display for Error {
             Error::AlreadyStarted => f.write_str(
                 "hearth runs in this process already, with other settings; start it with the same",
             ),
+            Error::Placement { message } => f.write_str(message),
             Error::Workers { asked, most } => {
                 write!(f, "{asked} workers are not possible; ask for 1 to {most}")
             }
@@ -169,6 +175,9 @@ impl From<StartRefused> for Error {
         match refused {
             StartRefused::Differs => Error::AlreadyStarted,
             StartRefused::Workers { asked, most } => Error::Workers { asked, most },
+            StartRefused::Place(refused) => Error::Placement {
+                message: refused.to_string(),
+            },
         }
     }
 }

@@ -11,6 +11,7 @@ use hearth_runtime::embed::{self, AtRest, Rest, Settings};
 use crate::component::{Component, Spawn};
 use crate::error::Error;
 use crate::insense::{Compiled, Ending, Program};
+use crate::place::{Event, Plan, Station};
 
 /// The runtime in this process, and what makes components. There is one: copies of this are the same.
 ///
@@ -165,6 +166,40 @@ impl Hearth {
             })
     }
 
+    /// Where all components are that have not ended, in the order in which they were made.
+    ///
+    /// ```
+    /// use hearth::{Hearth, block_on, channel};
+    ///
+    /// let hearth = Hearth::start()?;
+    /// let (out, into) = channel::<i32>();
+    /// let waiting = hearth.component("Waiting").spawn(async move { into.recv().await });
+    /// let places = hearth.places();
+    /// assert_eq!(places[0].component, "Waiting");
+    /// assert_eq!((places[0].worker, places[0].moves), (Some(0), 0));
+    /// drop(out);
+    /// # let _ = block_on(waiting)?;
+    /// # Ok::<(), hearth::Error>(())
+    /// ```
+    pub fn places(&self) -> Vec<Station> {
+        embed::stations()
+    }
+
+    /// Has `listener` called from now on whenever [`Placement::Talk`] moves components, and when the
+    /// CPUs that may be used have changed. A thread of Hearth's own calls it, and places nobody
+    /// meanwhile. A listener that panics is not called again.
+    ///
+    /// ```
+    /// use hearth::{Hearth, Placement};
+    ///
+    /// let hearth = Hearth::builder().placement(Placement::Talk).start()?;
+    /// hearth.on_placement(|event| eprintln!("{event}"));
+    /// # Ok::<(), hearth::Error>(())
+    /// ```
+    pub fn on_placement(&self, listener: impl FnMut(&Event) + Send + 'static) {
+        embed::listen(Box::new(listener));
+    }
+
     /// Takes the messages of Insense components that ended by an uncaught exception, and that nobody
     /// waits for.
     ///
@@ -212,8 +247,34 @@ impl Builder {
     }
 
     /// Where components go that have no core of their own.
+    ///
+    /// The page of [`place`](crate::place) says more.
     pub fn placement(mut self, placement: Placement) -> Builder {
         self.settings.placement = placement;
+        self
+    }
+
+    /// Where components begin that the plan names. With [`Placement::Os`] they stay there, with
+    /// [`Placement::Talk`] they move when that pays; the other policies know no plan.
+    ///
+    /// ```
+    /// use hearth::Hearth;
+    /// use hearth::place::Plan;
+    ///
+    /// let hearth = Hearth::builder().plan(Plan::new().put("Reader", 0)).start()?;
+    /// hearth.component("Reader").spawn(async {});
+    /// # Ok::<(), hearth::Error>(())
+    /// ```
+    pub fn plan(mut self, plan: Plan) -> Builder {
+        self.settings.plan = Some(plan.into_places());
+        self
+    }
+
+    /// What the machine is, for [`Placement::Talk`]: the text of a profile, as `hearth probe` and
+    /// `hearth machine` write it. Without one, the file that `HEARTH_MACHINE` names tells; if there is
+    /// none, all CPUs are taken for equally far from each other.
+    pub fn machine(mut self, profile: impl Into<String>) -> Builder {
+        self.settings.machine = Some(profile.into());
         self
     }
 
@@ -230,7 +291,8 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// [`Error::AlreadyStarted`], [`Error::Workers`].
+    /// [`Error::AlreadyStarted`], [`Error::Workers`]; [`Error::Placement`] if the plan or the profile
+    /// does not fit the machine or the other settings.
     pub fn start(self) -> Result<Hearth, Error> {
         embed::start(&self.settings)?;
         Ok(Hearth(()))

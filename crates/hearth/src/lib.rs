@@ -31,6 +31,8 @@
 //!   number to any number. [`select`] receives from whichever of several has a sender.
 //! - [`Sender`] and [`Receiver`] are half-channels for the rest of the program: async code under
 //!   any executor, tokio's for example, and plain threads.
+//! - [`place`] is about who runs where: policies, plans, and components that move to whom they talk
+//!   with.
 //! - [`insense`] is about components written in Insense. [`Out::connect_port`] and
 //!   [`In::connect_port`] connect with theirs; types are checked then.
 //!
@@ -71,6 +73,7 @@ mod error;
 mod hearth;
 pub mod insense;
 mod outside;
+pub mod place;
 
 pub use block_on::block_on;
 pub use channel::{In, Out, Receive, Select, Selectable, Send, channel, connect, select};

@@ -66,6 +66,8 @@ pub(crate) struct Options {
     pub(crate) policy: Policy,
     /// Where components begin, with [`Policy::Talk`] and [`Policy::Plan`].
     pub(crate) plan: Option<Plan>,
+    /// The machine's profile as JSON, for [`Policy::Talk`]; if not given, what `HEARTH_MACHINE` names.
+    pub(crate) machine: Option<String>,
     pub(crate) carrying: Carrying,
     pub(crate) heaps: Heaps,
     /// So many bytes of its heap come along at most when a component moves to a core of another node.
@@ -95,6 +97,7 @@ pub(crate) const DEFAULTS: Options = Options {
     seed: None,
     policy: Policy::Os,
     plan: None,
+    machine: None,
     carrying: Carrying::Workers,
     heaps: Heaps::Private,
     // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the program.

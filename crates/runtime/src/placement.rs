@@ -10,7 +10,7 @@ use crate::abi::{self, Component, ComponentType};
 use crate::carrier;
 use crate::options::{self, Carrying, Policy};
 use crate::seat::{Identity, Seat};
-use crate::simulator;
+use crate::{registry, simulator};
 
 /// The cores this process may use, as they were at the start.
 fn cores() -> &'static [usize] {
@@ -41,7 +41,7 @@ pub(crate) fn choose(
     }
     let policy = options::get().policy;
     let is_left = matches!(policy, Policy::Os | Policy::Steal);
-    if is_left || identity.service || identity.id == 1 {
+    if is_left || identity.service || registry::is_mains(identity.id) {
         return None;
     }
     static PLACED: AtomicUsize = AtomicUsize::new(0);
@@ -103,12 +103,15 @@ impl Plan {
                     "line {line} is no type, number and core with tabs between them"
                 ));
             };
-            plan.cores
-                .entry(name.to_owned())
-                .or_default()
-                .insert(number, core);
+            plan.put(name, number, core);
         }
         Ok(plan)
+    }
+
+    /// Puts a component, by its type's name and its number among those of that type, from 1, on a core.
+    pub(crate) fn put(&mut self, name: &str, number: u32, core: usize) {
+        let of_type = self.cores.entry(name.to_owned()).or_default();
+        of_type.insert(number, core);
     }
 
     /// The core for the component of this type with this number, from 1.

@@ -106,11 +106,16 @@ pub(crate) fn identify(of: *const ComponentType) -> Identity {
 
 /// Is it the main sequence?
 pub(crate) fn is_main(seat: &Seat) -> bool {
+    is_mains(seat.id)
+}
+
+/// Is this the number of the main sequence? A program in Rust has none.
+pub(crate) fn is_mains(id: u64) -> bool {
     #[cfg(not(loom))]
     if crate::embed::is_on() {
         return false;
     }
-    seat.id == MAIN
+    id == MAIN
 }
 
 /// A component starts to run.

@@ -59,6 +59,11 @@ pub fn steady_coarse_ns() -> u64 {
     system_ns(libc::CLOCK_MONOTONIC_COARSE)
 }
 
+/// For how long the calling thread has run, not waited or been kept waiting: a system call.
+pub fn thread_ns() -> u64 {
+    system_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 fn system_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -37,7 +37,7 @@ pub use workers::Worker;
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, component_on, core_of, hold_both, home_of, inflate,
     is_kept_placed, keep_placed, keep_planned, mark_of, of_mark, own_worker, parks, post,
-    ready_here, ready_here_last, rejoin, worker_of,
+    ready_here, ready_here_last, rejoin, worker_count, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use workers::{
@@ -76,6 +76,16 @@ pub(crate) fn set_due(next: Option<std::time::Instant>) {
 pub(crate) fn stir() {
     if !crate::simulator::is_on() {
         crate::poller::stir();
+    }
+}
+
+/// The worker that carries a component, by number, and the core that it is kept on. The caller holds
+/// the registry's lock.
+#[cfg(not(loom))]
+pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
+    match workers::worker_and_core(seat.component()) {
+        Some((worker, core)) => (Some(worker), core),
+        None => (None, threads::core_of(seat.id)),
     }
 }
 
@@ -136,7 +146,7 @@ pub(crate) unsafe fn set_core(component: *mut Component, core: usize) {
     unsafe {
         keep_placed(seat_of(component));
         if (*component).home.is_null() {
-            threads::pin_current(core);
+            threads::keep_current(seat_of(component), core);
         } else {
             workers::move_to(seat_of(component), core);
         }

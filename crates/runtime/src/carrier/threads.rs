@@ -14,7 +14,9 @@ use crate::poller::{self, Ready};
 use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
 use crate::traffic::ThreadSampler;
-use crate::{channel, component, exits, idle, options, placement, placer, registry, watching};
+use crate::{
+    channel, component, embed, exits, idle, options, placement, placer, registry, watching,
+};
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
@@ -107,18 +109,33 @@ pub(crate) fn launch(component: *mut Component) {
     }
 }
 
+/// A component's thread.
+struct Listing {
+    thread: u32,
+    /// The core that it was put on.
+    core: Option<usize>,
+}
+
 /// The threads of components that may be moved, by the components' numbers. Kept while somebody watches
-/// the traffic.
-static THREADS: Mutex<BTreeMap<u64, u32>> = Mutex::new(BTreeMap::new());
+/// the traffic, or may ask where components are.
+static THREADS: Mutex<BTreeMap<u64, Listing>> = Mutex::new(BTreeMap::new());
 
 /// Moves the thread of a component to a core. It may have ended meanwhile.
 pub(crate) fn move_thread(id: u64, core: usize) {
     // Under the lock, so that the number is not another thread's by now.
-    let threads = lock(&THREADS);
-    if let Some(&thread) = threads.get(&id) {
+    let mut threads = lock(&THREADS);
+    if let Some(listing) = threads.get_mut(&id) {
         // Refused only for a core that is offline or outside the process's own set.
-        let _ = affinity::allow_thread(thread, &[core]);
+        let is_there = affinity::allow_thread(listing.thread, &[core]).is_ok();
+        if is_there && listing.core.replace(core) != Some(core) {
+            embed::note_move(id);
+        }
     }
+}
+
+/// The core that the thread of a component was put on, if it was.
+pub(super) fn core_of(id: u64) -> Option<usize> {
+    lock(&THREADS).get(&id)?.core
 }
 
 /// Says which thread has a component, for as long as this is kept.
@@ -126,7 +143,9 @@ struct Listed(u64);
 
 impl Listed {
     fn new(seat: &Seat) -> Listed {
-        lock(&THREADS).insert(seat.id, affinity::thread_id());
+        let thread = affinity::thread_id();
+        let core = None;
+        lock(&THREADS).insert(seat.id, Listing { thread, core });
         Listed(seat.id)
     }
 }
@@ -141,9 +160,10 @@ impl Drop for Listed {
 fn carry(component: *mut Component) {
     // SAFETY: `component::start` gave the running component a reference of its own.
     let seat = unsafe { seat_of(component) };
-    let _listed = options::get().watches_traffic().then(|| Listed::new(seat));
+    let is_listed = options::get().watches_traffic() || embed::is_on();
+    let _listed = is_listed.then(|| Listed::new(seat));
     if let Some(core) = placement::core_for(seat) {
-        pin_current(core);
+        keep_current(seat, core);
     }
     let owner = std::ptr::from_ref(seat).expose_provenance();
     let step = stack::watch(STACK_BYTES, owner, || resume_to_the_end(component, seat));
@@ -182,9 +202,13 @@ fn resume_to_the_end(component: *mut Component, seat: &Seat) -> Step {
 }
 
 /// Keeps the calling component's thread on a core. Cores the process may not use are ignored.
-pub(crate) fn pin_current(core: usize) {
+pub(crate) fn keep_current(seat: &Seat, core: usize) {
     // Refused only for a core that is offline or outside the process's own set.
-    let _ = affinity::pin_current(core);
+    if affinity::pin_current(core).is_ok()
+        && let Some(listing) = lock(&THREADS).get_mut(&seat.id)
+    {
+        listing.core = Some(core);
+    }
 }
 
 /// There is something outside to wait for: a thread does, from the first time on.

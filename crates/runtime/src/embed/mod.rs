@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use crate::idle::Visit;
-use crate::options::{self, Carrying, Options, Policy, WORKERS_MAX};
+use crate::options::{self, Options, WORKERS_MAX};
 use crate::sync::lock_std as lock;
 use crate::{registry, report};
 
@@ -26,6 +26,7 @@ mod foreign;
 mod half;
 mod life;
 mod operation;
+mod placing;
 mod select;
 mod site;
 mod slot;
@@ -35,10 +36,14 @@ pub use foreign::{Foreign, ForeignType, Port, PortRefused, Program, find};
 pub use half::{ConnectRefused, Half, connect};
 pub use life::{End, Handle, Plan, is_inside, set_core, spawn};
 pub use operation::{Receive, ReceiveRefused, Send, SendRefused};
+pub(crate) use placing::note_move;
+pub use placing::{
+    Event, Happened, Move, PlaceRefused, Placement, Places, Station, Why, listen, stations,
+};
 pub use select::{Arms, Of2, Of3, Of4, Of5, Of6, Select, Slice};
 
 /// What carries components, how many of it, and where it goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// One a core if not given.
     pub workers: Option<usize>,
@@ -47,27 +52,21 @@ pub struct Settings {
     /// What choices among several partners follow from.
     pub seed: Option<u64>,
     pub placement: Placement,
-}
-
-/// Where components go that have no say of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
-    /// In turn over the workers; with threads, wherever the operating system puts them.
-    #[default]
-    Spread,
-    /// All on the first core.
-    Single,
-    /// Anywhere, by the seed if there is one.
-    Random,
+    /// Where components begin that it names; with [`Placement::Os`] they stay there.
+    pub plan: Option<Places>,
+    /// The machine's profile as JSON, for [`Placement::Talk`].
+    pub machine: Option<String>,
 }
 
 /// Why the runtime did not start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartRefused {
     /// It runs already, with other settings.
     Differs,
     /// So many workers there cannot be.
     Workers { asked: usize, most: usize },
+    /// Components cannot be placed so.
+    Place(PlaceRefused),
 }
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -86,17 +85,13 @@ pub fn start(settings: &Settings) -> Result<(), StartRefused> {
         let most = WORKERS_MAX;
         return Err(StartRefused::Workers { asked, most });
     }
+    placing::check(settings)?;
     let wanted = Options {
         seed: settings.seed,
-        policy: match settings.placement {
-            Placement::Spread => Policy::Os,
-            Placement::Single => Policy::Single,
-            Placement::Random => Policy::Random,
-        },
-        carrying: match settings.threads {
-            true => Carrying::Threads,
-            false => Carrying::Workers,
-        },
+        policy: placing::policy(settings),
+        plan: placing::plan(settings),
+        machine: settings.machine.clone(),
+        carrying: placing::carrying(settings),
         workers: settings.workers,
         ..options::DEFAULTS
     };
@@ -245,6 +240,7 @@ pub(crate) fn note_end(id: u64) {
     if !is_on() {
         return;
     }
+    placing::forget_moves(id);
     let (observer, failure) = {
         let mut ends = lock(&ENDS);
         let ends = ends.get_or_insert_default();

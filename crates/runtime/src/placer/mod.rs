@@ -9,6 +9,7 @@
 //! become rare.
 
 mod cores;
+mod event;
 mod log;
 mod site;
 mod statistics;
@@ -28,6 +29,7 @@ use crate::carrier::{self, Order};
 use crate::options;
 use crate::traffic::{self, NO_WORKER};
 use cores::{Change, Cores};
+pub use event::{Event, Happened, Move, Why, listen};
 use log::Log;
 use site::{Scene, Site, Survey};
 use statistics::Statistics;

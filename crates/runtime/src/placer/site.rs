@@ -22,11 +22,13 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// The profile in the file that `HEARTH_MACHINE` names, or else cores that are all alike. A file that
-    /// is no profile is as none: who starts a program with one has looked at it.
+    /// The profile that was given, or the one in the file that `HEARTH_MACHINE` names, or else cores that
+    /// are all alike. A file that is no profile is as none: who starts a program with one has looked at
+    /// it.
     pub(super) fn load(allowed: &[usize]) -> Option<Survey> {
         let named = std::env::var_os("HEARTH_MACHINE").filter(|path| !path.is_empty());
-        let text = named.and_then(|path| std::fs::read_to_string(path).ok());
+        let in_file = || std::fs::read_to_string(named?).ok();
+        let text = options::get().machine.clone().or_else(in_file);
         let read = text.and_then(|text| Profile::from_json(&text).ok());
         let has_all = |profile: &Profile| {
             let known: Vec<u32> = profile

@@ -21,10 +21,43 @@ const KINDS: usize = 512;
 /// A thread of its own looks at one wait in so many: waiting there costs microseconds.
 const THREAD_GAP: u32 = 4;
 
+/// A run that took longer may have been kept waiting for its core, by other programs: then the thread's
+/// own clock is asked for the next so many that are looked at. That is a system call, which would cost
+/// as much as a short run takes.
+const SUSPECT_NS: u64 = 20_000;
+const CAREFUL: u32 = 64;
+
+/// When a run began.
+#[derive(Clone, Copy)]
+struct Watch {
+    since: u64,
+    /// By the thread's own clock, if that was asked.
+    of_thread: Option<u64>,
+}
+
+impl Watch {
+    fn start(is_careful: bool) -> Watch {
+        Watch {
+            since: clock::steady_ns(),
+            of_thread: is_careful.then(clock::thread_ns),
+        }
+    }
+
+    /// How long it was until `now`; of a thread that was asked, without what others took of its core.
+    fn took(self, now: u64) -> u64 {
+        let took = now.saturating_sub(self.since);
+        match self.of_thread {
+            // It may be another thread's by now, if this one was detached.
+            Some(before) => clock::thread_ns().saturating_sub(before).min(took),
+            None => took,
+        }
+    }
+}
+
 /// A run that is looked at.
 pub(crate) struct Glimpse {
     seen: Seen,
-    since: u64,
+    watch: Watch,
     /// How many runs it stands for.
     weight: u64,
 }
@@ -38,6 +71,7 @@ impl Glimpse {
         waited_at: Option<*const Channel>,
         weight: u32,
         chance: u32,
+        is_careful: bool,
     ) -> Glimpse {
         // SAFETY: as the caller promises.
         let (seat, wait) = unsafe {
@@ -53,7 +87,7 @@ impl Glimpse {
         }
         Glimpse {
             seen,
-            since: clock::steady_ns(),
+            watch: Watch::start(is_careful),
             weight,
         }
     }
@@ -83,6 +117,8 @@ pub(crate) struct Sampler {
     gap: Cell<u32>,
     /// What a run takes, in the mean, in ns.
     mean_ns: Cell<u64>,
+    /// The thread's own clock is asked for so many more.
+    careful: Cell<u32>,
     random: Cell<u64>,
     published: Cell<u64>,
     /// The run that is looked at now.
@@ -98,6 +134,7 @@ impl Sampler {
             next: Cell::new(1),
             gap: Cell::new(1),
             mean_ns: Cell::new(0),
+            careful: Cell::new(CAREFUL),
             random: Cell::new(scramble(seed)),
             published: Cell::new(0),
             glimpse: Cell::new(None),
@@ -156,7 +193,10 @@ impl Sampler {
         let home = u16::try_from(home).unwrap_or(NO_WORKER);
         let waited_at = waited_at.filter(|_| self.interest == Interest::Traffic);
         // SAFETY: as the caller promises.
-        let glimpse = unsafe { Glimpse::new(component, home, waited_at, gap, self.chance()) };
+        let glimpse = unsafe {
+            let is_careful = self.careful.get() > 0;
+            Glimpse::new(component, home, waited_at, gap, self.chance(), is_careful)
+        };
         self.glimpse.set(Some(glimpse));
     }
 
@@ -170,7 +210,7 @@ impl Sampler {
             return;
         };
         let now = clock::steady_ns();
-        let took = now.saturating_sub(glimpse.since);
+        let took = self.time_of(&glimpse, now);
         let mut seen = glimpse.seen;
         seen.busy_ns = glimpse.weight * took;
         let mean = (7 * self.mean_ns.get() + took) / 8;
@@ -188,13 +228,36 @@ impl Sampler {
         }
     }
 
-    /// The worker is about to sleep, having picked nothing: what was seen is published.
+    /// How long a run took that ends now. One that nobody was careful about and that seems long counts
+    /// as others do.
+    fn time_of(&self, glimpse: &Glimpse, now: u64) -> u64 {
+        let took = glimpse.watch.took(now);
+        let left = self.careful.get();
+        if took >= SUSPECT_NS {
+            self.careful.set(CAREFUL);
+        } else {
+            self.careful.set(left.saturating_sub(1));
+        }
+        match glimpse.watch.of_thread {
+            None if took >= SUSPECT_NS => self.mean_ns.get().min(SUSPECT_NS),
+            _ => took,
+        }
+    }
+
+    /// The worker is about to sleep: what was seen is published.
+    pub(crate) fn publish(&self) {
+        if self.interest == Interest::Traffic {
+            self.table.borrow_mut().publish();
+        }
+    }
+
+    /// The worker has picked nothing: the last run is over.
+    #[inline]
     pub(crate) fn rest(&self, picks: u32) {
         if self.interest == Interest::None {
             return;
         }
         self.end();
-        self.table.borrow_mut().publish();
         // The pick that found nothing does not count.
         let late = picks.wrapping_sub(self.at.get());
         if late as i32 >= 0 {
@@ -309,12 +372,12 @@ impl ThreadSampler {
     ) -> Glimpse {
         let chance = self.chance as u32;
         // SAFETY: as the caller promises.
-        unsafe { Glimpse::new(component, NO_WORKER, waited_at, THREAD_GAP, chance) }
+        unsafe { Glimpse::new(component, NO_WORKER, waited_at, THREAD_GAP, chance, true) }
     }
 
     /// Where it ends.
     pub(crate) fn end(&self, glimpse: Glimpse) {
-        let took = clock::steady_ns().saturating_sub(glimpse.since);
+        let took = glimpse.watch.took(clock::steady_ns());
         let mut seen = glimpse.seen;
         seen.busy_ns = glimpse.weight * took;
         publish(std::iter::once(seen));

@@ -58,7 +58,7 @@ use crate::options::Policy;
 use crate::seat::Seat;
 use crate::sync::{Guarded, Mutex};
 use crate::traffic::{Interest, Sampler};
-use crate::{component, exits, heap, idle, options, simulator, watching};
+use crate::{component, embed, exits, heap, idle, options, simulator, watching};
 
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
@@ -184,9 +184,7 @@ fn all() -> &'static [Worker] {
             return simulated::make_all();
         }
         let cores = cores();
-        let count = options::get()
-            .workers
-            .unwrap_or_else(|| sensible_count(cores.len()));
+        let count = worker_count(options::get().workers, cores.len());
         // More workers than cores share them as the system sees fit.
         let is_pinned = count <= cores.len();
         let core_of = |index: usize| is_pinned.then(|| cores[index]);
@@ -286,6 +284,18 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
 pub(crate) unsafe fn ready_here_last(component: *mut Component) {
     // SAFETY: as the caller promises; workers live as long as the program.
     unsafe { (*(*component).home).push(component) };
+}
+
+/// How many workers there are on so many cores, if so many were asked for.
+pub(crate) fn worker_count(asked: Option<usize>, cores: usize) -> usize {
+    asked.unwrap_or_else(|| sensible_count(cores))
+}
+
+/// The number of a component's worker and that one's core, if it has one.
+pub(super) fn worker_and_core(component: *mut Component) -> Option<(usize, Option<usize>)> {
+    // SAFETY: workers live as long as the program.
+    let worker = unsafe { worker_of(home_of(component)).as_ref() }?;
+    Some((worker.shared.index, worker.shared.core))
 }
 
 /// One a core, but no more than a control group lets run at the same time.
@@ -639,6 +649,7 @@ impl Worker {
             heap::follow(component, home.shared.core);
             // Afterwards: who links or localizes its half-channels from here on goes by the new home.
             component::share_channels(component);
+            embed::note_move(crate::seat::seat_of(component).id);
             if let Some(recorder) = watching::recorder() {
                 recorder.moved(crate::seat::seat_of(component).id, index as u16);
             }
@@ -651,11 +662,12 @@ impl Worker {
 
     /// Nothing is ready: waits until something is in the inbox.
     fn rest(&'static self) {
+        self.mine.sampler.rest(self.mine.picks.get());
         if self.empty_inbox() || self.look_out() || self.look_through(true) {
             return;
         }
         heap::flush();
-        self.mine.sampler.rest(self.mine.picks.get());
+        self.mine.sampler.publish();
         self.follow_orders();
         let start = Instant::now();
         if !self.waits_for_outside() {

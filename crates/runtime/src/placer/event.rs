@@ -1,0 +1,184 @@
+//! What was decided, for those who ask.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::sync::lock_std as lock;
+
+/// So many moves are told by name in a line; the others are counted.
+const NAMED: usize = 16;
+
+/// What was decided about placements while components ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Since the first component was started.
+    pub after: Duration,
+    /// What.
+    pub what: Happened,
+}
+
+/// What was decided, or is to be heeded.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Happened {
+    /// Which CPUs may be used has changed, by `taskset`, a control group, or one that went offline.
+    Cpus {
+        /// Those that may not be used any more.
+        lost: Vec<usize>,
+        /// Those that may be used now and could not be before.
+        found: Vec<usize>,
+    },
+    /// Components were told to move.
+    Moves {
+        /// Who, where, and why.
+        moves: Vec<Move>,
+        /// How many components were looked at.
+        components: usize,
+        /// What all of them together cost before, and what they will, in ns of the busiest CPU and of
+        /// messages for each second: modelled from what was seen.
+        before_ns: f64,
+        /// The same after the moves.
+        after_ns: f64,
+    },
+}
+
+/// One component's move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Move {
+    /// The component's name, as in reports.
+    pub component: String,
+    /// The CPU where it was; none if that may not be used any more, or nothing had placed it.
+    pub from: Option<usize>,
+    /// The CPU where it goes.
+    pub to: usize,
+    /// What is better there.
+    pub why: Why,
+}
+
+/// What is better for a component at its new place.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Why {
+    /// Among those that will be there is one it talks with, most of all with this one.
+    With {
+        /// That one's name.
+        peer: String,
+        /// Messages between the two in a second, both ways.
+        messages: f64,
+    },
+    /// It talks with nobody there, and finds more room for what it computes.
+    Room {
+        /// The part of a CPU that it takes.
+        share: f64,
+    },
+}
+
+impl fmt::Display for Event {
+    /// One line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} s: {}", self.after.as_secs_f64(), self.what)
+    }
+}
+
+impl fmt::Display for Happened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Happened::Cpus { lost, found } => {
+                let mut parts = Vec::new();
+                if !lost.is_empty() {
+                    parts.push(format!("may not be used any more: {}", list(lost)));
+                }
+                if !found.is_empty() {
+                    parts.push(format!("may be used: {}", list(found)));
+                }
+                write!(f, "cores that {}", parts.join("; that "))
+            }
+            Happened::Moves {
+                moves,
+                components,
+                before_ns,
+                after_ns,
+            } => {
+                let mut told: Vec<String> = moves.iter().take(NAMED).map(Move::to_string).collect();
+                if moves.len() > NAMED {
+                    told.push(format!("and {} more", moves.len() - NAMED));
+                }
+                let less = 100.0 * (1.0 - after_ns / before_ns.max(f64::MIN_POSITIVE));
+                write!(
+                    f,
+                    "{} of {components} components move, for {less:.0} % less: {}",
+                    moves.len(),
+                    told.join(", ")
+                )
+            }
+        }
+    }
+}
+
+fn list(cores: &[usize]) -> String {
+    let numbers: Vec<String> = cores.iter().map(usize::to_string).collect();
+    numbers.join(", ")
+}
+
+impl fmt::Display for Move {
+    /// `Stage#2 0→1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.from {
+            Some(from) => write!(f, "{} {from}→{}", self.component, self.to),
+            None => write!(f, "{} →{}", self.component, self.to),
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::With { peer, messages } => {
+                write!(f, "{messages:.0} messages a second with {peer}")
+            }
+            Why::Room { share } => write!(f, "room for {:.0} % of a CPU", 100.0 * share),
+        }
+    }
+}
+
+type Listener = Box<dyn FnMut(&Event) + Send>;
+
+static LISTENERS: Mutex<Vec<Listener>> = Mutex::new(Vec::new());
+static ARE_THERE: AtomicBool = AtomicBool::new(false);
+
+/// Has `listener` called with each event from now on, by the thread that places.
+pub fn listen(listener: Listener) {
+    lock(&LISTENERS).push(listener);
+    ARE_THERE.store(true, Ordering::Release);
+}
+
+/// Does anybody listen?
+pub(super) fn are_there_listeners() -> bool {
+    ARE_THERE.load(Ordering::Acquire)
+}
+
+/// Tells those who listen. One that panics is not called again.
+pub(super) fn tell(event: &Event) {
+    // Not while the list is locked: who is told may want to listen with another.
+    let listeners = std::mem::take(&mut *lock(&LISTENERS));
+    let mut left: Vec<Listener> = listeners
+        .into_iter()
+        .filter_map(|mut listener| {
+            let call = std::panic::AssertUnwindSafe(|| listener(event));
+            let ended = std::panic::catch_unwind(call);
+            match ended {
+                Ok(()) => Some(listener),
+                Err(panic) => {
+                    // Dropping what a panic carries may panic.
+                    std::mem::forget(panic);
+                    None
+                }
+            }
+        })
+        .collect();
+    let mut now = lock(&LISTENERS);
+    left.append(&mut now);
+    *now = left;
+}
