@@ -56,30 +56,6 @@ fn never_worse_than_a_baseline() {
     );
 }
 
-/// The least J of all placements, one by one.
-fn brute(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
-    let (count, slots) = (graph.components.len(), machine.slots().len());
-    let mut at = vec![0_u32; count];
-    let mut best = f64::INFINITY;
-    loop {
-        let placement = Placement(at.iter().map(|s| Slot(*s)).collect());
-        let pinned = graph.components.iter().zip(&placement.0);
-        if pinned.into_iter().all(|(c, s)| {
-            c.pinned
-                .and_then(|cpu| machine.slot_of(cpu))
-                .is_none_or(|pin| pin == *s)
-        }) {
-            let cost = evaluate(graph, machine, options, &placement).expect("it fits");
-            best = best.min(cost.total_ns);
-        }
-        let Some(next) = at.iter().position(|s| (*s as usize) + 1 < slots) else {
-            return best;
-        };
-        at[..next].fill(0);
-        at[next] += 1;
-    }
-}
-
 #[test]
 fn small_graphs_are_placed_as_well_as_any() {
     let options = Options::default();
@@ -97,7 +73,7 @@ fn small_graphs_are_placed_as_well_as_any() {
         let count = random.usize(2..=most);
         let graph = support::graph(&mut random, count);
         let ours = talk(&graph, &machine, &options, Effort::default(), None).expect("a placement");
-        let best = brute(&graph, &machine, &options);
+        let best = support::least_of_all(&graph, &machine, &options);
         let share = ours.cost.total_ns / best;
         assert!(share <= 1.01, "seed {seed}: {share} times the best");
         if ours.proved {

@@ -23,12 +23,14 @@
 //! Memory is a constraint: heaps beyond a node's memory are [`Breakdown::over_bytes`], and no cost
 //! makes up for them.
 
+mod crowd;
 mod cycles;
 mod peak;
 pub(crate) mod problem;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
+mod weigh;
 
 use std::fmt;
 

@@ -16,8 +16,12 @@ pub(crate) struct End {
     pub(crate) peer: u32,
     /// The edge.
     pub(crate) edge: u32,
+    /// The edge's row of [`Problem::shares`].
+    pub(crate) row: u32,
     /// Whether this component sends.
     pub(crate) sends: bool,
+    /// The edge's messages.
+    pub(crate) messages: f64,
 }
 
 /// Messages from one component to another.
@@ -56,6 +60,13 @@ pub(crate) struct Problem<'a> {
     turns: Vec<(u32, f64)>,
     /// n of the equation.
     pub(crate) divisor: f64,
+    pub(crate) by_divisor: f64,
+    /// By slot: one by its capacity.
+    pub(crate) by_capacity: Vec<f64>,
+    /// By slot.
+    pub(crate) core_of: Vec<u32>,
+    /// One by what siblings do together.
+    pub(crate) by_siblings: f64,
     /// Whether any component has a working set.
     pub(crate) has_sets: bool,
     /// Whether heaps could exceed a node's memory.
@@ -77,10 +88,11 @@ impl<'a> Problem<'a> {
         let heap = column(|c| c.heap_bytes.value);
         let set = column(|c| c.working_set_bytes.value);
         let (edges, shares) = edges(graph, machine, options);
+        let classes = machine.messages().classes().len();
         let (first_end, ends) = ends(components.len(), &edges);
         let mut own = vec![0.0; components.len()];
         for edge in edges.iter().filter(|edge| edge.from == edge.to) {
-            let share = shares[edge.row as usize * machine.messages().classes().len()];
+            let share = shares[edge.row as usize * classes];
             own[edge.from as usize] += edge.messages * share.total_ns();
         }
         let cycles = cycles(graph);
@@ -88,6 +100,7 @@ impl<'a> Problem<'a> {
         let total: f64 = heap.iter().sum();
         let smallest = machine.nodes().iter().filter_map(|node| node.bytes);
         let smallest = smallest.fold(f64::INFINITY, f64::min);
+        let divisor = machine.slots().len().min(components.len()).max(1) as f64;
         Self {
             machine,
             options: *options,
@@ -105,11 +118,15 @@ impl<'a> Problem<'a> {
             first_end,
             ends,
             shares,
-            classes: machine.messages().classes().len(),
+            classes,
             cycles,
             first_turn,
             turns,
-            divisor: machine.slots().len().min(components.len()).max(1) as f64,
+            by_capacity: machine.slots().iter().map(|s| 1.0 / s.capacity).collect(),
+            core_of: machine.slots().iter().map(|s| s.core).collect(),
+            by_siblings: 1.0 / options.smt_yield.max(1.0),
+            divisor,
+            by_divisor: 1.0 / divisor,
             memory_bounds: total > smallest,
         }
     }
@@ -173,7 +190,11 @@ impl<'a> Problem<'a> {
             cycles,
             first_turn,
             turns,
+            by_capacity: self.by_capacity.clone(),
+            core_of: self.core_of.clone(),
+            by_siblings: self.by_siblings,
             divisor: self.divisor,
+            by_divisor: self.by_divisor,
             has_sets: self.has_sets,
             memory_bounds: self.memory_bounds,
         }
@@ -200,6 +221,11 @@ impl<'a> Problem<'a> {
     /// What one message of an edge costs between slots of a class.
     pub(crate) fn share(&self, edge: &Edge, class: usize) -> Share {
         self.shares[edge.row as usize * self.classes + class]
+    }
+
+    /// What one message of a row costs, by class.
+    pub(crate) fn costs(&self, row: u32) -> &[Share] {
+        &self.shares[row as usize * self.classes..][..self.classes]
     }
 
     pub(crate) fn class(&self, a: Slot, b: Slot) -> usize {
@@ -256,7 +282,9 @@ fn ends(count: usize, edges: &[Edge]) -> (Vec<u32>, Vec<End>) {
     let none = End {
         peer: 0,
         edge: 0,
+        row: 0,
         sends: false,
+        messages: 0.0,
     };
     let mut ends = vec![none; first[count] as usize];
     let mut next = first.clone();
@@ -266,7 +294,9 @@ fn ends(count: usize, edges: &[Edge]) -> (Vec<u32>, Vec<End>) {
             ends[*place as usize] = End {
                 peer,
                 edge: at,
+                row: edge.row,
                 sends,
+                messages: edge.messages,
             };
             *place += 1;
         }

@@ -1,7 +1,9 @@
 //! A placement and its cost, kept up to date while components move one by one.
 
+use super::crowd::Crowd;
 use super::peak::Peak;
 use super::problem::Problem;
+use super::weigh::Scratch;
 use super::{Bottleneck, Breakdown, Load};
 use crate::graph::ComponentId;
 use crate::machine::Slot;
@@ -40,15 +42,16 @@ pub(crate) struct Home {
 #[derive(Clone)]
 pub(crate) struct State<'p, 'a> {
     pub(crate) problem: &'p Problem<'a>,
-    at: Vec<Slot>,
-    loads: Vec<Load>,
+    pub(super) at: Vec<Slot>,
+    crowd: Crowd,
+    /// By slot: work and shares of messages.
+    pub(super) busy: Vec<f64>,
+    /// By slot: what its components lose to others in its caches.
+    pub(super) lost: Vec<f64>,
     /// By slot: load by capacity, as last counted in `squares`.
-    counted: Vec<f64>,
-    peaks: Peak,
-    squares: f64,
-    load_sum: f64,
-    communication: f64,
-    sharing: f64,
+    pub(super) counted: Vec<f64>,
+    pub(super) peaks: Peak,
+    pub(super) sums: Sums,
     /// By cache: bytes of working sets behind it.
     demand: Vec<f64>,
     /// By slot: lines gone through.
@@ -56,15 +59,25 @@ pub(crate) struct State<'p, 'a> {
     /// By slot and cache of its path: lines that its components would miss alone.
     alone: Vec<Vec<f64>>,
     node_heap: Vec<f64>,
-    over: f64,
-    cycles: Vec<f64>,
-    cycle_peaks: Peak,
-    home: Option<&'p Home>,
-    away: f64,
+    pub(super) cycles: Vec<f64>,
+    pub(super) cycle_peaks: Peak,
+    pub(super) home: Option<&'p Home>,
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
+    pub(super) scratch: Option<Box<Scratch>>,
     /// What moving took since someone asked.
-    steps: u64,
+    pub(super) steps: u64,
+}
+
+/// What is known of all slots together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub(super) squares: f64,
+    pub(super) load: f64,
+    pub(super) communication: f64,
+    pub(super) sharing: f64,
+    pub(super) over: f64,
+    pub(super) away: f64,
 }
 
 impl<'p, 'a> State<'p, 'a> {
@@ -75,13 +88,12 @@ impl<'p, 'a> State<'p, 'a> {
         let mut state = Self {
             problem,
             at: at.to_vec(),
-            loads: vec![Load::default(); slots],
+            crowd: Crowd::new(slots, at),
+            busy: vec![0.0; slots],
+            lost: vec![0.0; slots],
             counted: vec![0.0; slots],
             peaks: Peak::new(machine.cores().len()),
-            squares: 0.0,
-            load_sum: 0.0,
-            communication: 0.0,
-            sharing: 0.0,
+            sums: Sums::default(),
             demand: vec![0.0; machine.caches().len()],
             touched: vec![0.0; slots],
             alone: machine
@@ -89,13 +101,12 @@ impl<'p, 'a> State<'p, 'a> {
                 .map(|s| vec![0.0; machine.path(s).len()])
                 .collect(),
             node_heap: vec![0.0; machine.nodes().len()],
-            over: 0.0,
             cycles: Vec::new(),
             cycle_peaks: Peak::new(problem.cycles.len()),
             home: None,
-            away: 0.0,
             dirty: Vec::new(),
             is_dirty: vec![false; slots],
+            scratch: Some(Box::new(Scratch::new(slots, problem.cycles.len()))),
             steps: 0,
         };
         state.recount();
@@ -117,6 +128,11 @@ impl<'p, 'a> State<'p, 'a> {
         self.at[component]
     }
 
+    /// The components of a slot, in no order that means anything.
+    pub(crate) fn on(&self, slot: Slot) -> impl Iterator<Item = usize> + '_ {
+        self.crowd.on(slot)
+    }
+
     pub(crate) fn load_ns(&self, slot: Slot) -> f64 {
         self.counted[slot.index()]
     }
@@ -134,31 +150,30 @@ impl<'p, 'a> State<'p, 'a> {
     /// All from the beginning, which also ends what rounding adds up.
     pub(crate) fn recount(&mut self) {
         let problem = self.problem;
-        self.loads.fill(Load::default());
-        self.counted.fill(0.0);
-        (self.squares, self.load_sum, self.communication) = (0.0, 0.0, 0.0);
-        (self.sharing, self.away) = (0.0, 0.0);
-        self.demand.fill(0.0);
-        self.touched.fill(0.0);
+        self.sums = Sums::default();
+        for table in [&mut self.busy, &mut self.lost, &mut self.counted] {
+            table.fill(0.0);
+        }
+        for table in [&mut self.demand, &mut self.touched, &mut self.node_heap] {
+            table.fill(0.0);
+        }
         self.alone.iter_mut().for_each(|alone| alone.fill(0.0));
-        self.node_heap.fill(0.0);
         for component in 0..problem.count() {
             let slot = self.at[component];
-            self.loads[slot.index()].work_ns += problem.work[component];
-            self.loads[slot.index()].communication_ns += problem.own[component];
-            self.communication += problem.own[component];
+            self.busy[slot.index()] += problem.work[component] + problem.own[component];
+            self.sums.communication += problem.own[component];
             self.add_memory(component, slot, 1.0);
             for cache in problem.machine.path(slot) {
                 self.demand[*cache as usize] += problem.set[component];
             }
-            self.away += self.away_ns(component, slot);
+            self.sums.away += self.away_ns(component, slot);
         }
         for edge in problem.edges.iter().filter(|edge| edge.from != edge.to) {
             let (from, to) = (self.at[edge.from as usize], self.at[edge.to as usize]);
             let share = problem.share(edge, problem.class(from, to));
-            self.loads[from.index()].communication_ns += edge.messages * share.send_ns;
-            self.loads[to.index()].communication_ns += edge.messages * share.receive_ns;
-            self.communication += edge.messages * share.total_ns();
+            self.busy[from.index()] += edge.messages * share.send_ns;
+            self.busy[to.index()] += edge.messages * share.receive_ns;
+            self.sums.communication += edge.messages * share.total_ns();
         }
         self.cycles = (0..problem.cycles.len())
             .map(|c| self.cycle_ns(c))
@@ -166,7 +181,7 @@ impl<'p, 'a> State<'p, 'a> {
         for at in 0..self.cycles.len() {
             self.cycle_peaks.set(at, self.cycles[at]);
         }
-        self.over = self.over_bytes();
+        self.sums.over = self.over_bytes();
         self.dirty = (0..).take(problem.slots()).collect();
         self.settle();
     }
@@ -181,7 +196,7 @@ impl<'p, 'a> State<'p, 'a> {
         cycle.constant_ns + terms.sum::<f64>()
     }
 
-    fn away_ns(&self, component: usize, slot: Slot) -> f64 {
+    pub(super) fn away_ns(&self, component: usize, slot: Slot) -> f64 {
         match self.home {
             Some(home) if home.at[component] != slot => home.away_ns[component],
             _ => 0.0,
@@ -189,11 +204,13 @@ impl<'p, 'a> State<'p, 'a> {
     }
 
     /// Heap, lines and own misses of a component, added to a slot or taken away.
-    fn add_memory(&mut self, component: usize, slot: Slot, sign: f64) {
+    pub(super) fn add_memory(&mut self, component: usize, slot: Slot, sign: f64) {
         let problem = self.problem;
         let machine = problem.machine;
-        let node = machine.slots()[slot.index()].node as usize;
-        self.node_heap[node] += sign * problem.heap[component];
+        if problem.memory_bounds {
+            let node = machine.slots()[slot.index()].node as usize;
+            self.node_heap[node] += sign * problem.heap[component];
+        }
         if !problem.has_sets {
             return;
         }
@@ -207,122 +224,144 @@ impl<'p, 'a> State<'p, 'a> {
 
     /// Moves a component, and keeps everything right.
     pub(crate) fn put(&mut self, component: usize, to: Slot) {
+        self.shift(component, to);
+        self.settle();
+    }
+
+    /// Moves a component; loads are to be settled.
+    fn shift(&mut self, component: usize, to: Slot) {
         let from = self.at[component];
         if from == to {
             return;
         }
         let problem = self.problem;
-        self.loads[from.index()].work_ns -= problem.work[component];
-        self.loads[to.index()].work_ns += problem.work[component];
-        self.loads[from.index()].communication_ns -= problem.own[component];
-        self.loads[to.index()].communication_ns += problem.own[component];
         self.mark(from);
         self.mark(to);
-        for end in problem.ends(component) {
-            self.put_end(end, from, to);
+        let goes = problem.work[component] + problem.own[component];
+        let (leaves, arrives) = self.shift_ends(component, from, to);
+        self.busy[from.index()] -= goes + leaves;
+        self.busy[to.index()] += goes + arrives;
+        if self.home.is_some() {
+            self.sums.away += self.away_ns(component, to) - self.away_ns(component, from);
         }
-        self.away += self.away_ns(component, to) - self.away_ns(component, from);
-        self.add_memory(component, from, -1.0);
-        self.add_memory(component, to, 1.0);
+        if problem.has_sets || problem.memory_bounds {
+            self.add_memory(component, from, -1.0);
+            self.add_memory(component, to, 1.0);
+        }
         if problem.has_sets && problem.set[component] > 0.0 {
-            self.put_set(problem.set[component], from, to);
+            self.shift_set(problem.set[component], from, to);
         }
         if problem.memory_bounds {
-            self.over = self.over_bytes();
+            self.sums.over = self.over_bytes();
         }
+        self.crowd.shift(component, from, to);
         self.at[component] = to;
-        self.steps += 2 + (problem.ends(component).len() + 2 * self.dirty.len()) as u64;
-        self.settle();
+        self.steps += 2 + problem.ends(component).len() as u64;
     }
 
-    fn put_end(&mut self, end: &super::problem::End, from: Slot, to: Slot) {
+    /// What messages cost others and in all after a move, and the component before and after it.
+    fn shift_ends(&mut self, component: usize, from: Slot, to: Slot) -> (f64, f64) {
         let problem = self.problem;
-        let edge = &problem.edges[end.edge as usize];
-        let other = self.at[end.peer as usize];
-        let before = problem.share(edge, problem.class(from, other));
-        let after = problem.share(edge, problem.class(to, other));
-        let rate = edge.messages;
-        let (mine_before, theirs_before, mine_after, theirs_after) = if end.sends {
-            (
-                before.send_ns,
-                before.receive_ns,
-                after.send_ns,
-                after.receive_ns,
-            )
-        } else {
-            (
-                before.receive_ns,
-                before.send_ns,
-                after.receive_ns,
-                after.send_ns,
-            )
-        };
-        self.loads[from.index()].communication_ns -= rate * mine_before;
-        self.loads[to.index()].communication_ns += rate * mine_after;
-        self.loads[other.index()].communication_ns += rate * (theirs_after - theirs_before);
-        self.mark(other);
-        let change = rate * (after.total_ns() - before.total_ns());
-        self.communication += change;
-        for (cycle, weight) in problem.turns(end.edge) {
-            let cycle = *cycle as usize;
-            self.cycles[cycle] += weight * change;
-            self.cycle_peaks.set(cycle, self.cycles[cycle]);
+        let messages = problem.machine.messages();
+        let (from_classes, to_classes) = (messages.classes_of(from), messages.classes_of(to));
+        let (mut leaves, mut arrives) = (0.0, 0.0);
+        for end in problem.ends(component) {
+            let other = self.at[end.peer as usize];
+            let costs = problem.costs(end.row);
+            let before = &costs[usize::from(from_classes[other.index()])];
+            let after = &costs[usize::from(to_classes[other.index()])];
+            let (mine, theirs, mine_after, theirs_after) = if end.sends {
+                let (b, a) = (before, after);
+                (b.send_ns, b.receive_ns, a.send_ns, a.receive_ns)
+            } else {
+                let (b, a) = (before, after);
+                (b.receive_ns, b.send_ns, a.receive_ns, a.send_ns)
+            };
+            self.mark(other);
+            leaves += end.messages * mine;
+            arrives += end.messages * mine_after;
+            self.busy[other.index()] += end.messages * (theirs_after - theirs);
+            let change = end.messages * (mine_after + theirs_after - mine - theirs);
+            self.sums.communication += change;
+            if !problem.cycles.is_empty() {
+                self.shift_cycles(end.edge, change);
+            }
+        }
+        (leaves, arrives)
+    }
+
+    fn shift_cycles(&mut self, edge: u32, change: f64) {
+        for (cycle, weight) in self.problem.turns(edge) {
+            let at = *cycle as usize;
+            self.cycles[at] += weight * change;
+            self.cycle_peaks.set(at, self.cycles[at]);
         }
     }
 
     /// A working set leaves the caches of one slot for those of another: all behind caches that
     /// only one of them has miss more, or less.
-    fn put_set(&mut self, bytes: f64, from: Slot, to: Slot) {
+    fn shift_set(&mut self, bytes: f64, from: Slot, to: Slot) {
         let machine = self.problem.machine;
         for (old, new, sign) in [(from, to, -1.0), (to, from, 1.0)] {
             let there = machine.path(new);
             for cache in machine.path(old).iter().filter(|c| !there.contains(c)) {
-                let parts = &machine.caches()[*cache as usize];
-                let before = self.demand[*cache as usize];
-                let after = before + sign * bytes;
-                self.demand[*cache as usize] = after;
-                if before > parts.bytes || after > parts.bytes {
-                    parts.slots.iter().for_each(|slot| self.mark(*slot));
+                if self.demand_more(*cache, sign * bytes) {
+                    let slots = machine.caches()[*cache as usize].slots.iter();
+                    slots.for_each(|slot| self.mark(*slot));
                 }
             }
         }
     }
 
+    /// More is to be in a cache, or less. Says whether those behind it notice.
+    pub(super) fn demand_more(&mut self, cache: u32, bytes: f64) -> bool {
+        let holds = self.problem.machine.caches()[cache as usize].bytes;
+        let demand = &mut self.demand[cache as usize];
+        let before = *demand;
+        *demand += bytes;
+        before > holds || *demand > holds
+    }
+
+    /// Something changes on a slot.
     fn mark(&mut self, slot: Slot) {
-        if !self.is_dirty[slot.index()] {
-            self.is_dirty[slot.index()] = true;
+        let at = slot.index();
+        if !self.is_dirty[at] {
+            self.is_dirty[at] = true;
             self.dirty.push(slot.0);
         }
     }
 
     /// Brings the sums in line with the slots that changed.
     fn settle(&mut self) {
-        let machine = self.problem.machine;
+        let problem = self.problem;
         let mut dirty = std::mem::take(&mut self.dirty);
+        self.steps += 2 * dirty.len() as u64;
         for at in &dirty {
-            let slot = Slot(*at);
-            self.is_dirty[slot.index()] = false;
-            if self.problem.has_sets {
-                let lost = self.lost_ns(slot);
-                self.sharing += lost - self.loads[slot.index()].sharing_ns;
-                self.loads[slot.index()].sharing_ns = lost;
+            let slot = *at as usize;
+            self.is_dirty[slot] = false;
+            if problem.has_sets {
+                let lost = self.lost_ns(Slot(*at));
+                self.sums.sharing += lost - self.lost[slot];
+                self.lost[slot] = lost;
             }
-            let load = self.loads[slot.index()].total_ns();
-            let load = load / machine.slots()[slot.index()].capacity;
-            let before = std::mem::replace(&mut self.counted[slot.index()], load);
-            self.squares += load * load - before * before;
-            self.load_sum += load - before;
+            let load = (self.busy[slot] + self.lost[slot]) * problem.by_capacity[slot];
+            let before = std::mem::replace(&mut self.counted[slot], load);
+            self.sums.squares += load * load - before * before;
+            self.sums.load += load - before;
         }
-        for at in &dirty {
-            let core = machine.slots()[*at as usize].core as usize;
-            self.peaks.set(core, self.core_ns(core).0);
+        for at in dirty.drain(..) {
+            self.set_peak(at);
         }
-        dirty.clear();
         self.dirty = dirty;
     }
 
+    fn set_peak(&mut self, slot: u32) {
+        let core = self.problem.core_of[slot as usize] as usize;
+        self.peaks.set(core, self.core_ns(core).0);
+    }
+
     /// What the components of a slot lose to others in its caches.
-    fn lost_ns(&self, slot: Slot) -> f64 {
+    pub(super) fn lost_ns(&self, slot: Slot) -> f64 {
         let machine = self.problem.machine;
         let lines = self.touched[slot.index()];
         let levels = machine.path(slot).iter().zip(&self.alone[slot.index()]);
@@ -336,49 +375,72 @@ impl<'p, 'a> State<'p, 'a> {
 
     /// The load of a core, and whether all siblings together make it.
     fn core_ns(&self, core: usize) -> (f64, bool) {
-        let slots = &self.problem.machine.cores()[core];
-        let (mut largest, mut sum) = (0.0_f64, 0.0);
-        for slot in slots {
-            largest = largest.max(self.counted[slot.index()]);
-            sum += self.counted[slot.index()];
-        }
-        let together = sum / self.problem.options.smt_yield.max(1.0);
-        (largest.max(together), together > largest)
+        let slots = self.problem.machine.cores()[core].iter();
+        self.core_of_loads(slots.map(|slot| self.counted[slot.index()]))
     }
 
-    fn over_bytes(&self) -> f64 {
+    /// The same of given loads.
+    pub(super) fn core_of_loads(&self, loads: impl Iterator<Item = f64>) -> (f64, bool) {
+        let (mut largest, mut sum) = (0.0_f64, 0.0);
+        for load in loads {
+            largest = if load > largest { load } else { largest };
+            sum += load;
+        }
+        let together = sum * self.problem.by_siblings;
+        if together > largest {
+            (together, true)
+        } else {
+            (largest, false)
+        }
+    }
+
+    pub(super) fn over_bytes(&self) -> f64 {
         let nodes = self.problem.machine.nodes().iter().zip(&self.node_heap);
         let over = nodes.map(|(node, heap)| (heap - node.bytes.unwrap_or(f64::INFINITY)).max(0.0));
         over.sum()
     }
 
-    fn quota_ns(&self) -> f64 {
+    fn quota_ns(&self, sums: &Sums) -> f64 {
         let quota = self.problem.machine.quota();
-        quota.map_or(0.0, |cpus| self.load_sum / cpus)
+        quota.map_or(0.0, |cpus| sums.load / cpus)
+    }
+
+    /// The largest load of a core, and the longest cycle.
+    fn peak_ns(&self) -> f64 {
+        let peak = self.peaks.largest();
+        if self.cycles.is_empty() {
+            return peak;
+        }
+        peak.max(self.cycle_peaks.largest())
     }
 
     fn bottleneck_ns(&self) -> f64 {
-        let peak = self.peaks.largest().max(self.cycle_peaks.largest());
-        peak.max(self.quota_ns())
+        self.peak_ns().max(self.quota_ns(&self.sums))
     }
 
     /// J, with what being away from home costs.
     pub(crate) fn total_ns(&self) -> f64 {
-        let spread = (self.communication + self.sharing) / self.problem.divisor;
-        self.bottleneck_ns() + spread + self.away
+        self.score().total
     }
 
     pub(crate) fn score(&self) -> Score {
+        self.score_of(&self.sums, self.peak_ns())
+    }
+
+    pub(super) fn score_of(&self, sums: &Sums, peak: f64) -> Score {
+        let quota = self.quota_ns(sums);
+        let bottleneck = if quota > peak { quota } else { peak };
+        let spread = (sums.communication + sums.sharing) * self.problem.by_divisor;
         Score {
-            over: self.over,
-            total: self.total_ns(),
-            squares: self.squares,
+            over: sums.over,
+            total: bottleneck + spread + sums.away,
+            squares: sums.squares,
         }
     }
 
     fn bottleneck(&self) -> Bottleneck {
         let (peak, cycle) = (self.peaks.largest(), self.cycle_peaks.largest());
-        if self.quota_ns() > peak.max(cycle) {
+        if self.quota_ns(&self.sums) > peak.max(cycle) {
             return Bottleneck::Quota;
         }
         if cycle > peak {
@@ -400,15 +462,30 @@ impl<'p, 'a> State<'p, 'a> {
     pub(crate) fn breakdown(mut self) -> Breakdown {
         self.recount();
         Breakdown {
-            total_ns: self.total_ns() - self.away,
+            total_ns: self.total_ns() - self.sums.away,
             bottleneck_ns: self.bottleneck_ns(),
             bottleneck: self.bottleneck(),
-            communication_ns: self.communication,
-            sharing_ns: self.sharing,
+            communication_ns: self.sums.communication,
+            sharing_ns: self.sums.sharing,
             divisor: self.problem.divisor,
-            loads: self.loads,
-            over_bytes: self.over,
+            loads: self.loads(),
+            over_bytes: self.sums.over,
         }
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        let mut work = vec![0.0; self.busy.len()];
+        for (component, slot) in self.at.iter().enumerate() {
+            work[slot.index()] += self.problem.work[component];
+        }
+        let parts = work.iter().zip(&self.busy).zip(&self.lost);
+        parts
+            .map(|((work, busy), lost)| Load {
+                work_ns: *work,
+                communication_ns: (busy - work).max(0.0),
+                sharing_ns: *lost,
+            })
+            .collect()
     }
 }
 

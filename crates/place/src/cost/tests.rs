@@ -3,7 +3,7 @@ use hearth_machine::synthetic;
 use hearth_model::hearth::Model;
 
 use super::problem::Problem;
-use super::state::{Home, State};
+use super::state::{Home, Score, State};
 use super::{Bottleneck, Options, evaluate};
 use crate::graph::{Component, ComponentId, Connection, Graph};
 use crate::machine::{Machine, Placement, Slot};
@@ -47,6 +47,16 @@ fn random_graph(random: &mut fastrand::Rng, count: usize) -> Graph {
     graph
 }
 
+fn assert_close(ours: Score, new: Score) {
+    for (a, b) in [
+        (ours.over, new.over),
+        (ours.total, new.total),
+        (ours.squares, new.squares),
+    ] {
+        assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{a} and {b}");
+    }
+}
+
 #[test]
 fn moving_one_by_one_is_the_same_as_counting_anew() {
     let machine = machine(
@@ -66,18 +76,22 @@ fn moving_one_by_one_is_the_same_as_counting_anew() {
         };
         let mut state = State::new(&problem, &vec![Slot(0); count]).with_home(&home);
         for _ in 0..200 {
-            let slot = Slot(random.u32(..12));
-            state.put(random.usize(..count), slot);
+            let moves: Vec<_> = (0..random.usize(1..=count.min(3)))
+                .map(|at| ((at * 7 + 3) % count, Slot(random.u32(..12))))
+                .collect();
+            let mut once = moves.clone();
+            once.sort_unstable();
+            once.dedup_by_key(|(component, _)| *component);
+            let before = state.score();
+            let weighed = state.weigh(&once);
+            assert_close(state.score(), before);
+            for (component, slot) in once {
+                state.put(component, slot);
+            }
+            assert_close(state.score(), weighed);
         }
         let anew = State::new(&problem, state.placement()).with_home(&home);
-        let (ours, new) = (state.score(), anew.score());
-        for (a, b) in [
-            (ours.over, new.over),
-            (ours.total, new.total),
-            (ours.squares, new.squares),
-        ] {
-            assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{a} and {b}");
-        }
+        assert_close(state.score(), anew.score());
         let breakdown = anew.breakdown();
         let sum: f64 = breakdown.loads.iter().map(|l| l.communication_ns).sum();
         assert!((sum - breakdown.communication_ns).abs() <= 1e-6 * (1.0 + sum));

@@ -120,6 +120,11 @@ impl MessageCost {
         usize::from(self.class_of[a.index() * self.count + b.index()])
     }
 
+    /// The class of a slot with each slot.
+    pub(crate) fn classes_of(&self, slot: Slot) -> &[u16] {
+        &self.class_of[slot.index() * self.count..][..self.count]
+    }
+
     /// Who pays for a message between two slots, and how much.
     #[must_use]
     pub fn share(&self, from: Slot, to: Slot, message: &Message) -> Share {

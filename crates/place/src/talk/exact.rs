@@ -1,19 +1,18 @@
 //! All placements that may be better than the best known one, branch and bound.
 //!
-//! Components are placed one after the other, whoever talks most with those placed next. A free
-//! slot that has the same relation to all used slots as another, and looks the same by itself, is
-//! not tried beside it. What is placed so far, and the least that the rest adds, is a bound: the
+//! Components are placed one after the other, whoever talks most with those placed next. Of free
+//! slots that are [alike](super::alike) one is tried. What is placed so far, and the least that the rest adds, is a bound: the
 //! work of all by all slots, and each connection at its cheapest.
 
-use std::collections::BTreeSet;
-
+use super::alike::{Alike, Occupied};
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
 use crate::machine::Slot;
 
 /// The best placement, and whether all others were seen or ruled out in that many steps.
 pub(super) fn exact(problem: &Problem, best: Vec<Slot>, steps: u64) -> (Vec<Slot>, bool) {
-    let mut branch = Branch::new(problem, best, steps);
+    let alike = Alike::of(problem.machine);
+    let mut branch = Branch::new(problem, &alike, best, steps);
     branch.extend(0);
     (branch.best.placement().to_vec(), branch.steps > 0)
 }
@@ -25,22 +24,20 @@ struct Branch<'p, 'a> {
     order: Vec<usize>,
     /// By component.
     at: Vec<Option<Slot>>,
-    /// By slot: components and load so far.
-    used: Vec<u32>,
+    occupied: Occupied<'p>,
+    /// By slot: load so far.
     loads: Vec<f64>,
     communication: f64,
     /// The cheapest that connections cost which are not placed yet.
     rest: f64,
     cheapest: Vec<f64>,
-    /// Equal numbers: slots that look the same by themselves.
-    looks: Vec<usize>,
     /// Slots' capacities and what siblings yield, as so many whole slots.
     capacity: f64,
     steps: u64,
 }
 
 impl<'p, 'a> Branch<'p, 'a> {
-    fn new(problem: &'p Problem<'a>, best: Vec<Slot>, steps: u64) -> Self {
+    fn new(problem: &'p Problem<'a>, alike: &'p Alike, best: Vec<Slot>, steps: u64) -> Self {
         let cheapest: Vec<f64> = problem
             .edges
             .iter()
@@ -62,12 +59,11 @@ impl<'p, 'a> Branch<'p, 'a> {
             trial: State::new(problem, &best),
             order: order(problem),
             at: vec![None; problem.count()],
-            used: vec![0; problem.slots()],
+            occupied: Occupied::new(alike),
             loads: vec![0.0; problem.slots()],
             communication: 0.0,
             rest: cheapest.iter().sum(),
             cheapest,
-            looks: looks(problem),
             capacity: capacity.sum(),
             steps,
             problem,
@@ -108,42 +104,27 @@ impl<'p, 'a> Branch<'p, 'a> {
         self.steps = self.steps.saturating_sub(2 * slots + tries as u64 * each);
     }
 
-    /// Used slots, and of free ones that are alike the first.
+    /// Used slots, and of free ones that are alike the first. Those that are pinned come before
+    /// all others, so that their slots are used.
     fn candidates(&self, component: usize) -> Vec<Slot> {
         if let Some(slot) = self.problem.pins[component] {
             return vec![slot];
         }
-        let used: Vec<Slot> = self
-            .problem
-            .machine
-            .all()
-            .filter(|s| self.used[s.index()] > 0)
-            .collect();
-        let pinned: Vec<Slot> = self.problem.pins.iter().flatten().copied().collect();
-        let mut seen = BTreeSet::new();
-        let all = self.problem.machine.all();
-        all.filter(|slot| {
-            if self.used[slot.index()] > 0 {
-                return true;
-            }
-            let to = used.iter().chain(&pinned);
-            let classes: Vec<usize> = to.map(|u| self.problem.class(*slot, *u)).collect();
-            let is_pinned = pinned.contains(slot).then_some(slot.0);
-            seen.insert((self.looks[slot.index()], is_pinned, classes))
-        })
-        .collect()
+        let mut slots = Vec::new();
+        self.occupied.different(&mut slots);
+        slots
     }
 
     fn place(&mut self, component: usize, slot: Slot) {
         self.at[component] = Some(slot);
-        self.used[slot.index()] += 1;
+        self.occupied.enter(slot);
         self.add(component, slot, 1.0);
     }
 
     fn remove(&mut self, component: usize) {
         if let Some(slot) = self.at[component] {
             self.add(component, slot, -1.0);
-            self.used[slot.index()] -= 1;
+            self.occupied.leave(slot);
             self.at[component] = None;
         }
     }
@@ -225,29 +206,4 @@ fn order(problem: &Problem) -> Vec<usize> {
         order.push(component);
     }
     order
-}
-
-/// Numbers slots so that those with equal numbers look the same: capacity, caches, node, core, and
-/// how many others there are in each relation. On a machine with pairs that were measured apart,
-/// those are rarely equal.
-fn looks(problem: &Problem) -> Vec<usize> {
-    let machine = problem.machine;
-    let look = |slot: Slot| {
-        let parts = &machine.slots()[slot.index()];
-        let mut classes = vec![0_u32; problem.classes];
-        machine
-            .all()
-            .for_each(|other| classes[problem.class(slot, other)] += 1);
-        let path = machine.path(slot).iter();
-        let caches: Vec<u64> = path
-            .map(|c| machine.caches()[*c as usize].bytes.to_bits())
-            .collect();
-        let memory = machine.nodes()[parts.node as usize].bytes.map(f64::to_bits);
-        (classes, parts.capacity.to_bits(), caches, memory)
-    };
-    let looks: Vec<_> = machine.all().map(look).collect();
-    looks
-        .iter()
-        .map(|look| looks.iter().position(|first| first == look).unwrap_or(0))
-        .collect()
 }

@@ -49,16 +49,13 @@ impl Steps {
 
 /// What local search needs beside the state.
 pub(crate) struct Search<'p, 'a> {
-    problem: &'p Problem<'a>,
-    affinity: Affinity,
+    pub(super) problem: &'p Problem<'a>,
+    pub(super) affinity: Affinity,
     /// By slot, others that share something, nearest first; a few.
-    near: Vec<Vec<Slot>>,
-    random: fastrand::Rng,
+    pub(super) near: Vec<Vec<Slot>>,
+    pub(super) random: fastrand::Rng,
     candidates: Vec<Slot>,
 }
-
-/// What a step did, to be undone.
-type Undo = Vec<(usize, Slot)>;
 
 impl<'p, 'a> Search<'p, 'a> {
     pub(crate) fn new(problem: &'p Problem<'a>, seed: u64) -> Self {
@@ -107,8 +104,7 @@ impl<'p, 'a> Search<'p, 'a> {
         self.collect(state, component);
         let candidates = std::mem::take(&mut self.candidates);
         for slot in &candidates {
-            state.put(component, *slot);
-            let score = state.score();
+            let score = state.weigh(&[(component, *slot)]);
             if score.beats(&best.0) {
                 best = (score, *slot);
             }
@@ -211,12 +207,12 @@ impl<'p, 'a> Search<'p, 'a> {
             places.sort_unstable();
             places.dedup();
             for there in places.into_iter().filter(|slot| *slot != here) {
-                let together: Undo = mine.iter().map(|c| (*c, there)).collect();
+                let together: Vec<(usize, Slot)> = mine.iter().map(|c| (*c, there)).collect();
                 if self.attempt(state, &together, steps) {
                     break;
                 }
                 let theirs = self.on(state, there).into_iter().map(|c| (c, here));
-                let exchange: Undo = together.into_iter().chain(theirs).collect();
+                let exchange: Vec<(usize, Slot)> = together.into_iter().chain(theirs).collect();
                 if self.attempt(state, &exchange, steps) {
                     break;
                 }
@@ -226,10 +222,9 @@ impl<'p, 'a> Search<'p, 'a> {
 
     /// The components of a slot that may be moved.
     fn on(&self, state: &State, slot: Slot) -> Vec<usize> {
-        let placement = state.placement().iter().enumerate();
-        placement
-            .filter(|(component, at)| **at == slot && self.problem.pins[*component].is_none())
-            .map(|(component, _)| component)
+        state
+            .on(slot)
+            .filter(|c| self.problem.pins[*c].is_none())
             .collect()
     }
 
@@ -241,15 +236,11 @@ impl<'p, 'a> Search<'p, 'a> {
         steps: &mut Steps,
     ) -> bool {
         let before = state.score();
-        let undo: Undo = moves.iter().map(|(c, _)| (*c, state.slot(*c))).collect();
-        for (component, slot) in moves {
-            state.put(*component, *slot);
-        }
-        let is_better = state.score().beats(&before);
-        if !is_better {
-            for (component, slot) in undo.iter().rev() {
-                state.put(*component, *slot);
-            }
+        let is_better = state.weigh(moves).beats(&before);
+        if is_better {
+            moves
+                .iter()
+                .for_each(|(component, slot)| state.put(*component, *slot));
         }
         steps.spend(state.take_steps());
         is_better

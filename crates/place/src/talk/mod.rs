@@ -6,6 +6,8 @@
 //! search](local); very large ones are [made smaller](levels) first. The result is never worse
 //! than a start, and the same for the same arguments.
 
+mod alike;
+mod anneal;
 mod exact;
 mod levels;
 mod local;
@@ -27,23 +29,25 @@ const BASELINES_MAX: usize = 1024;
 const EXACT_PART: u64 = 3;
 /// How many starts are improved.
 const IMPROVED: usize = 3;
+/// With fewer steps for each component nothing is annealed: it would end before it is cold.
+const ANNEAL_MIN: u64 = 1_000;
 /// Steps for each component beyond those asked for, so that large graphs are looked at whole.
 const STEPS_EACH: u64 = 100;
 
 /// How much is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Steps: a connection or slot looked at again because someone moved. Some 20 ns each.
+    /// Steps: a connection or slot looked at again because someone moved. Some 15 ns each.
     pub steps: u64,
     /// Of random choices.
     pub seed: u64,
 }
 
 impl Default for Effort {
-    /// About five milliseconds for graphs of up to a hundred components.
+    /// About six milliseconds for graphs of up to a hundred components.
     fn default() -> Self {
         Self {
-            steps: 120_000,
+            steps: 400_000,
             seed: 1,
         }
     }
@@ -168,6 +172,16 @@ fn improve(problem: &Problem, starts: Vec<Vec<Slot>>, steps: &mut Steps, seed: u
         }
     }
     let mut best = best.expect("there are starts");
+    if problem.count() <= local::GROUPS_MAX && steps.left() > ANNEAL_MIN * problem.count() as u64 {
+        let mut part = steps.part(steps.left() / 5 * 4);
+        let found = anneal::anneal(&mut search, &mut best.clone(), &mut part);
+        steps.spend(part.spent());
+        let mut found = State::new(problem, &found);
+        search.descend(&mut found, steps);
+        if found.score().beats(&best.score()) {
+            best = found;
+        }
+    }
     search.disturb(&mut best, steps);
     best.placement().to_vec()
 }

@@ -5,8 +5,9 @@ use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
 use hearth_model::hearth::Model;
+use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph};
-use hearth_place::machine::Machine;
+use hearth_place::machine::{Machine, Placement, Slot};
 
 /// Machines from one core to 128 hardware threads.
 pub(crate) const MACHINES: &[&str] = &[
@@ -83,4 +84,28 @@ pub(crate) fn graph(random: &mut fastrand::Rng, count: usize) -> Graph {
         graph.components[0].pinned = Some(OsThread(1));
     }
     graph
+}
+
+/// The least J of all placements, one by one.
+pub(crate) fn least_of_all(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
+    let (count, slots) = (graph.components.len(), machine.slots().len());
+    let mut at = vec![0_u32; count];
+    let mut best = f64::INFINITY;
+    loop {
+        let placement = Placement(at.iter().map(|s| Slot(*s)).collect());
+        let pinned = graph.components.iter().zip(&placement.0);
+        if pinned.into_iter().all(|(c, s)| {
+            c.pinned
+                .and_then(|cpu| machine.slot_of(cpu))
+                .is_none_or(|pin| pin == *s)
+        }) {
+            let cost = evaluate(graph, machine, options, &placement).expect("it fits");
+            best = best.min(cost.total_ns);
+        }
+        let Some(next) = at.iter().position(|s| (*s as usize) + 1 < slots) else {
+            return best;
+        };
+        at[..next].fill(0);
+        at[next] += 1;
+    }
 }

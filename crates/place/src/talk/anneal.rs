@@ -1,0 +1,139 @@
+//! Annealing: random moves and exchanges, of which worse ones are kept, too, ever more rarely.
+//!
+//! Local search ends where no single move helps. Here a move may make J larger by about the
+//! temperature, which falls while the steps are used up, so that what is kept first is the rough
+//! arrangement and last the detail. What temperatures are of use is seen from what moves cost at the
+//! beginning.
+
+use super::local::{Search, Steps};
+use crate::cost::state::State;
+use crate::machine::{Slot, slot_number};
+
+/// The first temperature, by what a move costs at the beginning.
+const HOT: f64 = 0.1;
+/// It falls in so many stages, each time by [`FALL`]: to about a thirtieth in all.
+const STAGES: u64 = 64;
+const FALL: f64 = 0.947;
+/// Moves that are looked at to know what they cost.
+const SAMPLE: usize = 128;
+
+/// Goes on from a state, and gives the best placement that it met.
+pub(super) fn anneal<'p, 'a>(
+    search: &mut Search<'p, 'a>,
+    state: &mut State<'p, 'a>,
+    steps: &mut Steps,
+) -> Vec<Slot> {
+    let mut here = state.score();
+    let mut best = (here, state.placement().to_vec());
+    let mut moves = Vec::new();
+    let stage = steps.left() / STAGES;
+    let mut temperature = HOT * search.usual_loss(state, steps);
+    while steps.left() > 0 {
+        let end = steps.left().saturating_sub(stage.max(1));
+        while steps.left() > end {
+            search.propose(state, &mut moves);
+            let there = state.weigh(&moves);
+            let loss = there.total - here.total;
+            let is_kept = there.over < here.over
+                || there.over <= here.over
+                    && (loss <= 0.0 || loss < temperature * search.patience());
+            if is_kept {
+                let put = |(component, slot): &(usize, Slot)| state.put(*component, *slot);
+                moves.iter().for_each(put);
+                here = there;
+                if here.beats(&best.0) {
+                    best.0 = here;
+                    best.1.copy_from_slice(state.placement());
+                }
+            }
+            steps.spend(state.take_steps());
+        }
+        temperature *= FALL;
+    }
+    best.1
+}
+
+impl Search<'_, '_> {
+    /// What a random move costs that makes J larger: the median of some.
+    fn usual_loss(&mut self, state: &mut State, steps: &mut Steps) -> f64 {
+        let here = state.score().total;
+        let mut moves = Vec::new();
+        let losses = (0..SAMPLE).map(|_| {
+            self.propose(state, &mut moves);
+            state.weigh(&moves).total - here
+        });
+        let mut losses: Vec<f64> = losses.filter(|loss| *loss > 0.0).collect();
+        steps.spend(state.take_steps());
+        losses.sort_by(f64::total_cmp);
+        losses.get(losses.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    /// A random move of one component, or an exchange of two; none where a pin forbids it.
+    fn propose(&mut self, state: &State, moves: &mut Vec<(usize, Slot)>) {
+        moves.clear();
+        let count = self.problem.count();
+        let component = match self.random.u32(..4) {
+            0 => self.busy(state),
+            _ => self.random.usize(..count),
+        };
+        if self.problem.pins[component].is_some() {
+            return;
+        }
+        let home = state.slot(component);
+        let choice = self.random.u32(..16);
+        let to = self.target(state, component, choice % 8);
+        if to == home {
+            return;
+        }
+        moves.push((component, to));
+        if choice >= 10 {
+            let there = state.on(to).count();
+            if there > 0 {
+                let other = state.on(to).nth(self.random.usize(..there));
+                let free = other.filter(|c| self.problem.pins[*c].is_none());
+                moves.extend(free.map(|other| (other, home)));
+            }
+        }
+    }
+
+    /// Someone on the busiest core.
+    fn busy(&mut self, state: &State) -> usize {
+        let slots = state.busiest();
+        let slot = slots[self.random.usize(..slots.len())];
+        let there = state.on(slot).count();
+        match there {
+            0 => self.random.usize(..self.problem.count()),
+            _ => state.on(slot).nth(self.random.usize(..there)).unwrap_or(0),
+        }
+    }
+
+    fn target(&mut self, state: &State, component: usize, choice: u32) -> Slot {
+        let peers = self.affinity.peers(component);
+        let any = slot_number(self.random.usize(..self.problem.slots()));
+        if peers.is_empty() {
+            return any;
+        }
+        let there = state.slot(peers[self.random.usize(..peers.len())].0 as usize);
+        let around = match choice {
+            0..=3 => return there,
+            4 | 5 => there,
+            6 => state.slot(component),
+            _ => return any,
+        };
+        let near = &self.near[around.index()];
+        match near.len() {
+            0 => any,
+            len => near[self.random.usize(..len)],
+        }
+    }
+
+    /// About an exponentially distributed number with mean one, of bits only, so that it is the same
+    /// on all machines: the zeros before the first one, and what follows as a part.
+    fn patience(&mut self) -> f64 {
+        let bits = self.random.u64(..);
+        let zeros = bits.leading_zeros();
+        let rest = bits.checked_shl(zeros + 1).unwrap_or(0) >> 11;
+        let part = rest as f64 / (1_u64 << 53) as f64;
+        (f64::from(zeros) + 1.0 - part) * std::f64::consts::LN_2
+    }
+}
