@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use hearth_draw::placement as picture;
 use hearth_machine::profile::{Carrier as Passed, Profile};
 use hearth_machine::topology::{OsThread, Topology};
-use hearth_model::hearth::Model;
+use hearth_model::hearth::{Model, Tuning};
 use hearth_place::cost;
 use hearth_place::forms::{self, Measure, MemoryPolicy, Placed, Reading, Vertices, Ways};
 use hearth_place::graph::Graph;
@@ -90,6 +90,7 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
 /// The machine to place on.
 struct Site {
     profile: Profile,
+    tuning: Tuning,
     machine: Machine,
     origin: String,
     warning: Option<String>,
@@ -110,6 +111,7 @@ impl Site {
             Machine::new(&profile, &model, &cpus).map_err(|error| unfit(error.to_string()))?;
         Ok(Site {
             profile,
+            tuning: model.tuning().clone(),
             machine,
             origin,
             warning,
@@ -229,6 +231,10 @@ pub(crate) fn for_run(
             let profile = site.profile.to_json();
             let profile = profile.map_err(|error| Failure::input(error.to_string()))?;
             variables.push(("HEARTH_MACHINE", kept("profile", &profile)?.into()));
+            // To fit the model again would take the program's cores for some 20 ms.
+            let tuning = site.tuning.to_json();
+            let tuning = tuning.map_err(|error| Failure::input(error.to_string()))?;
+            variables.push(("HEARTH_TUNING", kept("tuning", &tuning)?.into()));
             program.lines(&plan)
         }
     };
@@ -315,7 +321,7 @@ fn tidy(folder: &Path) {
     };
     let is_ours = |path: &Path| {
         let extension = path.extension().and_then(|extension| extension.to_str());
-        matches!(extension, Some("plan" | "profile"))
+        matches!(extension, Some("plan" | "profile" | "tuning"))
     };
     let mut files: Vec<_> = entries
         .flatten()

@@ -92,6 +92,22 @@ const SCALARS: usize = 17;
 const TRANSFER_SPREAD: f64 = 0.5;
 
 impl Tuning {
+    /// As JSON, for [`Tuning::from_json`].
+    ///
+    /// # Errors
+    /// A number is none.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    /// One that was kept.
+    ///
+    /// # Errors
+    /// The text is no tuning.
+    pub fn from_json(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+
     fn scalars(&mut self) -> [&mut f64; SCALARS] {
         [
             &mut self.core_read_ns,

@@ -102,6 +102,7 @@ struct Placer {
     cores: Cores,
     /// None where nothing can be known of the machine.
     survey: Option<Survey>,
+    is_surveyed: bool,
     site: Option<Site>,
     statistics: Statistics,
     looked: Instant,
@@ -123,6 +124,7 @@ impl Placer {
         Placer {
             cores: Cores::look(),
             survey: None,
+            is_surveyed: false,
             site: None,
             statistics: Statistics::default(),
             looked: now,
@@ -136,8 +138,6 @@ impl Placer {
     }
 
     fn live(mut self) {
-        self.survey = Survey::load(self.cores.allowed());
-        self.look_at_site();
         loop {
             std::thread::sleep(EVERY);
             let (seen, _) = traffic::take();
@@ -153,6 +153,12 @@ impl Placer {
             self.statistics.add(&seen);
             if !change.is_none() {
                 self.log.cores(&change);
+                self.look_at_site();
+            }
+            if !self.is_surveyed && self.statistics.span_ns() >= SEEN_NS {
+                // Not sooner, as it takes a core, and most programs have something to do as they start.
+                self.is_surveyed = true;
+                self.survey = Survey::load(self.cores.allowed());
                 self.look_at_site();
             }
             if now >= self.next_thought || !change.is_none() {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::hearth::{Model, Tuning};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round};
 use hearth_place::machine::{Machine, Message, Slot};
 
@@ -39,7 +39,7 @@ impl Survey {
             allowed.iter().all(|&core| known.contains(&(core as u32)))
         };
         let profile = read.filter(has_all).or_else(|| alike(allowed))?;
-        let model = Model::fitted(&profile).ok()?;
+        let model = tuned(&profile).or_else(|| Model::fitted(&profile).ok())?;
         Some(Survey { profile, model })
     }
 
@@ -83,6 +83,13 @@ impl Survey {
             slots,
         })
     }
+}
+
+/// The model as it was fitted to the profile before, if `HEARTH_TUNING` names what came of that.
+fn tuned(profile: &Profile) -> Option<Model> {
+    let named = std::env::var_os("HEARTH_TUNING").filter(|path| !path.is_empty())?;
+    let tuning = Tuning::from_json(&std::fs::read_to_string(named).ok()?).ok()?;
+    Some(Model::new(profile).ok()?.with_tuning(tuning))
 }
 
 /// So many cores of one package, at the numbers that they have here.

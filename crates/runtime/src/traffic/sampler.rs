@@ -251,17 +251,11 @@ impl Sampler {
         }
     }
 
-    /// The worker has picked nothing: the last run is over.
+    /// The worker has picked nothing, which does not count as a pick: the last run is over.
     #[inline]
-    pub(crate) fn rest(&self, picks: u32) {
-        if self.interest == Interest::None {
-            return;
-        }
-        self.end();
-        // The pick that found nothing does not count.
-        let late = picks.wrapping_sub(self.at.get());
-        if late as i32 >= 0 {
-            self.put_off(late + 1);
+    pub(crate) fn rest(&self) {
+        if self.interest != Interest::None {
+            self.end();
         }
     }
 

@@ -662,7 +662,9 @@ impl Worker {
 
     /// Nothing is ready: waits until something is in the inbox.
     fn rest(&'static self) {
-        self.mine.sampler.rest(self.mine.picks.get());
+        // It was no pick: samples stand for those that were.
+        self.mine.picks.set(self.mine.picks.get().wrapping_sub(1));
+        self.mine.sampler.rest();
         if self.empty_inbox() || self.look_out() || self.look_through(true) {
             return;
         }
