@@ -27,6 +27,7 @@ mod heap_map;
 mod heaps;
 mod interruption;
 mod placing;
+mod plans;
 mod portrait;
 mod profiles;
 mod summary;
@@ -43,6 +44,7 @@ mod toolchain;
 
 mod crash;
 mod failure;
+mod machine_here;
 mod near;
 mod output;
 #[cfg(test)]

@@ -77,11 +77,9 @@ impl Toolchain {
 
     /// Everything an executable depends on besides its program and the options, as text.
     pub(crate) fn identity(&self) -> Result<String, Failure> {
-        let command = env::current_exe()
-            .map_err(|error| Failure::environment(format!("cannot find itself: {error}")))?;
         Ok(format!(
             "hearth {}\nlibrary {}\ncompiler {:?} {}\n",
-            file_identity(&command)?,
+            own_identity()?,
             file_identity(&self.library)?,
             self.compiler,
             file_identity(&self.compiler_path)?,
@@ -215,6 +213,13 @@ fn place_is_unfit(complaint: &str, workshop: &Path) -> Option<String> {
     let outcome = fs::write(&probe, vec![0; 1 << 20]).err();
     let _ = fs::remove_file(&probe);
     outcome.map(|error| cause(&error))
+}
+
+/// What this command is another one by, if it is.
+pub(crate) fn own_identity() -> Result<String, Failure> {
+    let command = env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find itself: {error}")))?;
+    file_identity(&command)
 }
 
 /// Path, size and time of the last change: what tells one version of a file from another.

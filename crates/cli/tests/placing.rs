@@ -4,6 +4,8 @@
 mod support;
 
 use std::fs;
+use std::path::{Path, PathBuf};
+
 use support::{Outcome, empty_folder, hearth, outcome, root};
 
 const MACHINE: [&str; 2] = ["--machine", "1 package, 4 cores"];
@@ -123,6 +125,93 @@ fn programs_run_by_talk() {
             assert!(stdout.contains("100 %") || name == "meetings", "{stdout}");
         }
     }
+}
+
+/// The files of plans in a cache, by what they are.
+fn plans_of(cache: &Path, kind: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(cache.join("hearth/plans"))
+        .into_iter()
+        .flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == kind))
+        .collect();
+    found.sort();
+    found
+}
+
+/// A profile of a machine with as many CPUs as their numbers here want.
+fn profile(file: &Path, cores_each: &str) {
+    let last = hearth_sys::affinity::allowed().into_iter().max().unwrap();
+    let machine = format!("1 package, {} cores{cores_each}", last + 1);
+    let topology = hearth_machine::synthetic::parse(&machine).unwrap();
+    let profile = hearth_machine::profile::Profile::assumed(topology);
+    fs::write(file, profile.to_json().unwrap()).unwrap();
+}
+
+#[test]
+fn plans_are_made_anew_when_what_they_follow_from_changes() {
+    let folder = empty_folder("placing-kept");
+    let (cache, kept) = (folder.join("cache"), folder.join("profile.json"));
+    profile(&kept, "");
+    let file = workload("client-server.isf");
+    let expected = fs::read_to_string(workload("client-server.stdout")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = hearth();
+        command
+            .args([&["run", file.as_str(), "--place", "talk"], arguments].concat())
+            .env("XDG_CACHE_HOME", &cache)
+            .env("HEARTH_PROFILE", &kept);
+        let found = outcome(&mut command, None).unwrap();
+        assert_eq!((found.code(), found.stdout.as_str()), (Some(0), &*expected));
+        plans_of(&cache, "made")
+    };
+    let first = run(&[]);
+    assert_eq!(first.len(), 1);
+    assert_eq!(run(&[]), first, "nothing has changed");
+    // What was damaged is made anew.
+    let whole = fs::read(&first[0]).unwrap();
+    fs::write(&first[0], &whole[..whole.len() / 2]).unwrap();
+    for plan in plans_of(&cache, "plan") {
+        fs::write(plan, "Server\t1").unwrap();
+    }
+    assert_eq!(run(&[]), first);
+    assert_eq!(fs::read(&first[0]).unwrap(), whole);
+    // Another carrier, and another profile.
+    assert_eq!(run(&["--carrier", "threads"]).len(), 2);
+    profile(&kept, ", l2 4M per package");
+    assert_eq!(run(&[]).len(), 3);
+    // Fewer CPUs: their children have those of the thread that starts them.
+    let allowed = hearth_sys::affinity::allowed();
+    if allowed.len() > 1 {
+        hearth_sys::affinity::allow_current(&allowed[..1]).unwrap();
+        assert_eq!(run(&[]).len(), 4);
+        hearth_sys::affinity::allow_current(&allowed).unwrap();
+        assert_eq!(run(&[]).len(), 4);
+    }
+}
+
+#[test]
+fn many_runs_at_once_plan_alike() {
+    let folder = empty_folder("placing-at-once");
+    let cache = folder.join("cache");
+    let file = workload("meetings.isf");
+    let run = || {
+        let mut command = hearth();
+        command
+            .args(["run", &file, "--place", "talk"])
+            .env("XDG_CACHE_HOME", &cache);
+        let found = outcome(&mut command, None).unwrap();
+        assert_eq!(found.code(), Some(0), "{}", found.stderr);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..3).for_each(|_| run()));
+        }
+    });
+    assert_eq!(plans_of(&cache, "made").len(), 1);
+    assert_eq!(plans_of(&cache, "plan").len(), 1);
+    assert!(plans_of(&cache, "new").is_empty());
 }
 
 #[test]

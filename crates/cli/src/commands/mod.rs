@@ -11,6 +11,7 @@ mod machine;
 mod manual;
 mod new;
 mod place;
+mod place_for_run;
 mod predict;
 mod probe;
 mod run;

@@ -1,9 +1,7 @@
 //! `hearth place`: where components would best run, and why.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hearth_draw::placement as picture;
 use hearth_machine::profile::{Carrier as Passed, Profile};
@@ -20,13 +18,11 @@ use hearth_place::talk::Effort;
 use serde_json::json;
 
 use super::predict::pretty;
-use crate::arguments::machine::{Basis, Cpus};
+use crate::arguments::Carrier;
+use crate::arguments::machine::Cpus;
 use crate::arguments::place::{Decides, Form, Place};
-use crate::arguments::{Carrier, Run, WhereToRun};
-use crate::cache::Cache;
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
-use crate::input::Source;
 use crate::placing::{self, Program};
 use crate::{input, output, profiles};
 
@@ -88,10 +84,10 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
 }
 
 /// The machine to place on.
-struct Site {
-    profile: Profile,
-    tuning: Tuning,
-    machine: Machine,
+pub(super) struct Site {
+    pub(super) profile: Profile,
+    pub(super) tuning: Tuning,
+    pub(super) machine: Machine,
     origin: String,
     warning: Option<String>,
 }
@@ -116,6 +112,11 @@ impl Site {
             origin,
             warning,
         })
+    }
+
+    /// This machine, with the CPUs that we may use.
+    pub(super) fn here(profile: Profile) -> Result<Site, Failure> {
+        Site::of(profile, String::new(), None, None, true)
     }
 }
 
@@ -159,7 +160,7 @@ fn allowed(cpus: Option<&Cpus>, topology: &Topology, is_here: bool) -> Vec<OsThr
         .collect()
 }
 
-fn carrier(chosen: Carrier) -> Passed {
+pub(super) fn carrier(chosen: Carrier) -> Passed {
     match chosen {
         Carrier::Workers => Passed::Worker,
         Carrier::Threads => Passed::Threads,
@@ -185,154 +186,6 @@ fn read(path: &Path, start: OsThread) -> Result<Program, Failure> {
             Ok(program)
         }
         _ => placing::program(&input::read_program(path)?, start),
-    }
-}
-
-// ---- for a run --------------------------------------------------------------------------------
-
-/// What `hearth run --place` says to the program besides the policy's name: where its plan is, where the
-/// machine's profile is, and where to tell of moves.
-pub(crate) fn for_run(
-    arguments: &Run,
-    source: &Source,
-) -> Result<Vec<(&'static str, OsString)>, Failure> {
-    let file = match &arguments.place {
-        Some(WhereToRun::Talk) => None,
-        Some(WhereToRun::Plan(path)) => Some(path),
-        _ => return Ok(Vec::new()),
-    };
-    let chosen = profiles::choose(&Basis {
-        profile: None,
-        machine: None,
-    })?;
-    let site = Site::of(chosen.profile, chosen.origin, chosen.warning, None, true)?;
-    let start = site.machine.os(Slot(0));
-    let Ok(program) = placing::program(source, start) else {
-        // Whoever compiles it tells its errors.
-        return Ok(Vec::new());
-    };
-    let mut variables = Vec::new();
-    let lines = match file {
-        Some(path) => stored(path, &program, &site)?,
-        None => {
-            let options = cost::Options {
-                carrier: carrier(arguments.carrier.unwrap_or(Carrier::Workers)),
-                ..cost::Options::default()
-            };
-            let effort = Effort::default();
-            let plan = plan::place(
-                &program.graph,
-                &site.machine,
-                &Policy::Talk,
-                &options,
-                effort,
-            );
-            let plan = plan.map_err(|error| Failure::input(error.to_string()))?;
-            let profile = site.profile.to_json();
-            let profile = profile.map_err(|error| Failure::input(error.to_string()))?;
-            variables.push(("HEARTH_MACHINE", kept("profile", &profile)?.into()));
-            // To fit the model again would take the program's cores for some 20 ms.
-            let tuning = site.tuning.to_json();
-            let tuning = tuning.map_err(|error| Failure::input(error.to_string()))?;
-            variables.push(("HEARTH_TUNING", kept("tuning", &tuning)?.into()));
-            program.lines(&plan)
-        }
-    };
-    variables.push(("HEARTH_PLAN", kept("plan", &lines)?.into()));
-    if let Some(path) = &arguments.place_log {
-        // That it can be written is found out here, where there is somebody to tell.
-        output::replace(path, b"")?;
-        variables.push(("HEARTH_PLACE_LOG", path.into()));
-    }
-    Ok(variables)
-}
-
-/// The lines of a plan that was written before, for the program and the machine as they are now.
-fn stored(path: &Path, program: &Program, site: &Site) -> Result<String, Failure> {
-    let text = profiles::text(path)?;
-    let plan = StoredPlan::from_json(&text)
-        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
-    let fitted = plan.fit(&program.graph, &site.machine);
-    let shown = path.display();
-    let say = |names: &[String], what: &str| {
-        if !names.is_empty() {
-            eprintln!("hearth: {shown}: {what}: {}", listed(names));
-        }
-    };
-    say(&fitted.missing, "the program has no such components");
-    say(&fitted.new, "not in the plan, and left where they are made");
-    let lost: Vec<String> = fitted
-        .lost
-        .iter()
-        .map(|(name, cpu)| format!("{name} on CPU {}", cpu.0))
-        .collect();
-    say(
-        &lost,
-        "CPUs that may not be used, so these are left where they are made",
-    );
-    let cpus = fitted
-        .slots
-        .iter()
-        .map(|slot| slot.map(|slot| site.machine.os(slot)));
-    Ok(program.lines_of(cpus))
-}
-
-/// Some of the names, and how many more.
-fn listed(names: &[String]) -> String {
-    const MOST: usize = 8;
-    let mut text = names
-        .iter()
-        .take(MOST)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ");
-    if names.len() > MOST {
-        let _ = write!(text, " and {} more", names.len() - MOST);
-    }
-    text
-}
-
-/// How many files for runs are kept.
-const KEPT: usize = 64;
-
-/// A file with this text, for a program that is about to run: of the same text the same.
-fn kept(kind: &str, text: &str) -> Result<PathBuf, Failure> {
-    let folder = match Cache::of_user() {
-        Some(cache) => cache.root().join("plans"),
-        None => std::env::temp_dir(),
-    };
-    let mut hasher = DefaultHasher::new();
-    hasher.write(text.as_bytes());
-    let path = folder.join(format!("{:016x}.{kind}", hasher.finish()));
-    if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
-        return Ok(path);
-    }
-    let failed = |error: &std::io::Error| output::cannot_write(&path, error);
-    std::fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
-    tidy(&folder);
-    output::replace(&path, text.as_bytes())?;
-    Ok(path)
-}
-
-/// Removes those that are oldest, where there are many.
-fn tidy(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return;
-    };
-    let is_ours = |path: &Path| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        matches!(extension, Some("plan" | "profile" | "tuning"))
-    };
-    let mut files: Vec<_> = entries
-        .flatten()
-        .filter(|entry| is_ours(&entry.path()))
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    files.sort();
-    let spare = files.len().saturating_sub(KEPT);
-    for (_, path) in files.into_iter().take(spare) {
-        // Another run may have been faster.
-        let _ = std::fs::remove_file(path);
     }
 }
 

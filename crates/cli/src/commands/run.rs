@@ -11,7 +11,7 @@ use std::process::Command;
 use clap::ValueEnum;
 
 use crate::arguments::{Run, Simulation, WhereToRun};
-use crate::commands::place;
+use crate::commands::place_for_run;
 use crate::commands::simulate::{self, Seeds};
 use crate::failure::{Failure, cause};
 use crate::input;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let placing = match arguments.simulate {
         // It has its own ways.
         Some(_) => Vec::new(),
-        None => place::for_run(arguments, &source)?,
+        None => place_for_run::variables(arguments, &source)?,
     };
     for attempt in 1.. {
         let executable = program::executable(&source, &options)?;

@@ -1,0 +1,297 @@
+//! Plans for programs that are about to run, and what runs planned before.
+//!
+//! ```text
+//! ~/.cache/hearth/plans/
+//!     <hash>.made       what was planned, with all that it follows from, in full
+//!     <hash>.plan       lines, for the program to read
+//!     <hash>.profile    the machine's profile, likewise
+//!     <hash>.tuning     how the model of messages was fitted to that, likewise
+//! ```
+//!
+//! A hash names a file, but what is in it is compared: a collision, or a file that was damaged, costs
+//! planning again and places nobody elsewhere. Files appear by a rename, so concurrent runs see
+//! all of one or nothing; two that write the same one write the same text.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::cache::Cache;
+use crate::failure::Failure;
+use crate::output;
+
+/// How many files are kept: two for each of a hundred programs, profiles being the same for many.
+const KEPT: usize = 256;
+/// A file is written in no time. What was begun so long ago was left by a run that was killed.
+const UNFINISHED_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// The first line of what was planned; another format has another one.
+const FORMAT: &str = "hearth planned 1";
+
+/// What was planned for a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// A component each, as the runtime takes them.
+    pub(crate) lines: String,
+    /// The machine's profile, if the program is to know it; else empty.
+    pub(crate) profile: String,
+    /// How the model was fitted to that, if the program is to know it; else empty.
+    pub(crate) tuning: String,
+    /// What the user is to know each time, as whole lines.
+    pub(crate) said: String,
+}
+
+/// The folder of plans.
+pub(crate) struct Plans {
+    folder: PathBuf,
+}
+
+impl Plans {
+    /// In the user's cache, or where temporary files are if there is none.
+    pub(crate) fn of_user() -> Plans {
+        Plans {
+            folder: match Cache::of_user() {
+                Some(cache) => cache.root().join("plans"),
+                None => std::env::temp_dir(),
+            },
+        }
+    }
+
+    /// What was planned for exactly this.
+    pub(crate) fn find(&self, record: &[u8]) -> Option<Planned> {
+        let path = self.path("made", record);
+        let bytes = fs::read(&path).ok()?;
+        let planned = read(&bytes, record)?;
+        note_use(&path);
+        Some(planned)
+    }
+
+    /// Keeps what was planned. Where that is not possible, it is planned again the next time.
+    pub(crate) fn keep(&self, record: &[u8], planned: &Planned) {
+        let _ = self.write(&self.path("made", record), &written(record, planned));
+    }
+
+    /// A file with this text, for a program that is about to run: of the same text the same.
+    pub(crate) fn file(&self, kind: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = self.path(kind, text.as_bytes());
+        if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            note_use(&path);
+            return Ok(path);
+        }
+        self.write(&path, text.as_bytes())?;
+        Ok(path)
+    }
+
+    fn write(&self, path: &Path, contents: &[u8]) -> Result<(), Failure> {
+        fs::create_dir_all(&self.folder).map_err(|error| output::cannot_write(path, &error))?;
+        self.tidy();
+        output::replace(path, contents)
+    }
+
+    fn path(&self, kind: &str, contents: &[u8]) -> PathBuf {
+        let hash = hash([contents]);
+        self.folder.join(format!("{hash:016x}.{kind}"))
+    }
+
+    /// Removes those that were not used for longest, where there are many.
+    fn tidy(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else {
+            return;
+        };
+        let mut files = Vec::new();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            let used = fs::metadata(&path).and_then(|facts| facts.modified());
+            let Ok(used) = used else { continue };
+            match path.extension().and_then(OsStr::to_str) {
+                Some("made" | "plan" | "profile" | "tuning") => files.push((used, path)),
+                Some("new") if is_unfinished(&path) && is_old(used) => {
+                    let _ = fs::remove_file(path);
+                }
+                _ => {}
+            }
+        }
+        files.sort();
+        let spare = files.len().saturating_sub(KEPT);
+        for (_, path) in files.into_iter().take(spare) {
+            // Another run may have been faster.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Is it the beginning of one of ours? In the folder for temporary files there are others' too.
+fn is_unfinished(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    [".made.", ".plan.", ".profile.", ".tuning."]
+        .iter()
+        .any(|kind| name.starts_with('.') && name.contains(kind))
+}
+
+fn is_old(used: SystemTime) -> bool {
+    used.elapsed().is_ok_and(|age| age > UNFINISHED_MAX)
+}
+
+/// Nothing is lost if the time of use cannot be noted.
+fn note_use(path: &Path) {
+    let _ = File::options()
+        .append(true)
+        .open(path)
+        .and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+fn hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for part in parts {
+        hasher.write_usize(part.len());
+        hasher.write(part);
+    }
+    hasher.finish()
+}
+
+/// A line with the format, the lengths of five parts and a hash of the last four; and the parts.
+fn written(record: &[u8], planned: &Planned) -> Vec<u8> {
+    let parts = parts(planned);
+    let [lines, profile, tuning, said] = parts.map(<[u8]>::len);
+    let mut bytes = format!(
+        "{FORMAT} {} {lines} {profile} {tuning} {said} {:016x}\n",
+        record.len(),
+        hash(parts)
+    )
+    .into_bytes();
+    bytes.extend_from_slice(record);
+    bytes.extend(parts.concat());
+    bytes
+}
+
+fn parts(planned: &Planned) -> [&[u8]; 4] {
+    [
+        planned.lines.as_bytes(),
+        planned.profile.as_bytes(),
+        planned.tuning.as_bytes(),
+        planned.said.as_bytes(),
+    ]
+}
+
+/// None if it is of another record, or not whole.
+fn read(bytes: &[u8], record: &[u8]) -> Option<Planned> {
+    let end = bytes.iter().position(|&byte| byte == b'\n')?;
+    let header = str::from_utf8(&bytes[..end]).ok()?.strip_prefix(FORMAT)?;
+    let fields: Vec<&str> = header.split_whitespace().collect();
+    let [of_record, lines, profile, tuning, said, _] = fields[..] else {
+        return None;
+    };
+    let mut rest = &bytes[end + 1..];
+    let mut take = |length: &str| {
+        let (part, behind) = rest.split_at_checked(length.parse().ok()?)?;
+        rest = behind;
+        Some(part)
+    };
+    if take(of_record)? != record {
+        return None;
+    }
+    let mut text = |length| Some(str::from_utf8(take(length)?).ok()?.to_owned());
+    let planned = Planned {
+        lines: text(lines)?,
+        profile: text(profile)?,
+        tuning: text(tuning)?,
+        said: text(said)?,
+    };
+    let is_whole = written(record, &planned) == bytes;
+    is_whole.then_some(planned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Workshop;
+
+    fn planned() -> Planned {
+        Planned {
+            lines: "Sender\t1\t0\n".to_owned(),
+            profile: "{}".to_owned(),
+            tuning: "{ }".to_owned(),
+            said: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_found_by_its_record_alone() {
+        let folder = Workshop::temporary().unwrap();
+        let plans = Plans {
+            folder: folder.path().join("plans"),
+        };
+        assert_eq!(plans.find(b"record"), None);
+        plans.keep(b"record", &planned());
+        assert_eq!(plans.find(b"record"), Some(planned()));
+        assert_eq!(plans.find(b"other"), None);
+        // As if another record had the same hash.
+        let (one, other) = (plans.path("made", b"record"), plans.path("made", b"other"));
+        fs::copy(one, other).unwrap();
+        assert_eq!(plans.find(b"other"), None);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_as_nothing() {
+        let whole = written(b"record", &planned());
+        assert_eq!(read(&whole, b"record"), Some(planned()));
+        for length in 0..whole.len() {
+            assert_eq!(read(&whole[..length], b"record"), None, "{length}");
+        }
+        for place in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 0x10;
+            assert_eq!(read(&damaged, b"record"), None, "{place}");
+        }
+        let longer = [&whole[..], b" "].concat();
+        assert_eq!(read(&longer, b"record"), None);
+    }
+
+    #[test]
+    fn many_at_once_find_all_of_it_or_nothing() {
+        let folder = Workshop::temporary().unwrap();
+        let plans = Plans {
+            folder: folder.path().join("plans"),
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for number in 0..50_u8 {
+                        let record = [number % 5];
+                        plans.keep(&record, &planned());
+                        let found = plans.find(&record);
+                        assert!(found.is_none() || found == Some(planned()));
+                    }
+                });
+            }
+        });
+        assert_eq!(plans.find(&[0]), Some(planned()));
+    }
+
+    #[test]
+    fn those_that_are_used_stay() {
+        let folder = Workshop::temporary().unwrap();
+        let plans = Plans {
+            folder: folder.path().join("plans"),
+        };
+        let first = plans.file("plan", "first").unwrap();
+        let day = Duration::from_secs(86_400);
+        let set_used = |path: &Path, ago: Duration| {
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - ago).unwrap();
+        };
+        for number in 0..KEPT {
+            let path = plans.file("plan", &number.to_string()).unwrap();
+            set_used(&path, day);
+        }
+        set_used(&first, 2 * day);
+        assert_eq!(plans.file("plan", "first").unwrap(), first);
+        let unfinished = plans.folder.join(".0.plan.1.new");
+        fs::write(&unfinished, "").unwrap();
+        set_used(&unfinished, day);
+        plans.file("plan", "last").unwrap();
+        assert!(first.exists() && !unfinished.exists());
+        assert_eq!(fs::read_dir(&plans.folder).unwrap().count(), KEPT + 1);
+    }
+}
