@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+pub mod embedded;
 pub mod heap;
 pub mod measure;
 pub mod peers;

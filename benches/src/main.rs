@@ -8,6 +8,7 @@
 mod actors;
 mod command;
 mod components;
+mod embedded_command;
 mod heap_command;
 mod heaps_command;
 mod message_model;
@@ -15,6 +16,7 @@ mod pair_latency;
 mod placements_command;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
+use hearth_benches::embedded::SHAPES;
 use hearth_benches::heap::allocators::{self, Allocator};
 use hearth_benches::heap::session;
 use hearth_benches::heap::workloads::{Group, Size};
@@ -60,8 +62,10 @@ impl Request {
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
-    if words.next().as_deref() == Some("peak") {
-        return peak(&words.collect::<Vec<_>>());
+    match words.next().as_deref() {
+        Some("peak") => return part(measure::tell_peak(&words.collect::<Vec<_>>())),
+        Some("embedded") => return part(embedded_command::embedded(&words.collect::<Vec<_>>())),
+        _ => {}
     }
     let request = match request(std::env::args().skip(1)) {
         Ok(request) => request,
@@ -104,6 +108,9 @@ fn main() -> ExitCode {
     for (name, measure) in commands.filter(|(name, _)| request.wants(name)) {
         keep(name, measure(effort));
     }
+    for shape in SHAPES.iter().filter(|shape| request.wants(shape.name)) {
+        keep(shape.name, embedded_command::row(shape, effort));
+    }
     for name in placements_command::names().filter(|name| request.wants(name)) {
         keep(&name, placements_command::placements(&name, effort));
     }
@@ -134,9 +141,9 @@ fn wanted_of<'a>(
         .filter(|program| request.wants(&program.full_name()))
 }
 
-/// For `hearth-benches peak PROGRAM ARGUMENT…`, which this program calls itself.
-fn peak(words: &[String]) -> ExitCode {
-    match measure::tell_peak(words) {
+/// For `hearth-benches peak PROGRAM ARGUMENT…` and the like, which this program calls itself.
+fn part(outcome: Result<String, String>) -> ExitCode {
+    match outcome {
         Ok(said) => {
             print!("{said}");
             ExitCode::SUCCESS
@@ -168,6 +175,9 @@ fn small(request: &Request) -> ExitCode {
     for program in wanted_of(&savina::programs(), request) {
         tell(&program.full_name(), program.check());
     }
+    for shape in SHAPES.iter().filter(|shape| request.wants(shape.name)) {
+        tell(shape.name, embedded_command::check(shape));
+    }
     if request.wants(HEAP) {
         let (all, _) = allocators::installed(&request.heap.with);
         let checked = all
@@ -192,6 +202,7 @@ fn names() -> String {
         .chain(commands)
         .chain(of_savina.iter().map(String::as_str))
         .chain(placements.iter().map(String::as_str))
+        .chain(embedded_command::names())
         .chain([HEAP])
         .collect::<Vec<_>>()
         .join(" ")
@@ -200,7 +211,7 @@ fn names() -> String {
 fn usage() -> String {
     format!(
         "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
-         groups: compute channels runtime savina placements\n\
+         groups: compute channels runtime savina placements rust-talk\n\
          of heap: [--only GROUP,…] [--with NAME=LIBRARY[,VARIABLE=VALUE…]] [--json FILE] [--quick, \
          which is --brief]; its groups: {}",
         names(),
@@ -231,6 +242,9 @@ fn request(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
             "savina" => request
                 .names
                 .extend(savina::programs().iter().map(savina::Program::full_name)),
+            "rust-talk" => request
+                .names
+                .extend(embedded_command::names().map(str::to_owned)),
             "placements" => request.names.extend(placements_command::names()),
             "channels" => request.names.extend(of_clock(Clock::Wall)),
             name if known.split(' ').any(|one| one == name) => request.names.push(arg),
