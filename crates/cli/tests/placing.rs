@@ -80,7 +80,7 @@ fn reasons_other_ways_and_patterns_are_told() {
         assert!(stdout.contains(part), "{part} is missing in:\n{stdout}");
     }
     assert!(
-        stdout.lines().all(|line| line.chars().count() <= 160),
+        stdout.lines().all(|line| line.chars().count() <= 80),
         "{stdout}"
     );
 }
@@ -251,4 +251,27 @@ fn bad_input_is_told() {
     let (code, _, stderr) = call(&["run", &file, "--place", &graph]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("bad.json"), "{stderr}");
+    let (code, _, stderr) = call(&["run", &file, "--place-log", "log"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("--place talk: add that"), "{stderr}");
+    let plan = write("plan.json", "{\"format\": 1, \"places\": []}");
+    let (code, _, stderr) = place(&[&plan]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("a plan and no graph"), "{stderr}");
+    let (code, _, stderr) = place(&[&file, "--machine", "box.xml"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        stderr.contains("box.xml: there is no such file"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn where_nobody_is_to_be_placed_that_is_said() {
+    let folder = empty_folder("placing-nobody");
+    let file = folder.join("hello.isf");
+    fs::write(&file, "printString(\"hello\\n\")\n").unwrap();
+    let (code, stdout, _) = place(&[&[file.to_str().unwrap(), "--why"], &MACHINE[..]].concat());
+    assert_eq!(code, Some(0));
+    assert!(stdout.starts_with("There is nobody to place"), "{stdout}");
 }

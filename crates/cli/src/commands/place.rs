@@ -122,7 +122,9 @@ impl Site {
 
 fn site(arguments: &Place) -> Result<Site, Failure> {
     let named = arguments.basis.machine.as_deref();
-    let (profile, origin, warning) = match named.filter(|name| Path::new(name).exists()) {
+    let is_file =
+        |name: &&str| Path::new(name).exists() || name.ends_with(".json") || name.ends_with(".xml");
+    let (profile, origin, warning) = match named.filter(is_file) {
         Some(name) => {
             let found = super::machine::named(name)?;
             let is_measured = found.profile.is_some();
@@ -175,6 +177,12 @@ fn read(path: &Path, start: OsThread) -> Result<Program, Failure> {
         Some("json") => {
             let text = profiles::text(path)?;
             let graph = Graph::from_json(&text).map_err(|error| unfit(error.to_string()))?;
+            if graph.components.is_empty() && StoredPlan::from_json(&text).is_ok() {
+                return Err(unfit(format!(
+                    "this is a plan and no graph; `hearth run PROGRAM --place {}` follows it",
+                    path.display()
+                )));
+            }
             Ok(Program::foreign(graph))
         }
         Some("mat" | "txt" | "comm") => {
@@ -207,14 +215,46 @@ fn told(
             .map(|n| sentence(n))
             .collect();
     }
+    let modelled = format!("Modelled, not measured, from {}.", site.origin);
+    if plan.places.is_empty() {
+        let nobody = "There is nobody to place: the program makes no components, or only ones that are \
+                      not known before it runs.";
+        let told = picture.remarks.iter().map(|remark| filled(remark, 0));
+        return told.chain([filled(nobody, 0)]).collect();
+    }
     let mut text = picture.text(picture::TextLook::default());
-    let _ = writeln!(text, "\n{}", sentence(&plan.verdict.to_string()));
+    let verdict = sentence(&plan.verdict.to_string());
+    let _ = write!(text, "\n{}", filled(&verdict, 0));
     if arguments.why {
         text.push_str(&reasons(program, plan));
         text.push_str(&others(plan));
     }
-    let _ = writeln!(text, "Modelled, not measured, from {}.", site.origin);
+    text.push_str(&filled(&modelled, 0));
     text
+}
+
+/// No line is longer, in letters, unless a word is.
+const WIDTH: usize = 80;
+
+/// A sentence as lines that are indented by so much, and those behind the first by two more if that is
+/// not nothing.
+fn filled(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut line = " ".repeat(indent);
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        let is_full = line.chars().count() + 1 + word.chars().count() > WIDTH;
+        if is_full && !is_empty {
+            lines.push_str(&line);
+            lines.push('\n');
+            line = " ".repeat(if indent > 0 { indent + 2 } else { 0 });
+        } else if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines + &line + "\n"
 }
 
 fn title(program: &Program, plan: &Plan, site: &Site) -> String {
@@ -247,13 +287,9 @@ fn sentence(text: &str) -> String {
 fn reasons(program: &Program, plan: &Plan) -> String {
     let mut text = "\nWhy\n".to_owned();
     for place in plan.places.iter().take(TOLD) {
-        let _ = writeln!(
-            text,
-            "  {} on CPU {}: {}",
-            place.name,
-            place.cpu.0,
-            reason(&place.reason, plan.cost.total_ns)
-        );
+        let why = reason(&place.reason, plan.cost.total_ns);
+        let line = format!("{} on CPU {}: {why}", place.name, place.cpu.0);
+        text.push_str(&filled(&line, 2));
     }
     if plan.places.len() > TOLD {
         let _ = writeln!(
@@ -265,7 +301,7 @@ fn reasons(program: &Program, plan: &Plan) -> String {
     let groups = recognise(&program.graph);
     text.push_str("\nWho communicates how\n");
     for group in groups.iter().take(TOLD) {
-        let _ = writeln!(text, "  {}", group.sentence(&program.graph));
+        text.push_str(&filled(&group.sentence(&program.graph), 2));
     }
     if groups.len() > TOLD {
         let _ = writeln!(text, "  and {} more groups", groups.len() - TOLD);

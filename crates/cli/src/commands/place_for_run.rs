@@ -27,6 +27,11 @@ pub(crate) fn variables(
     arguments: &Run,
     source: &Source,
 ) -> Result<Vec<(&'static str, OsString)>, Failure> {
+    if arguments.place_log.is_some() && arguments.place != Some(WhereToRun::Talk) {
+        return Err(Failure::input(
+            "--place-log tells what moves, and nothing does without --place talk: add that",
+        ));
+    }
     let file = match &arguments.place {
         Some(WhereToRun::Talk) => None,
         Some(WhereToRun::Plan(path)) => Some(path.as_path()),
