@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hearth_lang::compile::{self, Options};
-use hearth_lang::graph::{CommunicationGraph, InstanceId, Kind};
+use hearth_lang::graph::{ChannelId, CommunicationGraph, InstanceId, Kind};
 use hearth_machine::topology::OsThread;
 use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round, Turn};
 use hearth_place::plan::Plan;
@@ -76,6 +76,7 @@ impl Program {
             }));
         }
         let turns = turns(found);
+        let shared = shared(found);
         for flow in &found.flows {
             if flow.from == flow.to {
                 continue;
@@ -86,6 +87,7 @@ impl Program {
             let bytes = found.connections[flow.connection].bytes.value;
             program.graph.connect(Connection {
                 turn: turns[flow.connection],
+                is_shared: shared[flow.connection],
                 ..Connection::new(from, to)
                     .messages(Number::predicted(flow.messages_per_second))
                     .bytes(Number::predicted(bytes))
@@ -157,6 +159,21 @@ fn turns(found: &CommunicationGraph) -> Vec<Turn> {
         }
     }
     turns
+}
+
+/// Of each connection, whether more than one sender and one receiver use its half-channels.
+fn shared(found: &CommunicationGraph) -> Vec<bool> {
+    let mut ends = vec![0_usize; found.channels.len()];
+    for connection in &found.connections {
+        ends[connection.from.index()] += 1;
+        ends[connection.to.index()] += 1;
+    }
+    let has_more =
+        |end: ChannelId| ends[end.index()] > 1 || found.channels[end.index()].users.len() > 1;
+    let connections = found.connections.iter();
+    connections
+        .map(|connection| has_more(connection.from) || has_more(connection.to))
+        .collect()
 }
 
 /// Which components exchange messages with others that are placed.

@@ -34,7 +34,9 @@ pub struct Tuning {
     pub threads_factor: f64,
     /// Factor on the profile's hand-over by spinning.
     pub spin_factor: f64,
-    /// Factor on the profile's hand-over by workers.
+    /// Factor on the profile's hand-over by workers, which is a transfer: the message goes one way over
+    /// its line, what the partner does next the other, and both look at more than that line. Measured
+    /// with messages to and fro between two workers, and in one direction.
     pub worker_factor: f64,
     /// The share of a hand-over that each message of a stream still pays.
     pub stream_share: f64,
@@ -72,7 +74,7 @@ impl Default for Tuning {
             bandwidth_factor: 1.0,
             threads_factor: 1.0,
             spin_factor: 1.0,
-            worker_factor: 1.0,
+            worker_factor: 2.5,
             stream_share: 0.3,
             stream_unhidden: 0.15,
             message_ns: 5.0,

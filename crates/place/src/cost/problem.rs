@@ -241,7 +241,7 @@ impl<'a> Problem<'a> {
 /// The edges, one for each connection in its order, and what one message of each sort costs.
 fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec<Share>) {
     let classes = machine.messages().classes().len();
-    let mut rows: HashMap<(u64, Carrier, Kind), u32> = HashMap::new();
+    let mut rows: HashMap<(u64, Carrier, Kind, bool), u32> = HashMap::new();
     let mut shares = Vec::new();
     let mut next = 0;
     let edges = graph.connections.iter().map(|connection| {
@@ -250,9 +250,17 @@ fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec
             carrier: connection.carrier.unwrap_or(options.carrier),
             kind: connection.kind,
         };
-        let key = (message.bytes.to_bits(), message.carrier, message.kind);
+        let is_shared = connection.is_shared;
+        let key = (
+            message.bytes.to_bits(),
+            message.carrier,
+            message.kind,
+            is_shared,
+        );
         let row = *rows.entry(key).or_insert_with(|| {
-            shares.extend((0..classes).map(|class| machine.messages().share_in(class, &message)));
+            shares.extend(
+                (0..classes).map(|class| machine.messages().share_of(class, &message, is_shared)),
+            );
             next += 1;
             next - 1
         });

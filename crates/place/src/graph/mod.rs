@@ -275,6 +275,10 @@ pub struct Connection {
     /// Whether the two take turns.
     #[serde(default)]
     pub turn: Turn,
+    /// Whether others send or receive by the same half-channels: between workers such a message takes
+    /// a lock, which the others take, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
 }
 
 impl Connection {
@@ -289,6 +293,7 @@ impl Connection {
             carrier: None,
             kind: Kind::Copied,
             turn: Turn::Free,
+            is_shared: false,
         }
     }
 
@@ -318,6 +323,13 @@ impl Connection {
     #[must_use]
     pub const fn carrier(mut self, carrier: Carrier) -> Self {
         self.carrier = Some(carrier);
+        self
+    }
+
+    /// The same by half-channels that others use, too.
+    #[must_use]
+    pub const fn shared(mut self) -> Self {
+        self.is_shared = true;
         self
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Wait {
     pub(crate) end: End,
     /// One of its peers, by chance.
     pub(crate) partner: Option<End>,
+    /// That one, or this end, has several peers.
+    pub(crate) is_shared: bool,
     pub(crate) is_send: bool,
     /// Bytes of the value that it received, as far as that is known.
     pub(crate) bytes: Option<usize>,
@@ -72,9 +74,11 @@ pub(crate) unsafe fn wait_at(
             false => Some(object::outer_size(payload, (*component).received)),
             true => (!object::is_reference(payload)).then_some(payload.size as usize),
         };
+        let partner = peer_of(component, channel, chance);
         Some(Wait {
             end: end_of(channel),
-            partner: peer_of(component, channel, chance),
+            partner: partner.map(|(end, _)| end),
+            is_shared: partner.is_some_and(|(_, is_shared)| is_shared),
             is_send,
             bytes,
         })
@@ -88,7 +92,11 @@ fn chosen(arms: &[Registration], arm: u32) -> Option<*const Channel> {
 
 /// # Safety
 /// The caller carries the component, which is about to be resumed.
-unsafe fn peer_of(component: *mut Component, channel: &Channel, chance: u32) -> Option<End> {
+unsafe fn peer_of(
+    component: *mut Component,
+    channel: &Channel,
+    chance: u32,
+) -> Option<(End, bool)> {
     // SAFETY: entered, linked or locked, so that peers are alive and stay.
     unsafe {
         if let Some(_entered) = Entered::even_if_attending(component, channel) {
@@ -102,14 +110,17 @@ unsafe fn peer_of(component: *mut Component, channel: &Channel, chance: u32) -> 
     }
 }
 
+/// One of the peers, and whether they are more than two.
+///
 /// # Safety
 /// The caller has leave.
-unsafe fn with_leave(channel: &Channel, chance: u32) -> Option<End> {
+unsafe fn with_leave(channel: &Channel, chance: u32) -> Option<(End, bool)> {
     // SAFETY: as the caller promises.
     unsafe {
         let count = channel.peer_count();
         let index = (chance as usize).checked_rem(count)?;
-        Some(end_of(channel.peer(index).as_ref()))
+        let peer = channel.peer(index).as_ref();
+        Some((end_of(peer), count > 1 || peer.peer_count() > 1))
     }
 }
 

@@ -174,16 +174,18 @@ impl Scene {
             graph.add(placed);
         }
         let index = |id: &u64| ids.binary_search(id).ok();
-        for (from, to, messages, bytes) in statistics.connections() {
-            let (Some(from), Some(to)) = (index(&from), index(&to)) else {
+        for flow in statistics.connections() {
+            let (Some(from), Some(to)) = (index(&flow.from), index(&flow.to)) else {
                 continue;
             };
-            graph.connect(
-                Connection::new(ComponentId(from as u32), ComponentId(to as u32))
-                    .messages(Number::seen(messages))
-                    .bytes(Number::seen(bytes))
-                    .carrier(site.carrier),
-            );
+            let connection = Connection::new(ComponentId(from as u32), ComponentId(to as u32))
+                .messages(Number::seen(flow.messages))
+                .bytes(Number::seen(flow.bytes))
+                .carrier(site.carrier);
+            graph.connect(match flow.is_shared {
+                true => connection.shared(),
+                false => connection,
+            });
         }
         let mut scene = Scene { graph, ids, at };
         scene.take_messages_off(site);
@@ -202,7 +204,11 @@ impl Scene {
                 carrier: site.carrier,
                 kind: connection.kind,
             };
-            let share = site.machine.messages().share(a, b, &message);
+            let class = site.machine.messages().class(a, b);
+            let share = site
+                .machine
+                .messages()
+                .share_of(class, &message, connection.is_shared);
             for (component, ns) in [(from, share.send_ns), (to, share.receive_ns)] {
                 let work = &mut self.graph.components[component].work_ns.value;
                 *work = (*work - ns * connection.messages.value).max(0.0);

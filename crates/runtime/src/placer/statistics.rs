@@ -30,6 +30,20 @@ pub(super) struct Connection {
     messages: Sum,
     bytes: Sum,
     sized: Sum,
+    /// By half-channels that others use, too.
+    is_shared: bool,
+}
+
+/// What passes from one component to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Flow {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// A second.
+    pub(super) messages: f64,
+    /// Of one message.
+    pub(super) bytes: f64,
+    pub(super) is_shared: bool,
 }
 
 /// All that was seen lately.
@@ -90,6 +104,7 @@ impl Statistics {
             known.messages.0 += one.runs as f64;
             known.bytes.0 += one.bytes as f64;
             known.sized.0 += one.sized as f64;
+            known.is_shared |= one.is_shared;
         }
     }
 
@@ -110,21 +125,23 @@ impl Statistics {
         all
     }
 
-    /// All connections between components that are known: sender, receiver, messages a second, bytes of
-    /// one; by their numbers.
-    pub(super) fn connections(&self) -> Vec<(u64, u64, f64, f64)> {
+    /// All connections between components that are known, by their numbers.
+    pub(super) fn connections(&self) -> Vec<Flow> {
         let span_s = self.span.0.max(1.0) / 1e9;
         let is_known = |id| self.components.contains_key(id);
-        let mut all: Vec<(u64, u64, f64, f64)> = self
+        let mut all: Vec<Flow> = self
             .connections
             .iter()
             .filter(|((from, to), _)| is_known(from) && is_known(to))
-            .map(|(&(from, to), known)| {
-                let bytes = known.bytes.0 / known.sized.0.max(f64::MIN_POSITIVE);
-                (from, to, known.messages.0 / span_s, bytes)
+            .map(|(&(from, to), known)| Flow {
+                from,
+                to,
+                messages: known.messages.0 / span_s,
+                bytes: known.bytes.0 / known.sized.0.max(f64::MIN_POSITIVE),
+                is_shared: known.is_shared,
             })
             .collect();
-        all.sort_by_key(|&(from, to, ..)| (from, to));
+        all.sort_by_key(|flow| (flow.from, flow.to));
         all
     }
 }
@@ -159,6 +176,7 @@ mod tests {
             end,
             partner,
             is_send,
+            is_shared: false,
             stays: false,
             runs: 1000,
             bytes: 8000,
@@ -175,10 +193,10 @@ mod tests {
         statistics.add(&[seen(2, a, b, true), seen(3, b, a, false)]);
         let connections = statistics.connections();
         assert_eq!(connections.len(), 1);
-        let (from, to, messages, bytes) = connections[0];
-        assert_eq!((from, to), (2, 3));
-        assert!((messages - 20_000.0).abs() < 1.0, "{messages}");
-        assert!((bytes - 8.0).abs() < 1e-9);
+        let flow = connections[0];
+        assert_eq!((flow.from, flow.to), (2, 3));
+        assert!((flow.messages - 20_000.0).abs() < 1.0, "{flow:?}");
+        assert!((flow.bytes - 8.0).abs() < 1e-9);
         assert!((statistics.components()[0].1 - 0.5).abs() < 1e-9);
     }
 

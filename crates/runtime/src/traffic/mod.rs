@@ -63,6 +63,8 @@ pub(crate) struct Seen {
     pub(crate) end: Option<End>,
     pub(crate) partner: Option<End>,
     pub(crate) is_send: bool,
+    /// One of the two ends has several peers.
+    pub(crate) is_shared: bool,
     /// It was placed where it is by name, and stays.
     pub(crate) stays: bool,
     /// How many waits ended there.
@@ -91,6 +93,7 @@ impl Seen {
             end: wait.map(|wait| wait.end),
             partner: wait.and_then(|wait| wait.partner),
             is_send: wait.is_some_and(|wait| wait.is_send),
+            is_shared: wait.is_some_and(|wait| wait.is_shared),
             runs: 0,
             bytes: 0,
             sized: 0,
