@@ -33,6 +33,7 @@ mod profiles;
 mod summary;
 mod surroundings;
 
+mod expected;
 mod run_report;
 mod watching;
 

@@ -11,6 +11,7 @@ use hearth_sys::signal::{self, Signals};
 use hearth_watch::{NAME, Recording, bytes_for, trace};
 
 use crate::arguments::Run;
+use crate::expected::Expected;
 use crate::failure::Failure;
 use crate::{output, run_report};
 
@@ -105,7 +106,12 @@ impl Watching {
     }
 
     /// Writes what was asked for. The program's end is then the command's.
-    pub(crate) fn write(&self, ended: ExitStatus, name: &str) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        ended: ExitStatus,
+        name: &str,
+        expected: impl FnOnce() -> Option<Expected>,
+    ) -> Result<(), Failure> {
         let code = match (ended.code(), ended.signal()) {
             (Some(code), _) => code as u8,
             (None, signal) => 128 + signal.unwrap_or(0) as u8,
@@ -119,7 +125,8 @@ impl Watching {
                     output::replace(path, &trace::bytes(&recording, &program))?;
                 }
                 if let Some(path) = &self.report {
-                    output::replace(path, run_report::page(&recording, &program).as_bytes())?;
+                    let page = run_report::page(&recording, &program, expected().as_ref());
+                    output::replace(path, page.as_bytes())?;
                 }
                 if recording.events_lost > 0 {
                     eprintln!(

@@ -289,8 +289,199 @@ fn a_page_tells_of_components_and_channels() {
         for unwanted in ["<script", "http://localhost", "https://"] {
             assert!(!page.contains(unwanted), "{carrier}: {unwanted}");
         }
-        assert_eq!(page.contains("on core"), carrier == "workers");
+        let has_workers = page.contains("Busy share of each worker");
+        assert_eq!(has_workers, carrier == "workers");
     }
+}
+
+/// The page of a run with these options.
+fn page(program: &Path, words: &[&str]) -> String {
+    let path = program.with_extension("html");
+    let mut command = hearth();
+    command.arg("run").arg(program).args(words);
+    command.arg("--report").arg(&path);
+    let ended = outcome(&mut command, None).expect("it ends");
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    fs::read_to_string(&path).expect("it was written")
+}
+
+#[test]
+fn what_was_expected_stands_beside_what_was_seen() {
+    let program = program("watching-plan", WORK);
+    let seen = page(&program, &["--place", "talk"]);
+    for wanted in [
+        "<h2>Expected and seen</h2>",
+        "by the plan of `talk`",
+        "How far off",
+        "The busiest core was busy for ",
+        "of 2 components ran mostly where the plan has them",
+        "<td>Source → Sink</td>",
+        "<td>Sink → Source</td>",
+        "What cannot be compared, and why",
+    ] {
+        assert!(seen.contains(wanted), "no {wanted}");
+    }
+    // A plan of its own, and none.
+    let plan = program.with_file_name("plan.json");
+    let mut command = hearth();
+    command.arg("place").arg(&program).arg("--plan").arg(&plan);
+    assert_eq!(
+        outcome(&mut command, None).expect("it ends").code(),
+        Some(0)
+    );
+    let seen = page(&program, &["--place", &plan.to_string_lossy()]);
+    assert!(seen.contains("by the plan in "), "{seen}");
+    assert!(
+        seen.contains("ran mostly where the plan has them"),
+        "{seen}"
+    );
+    let seen = page(&program, &["--place", "single"]);
+    assert!(
+        seen.contains("the policy `single`, without a plan"),
+        "{seen}"
+    );
+    assert!(
+        !seen.contains("ran mostly where the plan has them"),
+        "{seen}"
+    );
+}
+
+/// One gives strings of 100 letters, and keeps as many as it gave; the other waits for them.
+const STRINGS: &str = r#"type IOut is interface (out string o)
+type IIn is interface (in string i)
+
+component Source presents IOut {
+  n = 0
+  kept = new integer[5000] of 7
+  constructor() { }
+  behaviour {
+    n := n + 1
+    send "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789" on o
+    if n == 200 then { stop }
+  }
+}
+
+component Sink presents IIn {
+  n = 0
+  constructor() { }
+  behaviour {
+    receive text from i
+    n := n + 1
+    if n == 200 then { stop }
+  }
+}
+
+s = new Source()
+t = new Sink()
+connect s.o to t.i
+"#;
+
+#[test]
+fn heaps_and_bytes_are_told() {
+    let program = program("watching-bytes", STRINGS);
+    let recorded = |words: &[&str]| {
+        let file = program.with_extension("watch");
+        let _ = fs::remove_file(&file);
+        let mut command = hearth();
+        command.arg("run").arg(&program).args(words);
+        command.env("HEARTH_WATCH", &file);
+        let ended = outcome(&mut command, None).expect("it ends");
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        let file = fs::File::open(&file).expect("it was written");
+        hearth_watch::Recording::of_file(&file).expect("it can be read")
+    };
+    for carrier in ["workers", "threads"] {
+        let recording = recorded(&["--carrier", carrier]);
+        let source = recording
+            .components
+            .iter()
+            .find(|one| one.of == "Source")
+            .expect("it was made");
+        // Its array, of 4 bytes each.
+        assert!(source.heap_bytes > 20_000, "{source:?}");
+        let channel = &hearth_watch::figures::channels(&recording)[0];
+        assert_eq!(channel.messages(), 200, "{channel:?}");
+        let sender = recording.component(channel.ends[0].0);
+        assert_eq!(sender.map(|one| one.of.as_str()), Some("Source"));
+        // 100 letters, and what the object takes itself. Nobody may have been seen to wait for one.
+        if let Some(bytes) = channel.value.bytes() {
+            assert!((100.0..150.0).contains(&bytes), "{carrier}: {channel:?}");
+        }
+    }
+    let shared = recorded(&["--heaps", "shared"]);
+    assert!(shared.heap_shared.is_some_and(|bytes| bytes > 20_000));
+    assert!(page(&program, &["--heaps", "shared"]).contains("All components share one heap"));
+}
+
+/// It goes to the second core and back.
+const GOES: &str = r#"type INone is interface ()
+
+component Goer presents INone {
+  n = 0
+  constructor() { }
+  behaviour {
+    setCore(1)
+    for k = 1 .. 3 do { printString("") }
+    setCore(0)
+    for k = 1 .. 3 do { printString("") }
+    n := n + 1
+    if n == 3 then { stop }
+  }
+}
+
+g = new Goer()
+"#;
+
+#[test]
+fn moves_are_told_everywhere() {
+    let program = program("watching-moves", GOES);
+    let path = program.with_extension("pftrace");
+    let html = program.with_extension("html");
+    let ended = run(
+        &program,
+        &["--workers", "2", "--report", &html.to_string_lossy()],
+        &path,
+    );
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    if is_one_core() {
+        return;
+    }
+    let trace = read(&path);
+    let marks: Vec<&str> = trace
+        .packet
+        .iter()
+        .filter_map(|packet| packet.track_event.as_ref())
+        .filter(|event| event.r#type() == trace::TYPE_INSTANT)
+        .map(|event| event.name())
+        .collect();
+    assert!(
+        marks.contains(&"moves from worker 0 to worker 1"),
+        "{marks:?}"
+    );
+    let page = fs::read_to_string(&html).expect("it was written");
+    assert!(page.contains("<td>Goer</td><td>worker 0</td><td>worker 1</td>"));
+    assert!(page.contains("class=\"moment\""));
+    let file = program.with_extension("watch");
+    let mut command = hearth();
+    command.arg("run").arg(&program).args(["--workers", "2"]);
+    command.env("HEARTH_WATCH", &file);
+    assert_eq!(
+        outcome(&mut command, None).expect("it ends").code(),
+        Some(0)
+    );
+    let mut command = hearth();
+    command.arg("top").arg(&file);
+    let told = outcome(&mut command, None).expect("it ends").stdout;
+    assert!(told.contains("Goer: worker "), "{told}");
+    assert!(
+        told.lines().all(|line| line.chars().count() <= 80),
+        "{told}"
+    );
+}
+
+/// There is nowhere to go.
+fn is_one_core() -> bool {
+    !hearth_sys::affinity::allowed().contains(&1)
 }
 
 #[test]

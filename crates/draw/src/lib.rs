@@ -59,4 +59,5 @@ mod parts;
 mod style;
 mod svg;
 
+pub use style::Look;
 pub use svg::Picture;

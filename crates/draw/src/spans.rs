@@ -1,7 +1,8 @@
 //! What things did, by time: a row for each, with a bar for each stretch.
 
 use crate::scale::Unit;
-use crate::svg::{Anchor, Canvas, Picture, text_width};
+use crate::style::Look;
+use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 
 const ROW: f64 = 18.0;
 const BAR: f64 = 12.0;
@@ -14,8 +15,28 @@ pub struct Span {
     pub from: f64,
     /// The same.
     pub to: f64,
-    /// The colour of its kind, from 0.
+    /// Which of the kinds, from 0.
     pub kind: usize,
+    /// What is told to a reader who points at it.
+    pub tip: String,
+}
+
+/// What stretches may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind {
+    /// As the legend has it.
+    pub name: String,
+    /// How they look.
+    pub look: Look,
+}
+
+/// A moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// When, in nanoseconds.
+    pub at: f64,
+    /// In which row; none if it concerns all.
+    pub row: Option<usize>,
     /// What is told to a reader who points at it.
     pub tip: String,
 }
@@ -36,10 +57,12 @@ pub struct SpanChart {
     pub title: String,
     /// The ends of the axis in nanoseconds.
     pub window: (f64, f64),
-    /// The names of the kinds.
-    pub kinds: Vec<String>,
+    /// What stretches may be; others look as the last.
+    pub kinds: Vec<Kind>,
     /// From above to below.
     pub rows: Vec<SpanRow>,
+    /// Drawn above all stretches. Those outside of the window are left out.
+    pub marks: Vec<Mark>,
     /// In pixels.
     pub width: f64,
 }
@@ -75,20 +98,48 @@ impl SpanChart {
             canvas.text("", foot, Anchor::End, &label);
             for span in joined(&row.spans, length / (right - left) / 2.0) {
                 let (from, to) = (place(span.from), place(span.to));
-                let class = format!("bar s{}", span.kind % 8);
+                let kind = self.kinds.get(span.kind).or(self.kinds.last());
+                let class = format!("bar {}", kind.map_or("s0", |kind| kind.look.class()));
                 let at = (from, y + (ROW - BAR) / 2.0);
                 canvas.rect(&class, at, ((to - from).max(0.4), BAR), &span.tip);
+            }
+        }
+        for mark in &self.marks {
+            if mark.at >= self.window.0 && mark.at <= self.window.1 {
+                self.mark(&mut canvas, mark, place(mark.at), bottom);
             }
         }
         Picture::new(&self.title, self.width, bottom + 24.0, canvas)
     }
 
+    /// A line through all rows, or a diamond in one.
+    fn mark(&self, canvas: &mut Canvas, mark: &Mark, x: f64, bottom: f64) {
+        match mark.row {
+            None => {
+                canvas.line("mark", (x, TOP), (x, bottom));
+                canvas.rect("hit", (x - 3.0, TOP), (6.0, bottom - TOP), &mark.tip);
+            }
+            Some(row) if row < self.rows.len() => {
+                let y = TOP + ROW * (row as f64 + 0.5);
+                let mut path = Path::default();
+                path.move_to((x, y - 5.5));
+                path.line_to((x + 4.5, y));
+                path.line_to((x, y + 5.5));
+                path.line_to((x - 4.5, y));
+                path.close();
+                canvas.path_with_tip("moment", &path, &mark.tip);
+            }
+            Some(_) => {}
+        }
+    }
+
     fn legend(&self, canvas: &mut Canvas, left: f64) {
         let mut x = left;
-        for (nth, kind) in self.kinds.iter().enumerate() {
-            canvas.rect(&format!("bar s{}", nth % 8), (x, 28.0), (10.0, 10.0), "");
-            canvas.text("small", (x + 14.0, 37.0), Anchor::Start, kind);
-            x += 30.0 + text_width(kind, 10.5);
+        for kind in &self.kinds {
+            let class = format!("bar {}", kind.look.class());
+            canvas.rect(&class, (x, 28.0), (10.0, 10.0), "");
+            canvas.text("small", (x + 14.0, 37.0), Anchor::Start, &kind.name);
+            x += 30.0 + text_width(&kind.name, 10.5);
         }
     }
 }
@@ -144,6 +195,39 @@ mod tests {
         let joined = joined(&spans, 0.5);
         assert_eq!(joined.len(), 2);
         assert_eq!((joined[0].from, joined[0].to), (0.0, 2.0));
+    }
+
+    #[test]
+    fn marks_are_drawn_where_they_are_and_others_left_out() {
+        let mark = |at, row| Mark {
+            at,
+            row,
+            tip: format!("at {at}"),
+        };
+        let chart = SpanChart {
+            title: "Moves".to_owned(),
+            window: (0.0, 10.0),
+            kinds: vec![Kind {
+                name: "Ping".to_owned(),
+                look: Look::series(3),
+            }],
+            rows: vec![SpanRow {
+                label: "a".to_owned(),
+                spans: vec![span(1.0, 5.0, 7)],
+            }],
+            marks: vec![
+                mark(2.0, None),
+                mark(3.0, Some(0)),
+                mark(4.0, Some(1)),
+                mark(11.0, None),
+            ],
+            width: 400.0,
+        };
+        let drawn = chart.draw().inline();
+        assert!(drawn.contains("class=\"bar s3\""), "{drawn}");
+        assert_eq!(drawn.matches("class=\"moment\"").count(), 1);
+        assert_eq!(drawn.matches("<line class=\"mark\"").count(), 1);
+        assert!(drawn.contains("at 2<") && !drawn.contains("at 4<") && !drawn.contains("at 11<"));
     }
 
     #[test]

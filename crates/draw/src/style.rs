@@ -10,6 +10,26 @@ pub(crate) const STEPS: usize = 10;
 /// The steps on which dark text is read better than white: from here on.
 pub(crate) const DARK_TEXT_FROM: usize = 5;
 
+/// How things of a kind look, wherever they are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look(&'static str);
+
+impl Look {
+    pub(crate) const fn new(class: &'static str) -> Look {
+        Look(class)
+    }
+
+    /// The colour of a series, from 0; further ones begin again.
+    pub fn series(nth: usize) -> Look {
+        const CLASSES: [&str; SERIES] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+        Look(CLASSES[nth % SERIES])
+    }
+
+    pub(crate) fn class(self) -> &'static str {
+        self.0
+    }
+}
+
 /// What differs between light and dark. Series keep a contrast of 3 to 1 and more to their
 /// background, text 4.5 to 1.
 pub(crate) const COLOURS: &str = "\
@@ -38,7 +58,7 @@ pub(crate) const PICTURES: &str = "\
 path.curve{fill:none}path.band{stroke:none}.dot{stroke:none}.hollow{fill:var(--paper);stroke-width:1.6}.bar{stroke:none}\
 .h0{fill:#440154}.h1{fill:#482878}.h2{fill:#3e4989}.h3{fill:#31688e}.h4{fill:#26828e}\
 .h5{fill:#1f9e89}.h6{fill:#35b779}.h7{fill:#6ece58}.h8{fill:#b5de2b}.h9{fill:#fde725}\
-.none{fill:var(--panel)}.pale{fill:var(--edge);stroke:none;fill-opacity:.6}.picture text.on-dark{fill:#fff}.picture text.on-light{fill:#111}\
+.none{fill:var(--panel)}.moment{fill:var(--paper);stroke:var(--ink);stroke-width:1.2}.pale{fill:var(--edge);stroke:none;fill-opacity:.6}.picture text.on-dark{fill:#fff}.picture text.on-light{fill:#111}\
 .hatch-dark{stroke:#fff;stroke-opacity:.55;fill:none}.hatch-light{stroke:#111;stroke-opacity:.5;fill:none}\
 .box{stroke:var(--edge)}.package{fill:var(--package)}.node{fill:var(--node)}.cache{fill:var(--cache);stroke:var(--edge);stroke-width:.7}\
 .core{fill:var(--core)}.thread{fill:var(--thread);stroke:var(--edge);stroke-width:.7}.offline{fill:none;stroke:var(--edge);stroke-dasharray:3 2}\
@@ -65,4 +85,5 @@ th{font-weight:600;color:var(--faint)}td.right,th.right{text-align:right;white-s
 .bad strong{color:var(--bad)}.good strong{color:var(--good)}.note strong{color:var(--note)}\
 ul{margin:.4rem 0;padding-left:1.2rem;max-width:46rem}details{margin:.6rem 0}summary{cursor:pointer;color:var(--faint);font-size:.9rem}\
 footer{margin-top:3rem;color:var(--faint);font-size:.85rem;border-top:1px solid var(--grid);padding-top:.7rem}\
+@media (max-width:700px){figure .picture{max-width:none}td:not(.right){min-width:6.5rem}}\
 @media print{nav{display:none}h2{break-after:avoid}figure{break-inside:avoid}}";

@@ -227,6 +227,9 @@ pub(crate) unsafe fn end(component: *mut Component, step: Step) {
         if step == Step::Raised && (*component).raised != STOPPED {
             tell_uncaught(seat);
         }
+        if watching::is_on() {
+            watching::look_at_heap(component);
+        }
         let of = (*component).r#type;
         if let Some(destroy) = (*of).destroy {
             destroy(component);

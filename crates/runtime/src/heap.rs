@@ -10,6 +10,8 @@
 
 #[cfg(not(loom))]
 pub(crate) mod log;
+#[cfg(not(loom))]
+mod told;
 
 use std::ffi::c_void;
 
@@ -122,6 +124,32 @@ pub(crate) unsafe fn follow(component: *mut Component, core: Option<usize>) {
     // SAFETY: as the caller promises.
     unsafe { ways::follow(component, core) };
 }
+
+/// Bytes of blocks in a component's own heap, and what that takes itself; None if it has none.
+///
+/// # Safety
+/// The component runs this, or is parked for it.
+#[cfg(not(loom))]
+pub(crate) unsafe fn used(component: *mut Component) -> Option<u64> {
+    // SAFETY: as the caller promises.
+    unsafe { ways::used(component) }
+}
+
+/// Under the model checker nobody watches.
+///
+/// # Safety
+/// None is needed.
+#[cfg(loom)]
+pub(crate) unsafe fn used(_component: *mut Component) -> Option<u64> {
+    None
+}
+
+#[cfg(not(loom))]
+pub(crate) use told::tell_all;
+
+/// The same.
+#[cfg(loom)]
+pub(crate) fn tell_all(_recorder: &hearth_watch::Recorder) {}
 
 /// This thread is going to wait: others learn which of their blocks it has freed.
 #[cfg(not(loom))]
@@ -353,6 +381,23 @@ mod ways {
             let number = std::mem::take(&mut (*component).heap);
             drop(PrivateHeap::from_number(number).map(ManuallyDrop::into_inner));
         }
+    }
+
+    /// # Safety
+    /// As for [`super::used`].
+    pub(super) unsafe fn used(component: *mut Component) -> Option<u64> {
+        // SAFETY: as the caller promises.
+        let heap = unsafe { PrivateHeap::from_number((*component).heap) }?;
+        Some(heap.figures().used as u64)
+    }
+
+    /// The same of the heap that all components share; None if there is none, or somebody has it now.
+    pub(super) fn shared_used() -> Option<u64> {
+        if way() & !LOGGED != SHARED {
+            return None;
+        }
+        let heap = shared().try_lock().ok()?;
+        Some(heap.as_ref()?.figures().used as u64)
     }
 
     /// # Safety

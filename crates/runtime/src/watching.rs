@@ -10,6 +10,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use hearth_sys::affinity;
 use hearth_watch::{Carrying, Made, NO_WORKER, Recorder, Wait, bytes_for};
 
 use crate::abi::{self, Component, literal};
@@ -17,7 +18,7 @@ use crate::channel::{Channel, light};
 use crate::options;
 use crate::seat::{Seat, Waiting, seat_of};
 use crate::sync::lock_std as lock;
-use crate::{registry, settings};
+use crate::{heap, object, registry, settings};
 
 const FILE: &str = "HEARTH_WATCH";
 const WINDOW: &str = "HEARTH_WATCH_WINDOW";
@@ -25,6 +26,9 @@ const WINDOW: &str = "HEARTH_WATCH_WINDOW";
 const WINDOW_BYTES: u64 = 64 << 20;
 /// More is a mistake: it may all be used.
 const WINDOW_MOST: u64 = 1 << 40;
+
+/// The direction of a port that sends, as compiled code has it.
+const OUT: u32 = 1;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
@@ -124,6 +128,7 @@ fn open(name: &str, window: u64) -> Result<File, String> {
 /// The program ends so.
 pub(crate) fn end(code: i32) {
     if let Some(recorder) = recorder() {
+        heap::tell_all(recorder);
         recorder.ends(code);
     }
 }
@@ -161,6 +166,44 @@ pub(crate) unsafe fn made(creator: *mut Component, component: *mut Component) {
             ports: abi::ports(of).len() as u16,
         };
         recorder.made(seat.id, &made);
+        for (port, nth) in abi::ports(of).iter().zip(0..) {
+            let payload = &*port.payload;
+            let bytes = (!object::is_reference(payload)).then_some(payload.size);
+            recorder.port(seat.id, nth, port.direction == OUT, bytes);
+        }
+    }
+}
+
+/// A component that is about to be resumed was looked at, for so many waits: it has got a value at a
+/// half-channel, or given one, of so many bytes.
+pub(crate) fn sampled(seat: &Seat, channel: &Channel, stands_for: u64, bytes: Option<usize>) {
+    if let Some(recorder) = recorder()
+        && let Some((owner, port)) = channel.port()
+        && owner == seat.id
+    {
+        recorder.sampled(owner, port, stands_for, bytes.map(|bytes| bytes as u64));
+    }
+}
+
+/// What the heap of a component has now.
+///
+/// # Safety
+/// The calling thread carries the component.
+pub(crate) unsafe fn look_at_heap(component: *mut Component) {
+    if let Some(recorder) = recorder() {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if let Some(bytes) = heap::used(component) {
+                recorder.heap(seat_of(component).id, bytes);
+            }
+        }
+    }
+}
+
+/// The calling thread is a worker's.
+pub(crate) fn look_at_core(recorder: &Recorder, worker: usize) {
+    if let Some(core) = affinity::current() {
+        recorder.worker_on_core(worker, core);
     }
 }
 
@@ -255,6 +298,11 @@ pub(crate) fn connected(a: &Channel, b: &Channel) {
 pub(crate) fn thread_runs(seat: &Seat) {
     if let Some(recorder) = recorder() {
         set_running(seat.id);
+        if let Some(core) = affinity::current() {
+            recorder.on_core(seat.id, core);
+        }
+        // SAFETY: the calling thread carries it.
+        unsafe { look_at_heap(seat.component()) };
         recorder.runs(seat.id, NO_WORKER, recorder.now());
     }
 }

@@ -2,26 +2,90 @@
 
 use std::collections::HashMap;
 
-use crate::recording::{Component, Event, Happening, Recording};
+use crate::recording::{Component, Event, Happening, Port, Recording};
 
-/// What is known of a channel, by whoever counts: the seam for figures that the recorder does not have.
+/// What is known of a channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Channel {
-    /// Component and port, of one end and of the other.
+    /// Component and port, of the end that sends and of the other; in any order where that was not told.
     pub ends: [(u64, u16); 2],
     /// Waits that ended with a message here, at each end. At a rendezvous whoever comes first waits, so
     /// their sum is the number of messages, but for those to or from a select that waited.
     pub waits: [u64; 2],
     /// For how long each end waited, in nanoseconds.
     pub waited: [u64; 2],
-    /// Bytes of the values, if somebody has counted them.
-    pub bytes: Option<u64>,
+    /// About how many messages came to or from a select that waited, by samples.
+    pub selected: u64,
+    /// What is known of the bytes of a value.
+    pub value: ValueBytes,
+}
+
+/// How many bytes a value at a channel takes, without what it refers to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ValueBytes {
+    /// None was looked at.
+    #[default]
+    Unknown,
+    /// All have as many.
+    Each(u64),
+    /// In the mean, over so many that were looked at.
+    Mean(f64, u64),
+}
+
+impl ValueBytes {
+    fn of(port: &Port) -> ValueBytes {
+        match (port.value_bytes, port.sized) {
+            (Some(bytes), _) => ValueBytes::Each(bytes),
+            (None, 0) => ValueBytes::Unknown,
+            (None, sized) => ValueBytes::Mean(port.sized_bytes as f64 / sized as f64, sized),
+        }
+    }
+
+    /// Both ends have looked, for themselves.
+    fn and(self, other: ValueBytes) -> ValueBytes {
+        match (self, other) {
+            (ValueBytes::Mean(a, n), ValueBytes::Mean(b, m)) => {
+                let all = (n + m) as f64;
+                ValueBytes::Mean((a * n as f64 + b * m as f64) / all, n + m)
+            }
+            (ValueBytes::Unknown, known) | (known, _) => known,
+        }
+    }
+
+    /// Of one value.
+    pub fn bytes(self) -> Option<f64> {
+        match self {
+            ValueBytes::Unknown => None,
+            ValueBytes::Each(bytes) => Some(bytes as f64),
+            ValueBytes::Mean(bytes, _) => Some(bytes),
+        }
+    }
 }
 
 impl Channel {
-    /// Messages, as far as waits tell.
+    /// Messages: counted, but for those of selects.
     pub fn messages(&self) -> u64 {
-        self.waits[0] + self.waits[1]
+        self.waits[0] + self.waits[1] + self.selected
+    }
+
+    /// Turned round, if it is the other end that sends.
+    fn directed(mut self, recording: &Recording) -> Channel {
+        let is_send = |(id, port): (u64, u16)| {
+            let ports = &recording.component(id)?.ports;
+            ports.get(usize::from(port))?.is_send
+        };
+        if is_send(self.ends[0]) == Some(false) || is_send(self.ends[1]) == Some(true) {
+            self.ends.reverse();
+            self.waits.reverse();
+            self.waited.reverse();
+        }
+        self
+    }
+
+    /// Bytes of all messages, as far as that can be estimated.
+    pub fn bytes(&self) -> Option<f64> {
+        let bytes = self.value.bytes()?;
+        Some(bytes * self.messages() as f64)
     }
 }
 
@@ -40,6 +104,8 @@ pub fn channels(recording: &Recording) -> Vec<Channel> {
                 Some(&at) => {
                     found[at].waits[1] = port.waits;
                     found[at].waited[1] = port.waited;
+                    found[at].selected += port.selected;
+                    found[at].value = found[at].value.and(ValueBytes::of(port));
                 }
                 None => {
                     known.entry(peer).or_insert(found.len());
@@ -47,12 +113,17 @@ pub fn channels(recording: &Recording) -> Vec<Channel> {
                         ends: [own, peer],
                         waits: [port.waits, 0],
                         waited: [port.waited, 0],
-                        bytes: None,
+                        selected: port.selected,
+                        value: ValueBytes::of(port),
                     });
                 }
             }
         }
     }
+    let mut found: Vec<Channel> = found
+        .into_iter()
+        .map(|channel| channel.directed(recording))
+        .collect();
     found.sort_by_key(|channel| (std::cmp::Reverse(channel.messages()), channel.ends));
     found
 }
@@ -131,6 +202,9 @@ pub fn slices(recording: &Recording) -> Vec<Slice> {
     let mut seen: HashMap<u64, ()> = HashMap::new();
     let mut found = Vec::new();
     for &Event { ns, id, what } in &recording.events {
+        if matches!(what, Happening::WorkerMoved(..) | Happening::Remark(_)) {
+            continue;
+        }
         let is_first = seen.insert(id, ()).is_none();
         match what {
             Happening::Runs(worker) => {
@@ -154,7 +228,11 @@ pub fn slices(recording: &Recording) -> Vec<Slice> {
                     });
                 }
             }
-            Happening::Made(_) | Happening::Moved(_) => {}
+            Happening::Made(_)
+            | Happening::Moved(..)
+            | Happening::ThreadMoved(..)
+            | Happening::WorkerMoved(..)
+            | Happening::Remark(_) => {}
         }
     }
     found.extend(open.into_iter().map(|(id, (from, worker))| Slice {

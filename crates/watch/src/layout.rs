@@ -1,12 +1,12 @@
 //! Where everything lies in a recording. All of it is words of 64 bits, as the machine has them.
 //!
 //! ```text
-//! word 0        512       33280     66048          2163200      3211776
-//! header ────── names ─── workers ─ components ─── ports ────── chunks: 512 words each
+//! header ─ names ─ workers ─ components ─ ports ─ moves ─ remarks ─ chunks: 512 words each
 //! ```
 //!
-//! A component's figures stand at its number less one, so nobody looks for them. Chunks hold the events;
-//! a thread writes into one of its own, and takes the one that was written longest ago when it is full.
+//! A component's figures stand at its number less one, so nobody looks for them. Moves and remarks are rings:
+//! the latest are kept, however many events come after them. Chunks hold the events; a thread writes into
+//! one of its own, and takes the one that was written longest ago when it is full.
 
 use std::num::NonZeroU64;
 
@@ -14,7 +14,7 @@ use std::num::NonZeroU64;
 pub const NAME: &str = "hearth-watch";
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HEARTHWA");
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// Words of the header.
 pub(crate) mod header {
@@ -44,6 +44,11 @@ pub(crate) mod header {
     pub(crate) const CARRYING: usize = 15;
     pub(crate) const WORKERS: usize = 16;
     pub(crate) const PROCESS: usize = 17;
+    /// How many moves were noted, and how many remarks.
+    pub(crate) const MOVES: usize = 18;
+    pub(crate) const REMARKS: usize = 19;
+    /// 0, or 1 and the bytes of blocks of the one heap that all components share.
+    pub(crate) const HEAP_SHARED: usize = 20;
 }
 pub(crate) const HEADER: usize = 512;
 
@@ -59,12 +64,15 @@ pub(crate) mod worker {
     pub(crate) const CORE: usize = 0;
     pub(crate) const BUSY: usize = 1;
     pub(crate) const RUNS: usize = 2;
+    /// 0, or 1 and the core where its thread was seen last; and how many times that had changed.
+    pub(crate) const SEEN_ON: usize = 3;
+    pub(crate) const MOVES: usize = 4;
 }
 
 pub(crate) const COMPONENTS: usize = WORKERS + WORKERS_MAX * WORKER;
 /// Components that were made after so many others have no figures of their own.
 pub const COMPONENTS_MAX: usize = 1 << 17;
-pub(crate) const COMPONENT: usize = 16;
+pub(crate) const COMPONENT: usize = 24;
 /// Words of a component.
 pub(crate) mod component {
     /// Its name's word, and behind 32 bits which of its type.
@@ -87,11 +95,21 @@ pub(crate) mod component {
     pub(crate) const HEAP: usize = 12;
     /// The most bytes that its heap had when somebody looked.
     pub(crate) const HEAP_BYTES: usize = 13;
+    /// The bytes that it had when somebody looked last.
+    pub(crate) const HEAP_LAST: usize = 14;
+    /// 0, or 1 and the worker, or core of a thread of its own, where it ran for more than half of the time,
+    /// if there is such a one; and by how much it leads.
+    pub(crate) const MOSTLY: usize = 15;
+    pub(crate) const LEAD: usize = 16;
+    /// 0, or 1 and the core where its own thread was seen last.
+    pub(crate) const SEEN_ON: usize = 17;
+    /// What it waited for last, as in its state.
+    pub(crate) const WAITED_FOR: usize = 18;
 }
 
 pub(crate) const PORTS: usize = COMPONENTS + COMPONENTS_MAX * COMPONENT;
 pub(crate) const PORTS_MAX: usize = 1 << 18;
-pub(crate) const PORT: usize = 4;
+pub(crate) const PORT: usize = 8;
 /// Words of a port.
 pub(crate) mod port {
     /// How many waits ended there, each with a message.
@@ -101,9 +119,27 @@ pub(crate) mod port {
     pub(crate) const PEER: usize = 2;
     /// How many times it was connected.
     pub(crate) const CONNECTIONS: usize = 3;
+    /// Bytes of a value, if all have the same, or 0; and behind 32 bits 1 if it receives, 2 if it sends.
+    pub(crate) const KIND: usize = 4;
+    /// How many values were looked at, and the bytes of these.
+    pub(crate) const SIZED: usize = 5;
+    pub(crate) const SIZED_BYTES: usize = 6;
+    /// How many waits of selects ended here, by samples.
+    pub(crate) const SELECTED: usize = 7;
 }
 
-pub(crate) const CHUNKS: usize = PORTS + PORTS_MAX * PORT;
+pub(crate) const MOVES: usize = PORTS + PORTS_MAX * PORT;
+/// So many of the latest moves are kept, as events are written.
+pub(crate) const MOVES_MAX: usize = 4096;
+pub(crate) const MOVE: usize = 2;
+
+pub(crate) const REMARKS: usize = MOVES + MOVES_MAX * MOVE;
+/// So many of the latest remarks are kept: when, how many bytes, and the text.
+pub(crate) const REMARKS_MAX: usize = 256;
+pub(crate) const REMARK: usize = 64;
+pub(crate) const REMARK_BYTES: usize = (REMARK - 2) * 8;
+
+pub(crate) const CHUNKS: usize = REMARKS + REMARKS_MAX * REMARK;
 pub(crate) const CHUNK: usize = 512;
 /// Words of a chunk, before its events: how many chunks were taken before it, and one; whether somebody
 /// writes it; how many events are in it.
@@ -267,7 +303,41 @@ pub(crate) mod event {
     pub(crate) const RUNS: u64 = 3;
     pub(crate) const WAITS: u64 = 4;
     pub(crate) const ENDED: u64 = 5;
+    /// The detail is `Between`: of workers.
     pub(crate) const MOVED: u64 = 6;
+    /// The same of cores: a component's own thread.
+    pub(crate) const THREAD_MOVED: u64 = 7;
+    /// The same, and the component's place has the worker's number.
+    pub(crate) const WORKER_MOVED: u64 = 8;
+    /// The detail is the remark's number.
+    pub(crate) const REMARK: u64 = 9;
+}
+
+/// From where to where, in 24 bits. More places than fit are told as the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Between {
+    pub(crate) from: u16,
+    pub(crate) to: u16,
+}
+
+impl Between {
+    const LAST: usize = 0xfff;
+
+    pub(crate) fn new(from: usize, to: usize) -> Between {
+        let cut = |place: usize| place.min(Between::LAST) as u16;
+        Between {
+            from: cut(from),
+            to: cut(to),
+        }
+    }
+
+    pub(crate) fn packed(self) -> u32 {
+        u32::from(self.from) | u32::from(self.to) << 12
+    }
+
+    pub(crate) fn unpacked(bits: u32) -> Between {
+        Between::new((bits & 0xfff) as usize, (bits >> 12 & 0xfff) as usize)
+    }
 }
 
 #[cfg(test)]
@@ -299,6 +369,16 @@ mod tests {
         }
         assert_eq!(Packed::of_word(0), None);
         assert_eq!(Packed::of_word(9 << 24), None);
+    }
+
+    #[test]
+    fn ways_come_back() {
+        for (from, to) in [(0, 0), (3, 4095), (4095, 1)] {
+            let between = Between::new(from, to);
+            assert_eq!(Between::unpacked(between.packed()), between);
+            assert!(between.packed() >> 24 == 0);
+        }
+        assert_eq!(Between::new(9999, 1).from, 4095);
     }
 
     #[test]

@@ -7,7 +7,9 @@
 //! | ports' peers | who connects | by compare-and-exchange, once |
 //! | a worker's words | its thread | |
 //! | chunks | see `pen.rs` | |
-//! | names | who has the lock `naming` | |
+//! | names, remarks | who has the lock `naming` | |
+//! | a move | who took its place by an addition | a place comes again after 4096 moves |
+//! | sizes of values | who has the component | |
 //! | the rest of the header | anybody | by addition |
 
 use std::fs::File;
@@ -19,9 +21,10 @@ use hearth_sys::clock::{Source, Stamps};
 use hearth_sys::{Linux, Refused, shared};
 
 use crate::layout::{
-    COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, MAGIC, NAME_WORDS_MAX, NAMES, NO_WORKER, PORT,
-    PORTS, PORTS_MAX, Packed, State, VERSION, WORKER, WORKERS, WORKERS_MAX, Wait, chunks_in,
-    component, event, header, port, worker,
+    Between, COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, MAGIC, MOVE, MOVES, MOVES_MAX,
+    NAME_WORDS_MAX, NAMES, NO_WORKER, PORT, PORTS, PORTS_MAX, Packed, REMARK, REMARK_BYTES,
+    REMARKS, REMARKS_MAX, State, VERSION, WORKER, WORKERS, WORKERS_MAX, Wait, chunks_in, component,
+    event, header, port, worker,
 };
 use crate::pen;
 
@@ -137,12 +140,7 @@ impl Recorder {
         }
         let first = NAMES + used;
         self.word(first).store(text.len() as u64, Ordering::Relaxed);
-        for (nth, bytes) in text.as_bytes().chunks(8).enumerate() {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            self.word(first + 1 + nth)
-                .store(u64::from_ne_bytes(word), Ordering::Relaxed);
-        }
+        self.write_text(first + 1, &text);
         // Release: who sees the length sees the name.
         self.word(header::NAME_WORDS)
             .store((used + length) as u64, Ordering::Release);
@@ -204,6 +202,9 @@ impl Recorder {
         // Clocks of two cores may differ by some ticks.
         let took = at.saturating_sub(since);
         self.add(base + total, took);
+        if packed.state == State::Running {
+            self.ran_at(base, packed.worker, took);
+        }
         if let State::Waiting(wait) = packed.state
             && let Some(place) = self.port_of(base, wait.port())
         {
@@ -211,6 +212,27 @@ impl Recorder {
             self.add(place + port::WAITED, took);
         }
         Some((base, packed, took))
+    }
+
+    /// Where it runs mostly: a place wins what it is run at, and loses what others are, so that whoever has
+    /// more than half of the time stays.
+    fn ran_at(&self, base: usize, worker: u16, took: u64) {
+        let place = match worker {
+            NO_WORKER => self.word(base + component::SEEN_ON).load(Ordering::Relaxed),
+            worker => u64::from(worker) + 1,
+        };
+        let mostly = self.word(base + component::MOSTLY);
+        let lead = self.word(base + component::LEAD);
+        let before = lead.load(Ordering::Relaxed);
+        let now = match mostly.load(Ordering::Relaxed) == place {
+            true => before + took,
+            false if took <= before => before - took,
+            false => {
+                mostly.store(place, Ordering::Relaxed);
+                took - before
+            }
+        };
+        lead.store(now, Ordering::Relaxed);
     }
 
     fn port_of(&self, base: usize, port: Option<u16>) -> Option<usize> {
@@ -281,6 +303,8 @@ impl Recorder {
         if let Some((base, packed, _)) = left {
             self.word(base + component::HEAP)
                 .store(u64::from(heap), Ordering::Relaxed);
+            self.word(base + component::WAITED_FOR)
+                .store(u64::from(wait.packed()), Ordering::Relaxed);
             let state = State::Waiting(wait);
             self.enter_state(base, Packed { state, ..packed });
         }
@@ -300,29 +324,154 @@ impl Recorder {
         left.map_or(0, |(_, _, took)| took)
     }
 
-    /// A component has gone to another worker.
-    pub fn moved(&self, id: u64, to: u16) {
-        self.event(self.now(), event::MOVED, id, u32::from(to));
+    /// A component has gone from one worker to another.
+    pub fn moved(&self, id: u64, from: u16, to: u16) {
+        let between = Between::new(usize::from(from), usize::from(to));
+        self.note_move(event::MOVED, id, between);
         if let Some(base) = self.component(id) {
             self.add(base + component::MOVES, 1);
         }
     }
 
-    /// A component's heap has so many bytes, as somebody has seen.
-    pub fn heap(&self, id: u64, bytes: u64) {
-        if let Some(base) = self.component(id) {
-            self.word(base + component::HEAP_BYTES)
-                .fetch_max(bytes, Ordering::Relaxed);
+    /// A component's own thread, which calls, is on a core.
+    pub fn on_core(&self, id: u64, core: usize) {
+        let Some(base) = self.component(id) else {
+            return;
+        };
+        let seen = self.word(base + component::SEEN_ON);
+        if let Some(from) = changed(seen, core) {
+            self.note_move(event::THREAD_MOVED, id, Between::new(from, core));
+            self.add(base + component::MOVES, 1);
         }
+    }
+
+    /// A worker's thread, which calls, is on a core.
+    pub fn worker_on_core(&self, index: usize, core: usize) {
+        if index >= WORKERS_MAX {
+            return;
+        }
+        let base = WORKERS + index * WORKER;
+        if let Some(from) = changed(self.word(base + worker::SEEN_ON), core) {
+            let between = Between::new(from, core);
+            self.note_move(event::WORKER_MOVED, index as u64, between);
+            self.add(base + worker::MOVES, 1);
+        }
+    }
+
+    #[cold]
+    fn note_move(&self, kind: u64, id: u64, between: Between) {
+        let at = self.now();
+        self.event(at, kind, id, between.packed());
+        let nth = self.word(header::MOVES).fetch_add(1, Ordering::Relaxed);
+        let base = MOVES + nth as usize % MOVES_MAX * MOVE;
+        let id = u32::try_from(id).unwrap_or(u32::MAX);
+        // Nobody's while it changes.
+        self.word(base + 1).store(0, Ordering::Relaxed);
+        self.word(base).store(at, Ordering::Release);
+        let what = kind | u64::from(between.packed()) << 8 | u64::from(id) << 32;
+        self.word(base + 1).store(what, Ordering::Release);
+    }
+
+    /// Something that concerns the whole program, in words. What is longer than some hundred bytes is cut.
+    pub fn remark(&self, text: &str) {
+        let text = cut(text, REMARK_BYTES);
+        let at = self.now();
+        let _naming = self.naming.lock();
+        let nth = self.word(header::REMARKS).load(Ordering::Relaxed);
+        let base = REMARKS + nth as usize % REMARKS_MAX * REMARK;
+        self.word(base).store(at, Ordering::Relaxed);
+        self.word(base + 1)
+            .store(text.len() as u64, Ordering::Relaxed);
+        self.write_text(base + 2, text);
+        // Release: who sees the count sees the text.
+        self.word(header::REMARKS).store(nth + 1, Ordering::Release);
+        self.event(at, event::REMARK, 0, nth as u32);
+    }
+
+    fn write_text(&self, from: usize, text: &str) {
+        for (nth, bytes) in text.as_bytes().chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.word(from + nth)
+                .store(u64::from_ne_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    /// A component's heap has so many bytes of blocks, as who has the component sees.
+    pub fn heap(&self, id: u64, bytes: u64) {
+        let Some(base) = self.component(id) else {
+            return;
+        };
+        self.word(base + component::HEAP_LAST)
+            .store(bytes, Ordering::Relaxed);
+        let most = self.word(base + component::HEAP_BYTES);
+        if most.load(Ordering::Relaxed) < bytes {
+            most.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The heaps, by number, as they are at the end: those of components that have not ended.
+    pub fn heaps(&self, bytes_of: impl Fn(u32) -> Option<u64>) {
+        let made = self.word(header::MADE).load(Ordering::Relaxed);
+        for id in 1..=made.min(COMPONENTS_MAX as u64) {
+            let Some(base) = self.component(id) else {
+                continue;
+            };
+            let state = self.word(base + component::STATE).load(Ordering::Acquire);
+            let is_over = Packed::of_word(state).is_none_or(|packed| packed.state == State::Ended);
+            let number = self.word(base + component::HEAP).load(Ordering::Relaxed) as u32;
+            if !is_over
+                && number != 0
+                && let Some(bytes) = bytes_of(number)
+            {
+                self.heap(id, bytes);
+            }
+        }
+    }
+
+    /// All components share a heap, which has so many bytes of blocks.
+    pub fn shared_heap(&self, bytes: u64) {
+        self.word(header::HEAP_SHARED)
+            .store(bytes + 1, Ordering::Relaxed);
+    }
+
+    /// A port of a component that was just made; `value_bytes` is what all values there take, if they take
+    /// the same.
+    pub fn port(&self, id: u64, port: u16, is_send: bool, value_bytes: Option<u32>) {
+        if let Some(place) = self.place_of_port(id, port) {
+            let kind = u64::from(value_bytes.unwrap_or(0)) | (1 + u64::from(is_send)) << 32;
+            self.word(place + port::KIND).store(kind, Ordering::Relaxed);
+        }
+    }
+
+    /// A component that is about to be resumed has waited at a port with this outcome, and was looked at by
+    /// chance, for so many such waits: what the value took, if that is known.
+    pub fn sampled(&self, id: u64, port: u16, stands_for: u64, bytes: Option<u64>) {
+        let Some((base, place)) = self.component(id).zip(self.place_of_port(id, port)) else {
+            return;
+        };
+        if let Some(bytes) = bytes {
+            self.add(place + port::SIZED, 1);
+            self.add(place + port::SIZED_BYTES, bytes);
+        }
+        // The others are counted, each.
+        let last = self
+            .word(base + component::WAITED_FOR)
+            .load(Ordering::Relaxed);
+        if Wait::unpacked(last as u32) == Wait::Select {
+            self.add(place + port::SELECTED, stands_for);
+        }
+    }
+
+    fn place_of_port(&self, id: u64, port: u16) -> Option<usize> {
+        self.component(id)
+            .and_then(|base| self.port_of(base, Some(port)))
     }
 
     /// Two ports were connected, each given by its component's number and its place there.
     pub fn connected(&self, a: (u64, u16), b: (u64, u16)) {
         for ((id, port), (other, other_port)) in [(a, b), (b, a)] {
-            let place = self
-                .component(id)
-                .and_then(|base| self.port_of(base, Some(port)));
-            if let Some(place) = place {
+            if let Some(place) = self.place_of_port(id, port) {
                 let peer = other & 0xffff_ffff | u64::from(other_port) << 32;
                 // Only the first: the report tells of it, and how many there were.
                 let _ = self.word(place + port::PEER).compare_exchange(
@@ -364,4 +513,24 @@ impl Recorder {
         let code = u64::from(code.unsigned_abs()) + 1;
         self.word(header::END).store(code, Ordering::Release);
     }
+}
+
+/// Writes a core down, and says which it was before if that was another.
+fn changed(seen: &AtomicU64, core: usize) -> Option<usize> {
+    let core = core as u64 + 1;
+    let before = seen.load(Ordering::Relaxed);
+    if before == core {
+        return None;
+    }
+    seen.store(core, Ordering::Relaxed);
+    before.checked_sub(1).map(|before| before as usize)
+}
+
+/// As much of a text as so many bytes hold.
+fn cut(text: &str, bytes: usize) -> &str {
+    let mut end = text.len().min(bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }

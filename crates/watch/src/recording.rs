@@ -8,9 +8,10 @@ use hearth_sys::Linux;
 use hearth_sys::clock::{Source, Stamps};
 
 use crate::layout::{
-    CHUNK, CHUNKS, COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, EVENTS_A_CHUNK, HEADER, MAGIC,
-    NAME_WORDS_MAX, NAMES, PORT, PORTS, PORTS_MAX, Packed, State, VERSION, WORKER, WORKERS,
-    WORKERS_MAX, Wait, chunk, component, event, header, port, worker,
+    Between, CHUNK, CHUNKS, COMPONENT, COMPONENTS, COMPONENTS_MAX, Carrying, EVENTS_A_CHUNK,
+    HEADER, MAGIC, MOVE, MOVES, MOVES_MAX, NAME_WORDS_MAX, NAMES, PORT, PORTS, PORTS_MAX, Packed,
+    REMARK, REMARK_BYTES, REMARKS, REMARKS_MAX, State, VERSION, WORKER, WORKERS, WORKERS_MAX, Wait,
+    chunk, component, event, header, port, worker,
 };
 
 /// What was read, all times in nanoseconds since the beginning.
@@ -34,6 +35,25 @@ pub struct Recording {
     pub events: Vec<Event>,
     /// How many events there were before those that were kept, or that were not written.
     pub events_lost: u64,
+    /// The latest moves, in their order, also those whose events are lost.
+    pub moves: Vec<Event>,
+    /// How many there were before them.
+    pub moves_left: u64,
+    /// What was said of the whole program: the latest, in their order.
+    pub remarks: Vec<Remark>,
+    /// How many there were before them.
+    pub remarks_left: u64,
+    /// Bytes of blocks in the one heap that all components share, if they do.
+    pub heap_shared: Option<u64>,
+}
+
+/// Something that concerns the whole program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remark {
+    /// When.
+    pub ns: u64,
+    /// What.
+    pub text: String,
 }
 
 /// How a program ended.
@@ -55,6 +75,8 @@ pub struct Component {
     pub name: String,
     /// `Ping`.
     pub of: String,
+    /// Which of these, from 1.
+    pub number: u32,
     /// Part of the language's environment.
     pub is_service: bool,
     /// The main sequence.
@@ -77,12 +99,17 @@ pub struct Component {
     pub waiting: u64,
     /// How many times it was resumed.
     pub runs: u64,
-    /// How many times it went to another worker.
+    /// The worker, or core of a thread of its own, where it ran for more than half of the time; if there is
+    /// none such, one of those where it ran long.
+    pub mostly: Option<u16>,
+    /// How many times it went to another worker, or its own thread to another core.
     pub moves: u64,
     /// The number of its heap; 0 if it has none.
     pub heap: u32,
     /// The most bytes of blocks that its heap had when somebody looked.
     pub heap_bytes: u64,
+    /// The bytes that it had when somebody looked last.
+    pub heap_last: u64,
     /// Its ports.
     pub ports: Vec<Port>,
 }
@@ -100,6 +127,16 @@ pub struct Port {
     pub peer: Option<(u64, u16)>,
     /// How many times it was connected.
     pub connections: u64,
+    /// Whether it sends, if that was told.
+    pub is_send: Option<bool>,
+    /// About how many waits of selects ended there, by samples.
+    pub selected: u64,
+    /// Bytes of a value, if all have the same.
+    pub value_bytes: Option<u64>,
+    /// How many values were looked at, and their bytes.
+    pub sized: u64,
+    /// The same.
+    pub sized_bytes: u64,
 }
 
 /// A worker.
@@ -113,6 +150,10 @@ pub struct Worker {
     pub busy: u64,
     /// How many times one was resumed.
     pub runs: u64,
+    /// The core where its thread was seen last.
+    pub seen_on: Option<usize>,
+    /// How many times that was another than before.
+    pub moves: u64,
 }
 
 /// Something that happened.
@@ -120,7 +161,7 @@ pub struct Worker {
 pub struct Event {
     /// When.
     pub ns: u64,
-    /// To whom: the number of a component.
+    /// To whom: the number of a component; of a worker where that moves.
     pub id: u64,
     /// What.
     pub what: Happening,
@@ -139,8 +180,15 @@ pub enum Happening {
     Waits(Wait),
     /// It is over.
     Ended,
-    /// It goes to another worker.
-    Moved(u16),
+    /// It goes from a worker to another.
+    Moved(u16, u16),
+    /// Its own thread was on the one core and is on the other.
+    ThreadMoved(u16, u16),
+    /// The same of the thread of the worker with this number; to no component.
+    WorkerMoved(u16, u16),
+    /// Something is said of the whole program: the remark with this number, from 0 over all that there
+    /// were.
+    Remark(u32),
 }
 
 /// Why something is no recording that can be read.
@@ -235,6 +283,11 @@ impl Recording {
             workers: workers(read, &clock),
             events: Vec::new(),
             events_lost: 0,
+            moves: moves(read, &clock),
+            moves_left: head(header::MOVES).saturating_sub(MOVES_MAX as u64),
+            remarks: remarks(read, &clock),
+            remarks_left: head(header::REMARKS).saturating_sub(REMARKS_MAX as u64),
+            heap_shared: head(header::HEAP_SHARED).checked_sub(1),
         })
     }
 
@@ -244,6 +297,14 @@ impl Recording {
             .components
             .binary_search_by_key(&id, |component| component.id);
         nth.ok().map(|nth| &self.components[nth])
+    }
+}
+
+impl Recording {
+    /// The remark with this number, if it is kept.
+    pub fn remark(&self, number: u32) -> Option<&Remark> {
+        let nth = u64::from(number).checked_sub(self.remarks_left)?;
+        self.remarks.get(usize::try_from(nth).ok()?)
     }
 }
 
@@ -317,8 +378,7 @@ fn names_at(names: &[u64], number: u32) -> Option<Vec<String>> {
     let first = (number as usize).checked_sub(1)?;
     let length = usize::try_from(*names.get(first)?).ok()?;
     let words = names.get(first + 1..first + 1 + length.div_ceil(8))?;
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let text = String::from_utf8_lossy(bytes.get(..length)?).into_owned();
+    let text = text_of(words, length);
     Some(text.split('\0').map(str::to_owned).collect())
 }
 
@@ -360,6 +420,15 @@ fn component_of(
                 (peer & 0xffff_ffff, (peer >> 32) as u16)
             }),
             connections: words[port::CONNECTIONS],
+            is_send: match words[port::KIND] >> 32 {
+                1 => Some(false),
+                2 => Some(true),
+                _ => None,
+            },
+            value_bytes: Some(words[port::KIND] & 0xffff_ffff).filter(|&bytes| bytes > 0),
+            selected: words[port::SELECTED],
+            sized: words[port::SIZED],
+            sized_bytes: words[port::SIZED_BYTES],
         })
         .collect();
     if let State::Waiting(wait) = packed.state
@@ -370,9 +439,9 @@ fn component_of(
     let ended = words[component::ENDED_AT];
     Some(Component {
         id,
-        // For now only which of its type.
-        name: (identity >> 32).to_string(),
+        name: String::new(),
         of,
+        number: (identity >> 32) as u32,
         is_service: packed.is_service,
         is_main: packed.is_main,
         creator: words[component::CREATOR],
@@ -384,9 +453,13 @@ fn component_of(
         ready: clock.span(words[component::READY]) + open(packed.state == State::Ready),
         waiting: clock.span(words[component::WAITING]) + open(waits),
         runs: words[component::RUNS],
+        mostly: words[component::MOSTLY]
+            .checked_sub(1)
+            .and_then(|place| u16::try_from(place).ok()),
         moves: words[component::MOVES],
         heap: words[component::HEAP] as u32,
         heap_bytes: words[component::HEAP_BYTES],
+        heap_last: words[component::HEAP_LAST],
         ports: own,
     })
 }
@@ -400,7 +473,7 @@ fn name_all(components: &mut [Component]) {
     for component in components {
         component.name = match (component.is_main, made.get(&component.of)) {
             (true, _) => "the main sequence".to_owned(),
-            (false, Some(2..)) => format!("{}#{}", component.of, component.name),
+            (false, Some(2..)) => format!("{}#{}", component.of, component.number),
             (false, _) => component.of.clone(),
         };
     }
@@ -421,8 +494,47 @@ fn workers(read: &Words<'_>, clock: &Rate) -> Vec<Worker> {
             core: words[worker::CORE].checked_sub(1).map(|core| core as usize),
             busy: clock.span(words[worker::BUSY]),
             runs: words[worker::RUNS],
+            seen_on: words[worker::SEEN_ON]
+                .checked_sub(1)
+                .map(|core| core as usize),
+            moves: words[worker::MOVES],
         })
         .collect()
+}
+
+fn moves(read: &Words<'_>, clock: &Rate) -> Vec<Event> {
+    let count = (one(read, header::MOVES) as usize).min(MOVES_MAX);
+    let mut words = vec![0; count * MOVE];
+    if !read(MOVES, &mut words) {
+        return Vec::new();
+    }
+    let mut found: Vec<Event> = words
+        .chunks_exact(MOVE)
+        .filter_map(|pair| event_of(pair[0], pair[1], clock))
+        .collect();
+    found.sort_by_key(|event| event.ns);
+    found
+}
+
+fn remarks(read: &Words<'_>, clock: &Rate) -> Vec<Remark> {
+    let count = (one(read, header::REMARKS) as usize).min(REMARKS_MAX);
+    let mut words = vec![0; count * REMARK];
+    if !read(REMARKS, &mut words) {
+        return Vec::new();
+    }
+    let remark = |words: &[u64]| Remark {
+        ns: clock.at(words[0]),
+        text: text_of(&words[2..], (words[1] as usize).min(REMARK_BYTES)),
+    };
+    let mut found: Vec<Remark> = words.chunks_exact(REMARK).map(remark).collect();
+    found.sort_by_key(|remark| remark.ns);
+    found
+}
+
+fn text_of(words: &[u64], length: usize) -> String {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let length = length.min(bytes.len());
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
 /// The events of all chunks, and how many are lost.
@@ -462,7 +574,15 @@ fn event_of(at: u64, what: u64, clock: &Rate) -> Option<Event> {
         }
         event::WAITS => Happening::Waits(Wait::unpacked(detail)),
         event::ENDED => Happening::Ended,
-        event::MOVED => Happening::Moved(detail as u16),
+        event::MOVED | event::THREAD_MOVED | event::WORKER_MOVED => {
+            let Between { from, to } = Between::unpacked(detail);
+            match what & 0xff {
+                event::MOVED => Happening::Moved(from, to),
+                event::THREAD_MOVED => Happening::ThreadMoved(from, to),
+                _ => Happening::WorkerMoved(from, to),
+            }
+        }
+        event::REMARK => Happening::Remark(detail),
         _ => return None,
     };
     Some(Event {

@@ -2,7 +2,8 @@
 //!
 //! Each worker is a thread of the process, with a slice for each run, and so is each component, with what it
 //! does: running, ready, or waiting and for what. An arrow leads from the run that made a component
-//! ready to the run that follows.
+//! ready to the run that follows. Moves are marks on the tracks of who moves, and what was said of the whole
+//! program has a track of its own.
 //! The messages are those of Perfetto's public schema, `protos/perfetto/trace/trace.proto` and the files that
 //! it imports, as far as they are used here; the numbers of the fields are theirs.
 
@@ -111,6 +112,7 @@ const EXPLICIT: i32 = 3;
 const PROCESS: u64 = 1;
 const WORKERS: u64 = 2;
 const COMPONENTS: u64 = 3;
+const PLACEMENT: u64 = 4;
 const WORKER: u64 = 1 << 20;
 const COMPONENT: u64 = 1 << 40;
 
@@ -190,6 +192,9 @@ impl Writer {
             self.track(WORKERS, "workers", Some(PROCESS), None);
         }
         self.track(COMPONENTS, "components", Some(PROCESS), None);
+        if !recording.remarks.is_empty() {
+            self.track(PLACEMENT, "placement", Some(PROCESS), None);
+        }
         for worker in &recording.workers {
             let name = match worker.core {
                 Some(core) => format!("worker {} on core {core}", worker.index),
@@ -199,7 +204,17 @@ impl Writer {
             let uuid = WORKER + u64::from(worker.index);
             self.track(uuid, &name, Some(WORKERS), Some(rank));
         }
-        let told: HashSet<u64> = recording.events.iter().map(|event| event.id).collect();
+        let told: HashSet<u64> = recording
+            .events
+            .iter()
+            .filter(|event| {
+                !matches!(
+                    event.what,
+                    Happening::WorkerMoved(..) | Happening::Remark(_)
+                )
+            })
+            .map(|event| event.id)
+            .collect();
         for (component, rank) in recording.components.iter().zip(0..) {
             if told.contains(&component.id) {
                 let uuid = COMPONENT + component.id;
@@ -301,8 +316,22 @@ impl Writer {
         let &Event { ns, id, what } = event;
         match what {
             Happening::Made(_) => self.instant(ns, COMPONENT + id, "made"),
-            Happening::Moved(to) => {
-                self.instant(ns, COMPONENT + id, &format!("moves to worker {to}"));
+            Happening::Moved(from, to) => {
+                let text = format!("moves from worker {from} to worker {to}");
+                self.instant(ns, COMPONENT + id, &text);
+            }
+            Happening::ThreadMoved(from, to) => {
+                let text = format!("its thread moves from core {from} to core {to}");
+                self.instant(ns, COMPONENT + id, &text);
+            }
+            Happening::WorkerMoved(from, to) => {
+                let text = format!("its thread moves from core {from} to core {to}");
+                self.instant(ns, WORKER + id, &text);
+            }
+            Happening::Remark(number) => {
+                if let Some(remark) = recording.remark(number) {
+                    self.instant(ns, PLACEMENT, &remark.text);
+                }
             }
             Happening::Ready(by) => {
                 if by != 0 && self.open.contains(&(COMPONENT + by)) {

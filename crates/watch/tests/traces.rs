@@ -26,6 +26,12 @@ fn recorded() -> Recording {
         recorder.ready(3 - id, now, id);
         recorder.waits(id, 0, Wait::Send(Some(0)), now);
     }
+    recorder.moved(2, 1, 0);
+    recorder.on_core(1, 0);
+    recorder.on_core(1, 1);
+    recorder.worker_on_core(0, 4);
+    recorder.worker_on_core(0, 2);
+    recorder.remark("2 of 2 components move");
     recorder.runs(2, 0, recorder.now());
     recorder.worked(0, 1);
     Recording::of_file(&file).expect("it can be read")
@@ -83,6 +89,33 @@ fn arrows_lead_from_who_wakes_to_who_runs() {
     assert!(begun.len() >= 2, "{begun:?}");
     assert!(ended.iter().all(|flow| begun.contains(flow)));
     assert!(!ended.is_empty());
+}
+
+#[test]
+fn moves_and_remarks_are_marks_on_their_tracks() {
+    let trace = written();
+    let mut names = HashMap::new();
+    let mut marks = HashSet::new();
+    for packet in &trace.packet {
+        if let Some(track) = &packet.track_descriptor {
+            names.insert(track.uuid(), track.name());
+        }
+        if let Some(event) = packet
+            .track_event
+            .as_ref()
+            .filter(|event| event.r#type() == TYPE_INSTANT)
+        {
+            marks.insert((names[&event.track_uuid()], event.name()));
+        }
+    }
+    for mark in [
+        ("Ping#2", "moves from worker 1 to worker 0"),
+        ("Ping#1", "its thread moves from core 0 to core 1"),
+        ("worker 0", "its thread moves from core 4 to core 2"),
+        ("placement", "2 of 2 components move"),
+    ] {
+        assert!(marks.contains(&mark), "{mark:?} in {marks:?}");
+    }
 }
 
 /// Bytes as the public schema has them, so that a wrong number of a field is seen.

@@ -29,9 +29,17 @@ With --json standard output is one object:
   ns           since its recording began
   ended        its exit code; null if it runs, or was ended from outside
   components   in creation order: {id, name, service, state, worker, running_ns, ready_ns, waiting_ns,
-               runs, moves, ports}; a port is {name, waits, waited_ns, connections}
+               runs, moves, mostly, heap_bytes, heap_bytes_most, ports}; mostly is the worker, or core of
+               its own thread, where it ran most; a port is {name, sends, waits, waited_ns, connections,
+               selected, value_bytes, sized, sized_bytes}: about so many waits of selects ended there, and
+               values take value_bytes, or differ, and of so many that were seen so many bytes
   more         how many components have no figures of their own
-  workers      {index, core, busy_ns, runs}"
+  workers      {index, core, busy_ns, runs, moves}
+  heap_shared_bytes  of the one heap of all components, if they share one, at the end
+  moves        the latest: {ns, what, id, from, to}: a component between workers, or its thread, or that of
+               a worker, between cores
+  moves_before how many there were before these
+  placer       what --place talk decided: {ns, text}"
 )]
 pub(crate) struct Top {
     /// The number of the process, or the file of a recording

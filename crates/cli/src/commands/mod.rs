@@ -10,7 +10,7 @@ mod heap_top;
 mod machine;
 mod manual;
 mod new;
-mod place;
+pub(crate) mod place;
 mod place_for_run;
 mod predict;
 mod probe;

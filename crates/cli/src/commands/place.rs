@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::predict::pretty;
 use crate::arguments::Carrier;
-use crate::arguments::machine::Cpus;
+use crate::arguments::machine::{Basis, Cpus};
 use crate::arguments::place::{Decides, Form, Place};
 use crate::columns::{Columns, Side};
 use crate::failure::Failure;
@@ -84,11 +84,12 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
 }
 
 /// The machine to place on.
-pub(super) struct Site {
+pub(crate) struct Site {
     pub(super) profile: Profile,
     pub(super) tuning: Tuning,
-    pub(super) machine: Machine,
-    origin: String,
+    pub(crate) machine: Machine,
+    /// Where the figures come from, in a line.
+    pub(crate) origin: String,
     warning: Option<String>,
 }
 
@@ -117,6 +118,30 @@ impl Site {
     /// This machine, with the CPUs that we may use.
     pub(super) fn here(profile: Profile) -> Result<Site, Failure> {
         Site::of(profile, String::new(), None, None, true)
+    }
+
+    /// The same, as `hearth place` would know it.
+    pub(crate) fn known() -> Result<Site, Failure> {
+        let chosen = profiles::choose(&Basis {
+            profile: None,
+            machine: None,
+        })?;
+        Site::of(chosen.profile, chosen.origin, chosen.warning, None, true)
+    }
+}
+
+#[cfg(test)]
+impl Site {
+    /// A machine of which only these CPUs may be used.
+    pub(crate) fn described(profile: Profile, cpus: &[OsThread]) -> Option<Site> {
+        let model = Model::fitted(&profile).ok()?;
+        Some(Site {
+            machine: Machine::new(&profile, &model, cpus).ok()?,
+            tuning: model.tuning().clone(),
+            profile,
+            origin: "a described machine".to_owned(),
+            warning: None,
+        })
     }
 }
 
@@ -162,7 +187,7 @@ fn allowed(cpus: Option<&Cpus>, topology: &Topology, is_here: bool) -> Vec<OsThr
         .collect()
 }
 
-pub(super) fn carrier(chosen: Carrier) -> Passed {
+pub(crate) fn carrier(chosen: Carrier) -> Passed {
     match chosen {
         Carrier::Workers => Passed::Worker,
         Carrier::Threads => Passed::Threads,

@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use crate::arguments::{Run, Simulation, WhereToRun};
 use crate::commands::place_for_run;
 use crate::commands::simulate::{self, Seeds};
+use crate::expected::Expected;
 use crate::failure::{Failure, cause};
 use crate::input;
 use crate::profiles;
@@ -55,7 +56,10 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
                 match watching.run(start_of(executable), |path| {
                     command(path, arguments, &source.name, &placing)
                 }) {
-                    Ok(ended) => return watching.write(ended, &source.name),
+                    Ok(ended) => {
+                        let expected = || Expected::of_run(arguments, &source, &placing);
+                        return watching.write(ended, &source.name, expected);
+                    }
                     Err(error) => error,
                 }
             }

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
+use hearth_draw::scale::Unit;
 use hearth_sys::process::Process;
 use hearth_sys::terminal::Keys;
 use hearth_sys::{Reason, Refused};
 use hearth_watch::figures::Sum;
-use hearth_watch::{Component, Ending, NAME, Recording, State, Unfit};
+use hearth_watch::{Component, Ending, Happening, NAME, Recording, State, Unfit};
 use serde_json::{Value, json};
 
 use super::heap_top::{self, End};
@@ -18,13 +19,16 @@ use crate::columns::{Columns, Side};
 use crate::failure::{Failure, cause};
 use crate::interruption::Interruption;
 use crate::output;
-use crate::run_report::{doing, summary, time};
+use crate::run_report::{doing, summary, told};
 
 /// So many components are told where there is no terminal.
 const ROWS: usize = 20;
 /// Wider ones would not leave room in 80 columns.
-const NAME_WIDTH: usize = 24;
-const STATE_WIDTH: usize = 22;
+const NAME_WIDTH: usize = 17;
+const STATE_WIDTH: usize = 20;
+const WIDTH: usize = 80;
+/// So many of the latest moves and decisions are told.
+const LATEST: usize = 4;
 
 pub(crate) fn top(arguments: &Top) -> Result<(), Failure> {
     let source = Source::find(&arguments.of)?;
@@ -133,17 +137,18 @@ fn refused(refused: Refused) -> Failure {
 
 // ---- as text -----------------------------------------------------------------------------------------
 
-/// Running times by component, and when that was.
-type Before = (u64, HashMap<u64, u64>);
+/// For how long components ran and were ready at an earlier moment, and when that was.
+type Before = (u64, HashMap<u64, (u64, u64)>);
 
 /// Those that ran most since the last reading, or at all, first; in at most 80 columns.
 fn text(recording: &Recording, before: Option<&Before>, rows: usize) -> String {
-    let ran = |one: &Component| match before {
-        Some((_, times)) => one
-            .running
-            .saturating_sub(times.get(&one.id).copied().unwrap_or(0)),
-        None => one.running,
+    let since = |one: &Component| {
+        let then = before.and_then(|(_, times)| times.get(&one.id).copied());
+        let (ran, was_ready) = then.unwrap_or_default();
+        let ran = one.running.saturating_sub(ran);
+        (ran, one.ready.saturating_sub(was_ready))
     };
+    let ran = |one: &Component| since(one).0;
     let window = recording.ns.saturating_sub(before.map_or(0, |(ns, _)| *ns));
     let mut all: Vec<&Component> = recording.components.iter().collect();
     all.sort_by_key(|one| (std::cmp::Reverse(ran(one)), one.id));
@@ -161,8 +166,10 @@ fn text(recording: &Recording, before: Option<&Before>, rows: usize) -> String {
         count(|state| matches!(state, State::Waiting(_))),
         count(|state| matches!(state, State::Ended)),
     );
+    let share = |part: u64| format!("{:.1} %", 100.0 * part as f64 / window.max(1) as f64);
     let sides = [
         Side::Left,
+        Side::Right,
         Side::Right,
         Side::Right,
         Side::Right,
@@ -170,31 +177,57 @@ fn text(recording: &Recording, before: Option<&Before>, rows: usize) -> String {
         Side::Left,
     ];
     let mut table = Columns::new(&sides);
-    table.row(["component", "share", "running", "ready", "on", "does"]);
+    table.row([
+        "component",
+        "running",
+        "ready",
+        "heap",
+        "on",
+        "moves",
+        "does",
+    ]);
     let (shown, rest) = all.split_at(all.len().min(rows));
     for one in shown {
         table.row([
             cut(&one.name, NAME_WIDTH),
-            format!("{:.1} %", 100.0 * ran(one) as f64 / window.max(1) as f64),
-            time(one.running),
-            time(one.ready),
+            share(ran(one)),
+            share(since(one).1),
+            bytes(one.heap_last),
             one.worker
                 .map_or("-".to_owned(), |worker| worker.to_string()),
+            one.moves.to_string(),
             cut(&doing(recording, one), STATE_WIDTH),
         ]);
     }
     if !rest.is_empty() {
         let sum = Sum::of(rest.iter().copied());
-        let share: u64 = rest.iter().map(|one| ran(one)).sum();
         table.row([
             format!("{} more", rest.len()),
-            format!("{:.1} %", 100.0 * share as f64 / window.max(1) as f64),
-            time(sum.running),
-            time(sum.ready),
+            share(rest.iter().map(|one| ran(one)).sum()),
+            share(rest.iter().map(|one| since(one).1).sum()),
+            bytes(rest.iter().map(|one| one.heap_last).sum()),
+            String::new(),
+            sum.moves.to_string(),
         ]);
     }
     text.push_str(&table.lines(0));
+    let latest = told(recording, LATEST);
+    if !latest.is_empty() {
+        text.push_str("\nlately\n");
+        for line in latest {
+            text.push_str(&cut(&line, WIDTH));
+            text.push('\n');
+        }
+    }
     text
+}
+
+/// At most seven letters.
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0 => "-".to_owned(),
+        bytes => Unit::Bytes.show(bytes as f64),
+    }
 }
 
 fn cut(text: &str, width: usize) -> String {
@@ -212,10 +245,16 @@ fn screens(source: &Source, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
         if !source.is_there() {
             return Ok(None);
         }
-        // The head has six lines, the table one and one for the rest.
-        let text = text(&recording, before.as_ref(), rows.saturating_sub(9));
+        // The head has six lines, the table one and one for the rest; then what happened lately.
+        let lately = match told(&recording, LATEST).len() {
+            0 => 0,
+            lines => lines + 2,
+        };
+        let text = text(&recording, before.as_ref(), rows.saturating_sub(9 + lately));
         let times = recording.components.iter();
-        let times = times.map(|one| (one.id, one.running)).collect();
+        let times = times
+            .map(|one| (one.id, (one.running, one.ready)))
+            .collect();
         before = Some((recording.ns, times));
         let mut lines = vec!["hearth top; q leaves".to_owned()];
         lines.extend(text.lines().map(str::to_owned));
@@ -238,6 +277,11 @@ fn document(recording: &Recording) -> Value {
                 "waits": port.waits,
                 "waited_ns": port.waited,
                 "connections": port.connections,
+                "sends": port.is_send,
+                "selected": port.selected,
+                "value_bytes": port.value_bytes,
+                "sized": port.sized,
+                "sized_bytes": port.sized_bytes,
             })
         });
         json!({
@@ -251,6 +295,9 @@ fn document(recording: &Recording) -> Value {
             "waiting_ns": one.waiting,
             "runs": one.runs,
             "moves": one.moves,
+            "mostly": one.mostly,
+            "heap_bytes": one.heap_last,
+            "heap_bytes_most": one.heap_bytes,
             "ports": ports.collect::<Vec<_>>(),
         })
     };
@@ -260,8 +307,20 @@ fn document(recording: &Recording) -> Value {
             "core": worker.core,
             "busy_ns": worker.busy,
             "runs": worker.runs,
+            "moves": worker.moves,
         })
     });
+    let moves = recording.moves.iter().filter_map(|event| {
+        let (what, from, to) = match event.what {
+            Happening::Moved(from, to) => ("component", from, to),
+            Happening::ThreadMoved(from, to) => ("thread", from, to),
+            Happening::WorkerMoved(from, to) => ("worker", from, to),
+            _ => return None,
+        };
+        Some(json!({ "ns": event.ns, "what": what, "id": event.id, "from": from, "to": to }))
+    });
+    let remarks = recording.remarks.iter();
+    let remarks = remarks.map(|remark| json!({ "ns": remark.ns, "text": remark.text }));
     json!({
         "process": recording.process,
         "ns": recording.ns,
@@ -272,5 +331,9 @@ fn document(recording: &Recording) -> Value {
         "components": recording.components.iter().map(component).collect::<Vec<_>>(),
         "more": recording.components_left,
         "workers": workers.collect::<Vec<_>>(),
+        "heap_shared_bytes": recording.heap_shared,
+        "moves": moves.collect::<Vec<_>>(),
+        "moves_before": recording.moves_left,
+        "placer": remarks.collect::<Vec<_>>(),
     })
 }

@@ -38,6 +38,7 @@ use hearth_machine::topology::{Thread, Topology};
 pub use text::TextLook;
 
 use crate::scale::Unit;
+use crate::style::Look;
 
 /// Who runs where. Connections name components by their index.
 #[derive(Clone, Debug)]
@@ -93,6 +94,23 @@ impl<'a> Placement<'a> {
             connections: Vec::new(),
             remarks: Vec::new(),
         }
+    }
+
+    /// The types with a look of their own in the picture, and the look of all others: as another picture of
+    /// the same may have them.
+    pub fn looks(&self) -> (Vec<(String, Look)>, Look) {
+        let [named @ .., last] = slots::TYPE_LOOKS;
+        let kinds = Survey::of(self).kinds(0..self.components.len());
+        let named: &[&str] = if kinds.len() > slots::TYPE_LOOKS.len() {
+            &named
+        } else {
+            &slots::TYPE_LOOKS
+        };
+        let own = kinds
+            .iter()
+            .zip(named)
+            .map(|(kind, class)| (kind.type_name.to_owned(), Look::new(class)));
+        (own.collect(), Look::new(last))
     }
 }
 

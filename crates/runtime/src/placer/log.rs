@@ -1,5 +1,5 @@
 //! What the placer decided, told: to those who listen, and as a line each in the file that
-//! `HEARTH_PLACE_LOG` names.
+//! `HEARTH_PLACE_LOG` names; and as remarks in the recording if somebody watches.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use super::cores::Change;
 use super::event::{self, Event, Happened, Move, Why};
 use super::site::Site;
 use super::statistics::Statistics;
-use crate::registry;
+use crate::{registry, watching};
 
 pub(super) struct Log {
     file: Option<File>,
@@ -29,12 +29,15 @@ impl Log {
     }
 
     fn is_wanted(&self) -> bool {
-        self.file.is_some() || event::are_there_listeners()
+        self.file.is_some() || watching::is_on() || event::are_there_listeners()
     }
 
     fn tell(&mut self, what: Happened) {
         let after = self.began.elapsed();
         let event = Event { after, what };
+        if let Some(recorder) = watching::recorder() {
+            recorder.remark(&event.what.to_string());
+        }
         if let Some(file) = &mut self.file {
             // Nobody is left to tell if this fails.
             let _ = writeln!(file, "{event}");

@@ -9,6 +9,7 @@ use crate::abi::Component;
 use crate::channel::{Channel, peek};
 use crate::choices::scramble;
 use crate::seat::seat_of;
+use crate::watching;
 
 /// Samples are about so far apart: one costs some hundred nanoseconds, so this is half a percent.
 const EVERY_NS: u64 = 40_000;
@@ -78,8 +79,12 @@ impl Glimpse {
             let wait = waited_at.and_then(|channel| peek::wait_at(component, channel, chance));
             (seat_of(component), wait)
         };
-        let mut seen = Seen::new(seat, home, wait.as_ref());
         let weight = u64::from(weight);
+        if let Some((channel, wait)) = waited_at.zip(wait.as_ref()) {
+            // SAFETY: the component refers to it until it is resumed.
+            watching::sampled(seat, unsafe { &*channel }, weight, wait.bytes);
+        }
+        let mut seen = Seen::new(seat, home, wait.as_ref());
         seen.runs = weight;
         if let Some(bytes) = wait.and_then(|wait| wait.bytes) {
             seen.bytes = weight * bytes as u64;
@@ -109,6 +114,8 @@ pub(crate) enum Interest {
 /// to be asked at the end of each.
 pub(crate) struct Sampler {
     interest: Interest,
+    /// Somebody watches the run, and wants to know how large values are.
+    is_watched: bool,
     /// The count of picks at which there is something to do.
     at: Cell<u32>,
     /// The one at which the next run is looked at.
@@ -130,6 +137,7 @@ impl Sampler {
     pub(crate) fn new(interest: Interest, seed: u64) -> Sampler {
         Sampler {
             interest,
+            is_watched: watching::is_on(),
             at: Cell::new(1),
             next: Cell::new(1),
             gap: Cell::new(1),
@@ -153,6 +161,10 @@ impl Sampler {
         (self.interest != Interest::None).then(|| self.mean_ns.get())
     }
 
+    fn looks(&self) -> bool {
+        self.interest != Interest::None || self.is_watched
+    }
+
     fn chance(&self) -> u32 {
         let next = self.random.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
         self.random.set(next);
@@ -161,7 +173,7 @@ impl Sampler {
 
     /// The run that was looked at ends, if there is one. Is the one that is due looked at?
     pub(crate) fn ends_and_begins(&self) -> bool {
-        if self.interest == Interest::None {
+        if !self.looks() {
             // Again after all numbers there are.
             return false;
         }
@@ -191,7 +203,8 @@ impl Sampler {
         // Its end.
         self.at.set(now.wrapping_add(1));
         let home = u16::try_from(home).unwrap_or(NO_WORKER);
-        let waited_at = waited_at.filter(|_| self.interest == Interest::Traffic);
+        let is_wanted = self.interest == Interest::Traffic || self.is_watched;
+        let waited_at = waited_at.filter(|_| is_wanted);
         // SAFETY: as the caller promises.
         let glimpse = unsafe {
             let is_careful = self.careful.get() > 0;
@@ -254,7 +267,7 @@ impl Sampler {
     /// The worker has picked nothing, which does not count as a pick: the last run is over.
     #[inline]
     pub(crate) fn rest(&self) {
-        if self.interest != Interest::None {
+        if self.looks() {
             self.end();
         }
     }
@@ -326,6 +339,8 @@ impl Table {
 
 /// That of a component with a thread of its own.
 pub(crate) struct ThreadSampler {
+    /// What is seen is published.
+    publishes: bool,
     is_on: bool,
     /// How many waits until one is looked at.
     left: u32,
@@ -333,9 +348,10 @@ pub(crate) struct ThreadSampler {
 }
 
 impl ThreadSampler {
-    pub(crate) fn new(is_on: bool, seed: u64) -> ThreadSampler {
+    pub(crate) fn new(publishes: bool, seed: u64) -> ThreadSampler {
         ThreadSampler {
-            is_on,
+            publishes,
+            is_on: publishes || watching::is_on(),
             left: 1,
             chance: scramble(seed),
         }
@@ -371,6 +387,9 @@ impl ThreadSampler {
 
     /// Where it ends.
     pub(crate) fn end(&self, glimpse: Glimpse) {
+        if !self.publishes {
+            return;
+        }
         let took = glimpse.watch.took(clock::steady_ns());
         let mut seen = glimpse.seen;
         seen.busy_ns = glimpse.weight * took;

@@ -651,7 +651,8 @@ impl Worker {
             component::share_channels(component);
             embed::note_move(crate::seat::seat_of(component).id);
             if let Some(recorder) = watching::recorder() {
-                recorder.moved(crate::seat::seat_of(component).id, index as u16);
+                let id = crate::seat::seat_of(component).id;
+                recorder.moved(id, self.shared.index as u16, index as u16);
             }
             // It has been settled: what it waited at, it may have let go of since.
             (*component).moved = 1;

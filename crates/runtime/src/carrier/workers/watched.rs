@@ -61,6 +61,8 @@ impl Worker {
             let index = self.shared.index;
             self.mark_queue();
             watching::set_running(id);
+            watching::look_at_core(recorder, index);
+            watching::look_at_heap(component);
             recorder.runs(id, index as u16, recorder.now());
             let step = self.resume(runner, component);
             let now = recorder.now();
