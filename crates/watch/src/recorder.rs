@@ -444,6 +444,16 @@ impl Recorder {
         }
     }
 
+    /// Is it of use to look how large a value is at a port? Where values differ, and few are known or it is
+    /// time again.
+    pub fn wants_size(&self, id: u64, port: u16, is_time: bool) -> bool {
+        const ENOUGH: u64 = 16;
+        self.place_of_port(id, port).is_some_and(|place| {
+            let word = |at| self.word(place + at).load(Ordering::Relaxed);
+            word(port::KIND) as u32 == 0 && (is_time || word(port::SIZED) < ENOUGH)
+        })
+    }
+
     /// A component that is about to be resumed has waited at a port with this outcome, and was looked at by
     /// chance, for so many such waits: what the value took, if that is known.
     pub fn sampled(&self, id: u64, port: u16, stands_for: u64, bytes: Option<u64>) {

@@ -167,6 +167,8 @@ fn values_are_estimated_by_those_that_were_looked_at() {
     for port in 0..3 {
         recorder.connected((1, port), (2, port));
     }
+    // Numbers need no look, and of the others a few are enough until it is time again.
+    assert!(!recorder.wants_size(1, 0, true) && recorder.wants_size(1, 1, false));
     // The one end has seen a value of 100 bytes, the other two of 40 bytes in the mean.
     recorder.sampled(1, 1, 9, Some(100));
     recorder.sampled(2, 1, 9, Some(30));

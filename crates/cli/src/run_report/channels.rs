@@ -53,8 +53,8 @@ pub(super) fn section(recording: &Recording) -> Section {
         )
         .text(
             "Bytes are an estimate: messages by what a value takes, without what it refers to. That is known \
-             of numbers; of strings, arrays and structures it is the mean of those that a receiver was seen to \
-             get, marked with ≈. An end that was connected with several is told with the first.",
+             of numbers; of strings, arrays and structures it is the mean of those that were looked at, \
+             marked with ≈. An end that was connected with several is told with the first.",
         )
         .table(&table)
 }

@@ -7,23 +7,31 @@
 use std::cell::Cell;
 use std::ptr;
 
-use hearth_watch::Recorder;
+use hearth_watch::{Recorder, Wait};
 
 use super::Worker;
 use super::runner::Runner;
 use crate::abi::{Component, Step};
+use crate::channel::peek;
 use crate::seat::seat_of;
 use crate::watching;
 
-/// The last component in the queue when the run began; null if there was none. Its own thread's.
+/// One value in so many is looked at, once enough of its port are known.
+const VALUES: u32 = 64;
+
+/// Its own thread's.
 pub(super) struct Watched {
+    /// The last component in the queue when the run began; null if there was none.
     last_before: Cell<*mut Component>,
+    /// How many waits with a value there were.
+    values: Cell<u32>,
 }
 
 impl Watched {
     pub(super) fn new() -> Watched {
         Watched {
             last_before: Cell::new(ptr::null_mut()),
+            values: Cell::new(0),
         }
     }
 }
@@ -69,6 +77,9 @@ impl Worker {
             let took = if step == Step::Blocked {
                 self.tell_ready(recorder, id, now);
                 let wait = watching::wait_of(component);
+                if let Wait::Send(Some(port)) = wait {
+                    self.look_at_value(recorder, component, id, port);
+                }
                 recorder.waits(id, (*component).heap, wait, now)
             } else {
                 recorder.ended(id, now)
@@ -79,6 +90,29 @@ impl Worker {
                 recorder.worked(index, took);
             }
             step
+        }
+    }
+
+    /// A component waits with a value: maybe notes its size.
+    ///
+    /// # Safety
+    /// As for `peek::size_to_give`.
+    unsafe fn look_at_value(
+        &self,
+        recorder: &Recorder,
+        component: *mut Component,
+        id: u64,
+        port: u16,
+    ) {
+        let nth = self.mine.watched.values.get();
+        self.mine.watched.values.set(nth.wrapping_add(1));
+        if !recorder.wants_size(id, port, nth.is_multiple_of(VALUES)) {
+            return;
+        }
+        // SAFETY: as the caller promises.
+        if let Some(bytes) = unsafe { peek::size_to_give(component) } {
+            // It is no select, and its wait is counted.
+            recorder.sampled(id, port, 0, Some(bytes as u64));
         }
     }
 
