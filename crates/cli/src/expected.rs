@@ -128,3 +128,33 @@ fn planned(program: &Program, site: &Site, lines: &str, start: Slot) -> Vec<Opti
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use hearth_machine::profile::Profile;
+    use hearth_place::graph::Graph;
+
+    use super::*;
+    use crate::placing::Instance;
+
+    #[test]
+    fn lines_of_a_plan_become_places() {
+        let machine = hearth_machine::synthetic::parse("1 package, 4 cores").expect("it is one");
+        let cpus = [0, 1, 2, 3].map(OsThread);
+        let site = Site::described(Profile::assumed(machine), &cpus).expect("it is fit");
+        let instance = |number| {
+            Some(Instance {
+                type_name: "A".to_owned(),
+                number,
+            })
+        };
+        let program = Program {
+            graph: Graph::default(),
+            instances: vec![None, instance(1), instance(2), instance(3)],
+            notes: Vec::new(),
+        };
+        // The first is where nobody may be, and the last has no line.
+        let slots = planned(&program, &site, "A\t2\t3\nA\t1\t9\n", Slot(1));
+        assert_eq!(slots, [Some(Slot(1)), None, Some(Slot(3)), None]);
+    }
+}

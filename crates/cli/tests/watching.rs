@@ -414,23 +414,38 @@ fn heaps_and_bytes_are_told() {
     assert!(page(&program, &["--heaps", "shared"]).contains("All components share one heap"));
 }
 
-/// It goes to the second core and back.
-const GOES: &str = r#"type INone is interface ()
+/// It goes to the second core and back, whenever it has waited.
+const GOES: &str = r#"type IGoer is interface (in integer i)
+type IGiver is interface (out integer o)
 
-component Goer presents INone {
+component Goer presents IGoer {
   n = 0
+  sum = 0
   constructor() { }
   behaviour {
     setCore($1)
-    for k = 1 .. 3 do { printString("") }
+    receive a from i
     setCore($0)
-    for k = 1 .. 3 do { printString("") }
+    receive b from i
+    sum := sum + a + b
     n := n + 1
-    if n == 3 then { stop }
+    if n == 20 then { stop }
+  }
+}
+
+component Giver presents IGiver {
+  n = 0
+  constructor() { }
+  behaviour {
+    send n on o
+    n := n + 1
+    if n == 40 then { stop }
   }
 }
 
 g = new Goer()
+h = new Giver()
+connect h.o to g.i
 "#;
 
 #[test]
