@@ -62,8 +62,8 @@ pub(super) struct Compared {
     pub(super) unforeseen: Vec<String>,
     /// The busiest core: what is used of it, of 1. Only with a whole plan.
     pub(super) busiest: Option<Pair>,
-    /// What the rates of the text would take of what is scarcest, by the plan's costs: where that is more
-    /// than 1, all that is expected is by so much less. 1 without a whole plan.
+    /// What the rates of the text would take of what is scarcest, by the model: where that is more than 1,
+    /// all that is expected is by so much less. Without a whole plan each component has a core for itself.
     pub(super) slower: f64,
 }
 
@@ -82,9 +82,10 @@ impl Compared {
             .map(|&index| graph.components[index].name.clone())
             .collect();
         missing.sort_unstable();
-        // No round is shorter than its bottleneck, and a round is a second here.
+        // No round is shorter than its bottleneck, and a round is a second here. Nobody has more than a core.
         let cost = expected.cost();
-        let slower = cost.as_ref().map_or(1.0, |cost| cost.bottleneck_ns / 1e9);
+        let bottleneck = cost.as_ref().map_or(0.0, |cost| cost.bottleneck_ns);
+        let slower = expected.loads().into_iter().fold(bottleneck, f64::max) / 1e9;
         let slower = slower.max(1.0);
         let is_user = |one: &&Component| !one.is_service && !one.is_main;
         let unforeseen = recording.components.iter().filter(is_user);

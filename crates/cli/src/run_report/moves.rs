@@ -74,18 +74,19 @@ impl Move {
     }
 }
 
-/// The latest moves and decisions, one a line, the latest first.
+/// The latest moves and decisions, one a line, the latest first. Of many moves some are left out, so that the
+/// decision that they follow from is there.
 pub(crate) fn told(recording: &Recording, most: usize) -> Vec<String> {
-    let moves = recording.moves.iter().filter_map(|event| {
+    let decided = recording.remarks.last();
+    let decided = decided.map(|remark| (remark.ns, format!("placer: {}", remark.text)));
+    let moves = recording.moves.iter().rev().filter_map(|event| {
         let Move { who, from, to } = Move::of(recording, event)?;
         Some((event.ns, format!("{who}: {from} to {to}")))
     });
-    let remarks = recording.remarks.iter();
-    let remarks = remarks.map(|remark| (remark.ns, format!("placer: {}", remark.text)));
-    let mut all: Vec<(u64, String)> = moves.chain(remarks).collect();
+    let room = most.saturating_sub(usize::from(decided.is_some()));
+    let mut all: Vec<(u64, String)> = moves.take(room).chain(decided).collect();
     all.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
-    let lines = all.into_iter().take(most);
-    lines
+    all.into_iter()
         .map(|(ns, text)| format!("{} {text}", time(ns)))
         .collect()
 }
@@ -107,4 +108,37 @@ pub(super) fn marks(recording: &Recording) -> Vec<(u64, Option<u64>, String)> {
         (remark.ns, None, text)
     });
     of_one.chain(of_all).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use hearth_watch::Remark;
+
+    use super::*;
+
+    #[test]
+    fn the_decision_is_told_with_the_moves_that_follow() {
+        let event = |ns| Event {
+            ns,
+            id: 7,
+            what: Happening::Moved(0, 1),
+        };
+        let recording = Recording {
+            moves: (10..20).map(event).collect(),
+            remarks: vec![Remark {
+                ns: 9,
+                text: "all move".to_owned(),
+            }],
+            ..Recording::default()
+        };
+        let told = told(&recording, 3);
+        assert_eq!(
+            told,
+            [
+                "19 ns component 7: worker 0 to worker 1",
+                "18 ns component 7: worker 0 to worker 1",
+                "9 ns placer: all move",
+            ]
+        );
+    }
 }

@@ -32,8 +32,12 @@ pub(super) fn section(recording: &Recording, expected: Option<&Expected>) -> Sec
     ));
     if compared.slower > 1.0 {
         section = section.text(&format!(
-            "At the rates of the text alone the busiest part of the machine would need {:.2} times the time \
-             that there is, by the plan's costs. So what is expected is by so much less.",
+            "At the rates of the text alone {} would need {:.1} times the time that there is, by the model. So \
+             what is expected is by so much less.",
+            match compared.busiest {
+                Some(_) => "the busiest part of the machine",
+                None => "the busiest component, on a core of its own,",
+            },
             compared.slower
         ));
     }
@@ -69,7 +73,8 @@ fn times(pair: Pair) -> String {
         Some(ratio) if (ratio - 1.0).abs() <= CLOSE => "as expected".to_owned(),
         Some(ratio) if ratio >= 10.0 => format!("{ratio:.0} times what was expected"),
         Some(ratio) if ratio >= 0.095 => format!("{ratio:.1} times what was expected"),
-        Some(ratio) => format!("{ratio:.3} times what was expected"),
+        Some(ratio) if ratio > 0.0 => format!("1/{:.0} of what was expected", 1.0 / ratio),
+        Some(_) => "nothing was seen".to_owned(),
     }
 }
 
@@ -123,7 +128,8 @@ fn ratio(pair: Pair) -> String {
     match pair.ratio() {
         None => "–".to_owned(),
         Some(ratio) if ratio >= 100.0 => format!("{ratio:.0}"),
-        Some(ratio) => format!("{ratio:.2}"),
+        Some(ratio) if ratio >= 0.095 || ratio <= 0.0 => format!("{ratio:.2}"),
+        Some(ratio) => format!("1/{:.0}", 1.0 / ratio),
     }
 }
 
@@ -255,7 +261,7 @@ fn limits(recording: &Recording, expected: &Expected, compared: &Compared) -> Ve
     if compared.busiest.is_none() {
         lines.push(
             "How many messages the machine can carry, and how busy its busiest core is: that needs a place for \
-             each component. Expected is here what the text would do with a core for each."
+             each component. Expected is here what the text would do with a core for each, near each other."
                 .to_owned(),
         );
     }

@@ -85,29 +85,6 @@ pub(crate) unsafe fn wait_at(
     }
 }
 
-/// Bytes of the value that a component gives and has just begun to wait with, if it waits lightly at a
-/// half-channel of its worker and nobody has taken the value yet.
-///
-/// # Safety
-/// The component was blocked by the calling code, on its worker's thread, which has not run another since.
-pub(crate) unsafe fn size_to_give(component: *mut Component) -> Option<usize> {
-    // SAFETY: only its own worker resumes it, so it is alive; with leave nobody takes the value meanwhile,
-    // and whether somebody had is seen after that was had.
-    unsafe {
-        let channel = (&raw const (*component).waits_at).read_volatile();
-        let is_light = || {
-            let waiting = (&raw const (*component).waiting).read_volatile();
-            (light::SENDS..=light::SENDS_MOVING).contains(&waiting)
-        };
-        if channel.is_null() || !is_light() {
-            return None;
-        }
-        let channel = &*channel.cast_const();
-        let _entered = Entered::even_if_attending(component, channel)?;
-        is_light().then(|| object::outer_size(&*channel.payload(), (*component).received))
-    }
-}
-
 fn chosen(arms: &[Registration], arm: u32) -> Option<*const Channel> {
     let chosen = arms.iter().find(|registration| registration.arm == arm)?;
     Some(chosen.channel)

@@ -141,6 +141,9 @@ fn what_no_core_could_do_is_not_expected() {
     let messages = compared.messages();
     assert!((messages.expected * compared.slower - 200.0).abs() < 0.01);
     assert_eq!(messages.seen, 200.0);
+    expected.slots.fill(None);
+    let unplanned = Compared::of(&recording(), &expected);
+    assert!((unplanned.slower - 3.0).abs() < 0.1 && unplanned.busiest.is_none());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use hearth_watch::{Recorder, Wait};
 use super::Worker;
 use super::runner::Runner;
 use crate::abi::{Component, Step};
-use crate::channel::peek;
+use crate::channel::light;
 use crate::seat::seat_of;
 use crate::watching;
 
@@ -96,7 +96,7 @@ impl Worker {
     /// A component waits with a value: maybe notes its size.
     ///
     /// # Safety
-    /// As for `peek::size_to_give`.
+    /// As for `light::size_to_give`.
     unsafe fn look_at_value(
         &self,
         recorder: &Recorder,
@@ -110,7 +110,7 @@ impl Worker {
             return;
         }
         // SAFETY: as the caller promises.
-        if let Some(bytes) = unsafe { peek::size_to_give(component) } {
+        if let Some(bytes) = unsafe { light::size_to_give(component) } {
             // It is no select, and its wait is counted.
             recorder.sampled(id, port, 0, Some(bytes as u64));
         }
