@@ -9,25 +9,25 @@ use super::local::{Search, Steps};
 use crate::cost::state::State;
 use crate::machine::{Slot, slot_number};
 
-/// The first temperature, by what a move costs at the beginning.
-const HOT: f64 = 0.1;
 /// It falls in so many stages, each time by [`FALL`]: to about a thirtieth in all.
 const STAGES: u64 = 64;
 const FALL: f64 = 0.947;
 /// Moves that are looked at to know what they cost.
 const SAMPLE: usize = 128;
 
-/// Goes on from a state, and gives the best placement that it met.
+/// Goes on from a state, and gives the best placement that it met. `hot` is the first temperature by what
+/// a random move costs.
 pub(super) fn anneal<'p, 'a>(
     search: &mut Search<'p, 'a>,
     state: &mut State<'p, 'a>,
     steps: &mut Steps,
+    hot: f64,
 ) -> Vec<Slot> {
     let mut here = state.score();
     let mut best = (here, state.placement().to_vec());
     let mut moves = Vec::new();
     let stage = steps.left() / STAGES;
-    let mut temperature = HOT * search.usual_loss(state, steps);
+    let mut temperature = hot * search.usual_loss(state, steps);
     while steps.left() > 0 {
         let end = steps.left().saturating_sub(stage.max(1));
         while steps.left() > end {
@@ -81,7 +81,10 @@ impl Search<'_, '_> {
         }
         let home = state.slot(component);
         let choice = self.random.u32(..16);
-        let to = self.target(state, component, choice % 8);
+        let to = match choice {
+            11 | 15 => state.slot(self.random.usize(..count)),
+            _ => self.target(state, component, choice % 8),
+        };
         if to == home {
             return;
         }

@@ -29,6 +29,11 @@ const BASELINES_MAX: usize = 1024;
 const EXACT_PART: u64 = 3;
 /// How many starts are improved.
 const IMPROVED: usize = 3;
+/// How hot it is where annealing begins, each time.
+const ANNEALED: [f64; 2] = [0.4, 0.1];
+/// Up to so many components cool fast, and rather begin again.
+const FEW: usize = 16;
+const ANNEALED_FEW: [f64; 8] = [1.0, 0.4, 0.1, 1.0, 0.4, 0.1, 1.0, 0.4];
 /// With fewer steps for each component nothing is annealed: it would end before it is cold.
 const ANNEAL_MIN: u64 = 1_000;
 /// Steps for each component beyond those asked for, so that large graphs are looked at whole.
@@ -173,13 +178,20 @@ fn improve(problem: &Problem, starts: Vec<Vec<Slot>>, steps: &mut Steps, seed: u
     }
     let mut best = best.expect("there are starts");
     if problem.count() <= local::GROUPS_MAX && steps.left() > ANNEAL_MIN * problem.count() as u64 {
-        let mut part = steps.part(steps.left() / 5 * 4);
-        let found = anneal::anneal(&mut search, &mut best.clone(), &mut part);
-        steps.spend(part.spent());
-        let mut found = State::new(problem, &found);
-        search.descend(&mut found, steps);
-        if found.score().beats(&best.score()) {
-            best = found;
+        let rounds: &[f64] = match problem.count() {
+            ..=FEW => &ANNEALED_FEW,
+            _ => &ANNEALED,
+        };
+        let each = steps.left() * 4 / 5 / rounds.len() as u64;
+        for &hot in rounds {
+            let mut part = steps.part(each);
+            let found = anneal::anneal(&mut search, &mut best.clone(), &mut part, hot);
+            steps.spend(part.spent());
+            let mut found = State::new(problem, &found);
+            search.descend(&mut found, steps);
+            if found.score().beats(&best.score()) {
+                best = found;
+            }
         }
     }
     search.disturb(&mut best, steps);

@@ -1,6 +1,8 @@
 //! Machines and random graphs for tests.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
+pub(crate) mod cheaper;
+
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
