@@ -30,7 +30,7 @@ pub(crate) use model::{
     set_core, set_due, start, stir, wait, wake, worker, worker_of,
 };
 #[cfg(not(loom))]
-pub(crate) use threads::{Parker, move_thread};
+pub(crate) use threads::{Parker, keep_running, move_thread};
 #[cfg(not(loom))]
 pub use workers::Worker;
 #[cfg(not(loom))]

@@ -120,17 +120,26 @@ struct Listing {
 /// the traffic, or may ask where components are.
 static THREADS: Mutex<BTreeMap<u64, Listing>> = Mutex::new(BTreeMap::new());
 
-/// Moves the thread of a component to a core. It may have ended meanwhile.
-pub(crate) fn move_thread(id: u64, core: usize) {
+/// Moves the thread of a component to a core. False if it is not there: it may have ended meanwhile.
+pub(crate) fn move_thread(id: u64, core: usize) -> bool {
     // Under the lock, so that the number is not another thread's by now.
     let mut threads = lock(&THREADS);
-    if let Some(listing) = threads.get_mut(&id) {
+    let listing = threads.get_mut(&id);
+    let is_listed = listing.is_some();
+    if let Some(listing) = listing {
         // Refused only for a core that is offline or outside the process's own set.
         let is_there = affinity::allow_thread(listing.thread, &[core]).is_ok();
         if is_there && listing.core.replace(core) != Some(core) {
             embed::note_move(id);
         }
     }
+    is_listed
+}
+
+/// Leaves of what is known by components' numbers what those with a thread have.
+pub(crate) fn keep_running<T>(known: &mut BTreeMap<u64, T>) {
+    let threads = lock(&THREADS);
+    known.retain(|id, _| threads.contains_key(id));
 }
 
 /// The core that the thread of a component was put on, if it was.
@@ -235,5 +244,25 @@ fn wait_for_outside() {
             let _visit = Visit::begin();
             poller::serve(&mut ready);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_those_that_ended_goes() {
+        // No component of any other test has such a number.
+        let id = u64::MAX - 1;
+        let thread = affinity::thread_id();
+        lock(&THREADS).insert(id, Listing { thread, core: None });
+        let mut known: BTreeMap<u64, u32> = (0..1000).map(|back| (u64::MAX - back, 7)).collect();
+        keep_running(&mut known);
+        assert_eq!(known, BTreeMap::from([(id, 7)]));
+        lock(&THREADS).remove(&id);
+        keep_running(&mut known);
+        assert!(known.is_empty());
+        assert!(!move_thread(id, 0));
     }
 }

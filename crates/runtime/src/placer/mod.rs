@@ -6,13 +6,15 @@
 //!
 //! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move everything
 //! is seen anew; and each move makes the time until the next may come twice as long, until moves have
-//! become rare.
+//! become rare. Who is nowhere yet, or where nobody may be, is placed at once, and alone.
 
 mod cores;
 mod event;
 mod log;
 mod site;
 mod statistics;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -91,11 +93,23 @@ struct Proposal {
     plan: Placement,
     /// Which components of the scene are elsewhere in the plan.
     moves: Vec<usize>,
-    /// Somebody is where nobody may be any more, or was never placed.
-    is_homeless: bool,
+    /// What is best for those who are where nobody may be any more, or were never placed, with all others
+    /// where they are.
+    here: Placement,
     /// What J is, in ns a second, and what it would be.
     now_ns: f64,
     then_ns: f64,
+}
+
+impl Proposal {
+    /// That those who are nowhere get a place, and nobody else another.
+    fn of_the_homeless(mut self) -> Proposal {
+        let at = &self.scene.at;
+        self.moves.retain(|&one| at[one].is_none());
+        self.plan.0.clone_from(&self.here.0);
+        self.then_ns = self.now_ns;
+        self
+    }
 }
 
 struct Placer {
@@ -180,14 +194,22 @@ impl Placer {
         let Some(proposal) = self.propose() else {
             return;
         };
-        let must = proposal.is_homeless || !change.lost.is_empty();
-        if proposal.moves.is_empty() || !must && !self.is_worth(&proposal) {
+        let is_worth = self.is_worth(&proposal);
+        let is_all = is_worth || !change.lost.is_empty();
+        let proposal = match is_all {
+            true => proposal,
+            false => proposal.of_the_homeless(),
+        };
+        if proposal.moves.is_empty() {
             return;
         }
         if let Some(site) = &self.site {
             self.log.moves(&self.statistics, site, &proposal);
         }
-        self.follow(&proposal);
+        self.order(&proposal);
+        if is_all {
+            self.rest();
+        }
     }
 
     /// The best plan for what was seen. None if too little was, or there is no choice.
@@ -223,7 +245,7 @@ impl Placer {
             scene,
             plan,
             moves,
-            is_homeless,
+            here,
             now_ns,
             then_ns,
         })
@@ -241,10 +263,13 @@ impl Placer {
         is_better && (was_better || is_clear) && Instant::now() >= self.next_move
     }
 
-    fn follow(&mut self, proposal: &Proposal) {
+    /// Has components go where a plan wants them.
+    fn order(&mut self, proposal: &Proposal) {
         let Proposal {
             scene, plan, moves, ..
         } = proposal;
+        // Of those that have ended nothing is kept: there may be thousands a second.
+        carrier::keep_running(&mut self.threads);
         let Some(site) = self.site.as_ref() else {
             return;
         };
@@ -259,10 +284,10 @@ impl Placer {
             let (id, slot) = (scene.ids[one], plan.0[one]);
             match (homes.get(&id), site.worker_of(slot)) {
                 (Some(&home), Some(to)) if home != NO_WORKER => {
+                    self.statistics.went(id, to);
                     orders.entry(home).or_default().push(Order { id, to });
                 }
-                (Some(&NO_WORKER), None) => {
-                    carrier::move_thread(id, site.core_of(slot));
+                (Some(&NO_WORKER), None) if carrier::move_thread(id, site.core_of(slot)) => {
                     self.threads.insert(id, slot);
                 }
                 _ => {}
@@ -271,6 +296,10 @@ impl Placer {
         for (home, orders) in orders {
             carrier::order(usize::from(home), orders);
         }
+    }
+
+    /// After a plan was followed: all is seen anew, and the next one waits.
+    fn rest(&mut self) {
         let now = Instant::now();
         // A program of phases moves at each; one that is never content, ever more rarely.
         let is_early = now < self.next_move + REST_MAX;

@@ -92,6 +92,35 @@ fn tuned(profile: &Profile) -> Option<Model> {
     Some(Model::new(profile).ok()?.with_tuning(tuning))
 }
 
+#[cfg(test)]
+impl Site {
+    /// A described machine, with a worker on each of its hardware threads or with threads.
+    pub(super) fn described(machine: &str, carrier: Carrier) -> Site {
+        let profile = Profile::assumed(synthetic::parse(machine).expect("a description"));
+        let model = Model::fitted(&profile).expect("a model");
+        let cpus: Vec<OsThread> = profile
+            .topology
+            .all_threads()
+            .map(|thread| profile.topology.os_thread(thread))
+            .collect();
+        let machine = Machine::new(&profile, &model, &cpus).expect("a machine");
+        let slots = 0..machine.slots().len() as u16;
+        let (workers, slots) = match carrier {
+            Carrier::Worker => (
+                slots.clone().collect(),
+                slots.map(|slot| (slot, Slot(u32::from(slot)))).collect(),
+            ),
+            _ => (Vec::new(), BTreeMap::new()),
+        };
+        Site {
+            machine,
+            carrier,
+            workers,
+            slots,
+        }
+    }
+}
+
 /// So many cores of one package, at the numbers that they have here.
 fn alike(allowed: &[usize]) -> Option<Profile> {
     let count = 1 + allowed.iter().copied().max()?;

@@ -108,6 +108,13 @@ impl Statistics {
         }
     }
 
+    /// A component was sent to another worker.
+    pub(super) fn went(&mut self, id: u64, to: u16) {
+        if let Some(known) = self.components.get_mut(&id) {
+            known.home = to;
+        }
+    }
+
     /// How long what is known was seen for, in ns; less counts for less.
     pub(super) fn span_ns(&self) -> f64 {
         self.span.0
