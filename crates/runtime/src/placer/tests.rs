@@ -85,6 +85,7 @@ fn seen(life: &Life, home: impl Fn(usize) -> u16) -> Vec<Seen> {
         end: None,
         partner: None,
         is_send: false,
+        is_shared: false,
         stays: false,
         runs: 1,
         bytes: 0,

@@ -1,0 +1,228 @@
+//! `--place talk` while things change: the cores that a program may use, and who is there. It goes on, its
+//! threads stay where they may be, and nothing of those that ended is kept.
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hearth_sys::affinity;
+use support::{PATIENCE, empty_folder, hearth, outcome, root};
+
+/// Two components at a time, which talk a little and end.
+const SHORT: &str = "
+type IOne is interface(out integer question; in integer answer; out bool over)
+type IOther is interface(in integer question; out integer answer)
+
+component One presents IOne {
+    mine = 0
+    data = new integer[50] of 1
+
+    constructor(integer n) { mine := n }
+
+    behaviour {
+        for i = 1 .. 3 do {
+            send mine on question
+            receive reply from answer
+            mine := reply
+        }
+        send true on over
+        stop
+    }
+}
+
+component Other presents IOther {
+    constructor() { }
+
+    behaviour {
+        for i = 1 .. 3 do {
+            receive one from question
+            send one + 1 on answer
+        }
+        stop
+    }
+}
+
+count = parseInt(getString())
+over = new in bool
+for i = 1 .. count do {
+    one = new One(i)
+    other = new Other()
+    connect one.question to other.question
+    connect other.answer to one.answer
+    connect one.over to over
+    receive now from over
+}
+printString(\"over\\n\")
+";
+
+fn built(name: &str, text: &Path) -> PathBuf {
+    let program = empty_folder(&format!("placing-{name}")).join("program");
+    let mut build = hearth();
+    build.arg("build").arg(text).arg("-o").arg(&program);
+    let found = outcome(&mut build, None).expect("it ends");
+    assert_eq!(found.code(), Some(0), "{}", found.stderr);
+    program
+}
+
+#[test]
+fn thousands_that_come_and_go_leave_nothing() {
+    let text = empty_folder("placing-short-text").join("short.isf");
+    fs::write(&text, SHORT).expect("a scratch file can be written");
+    let program = built("short", &text);
+    // Either way what each of them leaves would be beyond the limit, were it a page. Threads' stacks, of 8 MiB,
+    // count as data.
+    for (carrier, pairs, limit_kib) in [("workers", 50_000, 100_000), ("threads", 10_000, 600_000)]
+    {
+        let log = program.with_extension(carrier);
+        let mut limited = Command::new("sh");
+        limited
+            .arg("-c")
+            .arg(format!("ulimit -d {limit_kib} && exec \"$0\""))
+            .arg(&program)
+            .env("HEARTH_PLACE", "talk")
+            .env("HEARTH_PLACE_LOG", &log)
+            .env("HEARTH_CARRIER", carrier);
+        let found = outcome(&mut limited, Some(format!("{pairs}\n").as_bytes())).expect("it ends");
+        assert_eq!(
+            (found.code(), found.stdout.as_str(), found.stderr.as_str()),
+            (Some(0), "over\n", ""),
+            "{carrier}"
+        );
+        assert!(log.exists(), "the log is begun with the first component");
+    }
+}
+
+/// Pairs that talk until they are told to end.
+struct Pairs {
+    child: Child,
+    told: Option<ChildStdin>,
+    log: PathBuf,
+}
+
+impl Pairs {
+    fn start(program: &Path, carrier: &str) -> Pairs {
+        let log = program.with_extension(carrier);
+        let mut child = Command::new(program)
+            .env("HEARTH_PLACE", "talk")
+            .env("HEARTH_PLACE_LOG", &log)
+            .env("HEARTH_CARRIER", carrier)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut told = child.stdin.take().expect("it is piped");
+        told.write_all(b"3\n").expect("it reads");
+        Pairs {
+            child,
+            told: Some(told),
+            log,
+        }
+    }
+
+    /// It goes on until something is so.
+    fn run_until(&self, what: &str, is_so: impl Fn(&Pairs) -> bool) {
+        let start = Instant::now();
+        while !is_so(self) {
+            assert!(start.elapsed() < PATIENCE, "{what}:\n{}", self.said());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// It runs on: it takes cores' time, which components that wait for each other in vain would not.
+    fn go_on(&self, what: &str) {
+        let before = self.ticks();
+        self.run_until(what, |pairs| pairs.ticks() > before + 20);
+    }
+
+    /// The time that it has taken of cores, in the system's ticks.
+    fn ticks(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it runs");
+        let (_, behind) = stat.rsplit_once(") ").expect("its name is in brackets");
+        let fields = behind.split(' ').skip(11).take(2);
+        fields
+            .map(|ticks| ticks.parse::<u64>().expect("a number"))
+            .sum()
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The numbers of its threads, with the CPUs that each may use.
+    fn threads(&self) -> Vec<(u32, String)> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it runs");
+        let allowed = |task: std::io::Result<fs::DirEntry>| {
+            let task = task.ok()?;
+            let number = task.file_name().to_str()?.parse().ok()?;
+            // Threads of some moments may be gone.
+            let status = fs::read_to_string(task.path().join("status")).ok()?;
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+            Some((number, line.trim().to_owned()))
+        };
+        tasks.filter_map(allowed).collect()
+    }
+
+    /// As `taskset --all-tasks --pid` does it.
+    fn restrict(&self, cores: &[usize]) {
+        for (thread, _) in self.threads() {
+            // One that has ended needs none.
+            let _ = affinity::allow_thread(thread, cores);
+        }
+    }
+
+    fn end(mut self) {
+        let told = self.told.take();
+        told.expect("it is asked once")
+            .write_all(b"over\n")
+            .expect("it reads");
+        let found = self.child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&found.stdout);
+        assert_eq!(
+            (found.status.code(), said.as_ref()),
+            (Some(0), "wrong: 0\nwrong: 0\nwrong: 0\n")
+        );
+    }
+}
+
+#[test]
+fn cores_that_are_taken_away_and_given_back_while_it_runs() {
+    let ours = affinity::allowed();
+    let [first, second, ..] = ours[..] else {
+        // There is one core for tests, and none to take away.
+        return;
+    };
+    let program = built("pairs", &root().join("lab/test/pairs.isf"));
+    for carrier in ["workers", "threads"] {
+        let pairs = Pairs::start(&program, carrier);
+        pairs.run_until("it begins", |pairs| pairs.threads().len() >= 3);
+        for (few, lost) in [(first, second), (second, first)] {
+            pairs.restrict(&[few]);
+            let told = |pairs: &Pairs| {
+                pairs.said().lines().any(|line| {
+                    line.split_once("may not be used any more: ")
+                        .is_some_and(|(_, cores)| cores.split(", ").any(|c| c == lost.to_string()))
+                })
+            };
+            pairs.run_until("the log tells of it", told);
+            pairs.go_on("with one core less");
+            for (thread, allowed) in pairs.threads() {
+                assert_eq!(allowed, few.to_string(), "thread {thread}, {carrier}");
+            }
+            pairs.restrict(&ours);
+            pairs.run_until("the log tells that it is back", |pairs| {
+                let said = pairs.said();
+                let last = said.lines().rfind(|line| line.contains(": cores that "));
+                last.is_some_and(|line| line.contains(&format!(" may be used: {lost}")))
+            });
+            pairs.go_on("with all cores");
+        }
+        pairs.end();
+    }
+}
