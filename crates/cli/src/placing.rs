@@ -147,18 +147,51 @@ fn notes(found: &CommunicationGraph) -> Vec<String> {
 /// turns.
 const MEANWHILE_MAX: f64 = 0.25;
 
+/// Of what the answering side does in all, so much it does for those that ask, at least: neighbours that
+/// compute, and then exchange what they have, each wait for an answer, and still compute at the same time.
+const SERVING_MIN: f64 = 0.5;
+
+/// What a component does beside that for a message is part of the message, in ns a message.
+const NOTHING_NS: f64 = 20.0;
+
 /// Whether those at each connection take turns.
 fn turns(found: &CommunicationGraph) -> Vec<Turn> {
     let mut turns = vec![Turn::Free; found.connections.len()];
+    let serves = who_serves(found);
     for (index, connection) in found.connections.iter().enumerate() {
         if let Some(turn) = connection.alternates
             && turn.meanwhile_ns <= MEANWHILE_MAX * turn.serving_ns
+            && found.channels[connection.to.index()]
+                .users
+                .iter()
+                .all(|user| serves[user.index()])
         {
             turns[index] = Turn::Request;
             turns[turn.answer] = Turn::Answer;
         }
     }
     turns
+}
+
+/// Which components do most of their work for those that ask them.
+fn who_serves(found: &CommunicationGraph) -> Vec<bool> {
+    let mut serving_ns = vec![0.0; found.components.len()];
+    let mut messages = vec![0.0; found.components.len()];
+    for flow in &found.flows {
+        let (to, rate) = (flow.to.index(), flow.messages_per_second);
+        messages[to] += rate;
+        if let Some(turn) = found.connections[flow.connection].alternates {
+            serving_ns[to] += rate * turn.serving_ns;
+        }
+    }
+    let components = found.components.iter().enumerate();
+    components
+        .map(|(index, component)| {
+            let work_ns = component.work_ns.value * component.passes_per_second;
+            let beside_ns = work_ns - serving_ns[index] - NOTHING_NS * messages[index];
+            beside_ns <= (1.0 - SERVING_MIN) * work_ns
+        })
+        .collect()
 }
 
 /// Of each connection, whether more than one sender and one receiver use its half-channels.

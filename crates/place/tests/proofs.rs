@@ -16,14 +16,21 @@ const NODES: u64 = if cfg!(debug_assertions) {
     2_000_000
 };
 
+/// The search was tuned by the instances that come of the seed below. `HEARTH_PROOFS_SEED` gives others.
+fn first_seed() -> u64 {
+    let asked = std::env::var("HEARTH_PROOFS_SEED").ok();
+    asked.map_or(7000, |seed| seed.parse().expect("a number"))
+}
+
 #[test]
 fn nothing_is_cheaper_by_a_hundredth() {
     let options = Options::default();
     let machines = support::MACHINES.iter().map(|m| support::machine(m));
     let machines: Vec<_> = machines.collect();
     let (mut open, mut cheaper_ones) = (Vec::new(), Vec::new());
+    let first = first_seed();
     for seed in 0..INSTANCES {
-        let mut random = fastrand::Rng::with_seed(7000 + seed);
+        let mut random = fastrand::Rng::with_seed(first + seed);
         let at = seed as usize % machines.len();
         // Half of them as large as can be.
         let count = if random.bool() {
