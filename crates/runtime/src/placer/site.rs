@@ -39,7 +39,10 @@ impl Survey {
             allowed.iter().all(|&core| known.contains(&(core as u32)))
         };
         let profile = read.filter(has_all).or_else(|| alike(allowed))?;
-        let model = tuned(&profile).or_else(|| Model::fitted(&profile).ok())?;
+        // What was fitted to another profile is of no use.
+        let is_files = options::get().machine.is_none();
+        let known = is_files.then(|| tuned(&profile)).flatten();
+        let model = known.or_else(|| Model::fitted(&profile).ok())?;
         Some(Survey { profile, model })
     }
 
