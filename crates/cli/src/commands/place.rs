@@ -9,7 +9,7 @@ use hearth_machine::topology::{OsThread, Topology};
 use hearth_model::hearth::{Model, Tuning};
 use hearth_place::cost;
 use hearth_place::forms::{self, Measure, MemoryPolicy, Placed, Reading, Vertices, Ways};
-use hearth_place::graph::Graph;
+use hearth_place::graph::{Graph, Round};
 use hearth_place::machine::{Machine, Message, Slot};
 use hearth_place::patterns::recognise;
 use hearth_place::plan::{self, Plan, Reason, StoredPlan};
@@ -393,11 +393,12 @@ fn drawn<'a>(
     options: &cost::Options,
 ) -> picture::Placement<'a> {
     let mut drawn = picture::Placement::new(title, &site.profile.topology);
+    let pace = pace(program, plan);
     for (component, place) in program.graph.components.iter().zip(&plan.places) {
         let thread = site.machine.slots()[place.slot.index()].thread;
         let type_name = component.type_name.as_deref().unwrap_or("");
         drawn.components.push(picture::Component {
-            load: (component.work_ns.value / 1e9).clamp(0.0, 1.0),
+            load: (component.work_ns.value * pace / 1e9).clamp(0.0, 1.0),
             ..picture::Component::new(&component.name, type_name, Some(thread))
         });
     }
@@ -409,16 +410,27 @@ fn drawn<'a>(
             kind: connection.kind,
         };
         let (a, b) = (plan.places[from].slot, plan.places[to].slot);
-        let each_ns = site.machine.messages().share(a, b, &message).total_ns();
+        let costs = site.machine.messages();
+        let share = costs.share_of(costs.class(a, b), &message, connection.is_shared);
+        let messages = connection.messages.value * pace;
         drawn.connections.push(picture::Connection {
             from,
             to,
-            messages_per_s: connection.messages.value,
-            bytes_per_s: connection.messages.value * connection.bytes.value,
-            cost_ns_per_s: connection.messages.value * each_ns,
+            messages_per_s: messages,
+            bytes_per_s: messages * connection.bytes.value,
+            cost_ns_per_s: messages * share.total_ns(),
         });
     }
     drawn
+}
+
+/// The rates of a program's graph are those of components that each have a core. So much of them the
+/// busiest of the plan's CPUs, or the longest cycle, allows.
+fn pace(program: &Program, plan: &Plan) -> f64 {
+    match program.graph.round {
+        Round::Second => 1e9 / plan.cost.bottleneck_ns.max(1e9),
+        _ => 1.0,
+    }
 }
 
 fn document(program: &Program, plan: &Plan, site: &Site) -> serde_json::Value {
