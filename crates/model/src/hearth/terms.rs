@@ -176,12 +176,14 @@ impl Terms {
             Carrier::Threads => 1.0,
             Carrier::Spin | Carrier::Worker => exchange.pair_ratio,
         };
-        let factors = [
-            tuning.threads_factor,
-            tuning.spin_factor,
-            tuning.worker_factor,
-        ];
-        let hand_over = terms.hand_over_ns[carrier]? * factors[carrier] * ratio;
+        let factor = match (exchange.carrier, exchange.relation.closeness) {
+            (Carrier::Threads, _) => tuning.threads_factor,
+            (Carrier::Spin, _) => tuning.spin_factor,
+            // One worker calls who is next.
+            (Carrier::Worker, Closeness::Same) => 1.0,
+            (Carrier::Worker, _) => tuning.worker_factor,
+        };
+        let hand_over = terms.hand_over_ns[carrier]? * factor * ratio;
         let write = self.side(exchange, terms, tuning, Access::Write);
         let read = self.side(exchange, terms, tuning, Access::Read);
         let faults = match exchange.buffer {

@@ -34,7 +34,7 @@ pub struct Tuning {
     pub threads_factor: f64,
     /// Factor on the profile's hand-over by spinning.
     pub spin_factor: f64,
-    /// Factor on the profile's hand-over by workers, which is a transfer: the message goes one way over
+    /// Factor on the profile's hand-over between two workers, which is a transfer: the message goes one way over
     /// its line, what the partner does next the other, and both look at more than that line. Measured
     /// with messages to and fro between two workers, and in one direction.
     pub worker_factor: f64,
