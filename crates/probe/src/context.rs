@@ -235,7 +235,7 @@ impl Gate {
 
 /// Looks before a spinning thread lets others run: some ten microseconds. A look takes a debug
 /// build much longer.
-const LOOKS: u32 = if cfg!(debug_assertions) {
+pub(crate) const LOOKS: u32 = if cfg!(debug_assertions) {
     1 << 10
 } else {
     1 << 14

@@ -8,6 +8,7 @@
 //! How it gets its figures: [`statistics`] (rounds and intervals), [`disturbance`] (what is thrown
 //! away), [`pairs`] (many lines, as one misleads), [`staircase`] (caches from a curve). [`handover`]
 //! measures whole messages, for a model to be fitted with or judged by; it is no part of a probe.
+//! Nor is [`freshness`], which compares a profile with the machine within milliseconds.
 //! [`convert`] makes a profile of the findings.
 //!
 //! This crate must never know what the figures are used for: no components, no placement, and it
@@ -38,6 +39,7 @@ pub mod curve;
 pub mod description;
 pub mod distances;
 pub mod disturbance;
+pub mod freshness;
 pub mod handover;
 pub mod noise;
 pub mod options;

@@ -1,0 +1,417 @@
+//! Whether a profile's transfers are still this machine's, within a few milliseconds.
+//!
+//! A profile goes out of date without anybody's doing: a hypervisor moves its virtual processors to cores
+//! that are further apart, firmware or the kernel change, or a disk is moved to another machine. One
+//! pair of hardware threads for each way in which two of them are related ([`expected`]) takes turns at
+//! some lines, as in [`pairs`](crate::pairs), and what that takes is compared with the profile's figure.
+//!
+//! A false alarm is worse than none: whoever is told twice for nothing does not listen any more. So a
+//! figure is out of date only if it is off by more than [`OFF`], three times to the same side, and the
+//! three agree ([`AGREE`]). What disturbs makes few samples very long: of each line the shortest sample counts,
+//! and of the lines the lower quartile. Cores that had nothing to do may still be slow: before it is
+//! believed that all has become slower, they are kept busy for [`WARM_NS`]. Where the two threads do not
+//! get to run at the same time, as others use their cores, nothing can be told ([`Verdict::Unknown`]).
+
+use std::array;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use hearth_machine::profile::{Profile, Provenance};
+use hearth_machine::relation::{Closeness, Relation};
+use hearth_machine::topology::OsThread;
+use hearth_sys::System;
+use hearth_sys::clock::monotonic_ns;
+
+use crate::context::LOOKS;
+use crate::statistics::{median, quantile};
+
+/// By so much a transfer may differ from the profile's, either way. Lines differ from each other by a half,
+/// and rounds of a probe by a fifth; what is off by less moves few plans.
+pub const OFF: f64 = 2.0;
+/// Measurements of one pair differ from each other by less than this, or they are no answer.
+pub const AGREE: f64 = 1.5;
+/// So often it is found before it is believed.
+const TIMES: usize = 3;
+/// Cores need this long to reach the clock rate that they keep.
+const WARM_NS: u64 = 5_000_000;
+/// For so long one pair is tried.
+const PATIENCE_NS: u64 = 4_000_000;
+/// At most so many pairs, nearest first.
+const PAIRS_MAX: usize = 8;
+
+/// Lines a measurement, and what is done with each, as [`pairs`](crate::pairs) does it.
+const LINES: usize = 16;
+const TRIPS_WARM: u64 = 8;
+const TRIPS: u64 = 40;
+const CHUNKS: usize = 3;
+/// Transfers of a line in one measurement: two a round trip.
+const TURNS: u64 = 2 * (TRIPS_WARM + TRIPS * CHUNKS as u64);
+
+/// What a profile says of a pair.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expected {
+    /// How the two are related.
+    pub relation: Relation,
+    /// The two, by the system's numbers.
+    pub cores: [usize; 2],
+    /// A transfer, one way.
+    pub one_way_ns: f64,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// The figure is near enough.
+    Holds,
+    /// It is off, and this is what a transfer takes now.
+    Off {
+        /// One way.
+        one_way_ns: f64,
+    },
+    /// Something else ran there.
+    Unknown,
+}
+
+/// For each way in which two of the `allowed` cores are related, nearest first, the pair whose measured
+/// figure is nearest to what is usual there. None for relations of which nothing was measured.
+pub fn expected(profile: &Profile, allowed: &[usize]) -> Vec<Expected> {
+    let topology = &profile.topology;
+    let mut found: Vec<Expected> = profile
+        .pairs
+        .iter()
+        .filter(|pair| pair.one_way_ns.provenance == Provenance::Measured)
+        .filter(|pair| pair.one_way_ns.value > 0.0)
+        .map(|pair| Expected {
+            relation: topology.relation(pair.a, pair.b),
+            cores: [pair.a, pair.b].map(|thread| number(topology.os_thread(thread))),
+            one_way_ns: pair.one_way_ns.value,
+        })
+        .filter(|pair| pair.relation.closeness != Closeness::Same)
+        .filter(|pair| pair.cores.iter().all(|core| allowed.contains(core)))
+        .collect();
+    found.sort_by(|a, b| {
+        let order = a.relation.cmp(&b.relation);
+        order.then(a.one_way_ns.total_cmp(&b.one_way_ns))
+    });
+    let alike = found.chunk_by(|a, b| a.relation == b.relation);
+    alike
+        .map(|pairs| pairs[pairs.len() / 2])
+        .take(PAIRS_MAX)
+        .collect()
+}
+
+fn number(thread: OsThread) -> usize {
+    thread.0 as usize
+}
+
+/// Compares each pair with what is measured now, which takes a millisecond a pair, up to four where the
+/// cores are busy, and some ten if it has become slower.
+pub fn check(system: &'static dyn System, pairs: &[Expected]) -> Vec<Verdict> {
+    let one = |pair: &Expected| check_one(system, pair);
+    pairs.iter().map(one).collect()
+}
+
+fn check_one(system: &'static dyn System, pair: &Expected) -> Verdict {
+    let Some(mut session) = Session::begin(system, pair.cores) else {
+        return Verdict::Unknown;
+    };
+    judge(pair.one_way_ns, |is_slower| session.measure(is_slower))
+}
+
+/// What measurements say of a figure. `measure` gives a transfer, or nothing where it cannot; it is told
+/// whether the one before was slower than expected.
+fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Verdict {
+    let mut seen = Vec::with_capacity(TIMES);
+    let mut is_slower = false;
+    while seen.len() < TIMES {
+        let Some(ns) = measure(is_slower) else {
+            return Verdict::Unknown;
+        };
+        let ratio = ns / expected_ns;
+        if (1.0 / OFF..=OFF).contains(&ratio) {
+            return Verdict::Holds;
+        }
+        let is_now = ratio > 1.0;
+        if !seen.is_empty() && is_now != is_slower {
+            return Verdict::Unknown;
+        }
+        is_slower = is_now;
+        seen.push(ns);
+    }
+    let (least, most) = seen
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), &ns| {
+            (least.min(ns), most.max(ns))
+        });
+    match median(&seen) {
+        Some(one_way_ns) if most <= AGREE * least => Verdict::Off { one_way_ns },
+        _ => Verdict::Unknown,
+    }
+}
+
+/// Two threads that take turns until it is over.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `lines` | both, in turn: the first at even numbers, the second at odd ones | both |
+/// | `is_over` | either, once, when time is over or the first has what it wants | both, where they wait |
+/// | `end_ns` | the first | both, where they wait |
+#[derive(Debug)]
+struct Table {
+    lines: [Line; LINES],
+    is_over: AtomicBool,
+    end_ns: AtomicU64,
+}
+
+/// A word alone on its line, and on the one that may be fetched with it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// Nobody waits any more.
+#[derive(Debug)]
+struct Over;
+
+impl Table {
+    fn new() -> Table {
+        Table {
+            lines: array::from_fn(|_| Line::default()),
+            is_over: AtomicBool::new(false),
+            end_ns: AtomicU64::new(monotonic_ns() + PATIENCE_NS),
+        }
+    }
+
+    /// Spins, and after some ten microseconds looks whether it is over. The one waited for may have lost
+    /// its core, and somebody else may want this one.
+    #[inline]
+    fn until(&self, condition: impl Fn() -> bool) -> Result<(), Over> {
+        loop {
+            for _ in 0..LOOKS {
+                if condition() {
+                    return Ok(());
+                }
+            }
+            // Relaxed: neither says anything about other memory.
+            let is_late = monotonic_ns() >= self.end_ns.load(Ordering::Relaxed);
+            if is_late || self.is_over.load(Ordering::Relaxed) {
+                self.is_over.store(true, Ordering::Relaxed);
+                return Err(Over);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits for a number on a line and puts the next in its place. Release hands the turn over, acquire
+    /// takes it; nothing else is ordered by it.
+    #[inline]
+    fn turn(&self, line: usize, number: u64) -> Result<(), Over> {
+        let word = &self.lines[line].0;
+        self.until(|| {
+            word.compare_exchange(number, number + 1, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })
+    }
+
+    /// The first one's turns from a number on, until the last answer has come.
+    #[inline]
+    fn serve(&self, line: usize, from: u64, trips: u64) -> Result<(), Over> {
+        let end = from + 2 * trips;
+        for number in (from..end).step_by(2) {
+            self.turn(line, number)?;
+        }
+        let word = &self.lines[line].0;
+        // Without a change: the line is back.
+        self.until(|| {
+            word.compare_exchange(u64::MAX, 0, Ordering::Acquire, Ordering::Acquire) == Err(end)
+        })
+    }
+
+    /// The second one's turns, for as long as the first goes on.
+    fn answer(&self) -> Over {
+        let mut base = 0;
+        loop {
+            for line in 0..LINES {
+                for number in (base..base + TURNS).step_by(2) {
+                    if let Err(over) = self.turn(line, number + 1) {
+                        return over;
+                    }
+                }
+            }
+            base += TURNS;
+        }
+    }
+}
+
+/// A pair under measurement. The calling thread is one of the two, and pinned for as long.
+struct Session {
+    table: Arc<Table>,
+    base: u64,
+    _pinned: hearth_sys::affinity::Pinned,
+}
+
+impl Session {
+    /// None if one of the two cores cannot be had.
+    fn begin(system: &'static dyn System, cores: [usize; 2]) -> Option<Session> {
+        let pinned = system.pin(cores[0]).ok()?;
+        let table = Arc::new(Table::new());
+        let theirs = Arc::clone(&table);
+        // Nobody waits for its end: where its core is busy it may not even begin before all is over.
+        let begun = std::thread::Builder::new().spawn(move || {
+            let Ok(_pinned) = system.pin(cores[1]) else {
+                theirs.is_over.store(true, Ordering::Relaxed);
+                return;
+            };
+            let Over = theirs.answer();
+        });
+        begun.ok()?;
+        Some(Session {
+            table,
+            base: 0,
+            _pinned: pinned,
+        })
+    }
+
+    /// A transfer, one way; after a while of work if cores may have been slow. None if time is over.
+    fn measure(&mut self, is_slower: bool) -> Option<f64> {
+        let begin = monotonic_ns();
+        let more = if is_slower { WARM_NS } else { 0 };
+        let end = begin + PATIENCE_NS + more;
+        self.table.end_ns.store(end, Ordering::Relaxed);
+        if is_slower && self.base == TURNS {
+            // Once: cores that were kept busy stay so.
+            while monotonic_ns() < begin + WARM_NS {
+                self.round()?;
+            }
+        }
+        self.round()
+    }
+
+    /// All lines once.
+    fn round(&mut self) -> Option<f64> {
+        let mut shortest = [0.0; LINES];
+        for (line, shortest) in shortest.iter_mut().enumerate() {
+            *shortest = line_ns(&self.table, line, self.base).ok()?;
+        }
+        self.base += TURNS;
+        shortest.sort_unstable_by(f64::total_cmp);
+        quantile(&shortest, 0.25)
+    }
+}
+
+/// A transfer of one line: that of the shortest chunk.
+fn line_ns(table: &Table, line: usize, base: u64) -> Result<f64, Over> {
+    table.serve(line, base, TRIPS_WARM)?;
+    let mut shortest = u64::MAX;
+    for chunk in 0..CHUNKS as u64 {
+        let from = base + 2 * (TRIPS_WARM + TRIPS * chunk);
+        let begin = monotonic_ns();
+        table.serve(line, from, TRIPS)?;
+        shortest = shortest.min(monotonic_ns() - begin);
+    }
+    Ok(shortest as f64 / (2 * TRIPS) as f64)
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.table.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hearth_machine::profile::{Figure, PairTransfer};
+    use hearth_machine::synthetic;
+    use hearth_machine::topology::Thread;
+
+    /// The verdict on 30 ns by these measurements, and how many of them were asked for.
+    fn judged(found: &[Option<f64>]) -> (Verdict, usize) {
+        let mut count = 0;
+        let verdict = judge(30.0, |_| {
+            count += 1;
+            found[count - 1]
+        });
+        (verdict, count)
+    }
+
+    #[test]
+    fn one_look_suffices_where_nothing_has_changed() {
+        for ns in [15.0, 29.0, 30.0, 60.0] {
+            assert_eq!(judged(&[Some(ns)]), (Verdict::Holds, 1), "{ns}");
+        }
+    }
+
+    #[test]
+    fn off_is_what_was_found_three_times() {
+        let slower = judged(&[Some(127.0), Some(120.0), Some(131.0)]);
+        assert_eq!(slower, (Verdict::Off { one_way_ns: 127.0 }, 3));
+        let faster = judged(&[Some(9.0), Some(10.0), Some(11.0)]);
+        assert_eq!(faster, (Verdict::Off { one_way_ns: 10.0 }, 3));
+    }
+
+    #[test]
+    fn noise_does_not_cry_wolf() {
+        let once = judged(&[Some(127.0), Some(31.0)]);
+        assert_eq!(once, (Verdict::Holds, 2));
+        let twice = judged(&[Some(127.0), Some(120.0), Some(50.0)]);
+        assert_eq!(twice, (Verdict::Holds, 3));
+        let scattered = judged(&[Some(127.0), Some(400.0), Some(80.0)]);
+        assert_eq!(scattered, (Verdict::Unknown, 3));
+        let both_ways = judged(&[Some(127.0), Some(10.0)]);
+        assert_eq!(both_ways, (Verdict::Unknown, 2));
+        assert_eq!(judged(&[None]), (Verdict::Unknown, 1));
+        assert_eq!(judged(&[Some(127.0), None]), (Verdict::Unknown, 2));
+    }
+
+    #[test]
+    fn one_pair_stands_for_each_relation() {
+        let machine = synthetic::parse("2 packages, 2 cores, 2 threads").unwrap();
+        let mut profile = Profile::assumed(machine);
+        assert_eq!(
+            expected(&profile, &[0, 1, 2, 3]),
+            [],
+            "assumed is not measured"
+        );
+        profile.pairs.clear();
+        for a in 0..8 {
+            for b in a + 1..8 {
+                let near = profile.topology.relation(Thread(a), Thread(b));
+                let ns = match near.closeness {
+                    Closeness::SmtSibling => 10.0,
+                    Closeness::OtherPackage => 200.0 + f64::from(a + b),
+                    _ => 50.0,
+                };
+                let figure = Figure::measured(2.0 * ns, 2.0 * ns, 2.0 * ns, 1, 0);
+                let pair = PairTransfer::from_round_trip(Thread(a), Thread(b), figure);
+                profile.pairs.push(pair);
+            }
+        }
+        let all: Vec<usize> = (0..8).collect();
+        let figures = |allowed: &[usize]| -> Vec<f64> {
+            let pairs = expected(&profile, allowed);
+            pairs.iter().map(|pair| pair.one_way_ns).collect()
+        };
+        assert_eq!(figures(&all), [10.0, 50.0, 207.0]);
+        let first = number(profile.topology.os_thread(Thread(0)));
+        assert_eq!(figures(&[first]), []);
+        for pair in expected(&profile, &all) {
+            let [a, b] = pair.cores.map(|core| {
+                let thread = profile.topology.thread_of(OsThread(core as u32));
+                thread.unwrap()
+            });
+            assert_eq!(profile.topology.relation(a, b), pair.relation);
+        }
+    }
+
+    #[test]
+    fn cores_that_cannot_be_had_tell_nothing() {
+        let pair = Expected {
+            relation: synthetic::parse("2 cores")
+                .unwrap()
+                .relation(Thread(0), Thread(1)),
+            cores: [1 << 20, (1 << 20) + 1],
+            one_way_ns: 30.0,
+        };
+        assert_eq!(check(&hearth_sys::Linux, &[pair]), [Verdict::Unknown]);
+    }
+}
