@@ -7,14 +7,17 @@
 //!
 //! A false alarm is worse than none: whoever is told twice for nothing does not listen any more. So a
 //! figure is out of date only if it is off by more than [`OFF`], three times to the same side, and the
-//! three agree ([`AGREE`]). What disturbs makes few samples very long: of each line the shortest sample counts,
-//! and of the lines the lower quartile. Cores that had nothing to do may still be slow: before it is
-//! believed that all has become slower, they are kept busy for [`WARM_NS`]. Where the two threads do not
-//! get to run at the same time, as others use their cores, nothing can be told ([`Verdict::Unknown`]).
+//! three agree ([`AGREE`]). What disturbs makes few samples very long: of each line the shortest sample
+//! counts, and of the lines the lower quartile. Between the three the threads rest for [`REST`], since a
+//! hypervisor may wake a virtual processor elsewhere and take it back a moment later. Cores that had
+//! nothing to do may still be slow: before it is believed that all has become slower, they are kept busy
+//! for [`WARM_NS`]. Where the two threads do not get to run at the same time, as others use their cores,
+//! nothing can be told ([`Verdict::Unknown`]).
 
 use std::array;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use hearth_machine::profile::{Profile, Provenance};
 use hearth_machine::relation::{Closeness, Relation};
@@ -32,8 +35,10 @@ pub const OFF: f64 = 2.0;
 pub const AGREE: f64 = 1.5;
 /// So often it is found before it is believed.
 const TIMES: usize = 3;
+/// Between measurements of what seems to be off.
+pub const REST: Duration = Duration::from_millis(10);
 /// Cores need this long to reach the clock rate that they keep.
-const WARM_NS: u64 = 5_000_000;
+pub const WARM_NS: u64 = 5_000_000;
 /// For so long one pair is tried.
 const PATIENCE_NS: u64 = 4_000_000;
 /// At most so many pairs, nearest first.
@@ -104,18 +109,22 @@ fn number(thread: OsThread) -> usize {
     thread.0 as usize
 }
 
-/// Compares each pair with what is measured now, which takes a millisecond a pair, up to four where the
-/// cores are busy, and some ten if it has become slower.
+/// Compares each pair with what is measured now, which takes less than a millisecond a pair, up to four
+/// where the cores are busy, and some thirty where it seems to be off.
 pub fn check(system: &'static dyn System, pairs: &[Expected]) -> Vec<Verdict> {
     let one = |pair: &Expected| check_one(system, pair);
     pairs.iter().map(one).collect()
 }
 
 fn check_one(system: &'static dyn System, pair: &Expected) -> Verdict {
-    let Some(mut session) = Session::begin(system, pair.cores) else {
-        return Verdict::Unknown;
-    };
-    judge(pair.one_way_ns, |is_slower| session.measure(is_slower))
+    let mut is_first = true;
+    judge(pair.one_way_ns, |is_slower| {
+        if !std::mem::take(&mut is_first) {
+            std::thread::sleep(REST);
+        }
+        let warm_ns = if is_slower { WARM_NS } else { 0 };
+        Session::begin(system, pair.cores, warm_ns)?.measure(warm_ns)
+    })
 }
 
 /// What measurements say of a figure. `measure` gives a transfer, or nothing where it cannot; it is told
@@ -155,12 +164,12 @@ fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Verd
 /// |---|---|---|
 /// | `lines` | both, in turn: the first at even numbers, the second at odd ones | both |
 /// | `is_over` | either, once, when time is over or the first has what it wants | both, where they wait |
-/// | `end_ns` | the first | both, where they wait |
+/// | `end_ns` | nobody | both, where they wait |
 #[derive(Debug)]
 struct Table {
     lines: [Line; LINES],
     is_over: AtomicBool,
-    end_ns: AtomicU64,
+    end_ns: u64,
 }
 
 /// A word alone on its line, and on the one that may be fetched with it.
@@ -173,11 +182,11 @@ struct Line(AtomicU64);
 struct Over;
 
 impl Table {
-    fn new() -> Table {
+    fn new(end_ns: u64) -> Table {
         Table {
             lines: array::from_fn(|_| Line::default()),
             is_over: AtomicBool::new(false),
-            end_ns: AtomicU64::new(monotonic_ns() + PATIENCE_NS),
+            end_ns,
         }
     }
 
@@ -191,8 +200,8 @@ impl Table {
                     return Ok(());
                 }
             }
-            // Relaxed: neither says anything about other memory.
-            let is_late = monotonic_ns() >= self.end_ns.load(Ordering::Relaxed);
+            // Relaxed: it says nothing about other memory.
+            let is_late = monotonic_ns() >= self.end_ns;
             if is_late || self.is_over.load(Ordering::Relaxed) {
                 self.is_over.store(true, Ordering::Relaxed);
                 return Err(Over);
@@ -251,9 +260,9 @@ struct Session {
 
 impl Session {
     /// None if one of the two cores cannot be had.
-    fn begin(system: &'static dyn System, cores: [usize; 2]) -> Option<Session> {
+    fn begin(system: &'static dyn System, cores: [usize; 2], warm_ns: u64) -> Option<Session> {
         let pinned = system.pin(cores[0]).ok()?;
-        let table = Arc::new(Table::new());
+        let table = Arc::new(Table::new(monotonic_ns() + warm_ns + PATIENCE_NS));
         let theirs = Arc::clone(&table);
         // Nobody waits for its end: where its core is busy it may not even begin before all is over.
         let begun = std::thread::Builder::new().spawn(move || {
@@ -271,17 +280,11 @@ impl Session {
         })
     }
 
-    /// A transfer, one way; after a while of work if cores may have been slow. None if time is over.
-    fn measure(&mut self, is_slower: bool) -> Option<f64> {
+    /// A transfer, one way, after so much work. None if time is over before.
+    fn measure(&mut self, warm_ns: u64) -> Option<f64> {
         let begin = monotonic_ns();
-        let more = if is_slower { WARM_NS } else { 0 };
-        let end = begin + PATIENCE_NS + more;
-        self.table.end_ns.store(end, Ordering::Relaxed);
-        if is_slower && self.base == TURNS {
-            // Once: cores that were kept busy stay so.
-            while monotonic_ns() < begin + WARM_NS {
-                self.round()?;
-            }
+        while monotonic_ns() < begin + warm_ns {
+            self.round()?;
         }
         self.round()
     }
