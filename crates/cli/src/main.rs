@@ -23,6 +23,7 @@ mod render;
 mod report;
 
 mod columns;
+mod corrections;
 mod heap_map;
 mod heaps;
 mod interruption;

@@ -22,8 +22,11 @@ use crate::arguments::Carrier;
 use crate::arguments::machine::{Basis, Cpus};
 use crate::arguments::place::{Decides, Form, Place};
 use crate::columns::{Columns, Side};
+use crate::corrections::Corrections;
 use crate::failure::Failure;
+use crate::machine_here::MachineHere;
 use crate::placing::{self, Program};
+use crate::plans::Plans;
 use crate::{input, output, profiles};
 
 /// So many reasons and patterns are told.
@@ -98,14 +101,14 @@ impl Site {
         profile: Profile,
         origin: String,
         warning: Option<String>,
-        cpus: Option<&Cpus>,
-        is_here: bool,
+        cpus: &[OsThread],
+        corrections: &Corrections,
     ) -> Result<Site, Failure> {
         let unfit = |error: String| Failure::input(error);
-        let model = Model::fitted(&profile).map_err(|error| unfit(error.to_string()))?;
-        let cpus = allowed(cpus, &profile.topology, is_here);
+        let fitted = Model::fitted(&profile).map_err(|error| unfit(error.to_string()))?;
+        let (profile, model) = corrections.apply(profile, fitted)?;
         let machine =
-            Machine::new(&profile, &model, &cpus).map_err(|error| unfit(error.to_string()))?;
+            Machine::new(&profile, &model, cpus).map_err(|error| unfit(error.to_string()))?;
         Ok(Site {
             profile,
             tuning: model.tuning().clone(),
@@ -115,18 +118,27 @@ impl Site {
         })
     }
 
-    /// This machine, with the CPUs that we may use.
-    pub(super) fn here(profile: Profile) -> Result<Site, Failure> {
-        Site::of(profile, String::new(), None, None, true)
+    /// This machine, with the CPUs that we may use, and what a check of its profile found.
+    pub(super) fn here(profile: Profile, corrections: &Corrections) -> Result<Site, Failure> {
+        let cpus = allowed(None, &profile.topology, true);
+        Site::of(profile, String::new(), None, &cpus, corrections)
     }
 
-    /// The same, as `hearth place` would know it.
+    /// The same, as `hearth place` would know it, with what the last check before a run found.
     pub(crate) fn known() -> Result<Site, Failure> {
         let chosen = profiles::choose(&Basis {
             profile: None,
             machine: None,
         })?;
-        Site::of(chosen.profile, chosen.origin, chosen.warning, None, true)
+        let cpus = allowed(None, &chosen.profile.topology, true);
+        let corrections = Corrections::known(&MachineHere::look()?, &Plans::of_user());
+        Site::of(
+            chosen.profile,
+            chosen.origin,
+            chosen.warning,
+            &cpus,
+            &corrections,
+        )
     }
 }
 
@@ -168,7 +180,14 @@ fn site(arguments: &Place) -> Result<Site, Failure> {
         }
     };
     let is_here = named.is_none() && arguments.basis.profile.is_none();
-    Site::of(profile, origin, warning, arguments.cpus.as_ref(), is_here)
+    let cpus = allowed(arguments.cpus.as_ref(), &profile.topology, is_here);
+    // Of another machine nothing can be checked, and that it is another one is said.
+    let corrections = match (is_here, &warning) {
+        (true, None) => Corrections::found(&profile),
+        _ => Corrections::default(),
+    };
+    let warning = warning.or_else(|| corrections.warning());
+    Site::of(profile, origin, warning, &cpus, &corrections)
 }
 
 /// The CPUs that were named; on this machine otherwise those that we may use.

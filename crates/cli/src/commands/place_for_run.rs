@@ -15,6 +15,7 @@ use hearth_place::talk::Effort;
 
 use super::place::{Site, carrier};
 use crate::arguments::{Carrier, Run, WhereToRun};
+use crate::corrections::Corrections;
 use crate::failure::Failure;
 use crate::input::Source;
 use crate::machine_here::MachineHere;
@@ -37,6 +38,13 @@ pub(crate) fn variables(
         Some(WhereToRun::Plan(path)) => Some(path.as_path()),
         _ => return Ok(Vec::new()),
     };
+    let machine = MachineHere::look()?;
+    let plans = Plans::of_user();
+    let corrections = match file {
+        None => Corrections::for_run(&machine, &plans)?,
+        // What was planned is followed, whatever it costs now.
+        Some(_) => Corrections::default(),
+    };
     let task = Task {
         source,
         carrier: arguments.carrier.unwrap_or(Carrier::Workers),
@@ -44,9 +52,9 @@ pub(crate) fn variables(
             Some(path) => Some((path, profiles::text(path)?)),
             None => None,
         },
-        machine: MachineHere::look()?,
+        machine,
+        corrections,
     };
-    let plans = Plans::of_user();
     let record = task.record();
     let known = record.as_ref().and_then(|record| plans.find(record));
     let planned = match known {
@@ -91,15 +99,18 @@ struct Task<'a> {
     /// A plan that was written before, and its file.
     stored: Option<(&'a Path, String)>,
     machine: MachineHere,
+    /// In what the machine differs from its profile.
+    corrections: Corrections,
 }
 
 impl Task<'_> {
     /// All that the plan follows from, as text. None where that is not known.
     fn record(&self) -> Option<Vec<u8>> {
         let mut record = format!(
-            "hearth {}\nmachine {}\ncpus {:?}\ncarrier {:?}\n",
+            "hearth {}\nmachine {}\ncorrected {}\ncpus {:?}\ncarrier {:?}\n",
             toolchain::own_identity().ok()?,
             self.machine.identity()?,
+            self.corrections.identity(),
             hearth_sys::affinity::allowed(),
             self.carrier,
         );
@@ -113,7 +124,7 @@ impl Task<'_> {
 
     /// Plans. None if the program does not compile.
     fn plan(&self) -> Result<Option<Planned>, Failure> {
-        let site = Site::here(self.machine.profile()?)?;
+        let site = Site::here(self.machine.profile()?, &self.corrections)?;
         let start = site.machine.os(hearth_place::machine::Slot(0));
         let Ok(program) = placing::program(self.source, start) else {
             return Ok(None);

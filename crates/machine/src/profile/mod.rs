@@ -21,6 +21,7 @@
 //! ```
 
 mod assumed;
+mod correct;
 mod costs;
 pub mod distance;
 mod figure;

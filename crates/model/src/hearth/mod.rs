@@ -265,6 +265,19 @@ impl Model {
         self
     }
 
+    /// The same fit with other figures of the same machine, for instance of a profile that was
+    /// [corrected](Profile::with_transfers_times).
+    ///
+    /// # Errors
+    /// What [`Profile::check`] finds.
+    pub fn with_profile(&self, profile: &Profile) -> Result<Self, ProfileError> {
+        Ok(Self {
+            tuning: self.tuning.clone(),
+            report: self.report.clone(),
+            ..Self::new(profile)?
+        })
+    }
+
     /// The numbers that no probe measures, as they are now.
     #[must_use]
     pub const fn tuning(&self) -> &Tuning {
