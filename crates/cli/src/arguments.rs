@@ -165,6 +165,8 @@ Examples:
 Environment:
   CC          the C compiler, with options if need be; otherwise cc
   HEARTH_LIB  the directory of libhearth_runtime.a, if it is not beside the command
+  HEARTH_PROFILE_CHECK=off
+              with --place talk, do not check whether the profile is still this machine's
   HEARTH_…    what the options set for the program can be set by hand, also for a built program")]
 pub(crate) struct Run {
     /// The program; `-` reads it from standard input

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ~/.cache/hearth/plans/
-//!     <hash>.made       what was planned, with all that it follows from, in full
+//!     <hash>.made       what was planned, with all that it follows from, in full; or what a check found
 //!     <hash>.plan       lines, for the program to read
 //!     <hash>.profile    the machine's profile, likewise
 //!     <hash>.tuning     how the model of messages was fitted to that, likewise

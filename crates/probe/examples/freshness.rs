@@ -1,5 +1,10 @@
 //! How often the check of a profile says what: `freshness PROFILE [TIMES [FACTOR]]`, where the profile's
 //! figures are multiplied by a factor first. With a factor of 1 it should never say that they are off.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example prints"
+)]
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -24,7 +24,10 @@ Examples:
   hearth place server.isf --machine 'two-socket' --why
   hearth place server.isf --machine box.xml    a machine as hwloc's lstopo writes it
   hearth place traffic.mat --export numactl    commands for a program that is not ours
-  hearth place server.isf --export matrix      what goes between whom, for TreeMatch")]
+  hearth place server.isf --export matrix      what goes between whom, for TreeMatch
+
+Environment:
+  HEARTH_PROFILE_CHECK=off   do not check whether the kept profile is still this machine's")]
 pub(crate) struct Place {
     /// A program (*.isf; `-` reads it from standard input), a graph (*.json) or a matrix (*.mat)
     #[arg(value_name = "FILE")]

@@ -57,6 +57,8 @@ pub(crate) fn plain_hearth() -> Command {
         .env("NO_COLOR", "1")
         // Lights would mix with what programs say on standard error.
         .env("HEARTH_DEVICE_LEDS", "off")
+        // What it finds depends on the machine.
+        .env("HEARTH_PROFILE_CHECK", "off")
         .env_remove("CC");
     command
 }
