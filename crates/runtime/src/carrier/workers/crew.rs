@@ -140,8 +140,7 @@ mod monitor {
             return;
         }
         let thread = runner.thread.load(Ordering::Relaxed);
-        // Where it may not, it shares the worker's core.
-        let _ = affinity::allow_thread(thread, super::super::cores());
+        super::super::orders::let_go(thread);
     }
 
     fn sleep() {

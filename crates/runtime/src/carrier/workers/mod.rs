@@ -421,8 +421,7 @@ impl Worker {
     /// Keeps the calling thread on the worker's core.
     fn pin_current(&self) {
         if let Some(core) = self.shared.core {
-            // Refused only for a core that has gone offline or was forbidden since.
-            let _ = affinity::pin_current(core);
+            orders::keep_current(core);
         }
     }
 

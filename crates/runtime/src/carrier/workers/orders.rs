@@ -56,9 +56,41 @@ pub(crate) fn stations() -> Vec<Station> {
     all().iter().map(station).collect()
 }
 
+/// The cores that may be used, as the placer saw them last; none if that never changed.
+static ALLOWED: Mutex<Option<Vec<usize>>> = Mutex::new(None);
+
+/// Where a worker's thread is kept: on its core, if that may be used; otherwise wherever it may.
+fn kept_on(core: Option<usize>, allowed: &[usize]) -> Vec<usize> {
+    match core {
+        Some(core) if allowed.contains(&core) => vec![core],
+        _ => allowed.to_vec(),
+    }
+}
+
+/// Keeps the calling thread on its worker's core, if that may be used.
+pub(super) fn keep_current(core: usize) {
+    // Held until it is done: whoever takes cores away comes before, or finds this thread with its worker.
+    let allowed = lock(&ALLOWED);
+    let on = match &*allowed {
+        Some(allowed) => kept_on(Some(core), allowed),
+        None => vec![core],
+    };
+    // Refused only for a core that has gone offline or was forbidden since.
+    let _ = affinity::allow_current(&on);
+}
+
+/// Lets a thread that has lost its worker go wherever it may.
+pub(super) fn let_go(thread: u32) {
+    let allowed = lock(&ALLOWED);
+    // Where it may not, it shares the worker's core.
+    let _ = affinity::allow_thread(thread, allowed.as_deref().unwrap_or(super::cores()));
+}
+
 /// Keeps the threads of workers on their cores, where those may be used; the others' go wherever they
 /// may.
 pub(crate) fn pin_again(allowed: &[usize]) {
+    let mut known = lock(&ALLOWED);
+    *known = Some(allowed.to_vec());
     for worker in all() {
         // SAFETY: runners are never freed.
         let runner = unsafe { worker.shared.runner.load(Ordering::Relaxed).as_ref() };
@@ -66,12 +98,8 @@ pub(crate) fn pin_again(allowed: &[usize]) {
         if thread == 0 {
             continue;
         }
-        let cores = match worker.shared.core {
-            Some(core) if allowed.contains(&core) => vec![core],
-            _ => allowed.to_vec(),
-        };
         // Refused only where that has changed again.
-        let _ = affinity::allow_thread(thread, &cores);
+        let _ = affinity::allow_thread(thread, &kept_on(worker.shared.core, allowed));
     }
 }
 
@@ -117,5 +145,17 @@ impl Worker {
                 }
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_use_its_core_goes_wherever_it_may() {
+        assert_eq!(kept_on(Some(2), &[1, 2, 3]), [2]);
+        assert_eq!(kept_on(Some(0), &[1, 2]), [1, 2]);
+        assert_eq!(kept_on(None, &[1]), [1]);
     }
 }
