@@ -58,7 +58,8 @@ pub(crate) mod runs {
     pub(crate) const UNKNOWN: u8 = 0;
     /// It was placed by name.
     pub(crate) const STAYS: u8 = u8::MAX;
-    /// It was placed by a plan, which knows better.
+    /// It was placed by a plan, which knows better, or came home since it talks: it is not shared, and
+    /// may be placed anew.
     pub(crate) const PLANNED: u8 = u8::MAX - 1;
 }
 
@@ -212,7 +213,8 @@ impl Worker {
             let origin = seat.more.with_mut(|more| std::mem::take(&mut more.origin));
             if origin != 0 {
                 (*ran).destination = origin;
-                seat.runs.set(runs::STAYS);
+                // Not as if it were placed by name: whoever plans would leave it where it is for good.
+                seat.runs.set(runs::PLANNED);
             }
         }
     }
