@@ -1,6 +1,7 @@
 //! The command line, defined once: help, completions, man pages and the reference page all come
 //! from here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -25,6 +26,22 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
+
+/// `hearth help place` as `hearth place --help`, which many expect from other commands.
+pub(crate) fn as_options(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
+}
+
+/// A number such as a seed.
+pub(crate) fn number(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "a whole number is wanted, from 0 to 18446744073709551615".to_owned())
+}
 
 /// Compile and run Insense programs, and know the machine they run on.
 ///
@@ -184,7 +201,7 @@ pub(crate) struct Run {
     pub(crate) passes: Option<u64>,
 
     /// Make the free choices of the runtime repeatable (HEARTH_SEED)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) seed: Option<u64>,
 
     /// Where components run (HEARTH_PLACE): os, spread, single, random, steal, talk, or the file of a
@@ -233,7 +250,7 @@ pub(crate) struct Run {
     pub(crate) simulate: Option<Simulation>,
 
     /// End a simulation after N steps (HEARTH_STEPS)
-    #[arg(long, value_name = "N", requires = "simulate")]
+    #[arg(long, value_name = "N", requires = "simulate", value_parser = number)]
     pub(crate) steps: Option<u64>,
 
     /// Where to write the plainest schedule that fails as the seed does

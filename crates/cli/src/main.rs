@@ -58,7 +58,7 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     crash::install();
-    let arguments = arguments::Arguments::parse();
+    let arguments = arguments::Arguments::parse_from(arguments::as_options(std::env::args_os()));
     match commands::dispatch(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

@@ -19,6 +19,7 @@ pub(crate) fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
 
 /// Gives a file new contents by one rename. Its permissions stay, and a link stays a link.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), Failure> {
+    is_file_name(path)?;
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let beside = beside(&target);
     let result = write_and_rename(&beside, &target, contents);
@@ -26,6 +27,28 @@ pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<(), Failure> {
         let _ = fs::remove_file(&beside);
     }
     result.map_err(|error| cannot_write(path, &error))
+}
+
+/// Whether a file can be written later, found out without touching it.
+pub(crate) fn try_out(path: &Path) -> Result<(), Failure> {
+    is_file_name(path)?;
+    if path.is_dir() {
+        return Err(cannot_write(path, &ErrorKind::IsADirectory.into()));
+    }
+    let beside = beside(&fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    fs::write(&beside, "")
+        .and_then(|()| fs::remove_file(&beside))
+        .map_err(|error| cannot_write(path, &error))
+}
+
+/// Elsewhere `-` is standard output. A file of that name is hardly wanted, and not easily removed.
+fn is_file_name(path: &Path) -> Result<(), Failure> {
+    match path.as_os_str() == "-" {
+        true => Err(Failure::input(
+            "`-` is no file, and this is not written to standard output: name a file, or write `./-`",
+        )),
+        false => Ok(()),
+    }
 }
 
 fn write_and_rename(beside: &Path, target: &Path, contents: &[u8]) -> std::io::Result<()> {

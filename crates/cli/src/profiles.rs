@@ -136,7 +136,10 @@ pub(crate) fn described(text: &str) -> Result<Topology, Failure> {
         let names = synthetic::EXAMPLES.iter().map(|(name, _)| *name);
         let advice = match near::nearest(text, names) {
             Some(name) => format!("; did you mean {name}?"),
-            None => String::new(),
+            None => {
+                let names: Vec<&str> = synthetic::EXAMPLES.iter().map(|(name, _)| *name).collect();
+                format!(", or name an example: {}", names.join(", "))
+            }
         };
         Failure::input(format!("`{text}` describes no machine: {error}{advice}"))
     })

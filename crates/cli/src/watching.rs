@@ -35,21 +35,7 @@ impl Watching {
         }
         // Better now than when the program has run for an hour.
         for path in report.iter().chain(&trace) {
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            if path.is_dir() {
-                return Err(output::cannot_write(
-                    path,
-                    &std::io::ErrorKind::IsADirectory.into(),
-                ));
-            }
-            if folder.is_some_and(|folder| !folder.is_dir()) {
-                return Err(output::cannot_write(
-                    path,
-                    &std::io::ErrorKind::NotFound.into(),
-                ));
-            }
+            output::try_out(path)?;
         }
         let window = arguments.watch_window.map_or(WINDOW, |bytes| bytes.0);
         let file = shared::memory_file(NAME, bytes_for(window))

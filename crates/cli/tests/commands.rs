@@ -94,6 +94,19 @@ fn help_is_good_reading() {
 }
 
 #[test]
+fn help_can_be_asked_for_by_a_word() {
+    let place = Place::new("help-word");
+    for (word, option) in [
+        (&["help", "run"][..], &["run", "--help"][..]),
+        (&["help", "heap", "top"], &["heap", "top", "--help"]),
+        (&["help"], &["--help"]),
+    ] {
+        let (word, option) = (place.call(word), place.call(option));
+        assert_eq!((word.code(), &word.stdout), (Some(0), &option.stdout));
+    }
+}
+
+#[test]
 fn wrong_command_lines() {
     let place = Place::new("usage").with("a.isf", HELLO);
     let cases: &[(&str, &[&str])] = &[
@@ -101,6 +114,8 @@ fn wrong_command_lines() {
         ("usage-unknown-command", &["rnu", "a.isf"]),
         ("usage-no-file", &["run"]),
         ("usage-unknown-option", &["run", "a.isf", "--pases", "3"]),
+        ("usage-seed", &["run", "a.isf", "--seed", "x"]),
+        ("usage-report", &["run", "a.isf", "--report", "-"]),
         ("usage-no-passes", &["run", "a.isf", "--passes", "0"]),
         ("usage-prelude", &["run", "a.isf", "--prelude", "G7"]),
         ("usage-device", &["run", "a.isf", "--device", "tmp=x"]),

@@ -113,6 +113,8 @@ fn plans_are_followed_and_what_has_changed_is_told() {
         "{stderr}"
     );
     assert!(stderr.contains("not in the plan"), "{stderr}");
+    let (_, _, stderr) = run(&workload("dispatch-worker.isf"));
+    assert!(stderr.contains("plans for what is there now"), "{stderr}");
 }
 
 #[test]

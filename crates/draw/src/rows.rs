@@ -32,6 +32,8 @@ pub struct RowChart {
     pub rows: Vec<Row>,
     /// In pixels.
     pub width: f64,
+    /// What the axis shows in any case, as all of a share; else only where rows are.
+    pub reach: Option<(f64, f64)>,
 }
 
 impl RowChart {
@@ -43,6 +45,7 @@ impl RowChart {
             unit,
             rows: Vec::new(),
             width: 860.0,
+            reach: None,
         }
     }
 
@@ -70,7 +73,9 @@ impl RowChart {
             let (low, high) = row.interval.unwrap_or((row.value, row.value));
             [row.value, low, high]
         });
-        match Span::around(self.scale, ends, (left, right)) {
+        let reach = self.reach.filter(|_| !rows.is_empty());
+        let reach = reach.into_iter().flat_map(|(low, high)| [low, high]);
+        match Span::around(self.scale, ends.chain(reach), (left, right)) {
             None => canvas.text("faint", (left, top + 16.0), Anchor::Start, "no data"),
             Some(span) => {
                 self.grid(&mut canvas, span, top, bottom);

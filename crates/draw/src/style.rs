@@ -87,3 +87,51 @@ ul{margin:.4rem 0;padding-left:1.2rem;max-width:46rem}details{margin:.6rem 0}sum
 footer{margin-top:3rem;color:var(--faint);font-size:.85rem;border-top:1px solid var(--grid);padding-top:.7rem}\
 @media (max-width:700px){figure .picture{max-width:none}td:not(.right){min-width:6.5rem}}\
 @media print{nav{display:none}h2{break-after:avoid}figure{break-inside:avoid}}";
+
+/// The rules with, before each colour by name, the same in light: viewers that know no variables, as
+/// librsvg and Inkscape, pass over what they cannot read and would draw everything black.
+pub(crate) fn with_plain_colours(rules: &str) -> String {
+    let mut text = String::with_capacity(2 * rules.len());
+    for part in rules.split_inclusive(['{', ';', '}']) {
+        let declaration = part.trim_end_matches(['{', ';', '}']);
+        if let Some(plain) = plain(declaration) {
+            text.push_str(&plain);
+            text.push(';');
+        }
+        text.push_str(part);
+    }
+    text
+}
+
+/// A declaration with its colour in light; none if it names no colour.
+fn plain(declaration: &str) -> Option<String> {
+    let (before, rest) = declaration.split_once("var(")?;
+    let (name, behind) = rest.split_once(')')?;
+    let (_, value) = COLOURS.split_once(&format!("{name}:"))?;
+    let value = value.split([';', '}']).next()?;
+    Some(format!("{before}{value}{behind}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_colour_is_there_without_variables_too() {
+        let rules = with_plain_colours(".a{fill:var(--c0);stroke-width:2}.b{stroke:var(--paper)}");
+        assert_eq!(
+            rules,
+            ".a{fill:#1f6fb4;fill:var(--c0);stroke-width:2}.b{stroke:#fdfdfc;stroke:var(--paper)}"
+        );
+        let all = with_plain_colours(PICTURES);
+        assert_eq!(
+            all.matches("var(").count(),
+            PICTURES.matches("var(").count()
+        );
+        for rule in PICTURES.split_inclusive(['{', ';', '}']) {
+            let declaration = rule.trim_end_matches(['{', ';', '}']);
+            let has_plain = plain(declaration).is_some_and(|plain| plain.contains(":#"));
+            assert_eq!(has_plain, declaration.contains("var("), "{declaration}");
+        }
+    }
+}

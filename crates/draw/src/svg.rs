@@ -35,7 +35,8 @@ impl Picture {
 
     /// A whole SVG file, with the style sheet in it.
     pub fn file(&self) -> String {
-        let style = format!("<style>{}{}</style>", style::COLOURS, style::PICTURES);
+        let pictures = style::with_plain_colours(style::PICTURES);
+        let style = format!("<style>{}{pictures}</style>", style::COLOURS);
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n",
             self.element(&style)

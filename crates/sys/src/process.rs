@@ -65,6 +65,17 @@ impl Process {
         Some(text.trim_end().to_owned())
     }
 
+    /// The processes that its first thread has started and that have not ended; none where the kernel
+    /// does not tell.
+    pub fn children(&self) -> Vec<Process> {
+        let path = format!("/proc/{0}/task/{0}/children", self.number);
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let numbers = text.split_whitespace();
+        numbers
+            .filter_map(|number| Process::of(number.parse().ok()?).ok())
+            .collect()
+    }
+
     /// Its mappings, by address. None for a thread of the kernel.
     ///
     /// # Errors

@@ -52,7 +52,13 @@ pub(crate) struct Probe {
     pub(crate) cpus: Option<Cpus>,
 
     /// What random choices begin with
-    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        hide_default_value = true,
+        value_parser = super::number
+    )]
     pub(crate) seed: u64,
 
     /// Measure nothing; write what the machine says of itself, without names, to FILE

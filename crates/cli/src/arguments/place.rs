@@ -21,7 +21,7 @@ Examples:
   hearth place server.isf --why                with reasons, and other ways
   hearth place server.isf --svg place.svg      as a picture
   hearth place server.isf --plan plan.json     kept, for hearth run --place plan.json
-  hearth place server.isf --machine 'two-socket' --why
+  hearth place server.isf --machine '2 packages, 8 cores' --why
   hearth place server.isf --machine box.xml    a machine as hwloc's lstopo writes it
   hearth place traffic.mat --export numactl    commands for a program that is not ours
   hearth place server.isf --export matrix      what goes between whom, for TreeMatch
@@ -73,7 +73,13 @@ pub(crate) struct Place {
     pub(crate) json: bool,
 
     /// What random choices begin with
-    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        hide_default_value = true,
+        value_parser = super::number
+    )]
     pub(crate) seed: u64,
 }
 

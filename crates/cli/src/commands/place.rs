@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use hearth_draw::placement as picture;
+use hearth_lang::compile::{Options, Sources};
 use hearth_machine::profile::{Carrier as Passed, Profile};
 use hearth_machine::topology::{OsThread, Topology};
 use hearth_model::hearth::{Model, Tuning};
@@ -27,7 +28,8 @@ use crate::failure::Failure;
 use crate::machine_here::MachineHere;
 use crate::placing::{self, Program};
 use crate::plans::Plans;
-use crate::{input, output, profiles};
+use crate::report::Report;
+use crate::{input, output, profiles, program};
 
 /// So many reasons and patterns are told.
 const TOLD: usize = 40;
@@ -237,7 +239,15 @@ fn read(path: &Path, start: OsThread) -> Result<Program, Failure> {
             program.notes = read.notes;
             Ok(program)
         }
-        _ => placing::program(&input::read_program(path)?, start),
+        _ => {
+            let source = input::read_program(path)?;
+            placing::program(&source, start).or_else(|failure| {
+                let found = program::check(&source, &Options::default());
+                let mut report = Report::for_terminal();
+                report.add(Sources::new(&source.name, &source.text), &found);
+                report.finish().and(Err(failure))
+            })
+        }
     }
 }
 

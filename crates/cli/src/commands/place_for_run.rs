@@ -165,6 +165,7 @@ fn stored(path: &Path, text: &str, program: &Program, site: &Site) -> Result<Pla
     let fitted = plan.fit(&program.graph, &site.machine);
     let shown = path.display();
     let mut said = String::new();
+    let is_of_another = !plan.places.is_empty() && fitted.missing.len() == plan.places.len();
     let mut say = |names: &[String], what: &str| {
         if !names.is_empty() {
             let _ = writeln!(said, "hearth: {shown}: {what}: {}", listed(names));
@@ -181,6 +182,17 @@ fn stored(path: &Path, text: &str, program: &Program, site: &Site) -> Result<Pla
         &lost,
         "CPUs that may not be used, so these are left where they are made",
     );
+    if is_of_another {
+        said = format!(
+            "hearth: {shown}: this is the plan of another program, and nobody follows it\n"
+        );
+    }
+    if !said.is_empty() {
+        let _ = writeln!(
+            said,
+            "hearth: `hearth place PROGRAM --plan {shown}` plans for what is there now"
+        );
+    }
     let cpus = fitted
         .slots
         .iter()

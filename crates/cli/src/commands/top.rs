@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use hearth_draw::scale::Unit;
 use hearth_sys::process::Process;
@@ -43,7 +44,7 @@ pub(crate) fn top(arguments: &Top) -> Result<(), Failure> {
     };
     match keys {
         Some(keys) => screens(&source, &keys, arguments.count.unwrap_or(u64::MAX)),
-        None => output::write(text(&recording, None, ROWS)),
+        None => output::write(text(&recording, source.goes_on(), None, ROWS)),
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn top(arguments: &Top) -> Result<(), Failure> {
 /// What is read again and again.
 enum Source {
     Process { process: Process, address: u64 },
-    File(File),
+    File(PathBuf, File),
 }
 
 impl Source {
@@ -60,7 +61,7 @@ impl Source {
         match whom {
             Whom::Process(number) => Source::of_process(*number),
             Whom::File(path) => match File::open(path) {
-                Ok(file) => Ok(Source::File(file)),
+                Ok(file) => Ok(Source::File(path.clone(), file)),
                 Err(error) => Err(Failure::input(format!(
                     "cannot read {}: {}",
                     path.display(),
@@ -70,8 +71,25 @@ impl Source {
         }
     }
 
+    /// The program of a process: that itself or, where that is `hearth run --report`, which waits for
+    /// the program, its child.
     fn of_process(number: u32) -> Result<Source, Failure> {
         let process = Process::of(number).map_err(refused)?;
+        if let Some(source) = Source::in_process(process)? {
+            return Ok(source);
+        }
+        let children = process.children().into_iter();
+        let mut found = children.filter_map(|child| Source::in_process(child).ok().flatten());
+        found.next().ok_or_else(|| {
+            Failure::input(format!(
+                "process {number} does not write down what it does; start it with `hearth run \
+                 --watch`, or a built program with HEARTH_WATCH=FILE"
+            ))
+        })
+    }
+
+    /// None if the process has no recording.
+    fn in_process(process: Process) -> Result<Option<Source>, Failure> {
         let mappings = process.mappings().map_err(refused)?;
         process.may_read().map_err(refused)?;
         let in_memory = format!("/memfd:{NAME}");
@@ -87,20 +105,20 @@ impl Source {
                 address: range.start,
             };
             match source.try_read() {
-                Ok(_) => return Ok(source),
+                Ok(_) => return Ok(Some(source)),
                 Err(Unfit::Absent) => {}
-                Err(unfit) => return Err(Failure::input(format!("process {number}: {unfit}"))),
+                Err(unfit) => {
+                    let number = process.number();
+                    return Err(Failure::input(format!("process {number}: {unfit}")));
+                }
             }
         }
-        Err(Failure::input(format!(
-            "process {number} does not write down what it does; start it with `hearth run --watch`, or a \
-             built program with HEARTH_WATCH=FILE"
-        )))
+        Ok(None)
     }
 
     fn try_read(&self) -> Result<Recording, Unfit> {
         match self {
-            Source::File(file) => Recording::totals_of_file(file),
+            Source::File(_, file) => Recording::totals_of_file(file),
             Source::Process { process, address } => Recording::totals(&|from, into: &mut [u64]| {
                 let mut bytes = vec![0; into.len() * 8];
                 if bytes.is_empty() {
@@ -116,14 +134,29 @@ impl Source {
     }
 
     fn read(&self) -> Result<Recording, Failure> {
-        self.try_read()
-            .map_err(|unfit| Failure::input(unfit.to_string()))
+        self.try_read().map_err(|unfit| match self {
+            Source::Process { process, .. } => {
+                Failure::input(format!("process {}: {unfit}", process.number()))
+            }
+            Source::File(path, _) => Failure::input(format!(
+                "{}: {unfit}; a program started with HEARTH_WATCH=FILE writes one",
+                path.display()
+            )),
+        })
     }
 
     fn is_there(&self) -> bool {
         match self {
             Source::Process { process, .. } => process.is_there(),
-            Source::File(_) => true,
+            Source::File(..) => true,
+        }
+    }
+
+    /// None where only a file is known.
+    fn goes_on(&self) -> Option<bool> {
+        match self {
+            Source::Process { process, .. } => Some(process.is_there()),
+            Source::File(..) => None,
         }
     }
 }
@@ -141,7 +174,12 @@ fn refused(refused: Refused) -> Failure {
 type Before = (u64, HashMap<u64, (u64, u64)>);
 
 /// Those that ran most since the last reading, or at all, first; in at most 80 columns.
-fn text(recording: &Recording, before: Option<&Before>, rows: usize) -> String {
+fn text(
+    recording: &Recording,
+    goes_on: Option<bool>,
+    before: Option<&Before>,
+    rows: usize,
+) -> String {
     let since = |one: &Component| {
         let then = before.and_then(|(_, times)| times.get(&one.id).copied());
         let (ran, was_ready) = then.unwrap_or_default();
@@ -158,9 +196,7 @@ fn text(recording: &Recording, before: Option<&Before>, rows: usize) -> String {
     };
     let mut text = format!(
         "{}\n{} running, {} ready, {} waiting, {} ended\n\n",
-        summary(recording)
-            .replace("; ", "\n")
-            .replace(", of which", "\nof which"),
+        summary(recording, goes_on).replace("; it ", ";\nit "),
         count(|state| matches!(state, State::Running)),
         count(|state| matches!(state, State::Ready)),
         count(|state| matches!(state, State::Waiting(_))),
@@ -245,12 +281,13 @@ fn screens(source: &Source, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
         if !source.is_there() {
             return Ok(None);
         }
-        // The head has six lines, the table one and one for the rest; then what happened lately.
+        // The head has five lines, the table one and one for the rest; then what happened lately.
         let lately = match told(&recording, LATEST).len() {
             0 => 0,
             lines => lines + 2,
         };
-        let text = text(&recording, before.as_ref(), rows.saturating_sub(9 + lately));
+        let rows = rows.saturating_sub(7 + lately);
+        let text = text(&recording, source.goes_on(), before.as_ref(), rows);
         let times = recording.components.iter();
         let times = times
             .map(|one| (one.id, (one.running, one.ready)))

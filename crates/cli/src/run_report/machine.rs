@@ -42,11 +42,12 @@ impl Seen {
             }
             let core = mostly_on(recording, one);
             let thread = core.and_then(|core| machine.thread_of(OsThread(core as u32)));
-            let ns = one.ended.unwrap_or(recording.ns).saturating_sub(one.made);
             index_of.insert(one.id, components.len());
             cores.push(core);
             components.push(placement::Component {
-                load: (one.running as f64 / ns.max(1) as f64).clamp(0.0, 1.0),
+                // Of the whole run, not of its life: a core's bar is the sum of those who ran there,
+                // whether or not at the same time.
+                load: (one.running as f64 / recording.ns.max(1) as f64).clamp(0.0, 1.0),
                 ..placement::Component::new(&one.name, &one.of, thread)
             });
         }
@@ -119,7 +120,7 @@ pub(super) fn section(recording: &Recording, seen: Option<&Seen>) -> Section {
         section = section.picture(
             &seen.placement().draw(),
             &format!(
-                "Each component where it ran for most of the time, with how busy it was; curves are messages.{costs}"
+                "Each component where it ran for most of the time, with the share of the run in which it ran; curves are messages.{costs}"
             ),
         );
     }
@@ -135,7 +136,10 @@ pub(super) fn section(recording: &Recording, seen: Option<&Seen>) -> Section {
 }
 
 fn workers(section: Section, recording: &Recording) -> Section {
-    let mut chart = RowChart::new("Busy share of each worker", Scale::Linear, Unit::Percent);
+    let mut chart = RowChart {
+        reach: Some((0.0, 100.0)),
+        ..RowChart::new("Busy share of each worker", Scale::Linear, Unit::Percent)
+    };
     let mut table = Table::new(&[
         "worker",
         ">core",

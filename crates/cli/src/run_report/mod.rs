@@ -24,7 +24,7 @@ const ROWS: usize = 40;
 /// The page of a program's run, beside what was expected of it if that is known.
 pub(crate) fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -> String {
     let mut page = Page::new(&format!("{program}: what it did"));
-    page.lead(&summary(recording));
+    page.lead(&summary(recording, None));
     if recording.events_lost > 0 {
         let lines = [format!(
             "{} earlier events are not kept, so the timeline has the end of the run. The sums are of all \
@@ -44,18 +44,22 @@ pub(crate) fn page(recording: &Recording, program: &str, expected: Option<&Expec
     page.html()
 }
 /// One line of all of it.
-pub(crate) fn summary(recording: &Recording) -> String {
+///
+/// Whether a program that has written no end goes on, only its process tells.
+pub(crate) fn summary(recording: &Recording, goes_on: Option<bool>) -> String {
     let sum = Sum::of(&recording.components);
-    let end = match recording.ending {
-        Ending::Code(code) => format!("ended with code {code}"),
-        Ending::Open => "was ended from outside, or goes on".to_owned(),
+    let end = match (recording.ending, goes_on) {
+        (Ending::Code(code), _) => format!("ended with code {code}"),
+        (Ending::Open, Some(true)) => "goes on".to_owned(),
+        (Ending::Open, Some(false)) => "was ended from outside".to_owned(),
+        (Ending::Open, None) => "was ended from outside, or goes on".to_owned(),
     };
     let carrier = match recording.carrying {
         Carrying::Workers => surroundings::count(recording.workers.len(), "worker"),
         Carrying::Threads => "a thread each".to_owned(),
     };
     format!(
-        "{} on {carrier}; {}, of which components ran {}; it {end}.",
+        "{} on {carrier}; {}, in which components ran for {} in all; it {end}.",
         surroundings::count(
             recording.components.len() + recording.components_left as usize,
             "component"

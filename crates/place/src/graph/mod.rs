@@ -6,7 +6,7 @@
 //!
 //! As a file a graph is JSON, see [`Graph::from_json`].
 
-mod read;
+pub(crate) mod read;
 
 use std::fmt;
 

@@ -147,14 +147,24 @@ struct Read {
 }
 
 fn text(error: &serde_json::Error) -> GraphError {
-    let full = error.to_string();
-    // The reader's own account of where ends its sentence; we say it ours.
-    let reason = full.split(" at line ").next().unwrap_or_default();
     GraphError::Text {
         line: error.line(),
         column: error.column(),
-        reason: reason.to_owned(),
+        reason: reason(error),
     }
+}
+
+/// What is wrong with a JSON text, without where.
+pub(crate) fn reason(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "the file ends too early".to_owned();
+    }
+    let full = error.to_string();
+    // The reader's own account of where ends its sentence; we say it ours.
+    full.split(" at line ")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 impl Graph {

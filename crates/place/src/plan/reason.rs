@@ -19,6 +19,8 @@ const LOOKED_AT_MAX: usize = 2048;
 const SLOTS_MAX: usize = 256;
 /// Less than this share of J is no reason.
 const NOTHING: f64 = 1e-4;
+/// Sums of equal rates differ by less than this share.
+const ALIKE: f64 = 1e-9;
 
 /// Why a component is where it is. Costs are J's, ns a round.
 #[derive(Clone, Debug, PartialEq)]
@@ -166,13 +168,12 @@ fn say(
     component: usize,
     saves_ns: f64,
 ) -> Reason {
-    let peers = affinity.peers(component).iter();
-    let Some((peer, _)) = peers.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+    let Some(peer) = closest(affinity, placement, component) else {
         let work_ns = problem.work[component];
         return Reason::Apart { work_ns, saves_ns };
     };
-    let (mine, theirs) = (placement.0[component], placement.0[*peer as usize]);
-    let peer = graph.components[*peer as usize].name.clone();
+    let (mine, theirs) = (placement.0[component], placement.0[peer]);
+    let peer = graph.components[peer].name.clone();
     if mine == theirs {
         return Reason::With { peer, saves_ns };
     }
@@ -182,4 +183,19 @@ fn say(
         relation: problem.machine.messages().classes()[class].relation,
         saves_ns,
     }
+}
+
+/// Whom it talks to most. Of several with whom it talks as much, one on the same slot: it is there for
+/// their sake.
+fn closest(affinity: &Affinity, placement: &Placement, component: usize) -> Option<usize> {
+    let peers = affinity.peers(component);
+    let most = peers.iter().map(|peer| peer.1).max_by(f64::total_cmp)?;
+    let mut equals = peers
+        .iter()
+        .filter(|peer| peer.1 >= most * (1.0 - ALIKE))
+        .map(|peer| peer.0 as usize);
+    let first = equals.clone().next();
+    equals
+        .find(|&peer| placement.0[peer] == placement.0[component])
+        .or(first)
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::graph::Graph;
+use crate::graph::read::reason;
 use crate::machine::{Machine, Slot};
 
 /// The format that this Hearth writes, and the largest it reads.
@@ -124,17 +125,10 @@ impl StoredPlan {
     /// # Errors
     /// [`PlanError`], with what to do.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
-        let plan: Self = serde_json::from_str(text).map_err(|error| {
-            let full = error.to_string();
-            PlanError::Text {
-                line: error.line(),
-                column: error.column(),
-                reason: full
-                    .split(" at line ")
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned(),
-            }
+        let plan: Self = serde_json::from_str(text).map_err(|error| PlanError::Text {
+            line: error.line(),
+            column: error.column(),
+            reason: reason(&error),
         })?;
         if plan.format > FORMAT {
             let format = plan.format;
