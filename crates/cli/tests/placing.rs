@@ -108,12 +108,19 @@ fn plans_are_followed_and_what_has_changed_is_told() {
     assert_eq!(run(&file), (Some(0), expected, String::new()));
     let (code, _, stderr) = run(&workload("no-communication.isf"));
     assert_eq!(code, Some(0));
+    assert!(stderr.contains("the plan of another program"), "{stderr}");
+    assert!(stderr.contains("plans for what is there now"), "{stderr}");
+    let text = fs::read_to_string(plan).unwrap();
+    let mut stored: serde_json::Value = serde_json::from_str(&text).unwrap();
+    stored["places"][0]["component"] = "nobody".into();
+    fs::write(plan, stored.to_string()).unwrap();
+    let (code, _, stderr) = run(&file);
+    assert_eq!(code, Some(0));
     assert!(
-        stderr.contains("the program has no such components"),
+        stderr.contains("the program has no such components: nobody"),
         "{stderr}"
     );
     assert!(stderr.contains("not in the plan"), "{stderr}");
-    let (_, _, stderr) = run(&workload("dispatch-worker.isf"));
     assert!(stderr.contains("plans for what is there now"), "{stderr}");
 }
 
@@ -238,9 +245,12 @@ fn bad_input_is_told() {
         path.display().to_string()
     };
     let program = write("bad.isf", "component\n");
+    let (code, stdout, stderr) = place(&[&[program.as_str()], &MACHINE[..]].concat());
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("error[E"), "{stderr}");
     let graph = write("bad.json", "{\"format\": 1");
     let matrix = write("bad.mat", "0 1\n1\n");
-    for file in [&program, &graph, &matrix] {
+    for file in [&graph, &matrix] {
         let (code, stdout, stderr) = place(&[&[file.as_str()], &MACHINE[..]].concat());
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{file}");
         assert!(stderr.contains(file.as_str()), "{stderr}");
@@ -253,6 +263,7 @@ fn bad_input_is_told() {
     let (code, _, stderr) = call(&["run", &file, "--place", &graph]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("bad.json"), "{stderr}");
+    assert!(stderr.contains("ends too early"), "{stderr}");
     let (code, _, stderr) = call(&["run", &file, "--place-log", "log"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("--place talk: add that"), "{stderr}");
