@@ -51,11 +51,17 @@ pub(crate) struct Plans {
 impl Plans {
     /// In the user's cache, or where temporary files are if there is none.
     pub(crate) fn of_user() -> Plans {
-        Plans {
-            folder: match Cache::of_user() {
-                Some(cache) => cache.root().join("plans"),
-                None => std::env::temp_dir(),
+        match Cache::of_user() {
+            Some(cache) => Plans {
+                folder: cache.root().join("plans"),
             },
+            None => Plans::temporary(),
+        }
+    }
+
+    fn temporary() -> Plans {
+        Plans {
+            folder: std::env::temp_dir(),
         }
     }
 
@@ -80,8 +86,14 @@ impl Plans {
             note_use(&path);
             return Ok(path);
         }
-        self.write(&path, text.as_bytes())?;
-        Ok(path)
+        match self.write(&path, text.as_bytes()) {
+            Ok(()) => Ok(path),
+            // A program can run where nothing can be kept, as in a container that may only be read.
+            Err(failure) => match Plans::temporary() {
+                other if other.folder == self.folder => Err(failure),
+                other => other.file(kind, text).map_err(|_| failure),
+            },
+        }
     }
 
     fn write(&self, path: &Path, contents: &[u8]) -> Result<(), Failure> {
@@ -230,6 +242,17 @@ mod tests {
         let (one, other) = (plans.path("made", b"record"), plans.path("made", b"other"));
         fs::copy(one, other).unwrap();
         assert_eq!(plans.find(b"other"), None);
+    }
+
+    #[test]
+    fn where_nothing_can_be_kept_files_are_temporary() {
+        let plans = Plans {
+            folder: "/proc/self/nowhere/plans".into(),
+        };
+        let text = format!("a test's, {}", std::process::id());
+        let path = plans.file("plan", &text).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        fs::remove_file(path).unwrap();
     }
 
     #[test]

@@ -531,12 +531,39 @@ fn top_tells_what_components_do() {
     assert_eq!(document["ended"], serde_json::Value::Null);
     let components = document["components"].as_array().expect("it is a list");
     assert!(components.iter().any(|one| one["name"] == "Reader"));
+    assert!(top(&[&number]).stdout.contains("it goes on."));
     drop(child.stdin.take());
     let _ = child.kill();
     let _ = child.wait();
     let told = top(&[&std::process::id().to_string()]);
     assert_eq!(told.code(), Some(2));
     assert!(told.stderr.contains("hearth run --watch"), "{told:?}");
+}
+
+#[test]
+fn top_finds_the_program_that_a_command_waits_for() {
+    let program = program("watching-child", WAITS);
+    let page = program.with_file_name("page.html");
+    let mut child = hearth()
+        .arg("run")
+        .arg(&program)
+        .arg("--report")
+        .arg(&page)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("it has one"))
+        .read_line(&mut line)
+        .expect("it says something");
+    let mut command = hearth();
+    command.arg("top").arg(child.id().to_string());
+    let told = outcome(&mut command, None).expect("it ends");
+    drop(child.stdin.take());
+    let _ = child.wait();
+    assert_eq!(told.code(), Some(0), "{told:?}");
+    assert!(told.stdout.contains("Reader "), "{told:?}");
 }
 
 #[test]
