@@ -64,7 +64,8 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
     }
     if let Some(path) = &arguments.svg {
         let mut picture = drawn(
-            &title(&program, &plan, &site),
+            // Ticks are for the terminal.
+            &title(&program, &plan, &site).replace('`', ""),
             &program,
             &plan,
             &site,

@@ -61,8 +61,9 @@ pub(super) fn section(recording: &Recording, expected: Option<&Expected>) -> Sec
 
 fn policy(expected: &Expected) -> String {
     match expected.is_planned() {
-        true => expected.policy.clone(),
-        false => format!("the policy `{}`, without a plan", expected.policy),
+        // Ticks are for the terminal.
+        true => expected.policy.replace('`', ""),
+        false => format!("the policy {}, without a plan", expected.policy),
     }
 }
 

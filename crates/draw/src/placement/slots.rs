@@ -344,7 +344,9 @@ impl<'a> Slots<'a> {
         let bar = (from.0, from.1 + 14.0);
         let tip = format!("busy: {}", percent(slot.load, 1.0));
         canvas.rect("track", bar, (self.width, 5.0), &tip);
-        let look = if slot.load > 1.005 { "over" } else { "busy" };
+        // Two threads of a core can be busier together than a core that has one.
+        let most = threads.len() as f64 + 0.005;
+        let look = if slot.load > most { "over" } else { "busy" };
         if slot.load > 0.0 {
             let busy = (self.width * slot.load.min(1.0)).max(1.0);
             canvas.rect(look, bar, (busy, 5.0), &tip);
