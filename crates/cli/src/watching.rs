@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use hearth_sys::process::ends_with_this_thread;
 use hearth_sys::shared;
 use hearth_sys::signal::{self, Signals};
 use hearth_watch::{NAME, Recording, bytes_for, trace};
@@ -60,7 +61,7 @@ impl Watching {
     }
 
     /// Runs the program to its end. Signals are its business: this process only passes on those that it
-    /// alone has got.
+    /// alone has got. Who kills this process kills the program, as it is without a recording.
     pub(crate) fn run(
         &self,
         start: std::io::Result<(PathBuf, Option<File>)>,
@@ -76,6 +77,8 @@ impl Watching {
         let signals = Signals::of(&heeded);
         // The program begins so, too, and waits for them as it does anyway.
         signals.block();
+        // This thread waits for it.
+        ends_with_this_thread(&mut command);
         let mut child = command.spawn()?;
         let process = child.id();
         if !heeded.is_empty() {

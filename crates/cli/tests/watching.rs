@@ -3,12 +3,14 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
 
+use hearth_sys::process::Process;
 use hearth_watch::trace::{self, Trace};
-use support::{Outcome, empty_folder, hearth, outcome};
+use support::{Outcome, PATIENCE, empty_folder, hearth, outcome};
 
 /// 300 times one computes for three times as long as the other, which answers. Both wait each time: who
 /// answers for the question, who asks for the answer.
@@ -202,6 +204,34 @@ fn a_signal_leaves_a_whole_trace() {
         let trace = read(&path);
         assert!(!times(&trace, "Reader", "running").is_empty(), "{signal}");
     }
+}
+
+#[test]
+fn who_kills_the_command_kills_the_program() {
+    let program = program("watching-killed", WAITS);
+    let mut child = hearth()
+        .arg("run")
+        .arg(&program)
+        .arg("--report")
+        .arg(program.with_extension("html"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut output = BufReader::new(child.stdout.take().expect("it has one"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("it says something");
+    assert_eq!(line, "ready\n");
+    let running = child_of(child.id());
+    // The program waits for input for as long as this is open.
+    let _input = child.stdin.take();
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    // The last who could write has ended.
+    let (send, over) = channel();
+    std::thread::spawn(move || send.send(output.read_to_end(&mut Vec::new()).is_ok()));
+    assert_eq!(over.recv_timeout(PATIENCE), Ok(true), "it runs on");
+    assert!(Process::of(running).is_err(), "it runs on");
 }
 
 fn child_of(process: u32) -> u32 {

@@ -1,7 +1,10 @@
-//! Other processes: their mappings, and their memory, read without stopping them.
+//! Other processes: their mappings, and their memory, read without stopping them; and children that end
+//! with whoever started them.
 
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use crate::refused::{Reason, Refused};
 
@@ -137,6 +140,33 @@ impl Process {
     }
 }
 
+/// What `command` starts is killed when the calling thread ends, however it does: also by `kill -9`, when
+/// this process could not pass anything on. So the calling thread must start it, and wait for its end.
+///
+/// It is SIGKILL, as who kills a program that nobody watches kills nothing but that program, and no other
+/// signal is sure to end it: it may ignore, block or handle them. Whoever would end it gently sends
+/// the signal to this process, which passes it on.
+pub fn ends_with_this_thread(command: &mut Command) {
+    // SAFETY: getpid touches no memory.
+    let parent = unsafe { libc::getpid() };
+    // SAFETY: the closure runs in a child of possibly many threads, before exec: it makes system calls only,
+    // all of which may be made there, and allocates only if the first is refused.
+    unsafe {
+        command.pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // Who ended before that call sends nothing any more. 0 is a parent that is in another namespace
+            // of processes, as of `unshare --pid`: nothing is known of it.
+            let now = libc::getppid();
+            if now != parent && now != 0 {
+                libc::raise(libc::SIGKILL);
+            }
+            Ok(())
+        });
+    }
+}
+
 fn absent(number: u32) -> Refused {
     Refused::because(
         "find",
@@ -199,6 +229,29 @@ mod tests {
         assert_eq!(own.may_read(), Ok(()));
         let mappings = own.mappings().expect("its own");
         assert!(mappings.iter().any(|range| range.name == "[stack]"));
+    }
+
+    #[test]
+    fn who_was_started_ends_with_the_thread() {
+        let (send, told) = std::sync::mpsc::channel();
+        let (leave, left) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let mut command = Command::new("cat");
+            command.stdin(std::process::Stdio::piped());
+            ends_with_this_thread(&mut command);
+            send.send(command.spawn().expect("it starts"))
+                .expect("somebody listens");
+            let _ = left.recv();
+        });
+        let mut child = told.recv().expect("it was started");
+        assert!(matches!(child.try_wait(), Ok(None)), "it waits for input");
+        // The standard library's `wait` would close the input, which ends it, too.
+        let _input = child.stdin.take();
+        drop(leave);
+        thread.join().expect("it ends");
+        let ended = child.wait().expect("it can be waited for");
+        let signal = std::os::unix::process::ExitStatusExt::signal(&ended);
+        assert_eq!(signal, Some(libc::SIGKILL));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hearth_sys::process::ends_with_this_thread;
+
 use crate::arguments::Run;
 use crate::cache::Workshop;
 use crate::failure::{Failure, cause};
@@ -186,6 +188,8 @@ impl Session<'_> {
             fs::write(&path, schedule).map_err(|error| output::cannot_write(&path, &error))?;
             command.env("HEARTH_SCHEDULE", path);
         }
+        // `attend` waits for it, in this thread.
+        ends_with_this_thread(&mut command);
         let mut child = command.spawn().map_err(|error| {
             Failure::environment(format!(
                 "cannot start {}: {}",
