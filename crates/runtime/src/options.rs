@@ -172,7 +172,11 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
         options.plan = Some(read_plan(&path)?);
     }
     if options.policy == Policy::Plan && options.plan.is_none() {
-        return Err("HEARTH_PLACE=plan needs HEARTH_PLAN, the file with the plan".to_owned());
+        return Err(
+            "HEARTH_PLACE=plan needs HEARTH_PLAN, the file with the plan; `hearth place PROGRAM --export \
+             hearth` writes one"
+                .to_owned(),
+        );
     }
     if let Some(text) = variable("HEARTH_CARRIER") {
         options.carrying = match text.as_str() {
@@ -239,9 +243,14 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
 }
 
 fn read_plan(path: &str) -> Result<Plan, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("HEARTH_PLAN: could not read {path} ({error})"))?;
-    Plan::read(&text).map_err(|what| format!("HEARTH_PLAN: in {path} {what}"))
+    const NEXT: &str = "`hearth place PROGRAM --export hearth` writes such a file";
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!(
+            "HEARTH_PLAN: could not read {path} ({error}); {NEXT}, and without HEARTH_PLAN the program runs \
+             with HEARTH_PLACE=talk, too"
+        )
+    })?;
+    Plan::read(&text).map_err(|what| format!("HEARTH_PLAN: in {path} {what}; {NEXT}"))
 }
 
 fn read_simulation(
@@ -291,6 +300,21 @@ mod tests {
             read_one("HEARTH_PLACE", "single").unwrap().policy,
             Policy::Single
         );
+    }
+
+    #[test]
+    fn of_a_plan_that_is_none_the_next_step_is_told() {
+        let text = std::env::temp_dir().join(format!("hearth-no-plan-{}", std::process::id()));
+        std::fs::write(&text, "no plan\n").unwrap();
+        let paths = ["/no/such/plan", text.to_str().unwrap()];
+        let told = paths.map(|path| read_one("HEARTH_PLAN", path).unwrap_err());
+        std::fs::remove_file(&text).unwrap();
+        assert!(told[0].contains("could not read /no/such/plan"), "{told:?}");
+        assert!(told[1].contains("line 1 is no type"), "{told:?}");
+        let without = read_one("HEARTH_PLACE", "plan").unwrap_err();
+        for told in [&told[0], &told[1], &without] {
+            assert!(told.contains("--export hearth` writes"), "{told}");
+        }
     }
 
     #[test]
