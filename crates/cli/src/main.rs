@@ -6,7 +6,8 @@
 //!
 //! Reading order: `arguments` (the one definition behind help, completions, man pages and the
 //! reference page), `commands` (one module each), `input` and `render` (what comes in, what is
-//! shown), `toolchain` and `cache` (how a text becomes an executable), `shrink` (how a failing schedule
+//! shown), `toolchain` and `cache` (how a text becomes an executable),
+//! `without_effect` (options that are of no use beside others), `shrink` (how a failing schedule
 //! becomes a plain one), `failure` and `crash` (the
 //! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
 //! counts), `summary` and `portrait` (a profile as text and as a page). For heaps of running programs:
@@ -43,6 +44,7 @@ mod program;
 mod progress;
 mod shrink;
 mod toolchain;
+mod without_effect;
 
 mod crash;
 mod failure;

@@ -125,6 +125,15 @@ fn plans_are_followed_and_what_has_changed_is_told() {
 }
 
 #[test]
+fn options_that_do_nothing_beside_others_are_told_once() {
+    let file = workload("sender-receiver.isf");
+    let (code, _, stderr) = call(&["run", &file, "--place", "steal", "--carrier", "threads"]);
+    assert_eq!(code, Some(0));
+    assert!(stderr.starts_with("hearth: note: --place steal has no effect with --carrier threads"));
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+}
+
+#[test]
 fn programs_run_by_talk() {
     for name in ["client-server", "dispatch-worker", "meetings"] {
         let file = workload(&format!("{name}.isf"));

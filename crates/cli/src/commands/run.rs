@@ -19,12 +19,16 @@ use crate::input;
 use crate::profiles;
 use crate::program::{self, Executable};
 use crate::watching::Watching;
+use crate::without_effect;
 
 /// Another run may tidy the cache up just before we start what lay there.
 const ATTEMPTS: usize = 3;
 
 pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let source = input::read_program(&arguments.file)?;
+    for note in without_effect::notes(arguments) {
+        eprintln!("hearth: note: {note}");
+    }
     let options = arguments
         .compilation
         .options(Some(&arguments.compatibility));
