@@ -48,18 +48,44 @@ impl Unit {
             Unit::Bytes if value >= 0.0 => Bytes(value.round() as u64).to_string(),
             Unit::Bytes => format!("{} B", digits(value)),
             Unit::Nanoseconds => {
-                let (factor, unit) = match value.abs() {
-                    size if size >= 0.999_5e9 => (1e9, "s"),
-                    size if size >= 0.999_5e6 => (1e6, "ms"),
-                    size if size >= 999.5 => (1e3, "µs"),
-                    _ => (1.0, "ns"),
-                };
+                let (factor, unit) = unit_of_time(value);
                 format!("{} {unit}", digits(value / factor))
             }
             Unit::BytesPerNanosecond => format!("{} GB/s", digits(value)),
             Unit::Percent => format!("{} %", digits(value)),
         }
     }
+}
+
+/// How many nanoseconds the unit has in which such a time is written, and its name.
+fn unit_of_time(ns: f64) -> (f64, &'static str) {
+    match ns.abs() {
+        size if size >= 0.999_5e9 => (1e9, "s"),
+        size if size >= 0.999_5e6 => (1e6, "ms"),
+        size if size >= 999.5 => (1e3, "µs"),
+        _ => (1.0, "ns"),
+    }
+}
+
+/// The names of ascending ticks that are the same number of nanoseconds apart: all in the unit of the last,
+/// with as many digits as tell them apart, however far from nought they are.
+pub(crate) fn moments(ticks: &[f64]) -> Vec<String> {
+    let [first, .., last] = ticks else {
+        return ticks.iter().map(|&ns| Unit::Nanoseconds.show(ns)).collect();
+    };
+    let (factor, unit) = unit_of_time(*last);
+    let step = (last - first) / (ticks.len() - 1) as f64 / factor;
+    // A step is 1, 2 or 5 of some power of ten; a little slack for what rounding does to it.
+    let decimals = (-(step.log10() + 1e-6).floor()).clamp(0.0, 9.0) as usize;
+    let name = |ns: &f64| {
+        let text = format!("{:.decimals$}", ns / factor);
+        let short = match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.'),
+            false => &text,
+        };
+        format!("{short} {unit}")
+    };
+    ticks.iter().map(name).collect()
 }
 
 /// A number with three digits that count, and no zeros behind them.
@@ -278,6 +304,22 @@ mod tests {
         assert_eq!(span.ticks(5), [2.0, 5.0, 10.0, 20.0, 50.0]);
         let span = Span::of(Scale::Log10, (60.0, 75.0), (0.0, 100.0));
         assert!(span.ticks(5).len() >= 3);
+    }
+
+    #[test]
+    fn moments_are_round_and_told_apart() {
+        let names = |from: f64, to: f64| {
+            let span = Span::of(Scale::Linear, (from, to), (0.0, 100.0));
+            moments(&span.ticks(5)).join(", ")
+        };
+        assert_eq!(names(481e3, 2.3e6), "0.5 ms, 1 ms, 1.5 ms, 2 ms");
+        assert_eq!(names(0.0, 90e3), "0 µs, 20 µs, 40 µs, 60 µs, 80 µs");
+        assert_eq!(
+            names(100.000_1e9, 100.003e9),
+            "100.001 s, 100.002 s, 100.003 s"
+        );
+        assert_eq!(names(7e9, 7e9), "7 s");
+        assert_eq!(moments(&[]), [""; 0]);
     }
 
     #[test]

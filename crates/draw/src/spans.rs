@@ -1,12 +1,14 @@
 //! What things did, by time: a row for each, with a bar for each stretch.
 
-use crate::scale::Unit;
+use crate::scale::{Scale, Span as Axis, moments};
 use crate::style::Look;
 use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 
 const ROW: f64 = 18.0;
 const BAR: f64 = 12.0;
 const TOP: f64 = 46.0;
+/// About so many moments have a name.
+const TICKS: usize = 6;
 
 /// A stretch of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,15 +82,15 @@ impl SpanChart {
         let length = (self.window.1 - self.window.0).max(1.0);
         let place =
             |ns: f64| left + (right - left) * ((ns - self.window.0) / length).clamp(0.0, 1.0);
-        for nth in 0..=4 {
-            let ns = self.window.0 + length * f64::from(nth) / 4.0;
+        let axis = Axis::of(Scale::Linear, self.window, (left, right));
+        let ticks = axis.ticks(TICKS);
+        for (&ns, text) in ticks.iter().zip(moments(&ticks)) {
             canvas.line("grid", (place(ns), TOP), (place(ns), bottom));
-            let anchor = match nth {
-                0 => Anchor::Start,
-                4 => Anchor::End,
-                _ => Anchor::Middle,
+            // Behind the last there may be no room.
+            let anchor = match place(ns) + text_width(&text, 10.5) / 2.0 > self.width {
+                true => Anchor::End,
+                false => Anchor::Middle,
             };
-            let text = Unit::Nanoseconds.show(ns);
             canvas.text("small faint", (place(ns), bottom + 14.0), anchor, &text);
         }
         for (nth, row) in self.rows.iter().enumerate() {
@@ -228,6 +230,24 @@ mod tests {
         assert_eq!(drawn.matches("class=\"moment\"").count(), 1);
         assert_eq!(drawn.matches("<line class=\"mark\"").count(), 1);
         assert!(drawn.contains("at 2<") && !drawn.contains("at 4<") && !drawn.contains("at 11<"));
+    }
+
+    #[test]
+    fn the_axis_names_round_moments() {
+        let chart = SpanChart {
+            title: "Moments".to_owned(),
+            window: (481e3, 2.3e6),
+            kinds: Vec::new(),
+            rows: Vec::new(),
+            marks: Vec::new(),
+            width: 400.0,
+        };
+        let drawn = chart.draw().inline();
+        assert!(
+            drawn.contains(">0.5 ms<") && drawn.contains(">2 ms<"),
+            "{drawn}"
+        );
+        assert!(!drawn.contains("481"), "{drawn}");
     }
 
     #[test]

@@ -16,6 +16,8 @@ const COMPONENTS: usize = 24;
 const WORKERS: usize = 16;
 /// The last so many stretches at most.
 const SLICES: usize = 20_000;
+/// What begins before such a part of the time has passed is drawn from the program's beginning.
+const NEAR: u64 = 4;
 /// So many moves and decisions are marked at most.
 const MARKS: usize = 400;
 
@@ -27,6 +29,11 @@ pub(super) fn section(recording: &Recording, seen: Option<&Seen>) -> Section {
         return section.text("No component ran in the window of the events.");
     };
     let last = slices.iter().map(|slice| slice.to).max().unwrap_or(0);
+    // From the program's beginning, if that leaves most of the room.
+    let begin = match first.from < last / NEAR {
+        true => 0,
+        false => first.from,
+    };
     let (ids, left) = busiest(slices);
     let workers: Vec<u16> = recording
         .workers
@@ -56,10 +63,10 @@ pub(super) fn section(recording: &Recording, seen: Option<&Seen>) -> Section {
     let row_of = |id: u64| ids.binary_search(&id).ok().map(|nth| workers.len() + nth);
     let chart = SpanChart {
         title: "Who ran when".to_owned(),
-        window: (first.from as f64, last as f64),
+        window: (begin as f64, last as f64),
         rows: of_workers.chain(of_components).collect(),
         kinds: colours.kinds,
-        marks: marks(recording, first.from..=last, row_of),
+        marks: marks(recording, begin..=last, row_of),
         width: 1020.0,
     };
     section.picture(&chart.draw(), &caption(slices.len(), left))
