@@ -25,6 +25,8 @@ pub(crate) struct Chosen {
     pub(crate) origin: String,
     /// A line for those who might be misled, if there is reason.
     pub(crate) warning: Option<String>,
+    /// It is this machine, and nobody has measured it.
+    pub(crate) is_assumed: bool,
 }
 
 /// The file in which this machine's profile is kept.
@@ -69,6 +71,7 @@ pub(crate) fn choose(basis: &Basis) -> Result<Chosen, Failure> {
             profile: Profile::assumed(described(description)?),
             origin: "a described machine; every cost is Hearth's stated default".to_owned(),
             warning: None,
+            is_assumed: false,
         });
     }
     let path = match &basis.profile {
@@ -85,6 +88,7 @@ pub(crate) fn choose(basis: &Basis) -> Result<Chosen, Failure> {
                  measure them"
                     .to_owned(),
             ),
+            is_assumed: true,
         });
     };
     let profile = read(&path)?;
@@ -102,6 +106,7 @@ pub(crate) fn choose(basis: &Basis) -> Result<Chosen, Failure> {
             )
         }),
         profile,
+        is_assumed: false,
     })
 }
 

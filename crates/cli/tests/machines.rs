@@ -441,6 +441,12 @@ fn assumptions_are_told() {
             .stdout
             .contains("every cost is Hearth's stated default")
     );
+    // A plan says so itself, and once.
+    let program = root().join("tests/workloads/sender-receiver.isf");
+    let found = place.call(&["place", &program.display().to_string()]);
+    assert_eq!((found.code(), found.stderr.as_str()), (Some(0), ""));
+    assert_eq!(found.stdout.matches("stated").count(), 1);
+    assert!(found.stdout.contains("`hearth probe`"), "{}", found.stdout);
 }
 
 #[test]

@@ -86,6 +86,30 @@ fn reasons_other_ways_and_patterns_are_told() {
 }
 
 #[test]
+fn what_siblings_do_together_is_explained_where_it_is_told() {
+    let file = workload("no-communication.isf");
+    let picture = empty_folder("placing-siblings").join("siblings.svg");
+    let explained = "threads do up to 125 % together";
+    let told = |machine: &str| {
+        let svg = picture.display().to_string();
+        let (code, stdout, _) = place(&[&file, "--machine", machine, "--svg", &svg]);
+        assert_eq!(code, Some(0));
+        // Wherever lines are broken.
+        let words: Vec<&str> = stdout.split_whitespace().collect();
+        [words.join(" "), fs::read_to_string(&picture).unwrap()]
+    };
+    let [text, drawn] = told("1 package, 2 cores, 2 threads");
+    assert!(
+        text.contains(" 125 % ") && text.contains(explained),
+        "{text}"
+    );
+    assert!(drawn.contains("100 % is what a core does"), "{drawn}");
+    for told in told("1 package, 4 cores") {
+        assert!(!told.contains("100 % is what a core does"), "{told}");
+    }
+}
+
+#[test]
 fn json_tells_all() {
     let file = workload("client-server.isf");
     let (code, stdout, _) = place(&[&[file.as_str(), "--json"], &MACHINE[..]].concat());

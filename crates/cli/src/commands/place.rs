@@ -71,10 +71,10 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
             &site,
             &options,
         );
-        picture.remarks = vec![
+        picture.remarks.extend([
             sentence(&plan.verdict.to_string()),
             format!("Modelled, not measured, from {}.", site.origin),
-        ];
+        ]);
         output::replace(path, picture.draw().file().as_bytes())?;
     }
     if let Some(form) = arguments.export {
@@ -83,7 +83,8 @@ pub(crate) fn place(arguments: &Place) -> Result<(), Failure> {
     if arguments.json {
         return output::write(pretty(&document(&program, &plan, &site)));
     }
-    if let Some(warning) = &site.warning {
+    // That costs are assumed is said below the plan.
+    if let Some(warning) = site.warning.as_ref().filter(|_| !site.is_assumed) {
         eprintln!("hearth: {warning}");
     }
     output::write(told(arguments, &program, &plan, &site, &options))
@@ -97,6 +98,8 @@ pub(crate) struct Site {
     /// Where the figures come from, in a line.
     pub(crate) origin: String,
     warning: Option<String>,
+    /// Nobody has measured this machine, and somebody could.
+    is_assumed: bool,
 }
 
 impl Site {
@@ -118,6 +121,7 @@ impl Site {
             machine,
             origin,
             warning,
+            is_assumed: false,
         })
     }
 
@@ -156,6 +160,7 @@ impl Site {
             profile,
             origin: "a described machine".to_owned(),
             warning: None,
+            is_assumed: false,
         })
     }
 }
@@ -164,7 +169,7 @@ fn site(arguments: &Place) -> Result<Site, Failure> {
     let named = arguments.basis.machine.as_deref();
     let is_file =
         |name: &&str| Path::new(name).exists() || name.ends_with(".json") || name.ends_with(".xml");
-    let (profile, origin, warning) = match named.filter(is_file) {
+    let (profile, origin, warning, is_assumed) = match named.filter(is_file) {
         Some(name) => {
             let found = super::machine::named(name)?;
             let is_measured = found.profile.is_some();
@@ -175,11 +180,12 @@ fn site(arguments: &Place) -> Result<Site, Failure> {
                 true => format!("the profile {name}"),
                 false => format!("the parts in {name}; every cost is Hearth's stated default"),
             };
-            (profile, origin, None)
+            (profile, origin, None, false)
         }
         None => {
             let chosen = profiles::choose(&arguments.basis)?;
-            (chosen.profile, chosen.origin, chosen.warning)
+            let is_assumed = chosen.is_assumed;
+            (chosen.profile, chosen.origin, chosen.warning, is_assumed)
         }
     };
     let is_here = named.is_none() && arguments.basis.profile.is_none();
@@ -190,7 +196,8 @@ fn site(arguments: &Place) -> Result<Site, Failure> {
         _ => Corrections::default(),
     };
     let warning = warning.or_else(|| corrections.warning());
-    Site::of(profile, origin, warning, &cpus, &corrections)
+    let site = Site::of(profile, origin, warning, &cpus, &corrections)?;
+    Ok(Site { is_assumed, ..site })
 }
 
 /// The CPUs that were named; on this machine otherwise those that we may use.
@@ -262,15 +269,12 @@ fn told(
     options: &cost::Options,
 ) -> String {
     let mut picture = drawn(&title(program, plan, site), program, plan, site, options);
-    if !plan.notes.is_empty() || !program.notes.is_empty() {
-        picture.remarks = plan
-            .notes
-            .iter()
-            .chain(&program.notes)
-            .map(|n| sentence(n))
-            .collect();
+    let notes = plan.notes.iter().chain(&program.notes);
+    picture.remarks.extend(notes.map(|note| sentence(note)));
+    let mut modelled = format!("Modelled, not measured, from {}.", site.origin);
+    if site.is_assumed {
+        modelled.push_str(" `hearth probe` would measure them.");
     }
-    let modelled = format!("Modelled, not measured, from {}.", site.origin);
     if plan.places.is_empty() {
         let nobody = "There is nobody to place: the program makes no components, or only ones that are \
                       not known before it runs.";
@@ -451,7 +455,24 @@ fn drawn<'a>(
             cost_ns_per_s: messages * share.total_ns(),
         });
     }
+    if has_loads_of_siblings(&drawn) {
+        drawn.remarks.push(format!(
+            "100 % is what a core does for one hardware thread alone; its threads do up to {:.0} % together.",
+            100.0 * options.smt_yield
+        ));
+    }
     drawn
+}
+
+/// Is a core of several threads told to do more than one thread can?
+fn has_loads_of_siblings(drawn: &picture::Placement) -> bool {
+    drawn.machine.cores().iter().any(|core| {
+        let is_here = |thread| core.threads.contains(&thread);
+        let here = drawn.components.iter();
+        let loads = here.filter(|one| one.thread.is_some_and(is_here));
+        // What is not told as more than 100 % needs no word.
+        core.threads.len() > 1 && loads.map(|one| one.load).sum::<f64>() > 1.005
+    })
 }
 
 /// The rates of a program's graph are those of components that each have a core. So much of them the
