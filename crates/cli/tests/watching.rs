@@ -427,7 +427,8 @@ fn heaps_and_bytes_are_told() {
         // Its array, of 4 bytes each.
         assert!(source.heap_bytes > 20_000, "{source:?}");
         let channel = &hearth_watch::figures::channels(&recording)[0];
-        assert_eq!(channel.messages(), 200, "{channel:?}");
+        // Both may have waited for the first before they were connected.
+        assert!(matches!(channel.messages(), 200 | 201), "{channel:?}");
         let sender = recording.component(channel.ends[0].0);
         assert_eq!(sender.map(|one| one.of.as_str()), Some("Source"));
         // 100 letters, and what the object takes itself. Nobody may have been seen to wait for one.

@@ -10,7 +10,8 @@ pub struct Channel {
     /// Component and port, of the end that sends and of the other; in any order where that was not told.
     pub ends: [(u64, u16); 2],
     /// Waits that ended with a message here, at each end. At a rendezvous whoever comes first waits, so
-    /// their sum is the number of messages, but for those to or from a select that waited.
+    /// their sum is the number of messages, but for those to or from a select that waited; and both may
+    /// have waited for the first one before they were connected.
     pub waits: [u64; 2],
     /// For how long each end waited, in nanoseconds.
     pub waited: [u64; 2],
@@ -63,7 +64,7 @@ impl ValueBytes {
 }
 
 impl Channel {
-    /// Messages: counted, but for those of selects.
+    /// Messages: counted, but for those of selects. One more where both ends waited to be connected.
     pub fn messages(&self) -> u64 {
         self.waits[0] + self.waits[1] + self.selected
     }
