@@ -185,6 +185,24 @@ impl Hearth {
         embed::stations()
     }
 
+    /// The names in the plan ([`Builder::plan`]) that no component has had yet, in the plan's order. Once all
+    /// components are made, those are misspelt, or the plan is of another program: nobody follows it there.
+    ///
+    /// ```
+    /// use hearth::Hearth;
+    /// use hearth::place::Plan;
+    ///
+    /// let plan = Plan::new().put("Reader", 0).put("Wirter", 0);
+    /// let hearth = Hearth::builder().plan(plan).start()?;
+    /// hearth.component("Reader").spawn(async {});
+    /// hearth.component("Writer").spawn(async {});
+    /// assert_eq!(hearth.missing_of_plan(), ["Wirter"]);
+    /// # Ok::<(), hearth::Error>(())
+    /// ```
+    pub fn missing_of_plan(&self) -> Vec<String> {
+        embed::missing()
+    }
+
     /// Has `listener` called from now on whenever [`Placement::Talk`] moves components, and when the
     /// CPUs that may be used have changed. A thread of Hearth's own calls it, and places nobody
     /// meanwhile. A listener that panics is not called again.
@@ -255,7 +273,8 @@ impl Builder {
     }
 
     /// Where components begin that the plan names. With [`Placement::Os`] they stay there, with
-    /// [`Placement::Talk`] they move when that pays; the other policies know no plan.
+    /// [`Placement::Talk`] they move when that pays; the other policies know no plan. Which components there
+    /// will be is not known yet: [`Hearth::missing_of_plan`] tells which names nobody has had.
     ///
     /// ```
     /// use hearth::Hearth;

@@ -84,7 +84,9 @@
 //!
 //! A plan's names are those of reports: `Parser` is the first component of that name, `Parser#3` the
 //! third that was made of that name at one place of the program's text. Where the order in which
-//! components are made differs from run to run, give them names of their own.
+//! components are made differs from run to run, give them names of their own. A name that nobody has places
+//! nobody: [`Hearth::missing_of_plan`](crate::Hearth::missing_of_plan) tells these, and so whether a plan is
+//! of another program.
 //!
 //! # Where they are
 //!

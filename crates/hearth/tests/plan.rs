@@ -75,14 +75,19 @@ fn plans_are_followed_or_refused() {
         .put("Reader", last as u32)
         .put("Worker#2", last as u32)
         .put("Worker", first)
-        .put("Lane#7", last as u32);
+        .put("Lane#7", last as u32)
+        .put("Own", first)
+        .put("Raeder", first);
     let hearth = Hearth::builder()
         .workers(all.len())
         .plan(plan)
         .start()
         .unwrap();
+    let missing = hearth.missing_of_plan();
+    assert_eq!(missing.len(), 6, "nobody is made yet: {missing:?}");
     let names = ["Reader", "Worker", "Worker", "Lane#7", "Other"];
     let all_waiting: Vec<_> = names.iter().map(|name| waiting(hearth, name)).collect();
+    assert_eq!(hearth.missing_of_plan(), ["Own", "Raeder"]);
     let places = hearth.places();
     assert_eq!(places.len(), names.len());
     assert_eq!(where_is(&places, "Reader"), [Some(last)]);
@@ -93,6 +98,11 @@ fn plans_are_followed_or_refused() {
         drop(out);
         block_on(component).unwrap();
     }
+    // Placed by its own word, it is there all the same.
+    let own = hearth.component("Own").core(last as u32).spawn(async {});
+    block_on(own).unwrap();
     assert_eq!(block_on(hearth.wait()), Ok(()));
     assert!(hearth.places().is_empty());
+    // Those that have ended were there.
+    assert_eq!(hearth.missing_of_plan(), ["Raeder"]);
 }

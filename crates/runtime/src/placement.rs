@@ -10,7 +10,7 @@ use crate::abi::{self, Component, ComponentType};
 use crate::carrier;
 use crate::options::{self, Carrying, Policy};
 use crate::seat::{Identity, Seat};
-use crate::{registry, simulator};
+use crate::{embed, registry, simulator};
 
 /// The cores this process may use, as they were at the start.
 fn cores() -> &'static [usize] {
@@ -35,6 +35,8 @@ pub(crate) fn choose(
 ) -> Option<Choice> {
     // The first call comes before any thread is pinned.
     let cores = cores();
+    // Also of who goes elsewhere, and is there all the same.
+    let planned = planned(of, identity);
     let requested = usize::try_from(request).ok().filter(|&core| exists(core));
     if let Some(core) = requested {
         return Some(Choice { core, stays: true });
@@ -59,21 +61,23 @@ pub(crate) fn choose(
         Policy::Single => cores[0],
         Policy::Random => one_of(random(place)),
         Policy::Talk => {
-            let core = planned(of, identity)?;
+            let core = planned?;
             return Some(Choice { core, stays: false });
         }
-        Policy::Plan => planned(of, identity)?,
+        Policy::Plan => planned?,
     };
     Some(Choice { core, stays: true })
 }
 
 /// The core that the plan has for a component. It knows components by their type and their number among
-/// those of that type.
+/// those of that type. That there is such a one is noted.
 fn planned(of: *const ComponentType, identity: &Identity) -> Option<usize> {
     let plan = options::get().plan.as_ref()?;
     // SAFETY: component types are static, and their names literals.
     let name = unsafe { abi::literal((*of).name) };
-    plan.core_of(&name, identity.number)
+    let core = plan.core_of(&name, identity.number)?;
+    embed::note_planned(&name, identity.number);
+    Some(core)
 }
 
 /// Where components are to be made: a line for each of `type`, `number` and `core`, with tabs

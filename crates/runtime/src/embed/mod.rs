@@ -36,10 +36,10 @@ pub use foreign::{Foreign, ForeignType, Port, PortRefused, Program, find};
 pub use half::{ConnectRefused, Half, connect};
 pub use life::{End, Handle, Plan, is_inside, set_core, spawn};
 pub use operation::{Receive, ReceiveRefused, Send, SendRefused};
-pub(crate) use placing::note_move;
 pub use placing::{
-    Event, Happened, Move, PlaceRefused, Placement, Places, Station, Why, listen, stations,
+    Event, Happened, Move, PlaceRefused, Placement, Places, Station, Why, listen, missing, stations,
 };
+pub(crate) use placing::{note_move, note_planned};
 pub use select::{Arms, Of2, Of3, Of4, Of5, Of6, Select, Slice};
 
 /// What carries components, how many of it, and where it goes.
@@ -97,7 +97,10 @@ pub fn start(settings: &Settings) -> Result<(), StartRefused> {
     };
     ON.store(true, Ordering::Relaxed);
     match *options::set_first(wanted.clone()) == wanted {
-        true => Ok(()),
+        true => {
+            placing::keep_names(settings);
+            Ok(())
+        }
         false => Err(StartRefused::Differs),
     }
 }

@@ -1,8 +1,8 @@
 //! Where components go, and where they are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use hearth_machine::profile::Profile;
 use hearth_sys::affinity;
@@ -214,6 +214,45 @@ fn check_plan(plan: &Places, settings: &Settings) -> Result<(), PlaceRefused> {
         }
     }
     Ok(())
+}
+
+/// The plan's names, in its order, once the runtime has started with one.
+static PLANNED: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Names and numbers in the plan that a component has had.
+static MADE: Mutex<Option<HashSet<(String, u32)>>> = Mutex::new(None);
+
+/// The runtime starts with these settings.
+pub(super) fn keep_names(settings: &Settings) {
+    if let Some(places) = &settings.plan {
+        let names = places.entries().iter().map(|(name, _)| name.clone());
+        // One that started before has the same.
+        let _ = PLANNED.set(names.collect());
+    }
+}
+
+/// A component is made whose name and number are in the plan.
+pub(crate) fn note_planned(name: &str, number: u32) {
+    if super::is_on() {
+        let made = &mut *lock(&MADE);
+        made.get_or_insert_default()
+            .insert((name.to_owned(), number));
+    }
+}
+
+/// The plan's names that no component has had yet, in the plan's order.
+pub fn missing() -> Vec<String> {
+    let names = PLANNED.get().map_or(&[][..], Vec::as_slice);
+    let made = lock(&MADE);
+    let is_made = |name: &str, number| {
+        let made = made.as_ref();
+        made.is_some_and(|made| made.contains(&(name.to_owned(), number)))
+    };
+    let is_missing = |name: &&String| {
+        let of_kind = numbered(name).is_some_and(|(kind, number)| is_made(kind, number));
+        !of_kind && !is_made(name, 1)
+    };
+    names.iter().filter(is_missing).cloned().collect()
 }
 
 /// The settings for what carries components.
