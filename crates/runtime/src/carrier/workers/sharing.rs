@@ -349,3 +349,71 @@ impl Sharing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::carrier::workers::is_kept_placed;
+    use crate::choices::Choices;
+    use crate::seat::{Identity, Seat};
+
+    /// A component's block of memory.
+    #[repr(C)]
+    struct Body {
+        seat: Seat,
+        component: Component,
+    }
+
+    /// One that nobody runs, kept for good.
+    fn component() -> *mut Component {
+        let identity = Identity {
+            id: 1,
+            number: 1,
+            service: false,
+        };
+        let body = Box::into_raw(Box::new(Body {
+            seat: Seat::new(identity, Choices::default(), 0),
+            // SAFETY: nought is a value of each of its fields.
+            component: unsafe { std::mem::zeroed() },
+        }));
+        let _ = body.expose_provenance();
+        // SAFETY: just made.
+        unsafe { &raw mut (*body).component }
+    }
+
+    #[test]
+    fn who_comes_home_may_be_placed_anew_and_is_not_shared_again() {
+        let worker: &'static Worker = Box::leak(Box::new(Worker::new(0, None, false)));
+        let component = component();
+        // SAFETY: the component and its seat are this test's.
+        unsafe {
+            let seat = seat_of(component);
+            // It was known to compute, and the third worker gave it away.
+            seat.runs.set(COMPUTES + 1);
+            seat.more.with_mut(|more| more.origin = 3);
+            worker.call_home(component);
+            assert_eq!((*component).destination, 3);
+            assert!(!is_kept_placed(seat), "a plan may move it");
+            (*component).destination = 0;
+            assert!(!worker.mine.sharing.may_go(component));
+            // At home it is not called again, however little it runs.
+            assert!(!worker.mine.sharing.note(component, 0));
+            worker.call_home(component);
+            assert_eq!((*component).destination, 0);
+        }
+    }
+
+    #[test]
+    fn who_was_placed_by_name_stays_so() {
+        let worker: &'static Worker = Box::leak(Box::new(Worker::new(0, None, false)));
+        let component = component();
+        // SAFETY: as above.
+        unsafe {
+            let seat = seat_of(component);
+            seat.runs.set(runs::STAYS);
+            worker.call_home(component);
+            assert_eq!((*component).destination, 0);
+            assert!(is_kept_placed(seat) && !worker.mine.sharing.may_go(component));
+        }
+    }
+}
