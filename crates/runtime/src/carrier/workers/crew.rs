@@ -15,6 +15,23 @@ use crate::{idle, options, placer, poller};
 
 static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
 
+/// All that there are, spare ones too.
+static RUNNERS: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
+
+/// Does something with each thread that runs, or will run, components of workers: its number, and its
+/// worker if it has one now.
+pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<&'static Worker>)) {
+    for runner in &*lock(&RUNNERS) {
+        let thread = runner.thread.load(Ordering::Relaxed);
+        if thread != 0 {
+            // SAFETY: workers are never freed.
+            action(thread, unsafe {
+                runner.worker.load(Ordering::Relaxed).as_ref()
+            });
+        }
+    }
+}
+
 impl Runner {
     /// The thread's life.
     fn live(&'static self) {
@@ -55,6 +72,7 @@ pub(super) fn start_thread(
             let owner = ptr::from_ref(runner).expose_provenance() | 1;
             stack::watch(STACK_BYTES, owner, || life(runner))
         })?;
+    lock(&RUNNERS).push(runner);
     Ok(runner)
 }
 

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hearth_sys::affinity;
 
+use super::crew::for_each_thread;
 use super::{Worker, all, home_of, keep_planned};
 use crate::channel::{light, link};
 use crate::registry;
@@ -87,20 +88,16 @@ pub(super) fn let_go(thread: u32) {
 }
 
 /// Keeps the threads of workers on their cores, where those may be used; the others' go wherever they
-/// may.
+/// may, and so do threads that go on without a worker: they may have got or lost one since cores were
+/// taken away, and before that was seen.
 pub(crate) fn pin_again(allowed: &[usize]) {
     let mut known = lock(&ALLOWED);
     *known = Some(allowed.to_vec());
-    for worker in all() {
-        // SAFETY: runners are never freed.
-        let runner = unsafe { worker.shared.runner.load(Ordering::Relaxed).as_ref() };
-        let thread = runner.map_or(0, |runner| runner.thread.load(Ordering::Relaxed));
-        if thread == 0 {
-            continue;
-        }
+    for_each_thread(|thread, worker| {
+        let core = worker.and_then(|worker| worker.shared.core);
         // Refused only where that has changed again.
-        let _ = affinity::allow_thread(thread, &kept_on(worker.shared.core, allowed));
-    }
+        let _ = affinity::allow_thread(thread, &kept_on(core, allowed));
+    });
 }
 
 /// Has components of a worker moved, as soon as it sees to it.
