@@ -4,159 +4,202 @@
 //! does: running, ready, or waiting and for what. An arrow leads from the run that made a component
 //! ready to the run that follows. Moves are marks on the tracks of who moves, and what was said of the whole
 //! program has a track of its own.
-//! The messages are those of Perfetto's public schema, `protos/perfetto/trace/trace.proto` and the files that
-//! it imports, as far as they are used here; the numbers of the fields are theirs.
+//!
+//! There are millions of events. So each packet is written as it comes about and none is kept, and names are told
+//! once and then stand by their numbers.
 
-use std::collections::{HashMap, HashSet};
+mod names;
+mod schema;
 
 use prost::Message;
 
 use crate::layout::Wait;
 use crate::recording::{Event, Happening, Recording};
-
-/// `perfetto.protos.Trace`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Trace {
-    /// In the order of their times.
-    #[prost(message, repeated, tag = "1")]
-    pub packet: Vec<TracePacket>,
-}
-
-/// `TracePacket`.
-#[derive(Clone, PartialEq, Message)]
-pub struct TracePacket {
-    /// In nanoseconds.
-    #[prost(uint64, optional, tag = "8")]
-    pub timestamp: Option<u64>,
-    /// One number for all that one writer writes in order.
-    #[prost(uint32, optional, tag = "10")]
-    pub trusted_packet_sequence_id: Option<u32>,
-    /// Something happened.
-    #[prost(message, optional, tag = "11")]
-    pub track_event: Option<TrackEvent>,
-    /// 1: what was known of the sequence is forgotten.
-    #[prost(uint32, optional, tag = "13")]
-    pub sequence_flags: Option<u32>,
-    /// There is such a track.
-    #[prost(message, optional, tag = "60")]
-    pub track_descriptor: Option<TrackDescriptor>,
-}
-
-/// `TrackEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub struct TrackEvent {
-    /// `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END` or `TYPE_INSTANT`.
-    #[prost(int32, optional, tag = "9")]
-    pub r#type: Option<i32>,
-    /// Where.
-    #[prost(uint64, optional, tag = "11")]
-    pub track_uuid: Option<u64>,
-    /// For colours and filters.
-    #[prost(string, repeated, tag = "22")]
-    pub categories: Vec<String>,
-    /// What.
-    #[prost(string, optional, tag = "23")]
-    pub name: Option<String>,
-    /// Arrows that begin or pass here.
-    #[prost(fixed64, repeated, packed = "false", tag = "47")]
-    pub flow_ids: Vec<u64>,
-    /// Arrows that end here.
-    #[prost(fixed64, repeated, packed = "false", tag = "48")]
-    pub terminating_flow_ids: Vec<u64>,
-}
-
-/// `TrackEvent.Type`.
-pub const TYPE_SLICE_BEGIN: i32 = 1;
-/// The same.
-pub const TYPE_SLICE_END: i32 = 2;
-/// The same.
-pub const TYPE_INSTANT: i32 = 3;
-
-/// `TrackDescriptor`.
-#[derive(Clone, PartialEq, Message)]
-pub struct TrackDescriptor {
-    /// Its number, one for each track.
-    #[prost(uint64, optional, tag = "1")]
-    pub uuid: Option<u64>,
-    /// What it is called.
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-    /// It is a process.
-    #[prost(message, optional, tag = "3")]
-    pub process: Option<ProcessDescriptor>,
-    /// What it is part of.
-    #[prost(uint64, optional, tag = "5")]
-    pub parent_uuid: Option<u64>,
-    /// How its parts stand: 3, by their ranks.
-    #[prost(int32, optional, tag = "11")]
-    pub child_ordering: Option<i32>,
-    /// Where it stands among its siblings.
-    #[prost(int32, optional, tag = "12")]
-    pub sibling_order_rank: Option<i32>,
-}
-
-/// `ProcessDescriptor`.
-#[derive(Clone, PartialEq, Message)]
-pub struct ProcessDescriptor {
-    /// Its number.
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    /// Its name.
-    #[prost(string, optional, tag = "6")]
-    pub process_name: Option<String>,
-}
+use names::{ByNumber, Names};
+pub use schema::{
+    EventName, InternedData, NEEDS_STATE, ProcessDescriptor, STATE_CLEARED, TYPE_INSTANT,
+    TYPE_SLICE_BEGIN, TYPE_SLICE_END, Trace, TracePacket, TrackDescriptor, TrackEvent,
+};
 
 const SEQUENCE: u32 = 1;
 const EXPLICIT: i32 = 3;
-// Numbers of tracks: the process, the two groups, then workers and components from their first on.
+/// `Trace.packet`: field 1, with a length.
+const PACKET: u8 = 0x0a;
+// Numbers of tracks: the process, the three groups, then workers, of which 2^16 are numbered, and components from
+// their first on. Each packet has one, so they are small.
 const PROCESS: u64 = 1;
 const WORKERS: u64 = 2;
 const COMPONENTS: u64 = 3;
 const PLACEMENT: u64 = 4;
-const WORKER: u64 = 1 << 20;
-const COMPONENT: u64 = 1 << 40;
+const WORKER: u64 = 1 << 8;
+const COMPONENT: u64 = 1 << 17;
 
-/// The trace of a recording, whose program is called so.
-pub fn trace(recording: &Recording, program: &str) -> Trace {
+/// What a component does, as a category and as a name: its place here is the number of either, from 1.
+const CATEGORIES: [&str; 3] = ["running", "ready", "waiting"];
+const RUNNING: u64 = 1;
+const READY: u64 = 2;
+const WAITING: u64 = 3;
+
+/// The file of a recording's trace, whose program is called so.
+pub fn bytes(recording: &Recording, program: &str) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.tracks(recording, program);
     for event in &recording.events {
         writer.event(recording, event);
     }
     writer.close(recording.ns);
-    Trace {
-        packet: writer.packets,
-    }
+    writer.bytes
 }
 
-/// The file of it.
-pub fn bytes(recording: &Recording, program: &str) -> Vec<u8> {
-    trace(recording, program).encode_to_vec()
-}
-
-/// Reads a file of a trace.
+/// Reads a file of a trace. Names stand where the file has numbers for them.
 ///
 /// # Errors
 /// It is none.
 pub fn read(bytes: &[u8]) -> Result<Trace, prost::DecodeError> {
+    let mut trace = read_as_it_is(bytes)?;
+    names::resolve(&mut trace);
+    Ok(trace)
+}
+
+/// The same, with numbers for names as in the file.
+///
+/// # Errors
+/// It is none.
+pub fn read_as_it_is(bytes: &[u8]) -> Result<Trace, prost::DecodeError> {
     Trace::decode(bytes)
+}
+
+/// What is known of a component so far.
+#[derive(Default)]
+struct Life {
+    /// A slice is open on its track.
+    is_open: bool,
+    /// The worker on whose track its slice is open.
+    worker: Option<u16>,
+    /// The arrow that leads to its next run.
+    flow: Option<u64>,
+    /// The numbers of its name, and of that it is made ready; 0 if they have none yet.
+    name: u64,
+    made_ready: u64,
+    /// That of what it waited for last.
+    wait: Option<(Wait, u64)>,
 }
 
 #[derive(Default)]
 struct Writer {
-    packets: Vec<TracePacket>,
-    /// Tracks of components on which a slice is open.
-    open: HashSet<u64>,
+    bytes: Vec<u8>,
+    /// The packet that is written; its parts are used again.
+    packet: TracePacket,
+    names: Names,
+    /// Those of whom there are events.
+    lives: ByNumber<Life>,
     /// The component whose slice is open on a worker's track.
-    on_worker: HashMap<u16, u64>,
-    /// Where a component runs.
-    runs_on: HashMap<u64, u16>,
-    /// Arrows to components that have become ready.
-    flows: HashMap<u64, u64>,
+    on_worker: ByNumber<u64>,
     last_flow: u64,
 }
 
+/// How an event is called.
+enum Name<'a> {
+    /// By number.
+    Known(u64),
+    /// So, as it comes once.
+    Once(&'a str),
+}
+
 impl Writer {
+    // ---- packets ------------------------------------------------------------------------------
+
+    fn write(&mut self) {
+        self.packet.trusted_packet_sequence_id = Some(SEQUENCE);
+        let new = self.names.take_new();
+        if !new.is_empty() {
+            let told = self.packet.interned_data.get_or_insert_default();
+            told.event_names = new;
+        }
+        self.bytes.push(PACKET);
+        let written = self.packet.encode_length_delimited(&mut self.bytes);
+        debug_assert!(written.is_ok(), "a vector grows as it must");
+        self.packet.interned_data = None;
+    }
+
+    fn descriptor(&mut self, descriptor: TrackDescriptor) {
+        if self.bytes.is_empty() {
+            self.packet.sequence_flags = Some(STATE_CLEARED);
+            let categories = CATEGORIES.iter().zip(1..).map(|(name, iid)| EventName {
+                iid: Some(iid),
+                name: Some((*name).to_owned()),
+            });
+            self.packet.interned_data = Some(InternedData {
+                event_categories: categories.collect(),
+                event_names: Vec::new(),
+            });
+            for (name, number) in CATEGORIES.iter().zip(1..) {
+                let given = self.names.number(name);
+                debug_assert_eq!(given, number, "they are the first");
+            }
+        }
+        self.packet.track_descriptor = Some(descriptor);
+        self.write();
+        self.packet.track_descriptor = None;
+        self.packet.sequence_flags = None;
+    }
+
+    /// An event of some type on a track, its other parts empty.
+    fn event_on(&mut self, ns: u64, track: u64, of: i32) -> &mut TrackEvent {
+        self.packet.timestamp = Some(ns);
+        let event = self.packet.track_event.get_or_insert_default();
+        event.r#type = Some(of);
+        event.track_uuid = Some(track);
+        event.name = None;
+        event.name_iid = None;
+        event.category_iids.clear();
+        event.flow_ids.clear();
+        event.terminating_flow_ids.clear();
+        event
+    }
+
+    /// The packet has an event whose name or categories are numbers.
+    fn write_numbered(&mut self) {
+        self.packet.sequence_flags = Some(NEEDS_STATE);
+        self.write();
+        self.packet.sequence_flags = None;
+    }
+
+    fn begin(&mut self, ns: u64, track: u64, name: u64, category: u64, flow: Option<u64>) {
+        let event = self.event_on(ns, track, TYPE_SLICE_BEGIN);
+        event.name_iid = Some(name);
+        event.category_iids.push(category);
+        event.terminating_flow_ids.extend(flow);
+        self.write_numbered();
+    }
+
+    fn end(&mut self, ns: u64, track: u64) {
+        self.event_on(ns, track, TYPE_SLICE_END);
+        self.write();
+    }
+
+    fn instant(&mut self, ns: u64, track: u64, name: Name, flow: Option<u64>) {
+        let event = self.event_on(ns, track, TYPE_INSTANT);
+        event.flow_ids.extend(flow);
+        match name {
+            Name::Known(number) => {
+                event.name_iid = Some(number);
+                self.write_numbered();
+            }
+            Name::Once(name) => {
+                event.name = Some(name.to_owned());
+                self.write();
+            }
+        }
+    }
+
+    fn mark(&mut self, ns: u64, track: u64, name: &str) {
+        let number = self.names.number(name);
+        self.instant(ns, track, Name::Known(number), None);
+    }
+
+    // ---- tracks -------------------------------------------------------------------------------
+
     fn track(&mut self, uuid: u64, name: &str, parent: Option<u64>, rank: Option<i32>) {
         self.descriptor(TrackDescriptor {
             uuid: Some(uuid),
@@ -165,16 +208,6 @@ impl Writer {
             sibling_order_rank: rank,
             child_ordering: rank.is_none().then_some(EXPLICIT),
             ..TrackDescriptor::default()
-        });
-    }
-
-    fn descriptor(&mut self, descriptor: TrackDescriptor) {
-        let is_first = self.packets.is_empty();
-        self.packets.push(TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            sequence_flags: is_first.then_some(1),
-            track_descriptor: Some(descriptor),
-            ..TracePacket::default()
         });
     }
 
@@ -204,162 +237,146 @@ impl Writer {
             let uuid = WORKER + u64::from(worker.index);
             self.track(uuid, &name, Some(WORKERS), Some(rank));
         }
-        let told: HashSet<u64> = recording
-            .events
-            .iter()
-            .filter(|event| {
-                !matches!(
-                    event.what,
-                    Happening::WorkerMoved(..) | Happening::Remark(_)
-                )
-            })
-            .map(|event| event.id)
-            .collect();
+        for event in &recording.events {
+            match event.what {
+                Happening::WorkerMoved(..) | Happening::Remark(_) => {}
+                _ => {
+                    self.lives.entry(event.id).or_default();
+                }
+            }
+        }
         for (component, rank) in recording.components.iter().zip(0..) {
-            if told.contains(&component.id) {
+            if self.lives.contains_key(&component.id) {
                 let uuid = COMPONENT + component.id;
                 self.track(uuid, &component.name, Some(COMPONENTS), Some(rank));
             }
         }
     }
 
-    fn push(&mut self, ns: u64, event: TrackEvent) {
-        self.packets.push(TracePacket {
-            timestamp: Some(ns),
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            track_event: Some(event),
-            ..TracePacket::default()
-        });
+    // ---- what happens -------------------------------------------------------------------------
+
+    fn life(&mut self, id: u64) -> &mut Life {
+        self.lives.entry(id).or_default()
     }
 
-    fn begin(&mut self, ns: u64, track: u64, name: &str, category: &str) {
-        let ends = match category {
-            "running" => self.flows.remove(&(track.wrapping_sub(COMPONENT))),
-            _ => None,
+    /// The number of a component's name.
+    fn name_of(&mut self, recording: &Recording, id: u64) -> u64 {
+        let known = self.life(id).name;
+        if known != 0 {
+            return known;
+        }
+        let number = match recording.component(id) {
+            Some(component) => self.names.number(&component.name),
+            None => self.names.number(&format!("component {id}")),
         };
-        self.push(
-            ns,
-            TrackEvent {
-                r#type: Some(TYPE_SLICE_BEGIN),
-                track_uuid: Some(track),
-                categories: vec![category.to_owned()],
-                name: Some(name.to_owned()),
-                terminating_flow_ids: ends.into_iter().collect(),
-                ..TrackEvent::default()
-            },
-        );
+        self.life(id).name = number;
+        number
     }
 
-    fn end(&mut self, ns: u64, track: u64) {
-        self.push(
-            ns,
-            TrackEvent {
-                r#type: Some(TYPE_SLICE_END),
-                track_uuid: Some(track),
-                ..TrackEvent::default()
-            },
-        );
+    /// That of what it waits for. Most wait for the same again and again.
+    fn name_of_wait(&mut self, recording: &Recording, id: u64, wait: Wait) -> u64 {
+        match self.life(id).wait {
+            Some((last, number)) if last == wait => number,
+            _ => {
+                let number = self.names.number(&describe(recording, id, wait));
+                self.life(id).wait = Some((wait, number));
+                number
+            }
+        }
     }
 
     /// An arrow begins at one component, to where another runs next.
     fn wakes(&mut self, recording: &Recording, ns: u64, by: u64, id: u64) {
         self.last_flow += 1;
-        self.flows.insert(id, self.last_flow);
-        let whom = match recording.component(id) {
-            Some(component) => component.name.as_str(),
-            None => "another",
+        let flow = self.last_flow;
+        let life = self.life(id);
+        life.flow = Some(flow);
+        let mut number = life.made_ready;
+        if number == 0 {
+            let whom = match recording.component(id) {
+                Some(component) => component.name.as_str(),
+                None => "another",
+            };
+            number = self.names.number(&format!("makes {whom} ready"));
+            self.life(id).made_ready = number;
+        }
+        self.instant(ns, COMPONENT + by, Name::Known(number), Some(flow));
+    }
+
+    /// A component does something else from here on: the name's number and the category's.
+    fn turns(&mut self, ns: u64, id: u64, to: Option<(u64, u64)>) {
+        let life = self.life(id);
+        let was_open = std::mem::replace(&mut life.is_open, to.is_some());
+        let flow = match to {
+            Some((_, RUNNING)) => life.flow.take(),
+            _ => None,
         };
-        self.push(
-            ns,
-            TrackEvent {
-                r#type: Some(TYPE_INSTANT),
-                track_uuid: Some(COMPONENT + by),
-                name: Some(format!("makes {whom} ready")),
-                flow_ids: vec![self.last_flow],
-                ..TrackEvent::default()
-            },
-        );
-    }
-
-    fn instant(&mut self, ns: u64, track: u64, name: &str) {
-        self.push(
-            ns,
-            TrackEvent {
-                r#type: Some(TYPE_INSTANT),
-                track_uuid: Some(track),
-                name: Some(name.to_owned()),
-                ..TrackEvent::default()
-            },
-        );
-    }
-
-    /// A component does something else from here on.
-    fn turns(&mut self, ns: u64, id: u64, to: Option<(&str, &str)>) {
-        let track = COMPONENT + id;
-        if self.open.remove(&track) {
-            self.end(ns, track);
+        if was_open {
+            self.end(ns, COMPONENT + id);
         }
         if let Some((name, category)) = to {
-            self.begin(ns, track, name, category);
-            self.open.insert(track);
+            self.begin(ns, COMPONENT + id, name, category, flow);
         }
     }
 
     fn leaves_worker(&mut self, ns: u64, id: u64) {
-        if let Some(worker) = self.runs_on.remove(&id) {
+        if let Some(worker) = self.life(id).worker.take() {
+            let worker = u64::from(worker);
             self.on_worker.remove(&worker);
-            self.end(ns, WORKER + u64::from(worker));
+            self.end(ns, WORKER + worker);
         }
+    }
+
+    fn comes_to_worker(&mut self, recording: &Recording, ns: u64, id: u64, worker: u16) {
+        let track = WORKER + u64::from(worker);
+        // One that was detached runs on elsewhere; its end will come without a slice.
+        if let Some(other) = self.on_worker.insert(u64::from(worker), id) {
+            self.life(other).worker = None;
+            self.end(ns, track);
+        }
+        let name = self.name_of(recording, id);
+        self.begin(ns, track, name, RUNNING, None);
+        self.life(id).worker = Some(worker);
     }
 
     fn event(&mut self, recording: &Recording, event: &Event) {
         let &Event { ns, id, what } = event;
         match what {
-            Happening::Made(_) => self.instant(ns, COMPONENT + id, "made"),
+            Happening::Made(_) => self.mark(ns, COMPONENT + id, "made"),
             Happening::Moved(from, to) => {
                 let text = format!("moves from worker {from} to worker {to}");
-                self.instant(ns, COMPONENT + id, &text);
+                self.mark(ns, COMPONENT + id, &text);
             }
             Happening::ThreadMoved(from, to) => {
                 let text = format!("its thread moves from core {from} to core {to}");
-                self.instant(ns, COMPONENT + id, &text);
+                self.mark(ns, COMPONENT + id, &text);
             }
             Happening::WorkerMoved(from, to) => {
                 let text = format!("its thread moves from core {from} to core {to}");
-                self.instant(ns, WORKER + id, &text);
+                self.mark(ns, WORKER + id, &text);
             }
             Happening::Remark(number) => {
                 if let Some(remark) = recording.remark(number) {
-                    self.instant(ns, PLACEMENT, &remark.text);
+                    self.instant(ns, PLACEMENT, Name::Once(&remark.text), None);
                 }
             }
             Happening::Ready(by) => {
-                if by != 0 && self.open.contains(&(COMPONENT + by)) {
+                if by != 0 && self.lives.get(&by).is_some_and(|life| life.is_open) {
                     self.wakes(recording, ns, by, id);
                 }
                 self.leaves_worker(ns, id);
-                self.turns(ns, id, Some(("ready", "ready")));
+                self.turns(ns, id, Some((READY, READY)));
             }
             Happening::Runs(worker) => {
                 if let Some(worker) = worker {
-                    // One that was detached runs on elsewhere; its end will come without a slice.
-                    if let Some(other) = self.on_worker.insert(worker, id) {
-                        self.runs_on.remove(&other);
-                        self.end(ns, WORKER + u64::from(worker));
-                    }
-                    let name = match recording.component(id) {
-                        Some(component) => component.name.clone(),
-                        None => format!("component {id}"),
-                    };
-                    self.begin(ns, WORKER + u64::from(worker), &name, "running");
-                    self.runs_on.insert(id, worker);
+                    self.comes_to_worker(recording, ns, id, worker);
                 }
-                self.turns(ns, id, Some(("running", "running")));
+                self.turns(ns, id, Some((RUNNING, RUNNING)));
             }
             Happening::Waits(wait) => {
                 self.leaves_worker(ns, id);
-                let name = describe(recording, id, wait);
-                self.turns(ns, id, Some((&name, "waiting")));
+                let name = self.name_of_wait(recording, id, wait);
+                self.turns(ns, id, Some((name, WAITING)));
             }
             Happening::Ended => {
                 self.leaves_worker(ns, id);
@@ -369,15 +386,16 @@ impl Writer {
     }
 
     fn close(&mut self, ns: u64) {
-        let mut workers: Vec<u16> = self.on_worker.keys().copied().collect();
+        let mut workers: Vec<u64> = self.on_worker.keys().copied().collect();
         workers.sort_unstable();
         for worker in workers {
-            self.end(ns, WORKER + u64::from(worker));
+            self.end(ns, WORKER + worker);
         }
-        let mut open: Vec<u64> = self.open.drain().collect();
+        let open = self.lives.iter().filter(|(_, life)| life.is_open);
+        let mut open: Vec<u64> = open.map(|(id, _)| *id).collect();
         open.sort_unstable();
-        for track in open {
-            self.end(ns, track);
+        for id in open {
+            self.end(ns, COMPONENT + id);
         }
     }
 }

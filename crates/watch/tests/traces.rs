@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use hearth_sys::shared::memory_file;
-use hearth_watch::trace::{self, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, Trace};
+use hearth_watch::trace::{
+    self, NEEDS_STATE, STATE_CLEARED, TYPE_INSTANT, TYPE_SLICE_BEGIN, TYPE_SLICE_END, Trace,
+};
 use hearth_watch::{Carrying, Made, Recorder, Recording, Wait, bytes_for};
 
 /// Two components that wake each other, of which one goes on at the end.
@@ -122,19 +124,75 @@ fn moves_and_remarks_are_marks_on_their_tracks() {
 #[test]
 fn fields_have_their_public_numbers() {
     let bytes = trace::bytes(&recorded(), "play");
-    // Trace.packet = 1: a tag of 0x0a, then the length; in it sequence id = 10 (0x50), flags = 13 (0x68),
-    // descriptor = 60 (0xe2 0x03).
+    // Trace.packet = 1: a tag of 0x0a, then the length; in it sequence id = 10 (0x50), what numbers stand for =
+    // 12 (0x62), flags = 13 (0x68), descriptor = 60 (0xe2 0x03).
     assert_eq!(bytes[0], 0x0a);
-    assert_eq!(bytes[2..4], [0x50, 0x01]);
-    assert_eq!(bytes[4..6], [0x68, 0x01]);
-    assert_eq!(bytes[6..8], [0xe2, 0x03]);
     let has = |wanted: &[u8]| bytes.windows(wanted.len()).any(|bytes| bytes == wanted);
-    // TrackEvent: type = 9 (0x48), categories = 22 (0xb2 0x01), name = 23 (0xba 0x01), flows = 47 and 48, fixed.
-    assert!(has(b"\x48\x01"));
-    assert!(has(b"\xb2\x01\x07running"));
-    assert!(has(b"\xba\x01\x0dsends on ball"));
+    assert!(has(b"\x50\x01\x62"));
+    assert!(has(b"\x68\x01\xe2\x03"));
+    // InternedData: categories = 1 and names = 2; of each iid = 1 and name = 2.
+    assert!(has(b"\x0a\x0b\x08\x01\x12\x07running"));
+    assert!(has(b"\x12\x0b\x08\x01\x12\x07running"));
+    assert!(has(b"\x12\x0dsends on ball"));
+    // TrackEvent: category = 3 (0x18), type = 9 (0x48), name = 10 (0x50), track = 11 (0x58), a name in full = 23
+    // (0xba 0x01), flows = 47 and 48, fixed. Whoever has numbers has 2 as a flag.
+    assert!(has(b"\x18\x01\x48\x01\x50\x01\x58"));
+    assert!(has(b"\x68\x02"));
+    assert!(has(b"\xba\x01\x162 of 2 components move"));
     assert!(has(b"\xf9\x02\x01\0\0\0\0\0\0\0"));
     assert!(has(b"\x81\x03\x01\0\0\0\0\0\0\0"));
     // TrackDescriptor.name = 2.
     assert!(has(b"\x12\x06Ping#1"));
+}
+
+#[test]
+fn names_are_told_once_and_before_they_are_used() {
+    let bytes = trace::bytes(&recorded(), "play");
+    // As it is in the file.
+    let trace = trace::read_as_it_is(&bytes).expect("it is a trace");
+    let (mut categories, mut names) = (HashMap::new(), HashMap::new());
+    let mut numbered = 0;
+    for (nth, packet) in trace.packet.iter().enumerate() {
+        let flags = packet.sequence_flags();
+        assert_eq!(flags & STATE_CLEARED != 0, nth == 0, "{packet:?}");
+        if let Some(told) = &packet.interned_data {
+            for one in &told.event_categories {
+                assert!(categories.insert(one.iid(), one.name()).is_none());
+            }
+            for one in &told.event_names {
+                assert!(names.insert(one.iid(), one.name()).is_none());
+            }
+        }
+        let Some(event) = &packet.track_event else {
+            continue;
+        };
+        assert!(event.categories.is_empty(), "{event:?}");
+        assert!(
+            event
+                .category_iids
+                .iter()
+                .all(|iid| categories.contains_key(iid))
+        );
+        if let Some(name) = event.name_iid {
+            assert!(names.contains_key(&name), "{event:?}");
+            assert_ne!(flags & NEEDS_STATE, 0, "{packet:?}");
+            numbered += 1;
+        }
+        let is_named = event.name_iid.is_some() || event.name.is_some();
+        assert_eq!(is_named, event.r#type() != TYPE_SLICE_END, "{event:?}");
+    }
+    assert!(numbered > names.len(), "{names:?}");
+    let different: HashSet<&str> = names.values().copied().collect();
+    assert_eq!(different.len(), names.len(), "{names:?}");
+    // Whoever reads it finds names.
+    let read = written();
+    let events = || {
+        read.packet
+            .iter()
+            .filter_map(|packet| packet.track_event.as_ref())
+    };
+    assert!(events().all(|event| event.name_iid.is_none() && event.category_iids.is_empty()));
+    assert!(
+        events().any(|event| event.name() == "sends on ball" && event.categories == ["waiting"])
+    );
 }

@@ -1,0 +1,132 @@
+//! The messages of Perfetto's public schema, `protos/perfetto/trace/trace.proto` and the files that it imports,
+//! as far as they are used here; the numbers of the fields are theirs.
+
+use prost::Message;
+
+/// `perfetto.protos.Trace`.
+#[derive(Clone, PartialEq, Message)]
+pub struct Trace {
+    /// In the order of their times.
+    #[prost(message, repeated, tag = "1")]
+    pub packet: Vec<TracePacket>,
+}
+
+/// `TracePacket`.
+#[derive(Clone, PartialEq, Message)]
+pub struct TracePacket {
+    /// In nanoseconds.
+    #[prost(uint64, optional, tag = "8")]
+    pub timestamp: Option<u64>,
+    /// One number for all that one writer writes in order.
+    #[prost(uint32, optional, tag = "10")]
+    pub trusted_packet_sequence_id: Option<u32>,
+    /// Something happened.
+    #[prost(message, optional, tag = "11")]
+    pub track_event: Option<TrackEvent>,
+    /// What numbers stand for, in this packet and those after it.
+    #[prost(message, optional, tag = "12")]
+    pub interned_data: Option<InternedData>,
+    /// [`STATE_CLEARED`], [`NEEDS_STATE`].
+    #[prost(uint32, optional, tag = "13")]
+    pub sequence_flags: Option<u32>,
+    /// There is such a track.
+    #[prost(message, optional, tag = "60")]
+    pub track_descriptor: Option<TrackDescriptor>,
+}
+
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: what was known of the sequence is forgotten.
+pub const STATE_CLEARED: u32 = 1;
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet means nothing without the names that were numbered before.
+pub const NEEDS_STATE: u32 = 2;
+
+/// `InternedData`.
+#[derive(Clone, PartialEq, Message)]
+pub struct InternedData {
+    /// `EventCategory`, which has the same fields.
+    #[prost(message, repeated, tag = "1")]
+    pub event_categories: Vec<EventName>,
+    /// Of events.
+    #[prost(message, repeated, tag = "2")]
+    pub event_names: Vec<EventName>,
+}
+
+/// `EventName`.
+#[derive(Clone, PartialEq, Message)]
+pub struct EventName {
+    /// From 1.
+    #[prost(uint64, optional, tag = "1")]
+    pub iid: Option<u64>,
+    /// What it stands for.
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+}
+
+/// `TrackEvent`.
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackEvent {
+    /// Categories by number.
+    #[prost(uint64, repeated, packed = "false", tag = "3")]
+    pub category_iids: Vec<u64>,
+    /// `TYPE_SLICE_BEGIN`, `TYPE_SLICE_END` or `TYPE_INSTANT`.
+    #[prost(int32, optional, tag = "9")]
+    pub r#type: Option<i32>,
+    /// The name by number.
+    #[prost(uint64, optional, tag = "10")]
+    pub name_iid: Option<u64>,
+    /// Where.
+    #[prost(uint64, optional, tag = "11")]
+    pub track_uuid: Option<u64>,
+    /// For colours and filters.
+    #[prost(string, repeated, tag = "22")]
+    pub categories: Vec<String>,
+    /// What.
+    #[prost(string, optional, tag = "23")]
+    pub name: Option<String>,
+    /// Arrows that begin or pass here.
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
+    pub flow_ids: Vec<u64>,
+    /// Arrows that end here.
+    #[prost(fixed64, repeated, packed = "false", tag = "48")]
+    pub terminating_flow_ids: Vec<u64>,
+}
+
+/// `TrackEvent.Type`.
+pub const TYPE_SLICE_BEGIN: i32 = 1;
+/// The same.
+pub const TYPE_SLICE_END: i32 = 2;
+/// The same.
+pub const TYPE_INSTANT: i32 = 3;
+
+/// `TrackDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub struct TrackDescriptor {
+    /// Its number, one for each track.
+    #[prost(uint64, optional, tag = "1")]
+    pub uuid: Option<u64>,
+    /// What it is called.
+    #[prost(string, optional, tag = "2")]
+    pub name: Option<String>,
+    /// It is a process.
+    #[prost(message, optional, tag = "3")]
+    pub process: Option<ProcessDescriptor>,
+    /// What it is part of.
+    #[prost(uint64, optional, tag = "5")]
+    pub parent_uuid: Option<u64>,
+    /// How its parts stand: 3, by their ranks.
+    #[prost(int32, optional, tag = "11")]
+    pub child_ordering: Option<i32>,
+    /// Where it stands among its siblings.
+    #[prost(int32, optional, tag = "12")]
+    pub sibling_order_rank: Option<i32>,
+}
+
+/// `ProcessDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub struct ProcessDescriptor {
+    /// Its number.
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    /// Its name.
+    #[prost(string, optional, tag = "6")]
+    pub process_name: Option<String>,
+}
