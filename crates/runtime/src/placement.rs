@@ -8,9 +8,11 @@ use hearth_sys::affinity;
 
 use crate::abi::{self, Component, ComponentType};
 use crate::carrier;
+#[cfg(not(loom))]
+use crate::embed;
 use crate::options::{self, Carrying, Policy};
 use crate::seat::{Identity, Seat};
-use crate::{embed, registry, simulator};
+use crate::{registry, simulator};
 
 /// The cores this process may use, as they were at the start.
 fn cores() -> &'static [usize] {
@@ -76,6 +78,7 @@ fn planned(of: *const ComponentType, identity: &Identity) -> Option<usize> {
     // SAFETY: component types are static, and their names literals.
     let name = unsafe { abi::literal((*of).name) };
     let core = plan.core_of(&name, identity.number)?;
+    #[cfg(not(loom))]
     embed::note_planned(&name, identity.number);
     Some(core)
 }
