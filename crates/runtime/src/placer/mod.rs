@@ -6,7 +6,8 @@
 //!
 //! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move everything
 //! is seen anew; and each move makes the time until the next may come twice as long, until moves have
-//! become rare. Who is nowhere yet, or where nobody may be, is placed at once, and alone.
+//! become rare; and of two that [take turns](turns) it is remembered that two cores do no more for them
+//! than one. Who is nowhere yet, or where nobody may be, is placed at once, and alone.
 
 mod cores;
 mod event;
@@ -15,6 +16,7 @@ mod site;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -35,6 +37,7 @@ pub use event::{Event, Happened, Move, Why, listen};
 use log::Log;
 use site::{Scene, Site, Survey};
 use statistics::Statistics;
+use turns::Turns;
 
 /// How often placements are thought over: components that live for less are left where they are.
 const EVERY: Duration = Duration::from_millis(100);
@@ -119,6 +122,7 @@ struct Placer {
     is_surveyed: bool,
     site: Option<Site>,
     statistics: Statistics,
+    turns: Turns,
     looked: Instant,
     /// Where threads were put, with a thread for each component.
     threads: BTreeMap<u64, Slot>,
@@ -141,6 +145,7 @@ impl Placer {
             is_surveyed: false,
             site: None,
             statistics: Statistics::default(),
+            turns: Turns::default(),
             looked: now,
             threads: BTreeMap::new(),
             was_better: false,
@@ -187,6 +192,7 @@ impl Placer {
         self.site = self.survey.as_ref().and_then(|survey| survey.site(allowed));
         // Slots are others now.
         self.threads.clear();
+        self.turns.look_anew();
     }
 
     /// Looks for a better plan, and follows it if it is worth that.
@@ -213,12 +219,13 @@ impl Placer {
     }
 
     /// The best plan for what was seen. None if too little was, or there is no choice.
-    fn propose(&self) -> Option<Proposal> {
+    fn propose(&mut self) -> Option<Proposal> {
         let site = self.site.as_ref()?;
         if self.statistics.span_ns() < SEEN_NS {
             return None;
         }
-        let scene = Scene::new(&self.statistics, site, &self.threads);
+        let mut scene = Scene::new(&self.statistics, site, &self.threads);
+        self.turns.tell(&self.statistics, &mut scene);
         let is_homeless = scene.at.iter().any(Option::is_none);
         if scene.ids.is_empty() || !site.is_choice() && !is_homeless {
             return None;

@@ -9,6 +9,8 @@ use hearth_machine::profile::Carrier;
 use super::*;
 use crate::traffic::{End, Seen, Who};
 
+mod turns;
+
 const TICK_NS: u64 = 100_000_000;
 /// Most programs here settle within so many ticks.
 const SOON: usize = 30;
