@@ -68,7 +68,8 @@ impl Search<'_, '_> {
         losses.get(losses.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// A random move of one component, or an exchange of two; none where a pin forbids it.
+    /// A random move of one component or of all of its slot, or an exchange of two, or of two slots; none
+    /// where a pin forbids it.
     fn propose(&mut self, state: &State, moves: &mut Vec<(usize, Slot)>) {
         moves.clear();
         let count = self.problem.count();
@@ -88,6 +89,10 @@ impl Search<'_, '_> {
         if to == home {
             return;
         }
+        if matches!(choice, 9 | 14) {
+            self.whole(state, home, to, choice == 14, moves);
+            return;
+        }
         moves.push((component, to));
         if choice >= 10 {
             let there = state.on(to).count();
@@ -96,6 +101,22 @@ impl Search<'_, '_> {
                 let free = other.filter(|c| self.problem.pins[*c].is_none());
                 moves.extend(free.map(|other| (other, home)));
             }
+        }
+    }
+
+    /// All of one slot on another, or in exchange with all of that.
+    fn whole(
+        &self,
+        state: &State,
+        home: Slot,
+        to: Slot,
+        exchanges: bool,
+        moves: &mut Vec<(usize, Slot)>,
+    ) {
+        let is_free = |c: &usize| self.problem.pins[*c].is_none();
+        moves.extend(state.on(home).filter(is_free).map(|c| (c, to)));
+        if exchanges {
+            moves.extend(state.on(to).filter(is_free).map(|c| (c, home)));
         }
     }
 
