@@ -251,3 +251,51 @@ fn cores_that_are_taken_away_and_given_back_while_it_runs() {
         pairs.end();
     }
 }
+
+/// Who is placed by name or by a policy stays there, however long it computes: three that never wait take three
+/// threads in turn, and all of those are kept on the core.
+#[test]
+fn whoever_computes_for_long_stays_where_it_is_placed() {
+    const COMPUTING: &str = "
+type IWorker is interface(out integer result)
+component Worker presents IWorker {
+    values = new integer[1000] of 1
+    constructor() { PLACE }
+    behaviour {
+        for r = 1 .. 1000000 do {
+            for i = 0 .. values.length - 1 do { values[i] := values[i] / 2 + r / 4 }
+        }
+    }
+}
+for i = 1 .. 3 do { worker = new Worker() }
+";
+    let ours = affinity::allowed();
+    for (name, policy, place) in [
+        ("computing-single", "single", String::new()),
+        ("computing-named", "os", format!("setCore(${})", ours[0])),
+    ] {
+        let text = empty_folder(&format!("placing-{name}-text")).join("computing.isf");
+        fs::write(&text, COMPUTING.replace("PLACE", &place))
+            .expect("a scratch file can be written");
+        let child = Command::new(built(name, &text))
+            .env("HEARTH_PLACE", policy)
+            .spawn()
+            .expect("the program starts");
+        let mut computing = Pairs {
+            child,
+            told: None,
+            log: PathBuf::new(),
+        };
+        computing.run_until("three threads are kept on the core", |computing| {
+            let threads = computing.threads();
+            let core = ours[0].to_string();
+            threads
+                .iter()
+                .filter(|(_, allowed)| *allowed == core)
+                .count()
+                >= 3
+        });
+        computing.child.kill().expect("it runs");
+        computing.child.wait().expect("it ends");
+    }
+}

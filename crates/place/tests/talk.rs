@@ -2,7 +2,7 @@
 
 mod support;
 
-use hearth_machine::profile::Profile;
+use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
 use hearth_model::hearth::Model;
@@ -194,4 +194,38 @@ fn a_graph_of_thousands_is_placed_better_than_in_turn() {
     let turn = (0..count).map(|c| Slot(u32::try_from(c % 32).expect("few")));
     let turn = evaluate(&graph, &machine, &options, &Placement(turn.collect())).expect("it fits");
     assert!(ours.cost.total_ns < 0.5 * turn.total_ns);
+}
+
+/// Whoever stays with the rest of a group pays for its lock, too, when one of it is elsewhere: one group is divided, and
+/// not two.
+#[test]
+fn as_few_groups_are_divided_as_can_be() {
+    let machine = support::machine("1 package, 2 cores");
+    let mut graph = Graph::new();
+    let groups: Vec<Vec<_>> = (0..3)
+        .map(|group| {
+            let hub = graph.add(Component::new(format!("dispatcher{group}")).work_ns(1e3));
+            let workers = (0..4).map(|at| {
+                let worker = Component::new(format!("worker{group}.{at}")).work_ns(1e6);
+                let worker = graph.add(worker);
+                let jobs = Connection::new(hub, worker).messages(100.0);
+                graph.connect(jobs.carrier(Carrier::Worker).shared());
+                worker
+            });
+            workers.collect()
+        })
+        .collect();
+    let placed = talk(
+        &graph,
+        &machine,
+        &Options::default(),
+        Effort::default(),
+        None,
+    );
+    let at = placed.expect("a placement").placement.0;
+    let divided = groups.iter().filter(|workers| {
+        let homes = workers.iter().map(|worker| at[worker.index()]);
+        homes.collect::<std::collections::BTreeSet<_>>().len() > 1
+    });
+    assert_eq!(divided.count(), 1, "{at:?}");
 }

@@ -7,7 +7,7 @@
 //! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
 //! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
 //! | `more` | the component | the component, its carrier | awake |
-//! | `runs` | its worker's thread | the same | |
+//! | `runs` | its worker's thread; it itself, where it is placed | the same; who detaches its thread | any time |
 //! | `neighbours` | holders of the registry's lock | the same | |
 //! | `refs` | holders of references | | any time |
 
@@ -20,7 +20,7 @@ use crate::channel::{Channel, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
 use crate::offer::{Claim, OfferState};
-use crate::sync::{AtomicBool, AtomicU16, AtomicU32, Lazily, Ordering, fence};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
 
 /// What a component waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub struct Seat {
     holders: AtomicU16,
     pub(crate) stop: AtomicBool,
     /// What its worker knows of how long it runs.
-    pub(crate) runs: Cell<u8>,
+    pub(crate) runs: AtomicU8,
 }
 
 // With a header of 72 and half-channels of 48 bytes, a component with two takes 232 beyond its fields.
@@ -146,7 +146,7 @@ impl Seat {
             refs: AtomicU32::new(1),
             holders: AtomicU16::new(1 + ports),
             stop: AtomicBool::new(false),
-            runs: Cell::new(0),
+            runs: AtomicU8::new(0),
         }
     }
 

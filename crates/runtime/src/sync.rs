@@ -25,6 +25,8 @@ pub(crate) use std::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::{hint::spin_loop, thread::yield_now};
 
+/// Of what is only a hint, which no model looks at.
+pub(crate) use std::sync::atomic::AtomicU8;
 pub(crate) use std::sync::atomic::Ordering;
 
 /// Locks, whatever happened to earlier holders: the runtime aborts on a panic, so a poisoned lock

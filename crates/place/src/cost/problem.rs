@@ -1,6 +1,6 @@
 //! A graph and a machine as tables, for evaluating many placements.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hearth_machine::profile::Carrier;
 
@@ -238,7 +238,11 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// The edges, one for each connection in its order, and what one message of each sort costs.
+/// Pairs of so many who use an end are looked at; of more, only who they talk with.
+const CONTENDERS_MAX: usize = 32;
+
+/// The edges, one for each connection in its order, then those of who contend for locks; and what one message of
+/// each sort costs.
 fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec<Share>) {
     let classes = machine.messages().classes().len();
     let mut rows: HashMap<(u64, Carrier, Kind, bool), u32> = HashMap::new();
@@ -271,8 +275,44 @@ fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec
             row,
         }
     });
-    let edges = edges.collect();
+    let mut edges: Vec<Edge> = edges.collect();
+    shares.extend((0..classes).map(|class| machine.messages().contention_in(class)));
+    edges.extend(contenders(graph, options, next));
     (edges, shares)
+}
+
+/// Who uses an end of a channel between workers that others use, too, takes its lock after one of the
+/// others: pairs of those others, and how often. They pay where they are apart, wherever who they talk with is.
+fn contenders(graph: &Graph, options: &Options, row: u32) -> Vec<Edge> {
+    // By who they talk with, and whether that one receives.
+    let mut hubs: BTreeMap<(u32, bool), Vec<(u32, f64)>> = BTreeMap::new();
+    for connection in graph.connections.iter().filter(|c| c.is_shared) {
+        let (from, to) = (connection.from.0, connection.to.0);
+        if connection.carrier.unwrap_or(options.carrier) == Carrier::Worker && from != to {
+            let messages = connection.messages.value;
+            hubs.entry((from, false)).or_default().push((to, messages));
+            hubs.entry((to, true)).or_default().push((from, messages));
+        }
+    }
+    let mut edges = Vec::new();
+    for members in hubs.values().filter(|all| all.len() <= CONTENDERS_MAX) {
+        let all: f64 = members.iter().map(|(_, messages)| messages).sum();
+        for (at, (from, mine)) in members.iter().enumerate() {
+            for (to, theirs) in &members[at + 1..] {
+                let messages = 2.0 * mine * theirs / all;
+                if from != to && messages > 0.0 {
+                    let (from, to) = (*from, *to);
+                    edges.push(Edge {
+                        from,
+                        to,
+                        messages,
+                        row,
+                    });
+                }
+            }
+        }
+    }
+    edges
 }
 
 /// Both ends of each edge by component; an edge from a component to itself has none, since no

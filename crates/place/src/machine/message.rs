@@ -171,6 +171,25 @@ impl MessageCost {
         }
     }
 
+    /// What it costs a worker to take a lock that somebody else took last: by the class of the two, half each. Nothing
+    /// on one slot.
+    pub(crate) fn contention_in(&self, class: usize) -> Share {
+        if self.classes[class].relation.closeness == Closeness::Same {
+            return Share::default();
+        }
+        let message = Message {
+            bytes: 0.0,
+            carrier: Carrier::Worker,
+            kind: Kind::Moved,
+        };
+        let (points, at, _) = self.between(class, &message);
+        let half = (SHARED - 1.0) * points[at].hand_over_ns.max(0.0) / 2.0;
+        Share {
+            send_ns: half,
+            receive_ns: half,
+        }
+    }
+
     /// By what factor the message may cost more than said: the upper end of the model's interval.
     #[must_use]
     pub fn uncertainty_in(&self, class: usize, message: &Message) -> f64 {

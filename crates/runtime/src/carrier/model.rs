@@ -293,6 +293,10 @@ impl Worker {
 
     fn pin_current(&self) {}
 
+    fn core(&self) -> Option<usize> {
+        None
+    }
+
     fn push_soon(&self, component: *mut Component) {
         // SAFETY: its own thread's, busy or between two components. The model checker looks.
         unsafe {
@@ -536,6 +540,10 @@ pub(crate) fn set_due(_: Option<std::time::Instant>) {}
 pub(crate) fn stir() {}
 
 pub(crate) fn keep_placed(_: &Seat) {}
+
+fn is_kept_placed(_: &Seat) -> bool {
+    false
+}
 
 pub(crate) fn keep_planned(_: &Seat) {}
 

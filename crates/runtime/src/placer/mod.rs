@@ -5,8 +5,8 @@
 //! what carriers publish and leaves orders with workers; nobody ever waits for it.
 //!
 //! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move everything
-//! is seen anew; and each move makes the time until the next may come twice as long, until moves have
-//! become rare; and of two that [take turns](turns) it is remembered that two cores do no more for them
+//! is seen anew; each move makes the time until the next may come twice as long, until moves have
+//! become rare, and what the next one must gain larger, until it is [`CLEAR`]; and of two that [take turns](turns) it is remembered that two cores do no more for them
 //! than one. Who is nowhere yet, or where nobody may be, is placed at once, and alone.
 
 mod cores;
@@ -45,6 +45,10 @@ const EVERY: Duration = Duration::from_millis(100);
 const SEEN_NS: f64 = 80e6;
 /// A plan is followed if it costs less by this part: what samples and the model may be wrong by.
 const MARGIN: f64 = 0.1;
+/// Whoever moves again soon was wrong by more than that: the margin becomes larger by this factor.
+const DOUBT: f64 = 1.5;
+/// A move that was followed by none for so long was none too many.
+const CONTENT: Duration = Duration::from_secs(60);
 /// One that costs less by this part is followed at once, others when they are found twice.
 const CLEAR: f64 = 0.3;
 /// A plan pays for its moves within a second, which is a round here. What moving a component takes is
@@ -131,6 +135,10 @@ struct Placer {
     /// No move before.
     next_move: Instant,
     rest: Duration,
+    /// By what part a plan must cost less.
+    margin: f64,
+    /// The last plan that was followed.
+    moved: Option<Instant>,
     /// No thought before.
     next_thought: Instant,
     log: Log,
@@ -151,6 +159,8 @@ impl Placer {
             was_better: false,
             next_move: now,
             rest: REST_MIN,
+            margin: MARGIN,
+            moved: None,
             next_thought: now,
             log: Log::open(now),
         }
@@ -264,7 +274,8 @@ impl Placer {
         let moves = proposal.moves.len() as f64;
         // ns of the busiest core a second, as the graph's round is one.
         let gain = now - then;
-        let is_better = gain > MARGIN * now && gain * PATIENCE.rounds > moves * PATIENCE.move_ns;
+        let is_better =
+            gain > self.margin * now && gain * PATIENCE.rounds > moves * PATIENCE.move_ns;
         let is_clear = gain > CLEAR * now;
         let was_better = std::mem::replace(&mut self.was_better, is_better);
         is_better && (was_better || is_clear) && Instant::now() >= self.next_move
@@ -315,6 +326,14 @@ impl Placer {
             false => REST_MIN,
         };
         self.next_move = now + self.rest;
+        let is_again = self
+            .moved
+            .replace(now)
+            .is_some_and(|then| now < then + CONTENT);
+        self.margin = match is_again {
+            true => (DOUBT * self.margin).min(CLEAR),
+            false => MARGIN,
+        };
         self.was_better = false;
         self.statistics = Statistics::default();
     }

@@ -150,6 +150,26 @@ fn whoever_computes_in_a_later_phase_gets_a_core() {
     }
 }
 
+/// A sixth is gained, until the other one works more.
+#[test]
+fn whoever_gains_little_for_a_short_time_stays() {
+    let mut watched = Watched::new("1 package, 2 cores", &[0, 1, 0]);
+    let mut moved = Vec::new();
+    for phase in 0..20 {
+        let work = match phase % 2 {
+            0 => [0.65, 0.5, 0.25],
+            _ => [0.5, 0.65, 0.25],
+        };
+        let life = Life {
+            work: &work,
+            messages: &[],
+        };
+        moved.push((0..SOON).map(|_| watched.tick(&life)).sum::<usize>());
+    }
+    assert!(moved[0] > 0, "{moved:?}");
+    assert_eq!(moved[5..].iter().sum::<usize>(), 0, "{moved:?}");
+}
+
 #[test]
 fn of_thousands_that_come_and_go_nothing_is_kept() {
     let mut statistics = Statistics::default();

@@ -18,16 +18,13 @@ static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
 /// All that there are, spare ones too.
 static RUNNERS: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
 
-/// Does something with each thread that runs, or will run, components of workers: its number, and its
-/// worker if it has one now.
-pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<&'static Worker>)) {
+/// Does something with each thread that runs, or will run, components of workers: its number, and the
+/// core that it is kept on, if there is one now.
+pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<usize>)) {
     for runner in &*lock(&RUNNERS) {
         let thread = runner.thread.load(Ordering::Relaxed);
         if thread != 0 {
-            // SAFETY: workers are never freed.
-            action(thread, unsafe {
-                runner.worker.load(Ordering::Relaxed).as_ref()
-            });
+            action(thread, runner.core());
         }
     }
 }
@@ -42,7 +39,7 @@ impl Runner {
             let worker: &'static Worker = unsafe { &*self.worker.load(Ordering::Relaxed) };
             worker.pin_current();
             let lost = worker.run(self);
-            self.turn.store(0, Ordering::Relaxed);
+            self.rest();
             lock(&SPARES).push(self);
             if let Lost::Detached = lost {
                 idle::leave();
@@ -157,8 +154,7 @@ mod monitor {
             lock(&SPARES).push(next);
             return;
         }
-        let thread = runner.thread.load(Ordering::Relaxed);
-        super::super::orders::let_go(thread);
+        super::super::orders::let_go(runner);
     }
 
     fn sleep() {

@@ -340,17 +340,17 @@ pub(super) unsafe fn ready(component: *mut Component) {
 
 /// A component was placed: nobody takes it elsewhere unasked.
 pub(crate) fn keep_placed(seat: &Seat) {
-    seat.runs.set(runs::STAYS);
+    seat.runs.store(runs::STAYS, Ordering::Relaxed);
 }
 
 /// A component was placed by a plan: nobody shares it.
 pub(crate) fn keep_planned(seat: &Seat) {
-    seat.runs.set(runs::PLANNED);
+    seat.runs.store(runs::PLANNED, Ordering::Relaxed);
 }
 
 /// Was it placed by name?
 pub(crate) fn is_kept_placed(seat: &Seat) -> bool {
-    seat.runs.get() == runs::STAYS
+    seat.runs.load(Ordering::Relaxed) == runs::STAYS
 }
 
 /// From its next wait on the component runs where that core's worker is.
@@ -418,9 +418,14 @@ impl Worker {
             || self.shared.asleep.load(Ordering::Relaxed) != 0
     }
 
+    /// The core that it is bound to.
+    fn core(&self) -> Option<usize> {
+        self.shared.core
+    }
+
     /// Keeps the calling thread on the worker's core.
     fn pin_current(&self) {
-        if let Some(core) = self.shared.core {
+        if let Some(core) = self.core() {
             orders::keep_current(core);
         }
     }

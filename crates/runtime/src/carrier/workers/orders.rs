@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hearth_sys::affinity;
 
 use super::crew::for_each_thread;
+use super::runner::Runner;
 use super::{Worker, all, home_of, keep_planned};
 use crate::channel::{light, link};
 use crate::registry;
@@ -80,11 +81,12 @@ pub(super) fn keep_current(core: usize) {
     let _ = affinity::allow_current(&on);
 }
 
-/// Lets a thread that has lost its worker go wherever it may.
-pub(super) fn let_go(thread: u32) {
+/// Lets a thread that has lost its worker go wherever it may, unless its component stays.
+pub(super) fn let_go(runner: &Runner) {
     let allowed = lock(&ALLOWED);
+    let on = kept_on(runner.core(), allowed.as_deref().unwrap_or(super::cores()));
     // Where it may not, it shares the worker's core.
-    let _ = affinity::allow_thread(thread, allowed.as_deref().unwrap_or(super::cores()));
+    let _ = affinity::allow_thread(runner.thread.load(Ordering::Relaxed), &on);
 }
 
 /// Keeps the threads of workers on their cores, where those may be used; the others' go wherever they
@@ -93,8 +95,7 @@ pub(super) fn let_go(thread: u32) {
 pub(crate) fn pin_again(allowed: &[usize]) {
     let mut known = lock(&ALLOWED);
     *known = Some(allowed.to_vec());
-    for_each_thread(|thread, worker| {
-        let core = worker.and_then(|worker| worker.shared.core);
+    for_each_thread(|thread, core| {
         // Refused only where that has changed again.
         let _ = affinity::allow_thread(thread, &kept_on(core, allowed));
     });

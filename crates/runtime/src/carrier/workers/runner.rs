@@ -3,8 +3,8 @@
 //! A worker is a queue and half-channels; a *runner* is a thread that resumes its components, one at
 //! a time. A *monitor* looks at all workers every few milliseconds, while any is awake. Where it
 //! finds the same component running as the last time, and others waiting behind it, it *detaches*
-//! the runner: the component goes on computing there, on any core and as if it had a thread of its
-//! own, and the worker gets another runner. So compiled loops need no look at any flag, and a
+//! the runner: the component goes on computing there as if it had a thread of its own, on any core unless it
+//! was put where it is by name or by a policy, and the worker gets another runner. So compiled loops need no look at any flag, and a
 //! component that calls into the system and stays there for long holds up nobody either.
 //!
 //! A detached component may go on with all that does not wait. Before it waits (and before that it
@@ -20,11 +20,12 @@
 use std::cell::Cell;
 use std::ptr;
 
-use super::{Worker, all, futex, set_home, stand_in};
+use super::{Worker, all, futex, is_kept_placed, set_home, stand_in};
 use crate::abi::Component;
 use crate::channel::light;
 use crate::idle;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use crate::seat::seat_of;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use crate::watching;
 
 /// A thread that runs components.
@@ -43,6 +44,8 @@ pub(super) struct Runner {
     pub(super) turn: AtomicU32,
     /// What the kernel calls its thread.
     pub(super) thread: AtomicU32,
+    /// Detached, its component stays on a core: 1 + that.
+    stays: AtomicUsize,
 }
 
 #[cfg(not(loom))]
@@ -107,6 +110,7 @@ impl Runner {
             rounds: AtomicU32::new(0),
             turn: AtomicU32::new(0),
             thread: AtomicU32::new(0),
+            stays: AtomicUsize::new(0),
         }
     }
 
@@ -117,6 +121,22 @@ impl Runner {
 
     pub(super) fn is_of(&self, worker: &Worker) -> bool {
         ptr::eq(self.worker.load(Ordering::Relaxed), worker)
+    }
+
+    /// The core that its thread is kept on: its worker's, or that which it was detached on with a
+    /// component that stays.
+    pub(super) fn core(&self) -> Option<usize> {
+        // SAFETY: workers are never freed.
+        match unsafe { self.worker.load(Ordering::Relaxed).as_ref() } {
+            Some(worker) => worker.core(),
+            None => self.stays.load(Ordering::Relaxed).checked_sub(1),
+        }
+    }
+
+    /// It has nothing to run any more.
+    pub(super) fn rest(&self) {
+        self.turn.store(0, Ordering::Relaxed);
+        self.stays.store(0, Ordering::Relaxed);
     }
 
     /// Gives it a worker. The caller counts it in.
@@ -161,6 +181,12 @@ pub(super) fn detach(
     worker.shared.detached.fetch_add(1, Ordering::Relaxed);
     runner.has_noticed.store(false, Ordering::Relaxed);
     worker.running.store(ptr::null_mut(), Ordering::Relaxed);
+    // SAFETY: it is alive, as it runs.
+    let stays = is_kept_placed(unsafe { seat_of(component) });
+    let core = worker.core().filter(|_| stays);
+    runner
+        .stays
+        .store(core.map_or(0, |core| 1 + core), Ordering::Relaxed);
     runner.worker.store(ptr::null_mut(), Ordering::Relaxed);
     set_home(component, stand_in(worker));
     next.take_turn(worker);

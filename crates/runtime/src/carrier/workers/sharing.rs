@@ -214,7 +214,7 @@ impl Worker {
             if origin != 0 {
                 (*ran).destination = origin;
                 // Not as if it were placed by name: whoever plans would leave it where it is for good.
-                seat.runs.set(runs::PLANNED);
+                seat.runs.store(runs::PLANNED, Ordering::Relaxed);
             }
         }
     }
@@ -302,7 +302,7 @@ impl Sharing {
     unsafe fn note(&self, ran: *mut Component, took: u64) -> bool {
         // SAFETY: as the caller promises.
         let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
-        let mean = match known.get() {
+        let mean = match known.load(Ordering::Relaxed) {
             runs::STAYS | runs::PLANNED => return false,
             runs::UNKNOWN => {
                 self.note_first(kind, took);
@@ -311,7 +311,7 @@ impl Sharing {
             known => u64::from(known) - 1,
         };
         let mean = (3 * mean + took.min(MOST)).div_ceil(4);
-        known.set(1 + mean as u8);
+        known.store(1 + mean as u8, Ordering::Relaxed);
         mean < LONG
     }
 
@@ -336,7 +336,7 @@ impl Sharing {
         // SAFETY: as the caller promises.
         unsafe {
             let seat = seat_of(component);
-            let computes = match seat.runs.get() {
+            let computes = match seat.runs.load(Ordering::Relaxed) {
                 runs::UNKNOWN => self.kind.get() == (*component).r#type && self.of_kind.get() >= 2,
                 runs::STAYS | runs::PLANNED => false,
                 known => known > COMPUTES,
@@ -389,7 +389,7 @@ mod tests {
         unsafe {
             let seat = seat_of(component);
             // It was known to compute, and the third worker gave it away.
-            seat.runs.set(COMPUTES + 1);
+            seat.runs.store(COMPUTES + 1, Ordering::Relaxed);
             seat.more.with_mut(|more| more.origin = 3);
             worker.call_home(component);
             assert_eq!((*component).destination, 3);
@@ -410,7 +410,7 @@ mod tests {
         // SAFETY: as above.
         unsafe {
             let seat = seat_of(component);
-            seat.runs.set(runs::STAYS);
+            seat.runs.store(runs::STAYS, Ordering::Relaxed);
             worker.call_home(component);
             assert_eq!((*component).destination, 0);
             assert!(is_kept_placed(seat) && !worker.mine.sharing.may_go(component));
