@@ -25,7 +25,7 @@ pub(crate) use std::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::{hint::spin_loop, thread::yield_now};
 
-/// Of what is only a hint, which no model looks at.
+/// The standard library's in models, too: the protocols there do not depend on what it holds.
 pub(crate) use std::sync::atomic::AtomicU8;
 pub(crate) use std::sync::atomic::Ordering;
 

@@ -162,13 +162,18 @@ impl MessageCost {
         if !is_locked || self.classes[class].relation.closeness == Closeness::Same {
             return share;
         }
-        let (points, at, part) = self.between(class, message);
-        let (low, high) = (points[at].hand_over_ns, points[at + 1].hand_over_ns);
-        let more = (SHARED - 1.0) * (low + (high - low) * part).max(0.0) / 2.0;
+        let more = self.half_lock_ns(class, message);
         Share {
             send_ns: share.send_ns + more,
             receive_ns: share.receive_ns + more,
         }
+    }
+
+    /// Half of what the lock of a half-channel that several use adds to a hand-over.
+    fn half_lock_ns(&self, class: usize, message: &Message) -> f64 {
+        let (points, at, part) = self.between(class, message);
+        let (low, high) = (points[at].hand_over_ns, points[at + 1].hand_over_ns);
+        (SHARED - 1.0) * (low + (high - low) * part).max(0.0) / 2.0
     }
 
     /// What it costs a worker to take a lock that somebody else took last: by the class of the two, half each. Nothing
@@ -182,8 +187,7 @@ impl MessageCost {
             carrier: Carrier::Worker,
             kind: Kind::Moved,
         };
-        let (points, at, _) = self.between(class, &message);
-        let half = (SHARED - 1.0) * points[at].hand_over_ns.max(0.0) / 2.0;
+        let half = self.half_lock_ns(class, &message);
         Share {
             send_ns: half,
             receive_ns: half,

@@ -81,6 +81,7 @@ impl Search<'_, '_> {
             return;
         }
         let home = state.slot(component);
+        // Of 16: 9 moves and one of a whole slot; 5 exchanges and one of whole slots.
         let choice = self.random.u32(..16);
         let to = match choice {
             11 | 15 => state.slot(self.random.usize(..count)),

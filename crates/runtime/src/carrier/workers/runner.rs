@@ -3,9 +3,10 @@
 //! A worker is a queue and half-channels; a *runner* is a thread that resumes its components, one at
 //! a time. A *monitor* looks at all workers every few milliseconds, while any is awake. Where it
 //! finds the same component running as the last time, and others waiting behind it, it *detaches*
-//! the runner: the component goes on computing there as if it had a thread of its own, on any core unless it
-//! was put where it is by name or by a policy, and the worker gets another runner. So compiled loops need no look at any flag, and a
-//! component that calls into the system and stays there for long holds up nobody either.
+//! the runner: the component goes on computing there as if it had a thread of its own, and the worker
+//! gets another runner. That may be on any core, unless somebody placed the component by name or by a
+//! policy: then it shares the worker's. So compiled loops need no look at any flag, and a component that
+//! calls into the system and stays there for long holds up nobody either.
 //!
 //! A detached component may go on with all that does not wait. Before it waits (and before that it
 //! cannot have been woken), it *rejoins*: it queues at its worker like any other, and the runner
