@@ -3,3 +3,37 @@
 //! A section of code over shared data may run in either way with the same code; which one is better depends on
 //! what it costs to bring the data to the caller and the request to the owner. This room never knows what a
 //! component or a channel is.
+//!
+//! - [`Owned`] is the section: data that is reached through closures. [`Owned::set_mode`] says how.
+//! - [`lock`] has the locks, which may be used alone.
+//!
+//! ```
+//! use std::thread;
+//! use hearth_sync::{Mode, Owned};
+//!
+//! let sum = Owned::builder().mode(Mode::Message).build(0u64)?;
+//! thread::scope(|scope| {
+//!     for part in 1..=4 {
+//!         let sum = sum.clone();
+//!         scope.spawn(move || sum.call(|sum| *sum += part));
+//!     }
+//! });
+//! assert_eq!(sum.call(|sum| *sum), 10);
+//! # Ok::<(), hearth_sync::NoProprietor>(())
+//! ```
+
+mod atomics;
+mod errors;
+pub mod lock;
+mod mailbox;
+mod mode;
+mod owned;
+mod request;
+mod thread;
+mod waiting;
+
+pub use errors::{CallError, NoProprietor, UnknownName};
+pub use lock::LockKind;
+pub use mode::{Drain, Mode, Way};
+pub use owned::{Builder, Owned, Statistics};
+pub use waiting::{Wait, set_wake_cost};

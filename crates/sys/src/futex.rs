@@ -33,3 +33,16 @@ pub fn wake_one(word_address: usize) {
         );
     }
 }
+
+/// Wakes all threads that sleep on a word.
+pub fn wake_all(word: &AtomicU32) {
+    // SAFETY: FUTEX_WAKE uses the address as a key.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            std::ptr::from_ref(word),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            libc::c_int::MAX,
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! A queue of places, each waited at by its owner only (after Mellor-Crummey and Scott, 1991).
+
+use std::ptr;
+
+use super::{Lock, Place};
+use crate::atomics::{AtomicPtr, Ordering, Word, spin_loop, yield_now};
+use crate::waiting::Wait;
+
+pub(super) const WAITING: u32 = 0;
+const ASLEEP: u32 = 1;
+/// The lock is its. A cohort has further words for that, all from here up.
+pub(super) const GRANTED: u32 = 2;
+
+/// First come, first served; who waits touches only its own place, so a hand-over moves one line.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `tail` | who queues; the last holder, back to nobody | they |
+pub struct Mcs {
+    tail: AtomicPtr<Place>,
+}
+
+impl Mcs {
+    /// A lock that nobody holds.
+    pub fn new() -> Mcs {
+        Mcs {
+            tail: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Queues. None: there was nobody, and the lock is the caller's. Otherwise the word that it was granted with.
+    ///
+    /// # Safety
+    /// As for [`Lock::acquire`].
+    #[inline]
+    pub(super) unsafe fn enter(&self, place: &Place, wait: Wait) -> Option<u32> {
+        place.next.store(ptr::null_mut(), Ordering::Relaxed);
+        place.state.store(WAITING, Ordering::Relaxed);
+        // Release: who comes next finds the place as it was left just now. Acquire: the same of the one before;
+        // and what the last holder wrote, whose exchange back to nobody is a Release.
+        let before = self
+            .tail
+            .swap(ptr::from_ref(place).cast_mut(), Ordering::AcqRel);
+        if before.is_null() {
+            return None;
+        }
+        // SAFETY: the one before cannot leave until it has seen who comes next.
+        unsafe {
+            (*before)
+                .next
+                .store(ptr::from_ref(place).cast_mut(), Ordering::Release)
+        };
+        Some(await_grant(place, wait))
+    }
+
+    /// Takes the lock if nobody holds it.
+    #[inline]
+    pub(super) fn try_enter(&self, place: &Place) -> bool {
+        place.next.store(ptr::null_mut(), Ordering::Relaxed);
+        // As in `enter`. Looking first leaves the line where it is.
+        self.tail.load(Ordering::Relaxed).is_null()
+            && self
+                .tail
+                .compare_exchange(
+                    ptr::null_mut(),
+                    ptr::from_ref(place).cast_mut(),
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                )
+                .is_ok()
+    }
+
+    /// Who comes next, if somebody does already or is about to. Otherwise the lock is free.
+    ///
+    /// # Safety
+    /// As for [`Lock::release`].
+    #[inline]
+    pub(super) unsafe fn successor(&self, place: &Place) -> Option<*mut Place> {
+        let mut next = place.next.load(Ordering::Acquire);
+        if next.is_null() {
+            if self.leave_empty(place) {
+                return None;
+            }
+            // Somebody has queued and is about to say so: an instruction later, unless it lost its core.
+            let mut looks = 0u32;
+            loop {
+                next = place.next.load(Ordering::Acquire);
+                if !next.is_null() {
+                    break;
+                }
+                looks += 1;
+                if looks.is_multiple_of(64) {
+                    yield_now()
+                } else {
+                    spin_loop()
+                }
+            }
+        }
+        Some(next)
+    }
+
+    /// Has somebody queued behind?
+    #[inline]
+    pub(super) fn has_successor(&self, place: &Place) -> bool {
+        !ptr::eq(self.tail.load(Ordering::Relaxed), place)
+    }
+
+    /// Back to nobody, if nobody came after `place`.
+    #[inline]
+    pub(super) fn leave_empty(&self, place: &Place) -> bool {
+        // Release: what was written under the lock goes to the next who finds nobody.
+        self.tail
+            .compare_exchange(
+                ptr::from_ref(place).cast_mut(),
+                ptr::null_mut(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+}
+
+/// Waits at a place until it is granted; returns with what word.
+fn await_grant(place: &Place, wait: Wait) -> u32 {
+    // Acquire, here and below, pairs with the Release in `grant`.
+    if !wait.look(|| place.state.load(Ordering::Acquire) >= GRANTED)
+        && place
+            .state
+            .compare_exchange(WAITING, ASLEEP, Ordering::Acquire, Ordering::Acquire)
+            .is_ok()
+    {
+        while place.state.load(Ordering::Acquire) == ASLEEP {
+            place.state.wait(ASLEEP);
+        }
+    }
+    place.state.load(Ordering::Acquire)
+}
+
+/// Hands the lock to who waits at a place.
+///
+/// # Safety
+/// It waits there, and nobody else grants it the lock.
+pub(super) unsafe fn grant(next: *mut Place, word: u32) {
+    // SAFETY: the place is there until it is granted, which is done here.
+    let state = unsafe { &raw const (*next).state };
+    // Release: with the lock goes what was written under it.
+    // SAFETY: as above.
+    if unsafe { (*state).swap(word, Ordering::Release) } == ASLEEP {
+        // SAFETY: the place may be gone by now: only its address is used.
+        unsafe { Word::wake_one(state) };
+    }
+}
+
+impl Default for Mcs {
+    fn default() -> Mcs {
+        Mcs::new()
+    }
+}
+
+// SAFETY: one place at a time is the first of the queue, or granted by the one before.
+unsafe impl Lock for Mcs {
+    #[inline]
+    unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.enter(place, wait) }.is_some()
+    }
+
+    #[inline]
+    unsafe fn try_acquire(&self, place: &Place) -> bool {
+        self.try_enter(place)
+    }
+
+    #[inline]
+    unsafe fn release(&self, place: &Place) {
+        // SAFETY: as the caller promises; who comes next waits, and only the holder grants.
+        unsafe {
+            if let Some(next) = self.successor(place) {
+                grant(next, GRANTED);
+            }
+        }
+    }
+}

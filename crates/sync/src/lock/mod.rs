@@ -1,0 +1,189 @@
+//! Locks, all behind one trait.
+//!
+//! | kind | one takes it with | who waits | order |
+//! |---|---|---|---|
+//! | [`Mutex`] | an exchange | spins, then sleeps on the word | none: who comes may overtake |
+//! | [`Ticket`] | an addition | spins the longer the further behind, then sleeps | first come, first served |
+//! | [`Mcs`] | an exchange | spins on a word of its own, then sleeps there | first come, first served |
+//! | [`Cohort`] | two | as with MCS | its own node first, so often and no more |
+//!
+//! None is entered twice by one thread, and none is poisoned; `Owned` sees to both.
+
+mod cohort;
+mod mcs;
+mod mutex;
+mod ticket;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use cohort::{Cohort, Groups};
+pub use mcs::Mcs;
+pub use mutex::Mutex;
+pub use ticket::Ticket;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::atomics::{AtomicPtr, AtomicU32, Word};
+use crate::waiting::Wait;
+
+/// What a lock keeps for who holds it or waits for it: on its stack, for as long as it does.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `next` | the one who comes after, once | its owner, when it hands over |
+/// | `state` | its owner before it queues and when it falls asleep; who hands over, once | both |
+/// | `group` | its owner, before it queues | its owner; in a cohort, when it hands over |
+pub struct Place {
+    pub(crate) next: AtomicPtr<Place>,
+    pub(crate) state: Word,
+    pub(crate) group: AtomicU32,
+}
+
+impl Place {
+    /// A place that no lock knows.
+    pub fn new() -> Place {
+        Place {
+            next: AtomicPtr::new(std::ptr::null_mut()),
+            state: Word::new(0),
+            group: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place::new()
+    }
+}
+
+/// What all locks can do.
+///
+/// # Safety
+/// Between a successful `acquire` or `try_acquire` and the `release` that follows no other thread's `acquire`
+/// ends and no `try_acquire` succeeds, and what was written before a `release` is seen after the next `acquire`.
+pub unsafe trait Lock: Send + Sync {
+    /// Takes the lock, and waits for it. True if it had to wait.
+    ///
+    /// # Safety
+    /// The place is used for nothing else, and neither moves nor goes, until `release` with the same place
+    /// has returned. The calling thread does not hold the lock.
+    unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool;
+
+    /// Takes the lock if nobody has it.
+    ///
+    /// # Safety
+    /// As for `acquire`, if it succeeds.
+    unsafe fn try_acquire(&self, place: &Place) -> bool;
+
+    /// Gives the lock up, to who waits for it if somebody does.
+    ///
+    /// # Safety
+    /// The calling thread took it with this place and has not given it up since.
+    unsafe fn release(&self, place: &Place);
+}
+
+/// Which lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// [`Mutex`]: the best where threads are more than cores.
+    #[default]
+    Mutex,
+    /// [`Ticket`].
+    Ticket,
+    /// [`Mcs`].
+    Mcs,
+    /// [`Cohort`].
+    Cohort,
+}
+
+impl LockKind {
+    /// All of them.
+    pub const ALL: [LockKind; 4] = [
+        LockKind::Mutex,
+        LockKind::Ticket,
+        LockKind::Mcs,
+        LockKind::Cohort,
+    ];
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            LockKind::Mutex => "mutex",
+            LockKind::Ticket => "ticket",
+            LockKind::Mcs => "mcs",
+            LockKind::Cohort => "cohort",
+        })
+    }
+}
+
+impl FromStr for LockKind {
+    type Err = crate::UnknownName;
+
+    fn from_str(text: &str) -> Result<LockKind, crate::UnknownName> {
+        crate::errors::by_name("lock", text, &LockKind::ALL)
+    }
+}
+
+/// One of the locks, chosen when it is made. The choice is a branch that is always taken the same way.
+pub(crate) enum AnyLock {
+    Mutex(Mutex),
+    Ticket(Ticket),
+    Mcs(Mcs),
+    Cohort(Box<Cohort>),
+}
+
+impl AnyLock {
+    pub(crate) fn new(kind: LockKind) -> AnyLock {
+        match kind {
+            LockKind::Mutex => AnyLock::Mutex(Mutex::new()),
+            LockKind::Ticket => AnyLock::Ticket(Ticket::new()),
+            LockKind::Mcs => AnyLock::Mcs(Mcs::new()),
+            LockKind::Cohort => AnyLock::Cohort(Box::default()),
+        }
+    }
+}
+
+// SAFETY: each of them keeps the promise.
+unsafe impl Lock for AnyLock {
+    #[inline]
+    unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool {
+        // SAFETY: as the caller promises, here and in the other arms.
+        unsafe {
+            match self {
+                AnyLock::Mutex(lock) => lock.acquire(place, wait),
+                AnyLock::Ticket(lock) => lock.acquire(place, wait),
+                AnyLock::Mcs(lock) => lock.acquire(place, wait),
+                AnyLock::Cohort(lock) => lock.acquire(place, wait),
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn try_acquire(&self, place: &Place) -> bool {
+        // SAFETY: as the caller promises, here and in the other arms.
+        unsafe {
+            match self {
+                AnyLock::Mutex(lock) => lock.try_acquire(place),
+                AnyLock::Ticket(lock) => lock.try_acquire(place),
+                AnyLock::Mcs(lock) => lock.try_acquire(place),
+                AnyLock::Cohort(lock) => lock.try_acquire(place),
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn release(&self, place: &Place) {
+        // SAFETY: as the caller promises, here and in the other arms.
+        unsafe {
+            match self {
+                AnyLock::Mutex(lock) => lock.release(place),
+                AnyLock::Ticket(lock) => lock.release(place),
+                AnyLock::Mcs(lock) => lock.release(place),
+                AnyLock::Cohort(lock) => lock.release(place),
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Numbers are drawn, and called one after the other.
+
+use super::{Lock, Place};
+use crate::atomics::{AtomicU32, Ordering, Word, heavy_fence, light_fence, spin_loop};
+use crate::waiting::Wait;
+
+/// Sleepers of different numbers mostly sleep on different words, so that a call wakes few for nothing.
+#[cfg(not(loom))]
+const BEDS: usize = 8;
+#[cfg(loom)]
+const BEDS: usize = 2;
+/// Pauses for each number before one's own: about a short section's time.
+const PAUSES_EACH: u32 = 8;
+/// At most so many, so that a number called early is not missed for long.
+const PAUSES_MAX: u32 = 256;
+
+/// First come, first served. Who is further behind looks less often.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `next` | who draws a number | who tries |
+/// | `serving` | the holder, on leaving | who waits |
+/// | `sleepers` | who sleeps, before and after | the holder, on leaving |
+/// | `beds` | the holder, on leaving, if somebody sleeps | who sleeps |
+///
+/// Who is called while it sleeps or has lost its core keeps all others waiting: that is the price of order,
+/// and why it is not the lock for more threads than cores.
+pub struct Ticket {
+    next: AtomicU32,
+    serving: AtomicU32,
+    rest: Box<Rest>,
+}
+
+struct Rest {
+    sleepers: AtomicU32,
+    beds: [Word; BEDS],
+}
+
+impl Ticket {
+    /// A lock that nobody holds.
+    pub fn new() -> Ticket {
+        Ticket {
+            next: AtomicU32::new(0),
+            serving: AtomicU32::new(0),
+            rest: Box::new(Rest {
+                sleepers: AtomicU32::new(0),
+                beds: std::array::from_fn(|_| Word::new(0)),
+            }),
+        }
+    }
+
+    /// Acquire pairs with the Release in `release`: what the holder before wrote is seen.
+    #[inline]
+    fn ahead(&self, mine: u32) -> u32 {
+        mine.wrapping_sub(self.serving.load(Ordering::Acquire))
+    }
+
+    #[cold]
+    fn acquire_slow(&self, mine: u32, wait: Wait) {
+        let is_called = wait.look(|| {
+            let ahead = self.ahead(mine);
+            #[cfg(not(loom))]
+            for _ in 1..(ahead * PAUSES_EACH).min(PAUSES_MAX) {
+                spin_loop();
+            }
+            ahead == 0
+        });
+        if is_called {
+            return;
+        }
+        let _ = (spin_loop, PAUSES_EACH, PAUSES_MAX);
+        let bed = &self.rest.beds[mine as usize % BEDS];
+        self.rest.sleepers.fetch_add(1, Ordering::Relaxed);
+        // With the light half in `release`: either it sees a sleeper, or this thread sees its number.
+        heavy_fence();
+        loop {
+            let before = bed.load(Ordering::Acquire);
+            if self.ahead(mine) == 0 {
+                break;
+            }
+            bed.wait(before);
+        }
+        self.rest.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Default for Ticket {
+    fn default() -> Ticket {
+        Ticket::new()
+    }
+}
+
+// SAFETY: each number is drawn once, and called only by the holder of the one before.
+unsafe impl Lock for Ticket {
+    #[inline]
+    unsafe fn acquire(&self, _: &Place, wait: Wait) -> bool {
+        let mine = self.next.fetch_add(1, Ordering::Relaxed);
+        let has_to_wait = self.ahead(mine) != 0;
+        if has_to_wait {
+            self.acquire_slow(mine, wait);
+        }
+        has_to_wait
+    }
+
+    #[inline]
+    unsafe fn try_acquire(&self, _: &Place) -> bool {
+        // Acquire as in `ahead`. If `next` is this number still, it is drawn and called at once.
+        let now = self.serving.load(Ordering::Acquire);
+        self.next
+            .compare_exchange(
+                now,
+                now.wrapping_add(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    #[inline]
+    unsafe fn release(&self, _: &Place) {
+        let called = self.serving.load(Ordering::Relaxed).wrapping_add(1);
+        self.serving.store(called, Ordering::Release);
+        light_fence();
+        if self.rest.sleepers.load(Ordering::Relaxed) != 0 {
+            let bed = &self.rest.beds[called as usize % BEDS];
+            // Release: who sees the bed changed sees its number called.
+            bed.fetch_add(1, Ordering::Release);
+            bed.wake_all();
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Where requests lie: for each client thread a few lines of its own, which whoever serves looks through.
+
+use std::ptr;
+
+use crate::atomics::{AtomicPtr, AtomicU32, Ordering};
+use crate::request::Slot;
+
+/// Lines that one thread's requests go through, one after the other, over and over.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `tail` | the client | the client |
+/// | `head` | the holder of the lock | the holder; anyone, as a hint |
+/// | `slots` | see [`Slot`] | |
+///
+/// Requests from `head` up to `tail` are the server's; one thread's are served in the order they were made in.
+/// The client never writes what the server polls but to ask, and shares no counter with it.
+pub(crate) struct Mailbox {
+    client: Client,
+    server: Server,
+    slots: Box<[Slot]>,
+}
+
+#[repr(align(64))]
+struct Client {
+    tail: AtomicU32,
+}
+
+#[repr(align(64))]
+struct Server {
+    head: AtomicU32,
+}
+
+impl Mailbox {
+    fn new(depth: u32) -> Mailbox {
+        Mailbox {
+            client: Client {
+                tail: AtomicU32::new(0),
+            },
+            server: Server {
+                head: AtomicU32::new(0),
+            },
+            slots: (0..depth.next_power_of_two())
+                .map(|_| Slot::new())
+                .collect(),
+        }
+    }
+
+    fn slot(&self, number: u32) -> &Slot {
+        // The count of slots is a power of two, so numbers may wrap.
+        &self.slots[number as usize & (self.slots.len() - 1)]
+    }
+
+    /// The line for the client's next request. It may be ASKED still.
+    #[inline]
+    pub(crate) fn next(&self) -> &Slot {
+        self.slot(self.client.tail.load(Ordering::Relaxed))
+    }
+
+    /// The client has asked in that line, or is about to and asks nothing else before.
+    #[inline]
+    pub(crate) fn advance(&self) {
+        let tail = self.client.tail.load(Ordering::Relaxed);
+        self.client
+            .tail
+            .store(tail.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Is the client's last request not answered yet? For the client.
+    #[inline]
+    pub(crate) fn is_behind(&self) -> bool {
+        let tail = self.client.tail.load(Ordering::Relaxed);
+        self.slot(tail.wrapping_sub(1)).is_asked()
+    }
+
+    /// The line of the oldest request that is not answered, if there is one. For the holder of the lock; for
+    /// others a hint.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<&Slot> {
+        Some(self.slot(self.server.head.load(Ordering::Relaxed))).filter(|slot| slot.is_asked())
+    }
+
+    /// The holder of the lock answers the next so many requests.
+    #[inline]
+    pub(crate) fn answered(&self, count: u32) {
+        let head = self.server.head.load(Ordering::Relaxed);
+        self.server
+            .head
+            .store(head.wrapping_add(count), Ordering::Relaxed);
+    }
+}
+
+/// All mailboxes of a section.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `of_client` | the thread of that number, once | it, and later threads of the number |
+/// | `used`, `in_order` | whoever makes a mailbox | who serves |
+pub(crate) struct Mailboxes {
+    of_client: Box<[AtomicPtr<Mailbox>]>,
+    in_order: Box<[AtomicPtr<Mailbox>]>,
+    used: AtomicU32,
+    depth: u32,
+}
+
+impl Mailboxes {
+    /// For threads of numbers below `clients`, of so many lines each.
+    pub(crate) fn new(clients: usize, depth: u32) -> Mailboxes {
+        let empty = || {
+            (0..clients)
+                .map(|_| AtomicPtr::new(ptr::null_mut()))
+                .collect()
+        };
+        Mailboxes {
+            of_client: empty(),
+            in_order: empty(),
+            used: AtomicU32::new(0),
+            depth,
+        }
+    }
+
+    /// The thread's mailbox, made at its first request. None for numbers beyond those that were provided for.
+    #[inline]
+    pub(crate) fn of(&self, client: u32) -> Option<&Mailbox> {
+        let place = self.of_client.get(client as usize)?;
+        let mut mailbox = place.load(Ordering::Acquire);
+        if mailbox.is_null() {
+            mailbox = self.make(place);
+        }
+        // SAFETY: mailboxes stay as long as this does.
+        Some(unsafe { &*mailbox })
+    }
+
+    /// The thread's mailbox if it has one.
+    pub(crate) fn existing(&self, client: u32) -> Option<&Mailbox> {
+        let mailbox = self.of_client.get(client as usize)?.load(Ordering::Acquire);
+        // SAFETY: mailboxes stay as long as this does.
+        unsafe { mailbox.as_ref() }
+    }
+
+    #[cold]
+    fn make(&self, place: &AtomicPtr<Mailbox>) -> *mut Mailbox {
+        // By the client, whose node's memory it is then.
+        let mailbox = Box::into_raw(Box::new(Mailbox::new(self.depth)));
+        // No other thread has this number, so each place is filled once and there are enough of them.
+        let index = self.used.fetch_add(1, Ordering::AcqRel);
+        // Release, here and below, pairs with the Acquire loads in `all` and `of`: the lines are made.
+        self.in_order[index as usize].store(mailbox, Ordering::Release);
+        place.store(mailbox, Ordering::Release);
+        mailbox
+    }
+
+    /// All that there are, the oldest first.
+    #[inline]
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Mailbox> {
+        let used = self.used.load(Ordering::Acquire) as usize;
+        self.in_order[..used].iter().filter_map(|place| {
+            // SAFETY: mailboxes stay as long as this does. One that was counted and is not there yet
+            // has no request either.
+            unsafe { place.load(Ordering::Acquire).as_ref() }
+        })
+    }
+
+    /// Has anybody asked? A hint, unless the caller holds the lock.
+    #[inline]
+    pub(crate) fn has_request(&self) -> bool {
+        self.all().any(|mailbox| mailbox.first().is_some())
+    }
+}
+
+impl Drop for Mailboxes {
+    fn drop(&mut self) {
+        for place in &mut self.in_order {
+            let mailbox = place.load(Ordering::Relaxed);
+            if !mailbox.is_null() {
+                // SAFETY: made by a box in `make`, and nobody else looks any more.
+                drop(unsafe { Box::from_raw(mailbox) });
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! A section: data, and closures that run on it one at a time, in the way that is set.
+
+mod builder;
+mod explain;
+mod inside;
+mod proprietor;
+mod shared;
+mod tally;
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+pub use builder::Builder;
+pub use tally::Statistics;
+
+use crate::atomics::{Ordering, fence};
+use crate::{CallError, Mode, NoProprietor, Way};
+use builder::Options;
+use shared::{CLOSED, DEAD, POISONED, QUEUED, Shared, WAY};
+
+/// Data that is reached only through closures, which run one at a time: under a lock on the caller's core, or
+/// by message on the core of the data's proprietor. The handle is cheap to clone; all clones mean the same data.
+///
+/// ```
+/// use hearth_sync::{Mode, Owned};
+///
+/// let words = Owned::new(Vec::new());
+/// words.call(|words| words.push("one"));
+/// words.set_mode(Mode::Message)?;
+/// let count = words.call(|words| { words.push("two"); words.len() });
+/// assert_eq!(count, 2);
+/// assert_eq!(words.into_inner().unwrap(), ["one", "two"]);
+/// # Ok::<(), hearth_sync::NoProprietor>(())
+/// ```
+///
+/// What one thread asks for is done in the order it asked in, also while the mode changes. A closure that panics
+/// panics at its caller; the data stays as the closure left it.
+pub struct Owned<T: Send + 'static> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T: Send + 'static> Owned<T> {
+    /// A section entered under a mutex, until [`set_mode`](Owned::set_mode) says otherwise.
+    pub fn new(data: T) -> Owned<T> {
+        match Builder::new().build(data) {
+            Ok(owned) => owned,
+            // Only a proprietor can be refused.
+            Err(error) => unreachable!("a lock needs no thread: {error}"),
+        }
+    }
+
+    /// For all that may be chosen.
+    pub fn builder() -> Builder<T> {
+        Builder::new()
+    }
+
+    fn with_options(data: T, options: Options) -> Result<Owned<T>, NoProprietor> {
+        let way = options.mode.first_way();
+        let shared = Arc::new(Shared::new(data, options, way));
+        let owned = Owned { shared };
+        if way == Way::Message {
+            proprietor::start(&owned.shared)?;
+        }
+        Ok(owned)
+    }
+
+    /// Runs a closure on the data and returns its result.
+    ///
+    /// Closures and results of up to 40 bytes travel in the request's own cache line; larger ones stay
+    /// with the caller, who waits.
+    ///
+    /// # Panics
+    /// With what the closure panics with. And for the reasons of [`CallError`], in its words.
+    #[inline]
+    pub fn call<R, F>(&self, closure: F) -> R
+    where
+        F: FnOnce(&mut T) -> R + Send,
+        R: Send,
+    {
+        match self.shared.call(0, closure) {
+            Ok(result) => result,
+            Err(error) => refused(error),
+        }
+    }
+
+    /// The same, but refusals are returned.
+    ///
+    /// # Errors
+    /// The closure was not run; the error says why.
+    ///
+    /// # Panics
+    /// With what the closure panics with.
+    #[inline]
+    pub fn try_call<R, F>(&self, closure: F) -> Result<R, CallError>
+    where
+        F: FnOnce(&mut T) -> R + Send,
+        R: Send,
+    {
+        self.shared.call(0, closure)
+    }
+
+    /// Has a closure run on the data, and does not wait for it: by message it runs when its turn comes, and in
+    /// other ways before this returns. Waits only while as many of the thread's requests are open as the
+    /// section's depth.
+    ///
+    /// By message, a panic of the closure is counted and otherwise lost.
+    ///
+    /// # Panics
+    /// For the reasons of [`CallError`], in its words.
+    #[inline]
+    pub fn post<F>(&self, closure: F)
+    where
+        F: FnOnce(&mut T) + Send + 'static,
+    {
+        if let Err(error) = self.shared.post(0, closure) {
+            refused(error);
+        }
+    }
+
+    /// The same, but refusals are returned.
+    ///
+    /// # Errors
+    /// The closure will not be run; the error says why.
+    #[inline]
+    pub fn try_post<F>(&self, closure: F) -> Result<(), CallError>
+    where
+        F: FnOnce(&mut T) + Send + 'static,
+    {
+        self.shared.post(0, closure)
+    }
+
+    /// Runs several closures in one request, in their order, and returns their results. One wait, one hand-over
+    /// of the data or of a line, for all of them.
+    ///
+    /// # Panics
+    /// With what the first closure that panics panics with; those after it are not run. And for the reasons
+    /// of [`CallError`], in its words.
+    pub fn batch<R, F>(&self, closures: impl IntoIterator<Item = F>) -> Vec<R>
+    where
+        F: FnOnce(&mut T) -> R + Send,
+        R: Send,
+    {
+        let closures: Vec<F> = closures.into_iter().collect();
+        self.call(|data| closures.into_iter().map(|closure| closure(data)).collect())
+    }
+
+    /// Changes the way that calls take from now on. Requests that are under way are served; nothing is lost, and
+    /// each thread's requests keep their order.
+    ///
+    /// # Errors
+    /// The system has no thread for the proprietor; the mode stays as it was.
+    pub fn set_mode(&self, mode: Mode) -> Result<(), NoProprietor> {
+        let way = mode.first_way();
+        if way == Way::Message {
+            proprietor::start(&self.shared)?;
+        }
+        self.set_way(way);
+        Ok(())
+    }
+
+    fn set_way(&self, way: Way) {
+        let queued = if way == Way::Lock { 0 } else { QUEUED };
+        // What others see first does not matter: every way is safe at any time. That a thread sees QUEUED once
+        // it has asked follows from both being in one word.
+        let _ = self.shared.front.control.fetch_update(
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+            |control| Some(control & !WAY | way as u32 | queued),
+        );
+        self.shared.wake_proprietor();
+    }
+
+    /// The way that calls take now.
+    pub fn way(&self) -> Way {
+        self.shared.way()
+    }
+
+    /// What it does and why, in words with figures.
+    pub fn explain(&self) -> String {
+        explain::explain(&self.shared)
+    }
+
+    /// What it has done so far. Takes the lock for a moment.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics()
+    }
+
+    /// Has an earlier closure panicked, so that calls are refused? Only if it was built with `poison(true)`.
+    pub fn is_poisoned(&self) -> bool {
+        self.shared.front.control.load(Ordering::Acquire) & POISONED != 0
+    }
+
+    /// Lets calls in again.
+    pub fn clear_poison(&self) {
+        self.shared
+            .front
+            .control
+            .fetch_and(!POISONED, Ordering::AcqRel);
+    }
+
+    /// Lets no further call in. Those that were asked before are served; later ones are refused with
+    /// [`CallError::OwnerDied`].
+    pub fn close(&self) {
+        self.shared.front.control.fetch_or(CLOSED, Ordering::AcqRel);
+        self.shared.wake_proprietor();
+    }
+
+    /// Is every call refused because the proprietor has died, or the section was closed?
+    pub fn is_closed(&self) -> bool {
+        self.shared.front.control.load(Ordering::Acquire) & (CLOSED | DEAD) != 0
+    }
+
+    /// The data, once all that was posted is done, if this is the only handle. Also after the proprietor's death.
+    ///
+    /// # Errors
+    /// There are other handles, or the calling thread is the proprietor; the handle comes back.
+    pub fn into_inner(self) -> Result<T, Owned<T>> {
+        if self.shared.front.handles.load(Ordering::Acquire) != 1 {
+            return Err(self);
+        }
+        self.close();
+        let proprietor = self
+            .shared
+            .front
+            .proprietor
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(proprietor) = proprietor {
+            if proprietor.thread().id() == std::thread::current().id() {
+                return Err(self);
+            }
+            // If it panicked, those who waited were told.
+            let _ = proprietor.join();
+        }
+        let shared = Arc::clone(&self.shared);
+        drop(self);
+        match Arc::try_unwrap(shared) {
+            Ok(shared) => Ok(shared.into_data()),
+            Err(_) => unreachable!("the last handle is gone, and the proprietor has ended"),
+        }
+    }
+}
+
+#[cold]
+fn refused(error: CallError) -> ! {
+    panic!("{error}")
+}
+
+impl<T: Send + 'static> Clone for Owned<T> {
+    fn clone(&self) -> Owned<T> {
+        // Relaxed: a handle is there already, so the count does not reach nought meanwhile.
+        self.shared.front.handles.fetch_add(1, Ordering::Relaxed);
+        Owned {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Owned<T> {
+    /// The last handle closes the section. What was posted is still served, and then the data dropped: by
+    /// the proprietor if there is one.
+    fn drop(&mut self) {
+        // Release and the fence: what other handles did happened before the end.
+        if self.shared.front.handles.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            self.close();
+        }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for Owned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Owned")
+            .field("name", &self.shared.front.options.name)
+            .field("way", &self.way())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,79 @@
+//! What a section counts of itself.
+
+use crate::Way;
+
+/// A call in so many is timed: a reading of the clock costs about as much as a short section.
+pub(super) const SAMPLE_EVERY: u64 = 64;
+
+/// Counts, since the section was made. Written by the holder of the lock, beside the data.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Requests and calls, in any way.
+    pub(super) calls: u64,
+    /// A bit for each of the callers' numbers, modulo 64.
+    pub(super) callers: u64,
+    pub(super) served: u64,
+    pub(super) contended: u64,
+    pub(super) wait_ticks: u64,
+    pub(super) samples: u64,
+    pub(super) section_ticks: u64,
+    pub(super) rests: u64,
+    pub(super) panics: u64,
+}
+
+/// What a section has done so far. Times are in ticks of this machine's fastest steady clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Closures run or refused, in any way.
+    pub calls: u64,
+    /// Those among them that somebody else than their caller ran: the proprietor, or who had the lock.
+    pub delegated: u64,
+    /// Calls under the lock that had to wait for it.
+    pub contended: u64,
+    /// For so long those waited, together.
+    pub wait_ticks: u64,
+    /// So many calls were timed, one in 64.
+    pub samples: u64,
+    /// For so long those ran, together, without waiting.
+    pub section_ticks: u64,
+    /// How often who serves had served all and found no further request.
+    pub rests: u64,
+    /// Closures that panicked.
+    pub panics: u64,
+    /// Different threads among the callers: at most 64, and too few where their numbers collide.
+    pub callers: u32,
+    /// The way that calls take now.
+    pub way: Way,
+}
+
+impl Statistics {
+    /// Ticks a section takes, if any was timed.
+    pub fn section_ticks_mean(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.section_ticks as f64 / self.samples as f64)
+    }
+
+    /// The share of delegated requests that found others waiting or being served, in per cent: the source's
+    /// "server busy". None if there were none.
+    pub fn server_busy_percent(&self) -> Option<f64> {
+        let idle = self.rests.min(self.delegated) as f64;
+        (self.delegated > 0).then(|| 100.0 * (1.0 - idle / self.delegated as f64))
+    }
+}
+
+impl Tally {
+    pub(super) fn told(&self, way: Way) -> Statistics {
+        Statistics {
+            calls: self.calls,
+            delegated: self.served,
+            contended: self.contended,
+            wait_ticks: self.wait_ticks,
+            samples: self.samples,
+            section_ticks: self.section_ticks,
+            rests: self.rests,
+            panics: self.panics,
+            callers: self.callers.count_ones(),
+            way,
+        }
+    }
+}

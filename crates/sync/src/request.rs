@@ -1,0 +1,336 @@
+//! A request: a closure on its way to who has the data, and its result on the way back, in one line.
+
+use std::any::Any;
+use std::mem::{self, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use crate::atomics::{AtomicU32, Guarded, Ordering, Word, heavy_fence, light_fence};
+use crate::waiting::Wait;
+
+/// The slot is its client's: nothing asked yet, or nothing to be had from the last request.
+pub(crate) const FREE: u32 = 0;
+/// The slot is the server's: whoever holds the lock.
+pub(crate) const ASKED: u32 = 1;
+/// The slot is its client's, with the result.
+pub(crate) const DONE: u32 = 2;
+/// The same, with what the closure panicked with.
+pub(crate) const PANICKED: u32 = 3;
+/// The same; the closure was dropped without having been run.
+pub(crate) const REFUSED: u32 = 4;
+
+/// Words of a line that are left for the closure: 40 bytes.
+const WORDS: usize = 5;
+
+type Words = [MaybeUninit<u64>; WORDS];
+/// Runs the closure on the data, or drops it if there is no data, and says what the slot is then.
+type Run = unsafe fn(&mut Words, *mut ()) -> u32;
+
+/// What a closure panicked with.
+pub(crate) type Payload = Box<dyn Any + Send>;
+
+/// One request and its answer.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `state` | client: → ASKED. Server: ASKED → DONE, PANICKED, REFUSED | both |
+/// | `sleeping` | client | server, after it has answered |
+/// | `content` | client, unless ASKED; server, while ASKED | likewise |
+///
+/// ```text
+///  0       4          8     16    24                     64
+///  | state | sleeping | key | run | closure, then result  |
+/// ```
+///
+/// A request moves the line to the server and back, and nothing else: two transfers, the least there can be.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    pub(crate) state: Word,
+    sleeping: AtomicU32,
+    content: Guarded<Content>,
+}
+
+#[repr(C)]
+struct Content {
+    key: u64,
+    run: Run,
+    words: Words,
+}
+
+/// What is too large for the line stays with the caller, who waits.
+struct Packet<F, R> {
+    closure: MaybeUninit<F>,
+    answer: MaybeUninit<R>,
+}
+
+impl Slot {
+    pub(crate) fn new() -> Slot {
+        unsafe fn nothing(_: &mut Words, _: *mut ()) -> u32 {
+            REFUSED
+        }
+        Slot {
+            state: Word::new(FREE),
+            sleeping: AtomicU32::new(0),
+            content: Guarded::new(Content {
+                key: 0,
+                run: nothing,
+                words: [MaybeUninit::uninit(); WORDS],
+            }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        // Acquire: with the answer comes the result, with the request the closure. Partners: `ask`, `answer`.
+        self.state.load(Ordering::Acquire) == ASKED
+    }
+
+    // ---- the client ---------------------------------------------------------------------------
+
+    /// Puts a closure in whose result nobody waits for.
+    ///
+    /// # Safety
+    /// The caller is the slot's client, and the slot is not ASKED. The request is served with a `T`.
+    #[inline]
+    pub(crate) unsafe fn ask_and_go<T, F>(&self, key: u64, closure: F)
+    where
+        F: FnOnce(&mut T) + Send + 'static,
+    {
+        if fits::<F>() {
+            // SAFETY: it fits; and as the caller promises.
+            unsafe { self.ask(key, run_posted::<T, F>, |words| put(words, closure)) };
+        } else {
+            let boxed = Box::new(closure);
+            let call = move |data: &mut T| boxed(data);
+            // SAFETY: a box fits; and as the caller promises.
+            unsafe { self.ask(key, post_of::<T, _>(&call), |words| put(words, call)) };
+        }
+    }
+
+    /// Puts a closure in, has `wait` wait until it is answered, and takes the answer. None: it was refused.
+    ///
+    /// # Panics
+    /// With what the closure panicked with.
+    ///
+    /// # Safety
+    /// The caller is the slot's client, and the slot is not ASKED. The request is served with a `T`; `wait`
+    /// returns only when it is ASKED no more.
+    #[inline]
+    pub(crate) unsafe fn ask_and_wait<T, R, F>(
+        &self,
+        key: u64,
+        closure: F,
+        wait: impl FnOnce(),
+    ) -> Option<R>
+    where
+        F: FnOnce(&mut T) -> R + Send,
+        R: Send,
+    {
+        if fits::<F>() && fits::<R>() {
+            // SAFETY: both fit; as the caller promises; the answer says what is in the words.
+            unsafe {
+                self.ask(key, run_inline::<T, R, F>, |words| put(words, closure));
+                wait();
+                self.take_answer(|words| take::<R>(words))
+            }
+        } else {
+            let mut packet = Packet::<F, R> {
+                closure: MaybeUninit::new(closure),
+                answer: MaybeUninit::uninit(),
+            };
+            let address = &raw mut packet;
+            // SAFETY: as above; the packet stays until the answer is there.
+            unsafe {
+                self.ask(key, run_packet::<T, R, F>, |words| put(words, address));
+                wait();
+                self.take_answer(|_| (*address).answer.assume_init_read())
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller is the slot's client, the slot is not ASKED, and `run` finds what `fill` puts in.
+    #[inline]
+    unsafe fn ask(&self, key: u64, run: Run, fill: impl FnOnce(&mut Words)) {
+        // SAFETY: not ASKED, so it is the client's.
+        unsafe {
+            self.content.with_mut(|content| {
+                content.key = key;
+                content.run = run;
+                fill(&mut content.words);
+            });
+        }
+        // Release pairs with the Acquire in `is_asked`: the server sees the closure.
+        self.state.store(ASKED, Ordering::Release);
+    }
+
+    /// # Safety
+    /// The caller is the slot's client, its request is answered, and `result` takes what a DONE one left.
+    #[inline]
+    unsafe fn take_answer<R>(&self, result: impl FnOnce(&mut Words) -> R) -> Option<R> {
+        match self.state.load(Ordering::Acquire) {
+            // SAFETY: answered, so it is the client's.
+            DONE => Some(unsafe { self.content.with_mut(|content| result(&mut content.words)) }),
+            PANICKED => {
+                // SAFETY: as above; PANICKED says that this is there, once.
+                let payload = unsafe {
+                    self.state.store(FREE, Ordering::Relaxed);
+                    self.content
+                        .with_mut(|content| take::<Payload>(&content.words))
+                };
+                resume_unwind(payload)
+            }
+            _ => None,
+        }
+    }
+
+    /// Sleeps until the request is answered, unless that comes while one looks.
+    pub(crate) fn await_answer(&self, wait: Wait) {
+        if wait.look(|| !self.is_asked()) {
+            return;
+        }
+        self.sleeping.store(1, Ordering::Relaxed);
+        // With the light half in `answer`: either the server sees that somebody sleeps, or the kernel sees that
+        // the word has changed.
+        heavy_fence();
+        while self.is_asked() {
+            self.state.wait(ASKED);
+        }
+        self.sleeping.store(0, Ordering::Relaxed);
+    }
+
+    // ---- the server ---------------------------------------------------------------------------
+
+    /// Runs the closure on the data, or drops it if `data` is null, and answers. Says what the answer is.
+    ///
+    /// # Safety
+    /// The slot is ASKED, and the caller holds the lock; `data` is null or what the request is for.
+    #[inline]
+    pub(crate) unsafe fn serve(&self, data: *mut ()) -> u32 {
+        // SAFETY: as the caller promises it is the server's, and `run` is for what is in it.
+        let outcome = unsafe {
+            self.content
+                .with_mut(|content| (content.run)(&mut content.words, data))
+        };
+        // Release pairs with the Acquire in `is_asked`: the client sees the result. A store, and no exchange:
+        // the line may be on its way, and the server does not wait for it.
+        self.state.store(outcome, Ordering::Release);
+        light_fence();
+        if self.sleeping.load(Ordering::Relaxed) != 0 {
+            // SAFETY: a slot stays as long as its section.
+            unsafe { Word::wake_one(&raw const self.state) };
+        }
+        outcome
+    }
+}
+
+// ---- closures in words ------------------------------------------------------------------------
+
+const fn fits<V>() -> bool {
+    size_of::<V>() <= size_of::<Words>() && align_of::<V>() <= align_of::<Words>()
+}
+
+/// # Safety
+/// `V` fits.
+#[inline]
+unsafe fn put<V>(words: &mut Words, value: V) {
+    // SAFETY: as the caller promises there is room, and the words are aligned for it.
+    unsafe { words.as_mut_ptr().cast::<V>().write(value) };
+}
+
+/// # Safety
+/// There is a `V` in the words, which is not used again.
+#[inline]
+unsafe fn take<V>(words: &Words) -> V {
+    // SAFETY: as the caller promises.
+    unsafe { words.as_ptr().cast::<V>().read() }
+}
+
+/// # Safety
+/// A `F` is in the words, and `data` is null or a `T` that nobody else touches.
+unsafe fn run_inline<T, R, F: FnOnce(&mut T) -> R>(words: &mut Words, data: *mut ()) -> u32 {
+    // SAFETY: as the caller promises.
+    let closure = unsafe { take::<F>(words) };
+    if data.is_null() {
+        return drop_quietly(closure);
+    }
+    // SAFETY: as the caller promises.
+    let data = unsafe { &mut *data.cast::<T>() };
+    match catch_unwind(AssertUnwindSafe(|| closure(data))) {
+        Ok(result) => {
+            // SAFETY: `ask_and_wait` chose this form because it fits.
+            unsafe { put(words, result) };
+            DONE
+        }
+        Err(payload) => {
+            // SAFETY: two words fit.
+            unsafe { put(words, payload) };
+            PANICKED
+        }
+    }
+}
+
+/// # Safety
+/// The address of a packet is in the words, whose owner waits; `data` is null or a `T` that nobody else touches.
+unsafe fn run_packet<T, R, F: FnOnce(&mut T) -> R>(words: &mut Words, data: *mut ()) -> u32 {
+    // SAFETY: as the caller promises; each closure is run once.
+    let (packet, closure) = unsafe {
+        let packet = take::<*mut Packet<F, R>>(words);
+        (packet, (*packet).closure.assume_init_read())
+    };
+    if data.is_null() {
+        return drop_quietly(closure);
+    }
+    // SAFETY: as the caller promises.
+    let data = unsafe { &mut *data.cast::<T>() };
+    match catch_unwind(AssertUnwindSafe(|| closure(data))) {
+        Ok(result) => {
+            // SAFETY: its owner waits for the answer, which comes after this.
+            unsafe { (*packet).answer.write(result) };
+            DONE
+        }
+        Err(payload) => {
+            // SAFETY: two words fit.
+            unsafe { put(words, payload) };
+            PANICKED
+        }
+    }
+}
+
+/// The posted form for a closure whose type has no name.
+fn post_of<T, F: FnOnce(&mut T)>(_: &F) -> Run {
+    run_posted::<T, F>
+}
+
+/// # Safety
+/// As for [`run_inline`].
+unsafe fn run_posted<T, F: FnOnce(&mut T)>(words: &mut Words, data: *mut ()) -> u32 {
+    // SAFETY: as the caller promises.
+    match unsafe { run_inline::<T, (), F>(words, data) } {
+        PANICKED => {
+            // Nobody takes it. If it panics in turn while it is dropped, its server dies of it.
+            // SAFETY: PANICKED says that it is there.
+            drop(unsafe { take::<Payload>(words) });
+            REFUSED
+        }
+        outcome => outcome,
+    }
+}
+
+/// Who drops a closure that was not run is the server; a panic of its parts would be the server's end.
+fn drop_quietly<F>(closure: F) -> u32 {
+    if mem::needs_drop::<F>() {
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(closure)));
+    }
+    REFUSED
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_a_line() {
+        assert_eq!(size_of::<Slot>(), 64);
+        assert!(fits::<[u64; 5]>() && !fits::<[u64; 6]>() && !fits::<u128>());
+    }
+}

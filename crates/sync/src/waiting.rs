@@ -1,0 +1,121 @@
+//! How a thread waits: it looks again and again for as long as being woken would cost, then it sleeps.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::atomics::{spin_loop, yield_now};
+
+/// Looks between two readings of the clock: a reading costs as much as two pauses.
+const LOOKS: u32 = 16;
+/// For so long a waiter keeps its core to itself. Beyond it lets others have it between looks: with more threads
+/// than cores the one that is waited for may be among them.
+const ALONE: Duration = Duration::from_micros(2);
+/// What waking a thread on another core costs where nothing better is known.
+const WAKE: Duration = Duration::from_micros(50);
+
+/// How somebody waits for a lock, for a reply, or for requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    spin: Duration,
+}
+
+impl Wait {
+    /// Looks for as long as a wake-up costs on this machine, then sleeps: never more than twice as bad as the
+    /// better of the two. The figure is [`set_wake_cost`]'s; a process that was told none assumes 50 µs.
+    pub fn spin_then_park() -> Wait {
+        Wait { spin: wake_cost() }
+    }
+
+    /// Looks for so long, then sleeps.
+    pub fn spin_for(spin: Duration) -> Wait {
+        Wait { spin }
+    }
+
+    /// Sleeps at once.
+    pub fn park() -> Wait {
+        Wait {
+            spin: Duration::ZERO,
+        }
+    }
+
+    /// Never sleeps. For machines whose cores have nothing else to do.
+    pub fn spin() -> Wait {
+        Wait {
+            spin: Duration::MAX,
+        }
+    }
+
+    /// For how long one looks before one sleeps.
+    pub fn spinning(self) -> Duration {
+        self.spin
+    }
+
+    /// Looks until there is something or patience ends. True if there is something.
+    #[inline]
+    pub(crate) fn look(self, mut has_come: impl FnMut() -> bool) -> bool {
+        if self.spin.is_zero() {
+            return has_come();
+        }
+        for _ in 0..LOOKS {
+            if has_come() {
+                return true;
+            }
+            spin_loop();
+        }
+        self.look_slow(has_come)
+    }
+
+    #[cold]
+    #[cfg(not(loom))]
+    fn look_slow(self, mut has_come: impl FnMut() -> bool) -> bool {
+        let start = Instant::now();
+        // On one core nothing can come while this thread has it.
+        let alone = if cores() == 1 { Duration::ZERO } else { ALONE };
+        loop {
+            for _ in 0..LOOKS {
+                if has_come() {
+                    return true;
+                }
+                spin_loop();
+            }
+            let waited = start.elapsed();
+            if waited >= self.spin {
+                return has_come();
+            }
+            if waited >= alone {
+                yield_now();
+            }
+        }
+    }
+
+    /// The model checker explores each look; one is enough.
+    #[cfg(loom)]
+    fn look_slow(self, mut has_come: impl FnMut() -> bool) -> bool {
+        let _ = (Instant::now, ALONE, cores, yield_now);
+        has_come()
+    }
+}
+
+impl Default for Wait {
+    fn default() -> Wait {
+        Wait::spin_then_park()
+    }
+}
+
+static WAKE_COST: OnceLock<Duration> = OnceLock::new();
+
+/// Tells what waking a thread costs on this machine, for example from its profile; before the first
+/// section is made. False if it was told or assumed already.
+pub fn set_wake_cost(cost: Duration) -> bool {
+    WAKE_COST.set(cost).is_ok()
+}
+
+fn wake_cost() -> Duration {
+    *WAKE_COST.get_or_init(|| WAKE)
+}
+
+/// How many cores this process may use, asked once.
+pub(crate) fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| hearth_sys::affinity::allowed().len())
+}
