@@ -227,6 +227,10 @@ pub(crate) struct Run {
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
+    /// Where servers run, the components that several others send to (HEARTH_SERVERS)
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub(crate) servers: Option<Servers>,
+
     /// Where the data of components lies (HEARTH_HEAPS)
     #[arg(long, value_enum, value_name = "HEAPS")]
     pub(crate) heaps: Option<Heaps>,
@@ -324,6 +328,14 @@ pub(crate) enum Carrier {
     Workers,
     /// A kernel thread for each component
     Threads,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Servers {
+    /// On their own worker, where requests come as messages; the default
+    Asynchronous,
+    /// On the worker of whoever calls them, as under a lock: they and their data come to their callers
+    Synchronous,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]

@@ -1,12 +1,13 @@
 //! Options of `hearth run` that do nothing beside others: the program runs all the same, and why one of them
 //! is of no use is said once.
 
-use crate::arguments::{Carrier, Heaps, Run, WhereToRun};
+use crate::arguments::{Carrier, Heaps, Run, Servers, WhereToRun};
 
 /// What counts of them, each from the command line or, without it there, from its variable.
 struct Asked {
     place: Option<String>,
     by_threads: bool,
+    servers: &'static str,
     heaps: &'static str,
     workers: Option<usize>,
     moves_heaps: bool,
@@ -36,6 +37,10 @@ impl Asked {
             by_threads: match arguments.carrier {
                 Some(carrier) => matches!(carrier, Carrier::Threads),
                 None => variable("HEARTH_CARRIER").as_deref() == Some("threads"),
+            },
+            servers: match (arguments.servers, variable("HEARTH_SERVERS").as_deref()) {
+                (Some(Servers::Synchronous), _) | (None, Some("synchronous")) => "synchronous",
+                _ => "asynchronous",
             },
             heaps: match (arguments.heaps, variable("HEARTH_HEAPS").as_deref()) {
                 (Some(Heaps::Shared), _) | (None, Some("shared")) => "shared",
@@ -85,6 +90,13 @@ fn of(asked: &Asked) -> Vec<String> {
                     .to_owned(),
             );
         }
+        if asked.servers != "asynchronous" {
+            notes.push(format!(
+                "--servers {} has no effect with --carrier threads: each component has a thread of its own, \
+                 and nobody can go on in another's; --carrier workers is needed",
+                asked.servers
+            ));
+        }
         if let Some(workers) = asked.workers {
             notes.push(format!(
                 "--workers {workers} has no effect with --carrier threads: each component has a thread of its \
@@ -117,6 +129,7 @@ mod tests {
         Asked {
             place: Some(place.to_owned()),
             by_threads: false,
+            servers: "asynchronous",
             heaps: "private",
             workers: None,
             moves_heaps: false,
@@ -156,6 +169,14 @@ mod tests {
                 Asked {
                     by_threads: true,
                     ..asked("steal")
+                },
+            ),
+            (
+                "--servers synchronous has no effect with --carrier threads",
+                Asked {
+                    by_threads: true,
+                    servers: "synchronous",
+                    ..asked("spread")
                 },
             ),
             (

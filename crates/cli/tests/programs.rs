@@ -323,7 +323,7 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
 }
 
 /// What carries components makes no difference to what a program does.
-const CARRIERS: [&[&str]; 8] = [
+const CARRIERS: [&[&str]; 10] = [
     &["--carrier=workers"],
     &["--carrier=workers", "--place=spread"],
     &["--carrier=workers", "--place=steal"],
@@ -332,6 +332,8 @@ const CARRIERS: [&[&str]; 8] = [
     &["--carrier=workers", "--workers=1", "--heaps=shared"],
     &["--carrier=threads"],
     &["--simulate=1"],
+    &["--servers=synchronous", "--workers=2", "--place=spread"],
+    &["--simulate=1", "--servers=synchronous", "--place=spread"],
 ];
 
 fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
@@ -356,6 +358,7 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
             ["--workers=2", "--place=spread"],
             ["--workers=2", "--place=steal"],
             ["--workers=2", "--place=talk"],
+            ["--servers=synchronous", "--place=spread"],
         ] {
             check_run_carried(case, has_warnings, &carrier, &[SHORT_SLICE])
                 .map_err(|found| format!("detached with {}: {found}", carrier.join(" ")))?;

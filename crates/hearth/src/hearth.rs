@@ -5,8 +5,8 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-pub use hearth_runtime::embed::Placement;
 use hearth_runtime::embed::{self, AtRest, Rest, Settings};
+pub use hearth_runtime::embed::{Placement, Servers};
 
 use crate::component::{Component, Spawn};
 use crate::error::Error;
@@ -269,6 +269,41 @@ impl Builder {
     /// The page of [`place`](crate::place) says more.
     pub fn placement(mut self, placement: Placement) -> Builder {
         self.settings.placement = placement;
+        self
+    }
+
+    /// Where servers run, the components that several others send to: on a worker of their own, or on that
+    /// of whoever calls them. The same code does either.
+    ///
+    /// ```
+    /// use hearth::{Hearth, Placement, Servers, block_on, channel};
+    ///
+    /// let hearth = Hearth::builder()
+    ///     .placement(Placement::Spread)
+    ///     .servers(Servers::Synchronous)
+    ///     .start()?;
+    /// let (first, counted) = channel::<u64>();
+    /// let second = hearth::Out::new();
+    /// second.try_connect(&counted)?;
+    /// let counter = hearth.component("Counter").spawn(async move {
+    ///     let mut sum = 0;
+    ///     while let Ok(number) = counted.recv().await {
+    ///         sum += number;
+    ///     }
+    ///     sum
+    /// });
+    /// for out in [first, second] {
+    ///     hearth.component("Client").spawn(async move {
+    ///         for number in 1..=10 {
+    ///             out.send(number).await.unwrap();
+    ///         }
+    ///     });
+    /// }
+    /// assert_eq!(block_on(counter)?, 110);
+    /// # Ok::<(), hearth::Error>(())
+    /// ```
+    pub fn servers(mut self, servers: Servers) -> Builder {
+        self.settings.servers = servers;
         self
     }
 

@@ -79,6 +79,6 @@ pub use block_on::block_on;
 pub use channel::{In, Out, Receive, Select, Selectable, Send, channel, connect, select};
 pub use component::{Component, Join, Spawn, set_core};
 pub use error::{Error, SendError};
-pub use hearth::{Builder, Hearth, Placement, Wait};
+pub use hearth::{Builder, Hearth, Placement, Servers, Wait};
 pub use hearth_runtime::embed::{Of2, Of3, Of4, Of5, Of6};
 pub use outside::{Receiver, Sender};

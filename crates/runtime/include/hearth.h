@@ -155,7 +155,7 @@ struct hearth_component {
     uint32_t heap;           /* the runtime's business; 0 before the first allocation */
     uint16_t stage;          /* generated code's: which part of life */
     uint16_t destination;    /* 0, or 1 + the worker to move to before it is resumed */
-    uint8_t attention;       /* atomic; not 0: hearth_next_pass must look */
+    uint8_t attention;       /* atomic; not 0: hearth_next_pass must look, and no wait is light */
     uint8_t waiting;         /* for what: hearth_waiting */
     uint8_t outcome;         /* hearth_step of the operation that blocked, once resumed */
     uint8_t moved;           /* the runtime's business */

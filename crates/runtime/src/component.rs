@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
 use crate::channel::{self, Channel, Origin};
 use crate::choices::Choices;
-use crate::placement::Choice;
+use crate::placement::{By, Choice};
 use crate::seat::{Seat, request_stop, seat_of};
 use crate::sync::lock_std as lock;
 use crate::{
@@ -18,6 +18,8 @@ use crate::{
 /// Bits of `attention`.
 const STOP_REQUESTED: u8 = 1;
 const PORT_REPLACED: u8 = 2;
+/// For as long as a server comes to its callers: so that it takes no way on which it would wait lightly.
+pub(crate) const COMES_TO_CALLERS: u8 = 4;
 
 /// Held while a port is looked up or replaced from outside the component. Both are rare.
 static PORTS: Mutex<Replaced> = Mutex::new(Replaced(Vec::new()));
@@ -53,7 +55,8 @@ pub(crate) unsafe fn make(
             (_, false) => seat_of(creator).more.with_mut(|more| more.choices.child()),
         };
         let choice = if simulator::is_on() {
-            simulator::place(core, of, &identity).map(|core| Choice { core, stays: true })
+            let by = if core < 0 { By::Policy } else { By::Name };
+            simulator::place(core, of, &identity).map(|core| Choice { core, by })
         } else {
             placement::choose(core, of, &identity)
         };
@@ -63,8 +66,9 @@ pub(crate) unsafe fn make(
         (*component).home = carrier::place(core);
         seat.write(Seat::new(identity, choices, ports.len() as u16));
         match choice {
-            Some(Choice { stays: true, .. }) => carrier::keep_placed(&*seat),
-            Some(Choice { stays: false, .. }) => carrier::keep_planned(&*seat),
+            Some(Choice { by: By::Name, .. }) => carrier::keep_named(&*seat),
+            Some(Choice { by: By::Policy, .. }) => carrier::keep_placed(&*seat),
+            Some(Choice { by: By::Plan, .. }) => carrier::keep_planned(&*seat),
             None => {}
         }
         if (*component).home.is_null() {

@@ -52,6 +52,7 @@ mod registry;
 pub mod remote;
 mod report;
 pub mod seat;
+mod servers;
 #[cfg(not(loom))]
 pub mod services;
 mod settings;

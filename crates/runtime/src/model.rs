@@ -11,6 +11,7 @@ pub(crate) mod faults {
         static SLEEPS_BLINDLY: Cell<bool> = const { Cell::new(false) };
         static TELLS_NOBODY: Cell<bool> = const { Cell::new(false) };
         static FORGETS_GIVEN: Cell<bool> = const { Cell::new(false) };
+        static COMES_TOO_SOON: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Takes all faults away.
@@ -20,6 +21,7 @@ pub(crate) mod faults {
         SLEEPS_BLINDLY.set(false);
         TELLS_NOBODY.set(false);
         FORGETS_GIVEN.set(false);
+        COMES_TOO_SOON.set(false);
     }
 
     /// Plants: an offer is opened without a look for a stop request afterwards.
@@ -61,6 +63,15 @@ pub(crate) mod faults {
     /// Plants: a link ends without delivering what was given.
     pub(crate) fn plant_forgotten_value() {
         FORGETS_GIVEN.set(true);
+    }
+
+    /// Plants: a server is taken along while the thread that ran it has not left it.
+    pub(crate) fn plant_coming_too_soon() {
+        COMES_TOO_SOON.set(true);
+    }
+
+    pub(crate) fn comes_too_soon() -> bool {
+        COMES_TOO_SOON.get()
     }
 
     pub(crate) fn forget_given(word: usize, given: usize) -> usize {

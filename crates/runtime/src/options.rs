@@ -45,6 +45,19 @@ pub(crate) enum Heaps {
     System,
 }
 
+/// Where servers run: components that several others send to, from more than one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Servers {
+    /// On their own worker: requests come to them as messages.
+    #[default]
+    Asynchronous,
+    /// On the worker of whoever calls them, as under a lock: a server that waits goes on where its
+    /// caller is, at once, and its data follows. Others that call it meanwhile wait in the channel. A server
+    /// that has a CPU of its own stays there. Of no effect on threads.
+    Synchronous,
+}
+
 /// A run on one thread, by a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simulation {
@@ -69,6 +82,7 @@ pub(crate) struct Options {
     /// The machine's profile as JSON, for [`Policy::Talk`]; if not given, what `HEARTH_MACHINE` names.
     pub(crate) machine: Option<String>,
     pub(crate) carrying: Carrying,
+    pub(crate) servers: Servers,
     pub(crate) heaps: Heaps,
     /// So many bytes of its heap come along at most when a component moves to a core of another node.
     pub(crate) heaps_move: usize,
@@ -99,6 +113,7 @@ pub(crate) const DEFAULTS: Options = Options {
     plan: None,
     machine: None,
     carrying: Carrying::Workers,
+    servers: Servers::Asynchronous,
     heaps: Heaps::Private,
     // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the program.
     heaps_move: 0,
@@ -183,6 +198,13 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
             "workers" => Carrying::Workers,
             "threads" => Carrying::Threads,
             _ => return Err(bad("HEARTH_CARRIER", &text, "workers or threads")),
+        };
+    }
+    if let Some(text) = variable("HEARTH_SERVERS") {
+        options.servers = match text.as_str() {
+            "asynchronous" => Servers::Asynchronous,
+            "synchronous" => Servers::Synchronous,
+            _ => return Err(bad("HEARTH_SERVERS", &text, "asynchronous or synchronous")),
         };
     }
     if let Some(text) = variable("HEARTH_HEAPS") {
@@ -325,6 +347,7 @@ mod tests {
             ("HEARTH_SEED", "-1"),
             ("HEARTH_CARRIER", "horses"),
             ("HEARTH_HEAPS", "many"),
+            ("HEARTH_SERVERS", "polite"),
             ("HEARTH_HEAPS_MOVE", "1M"),
             ("HEARTH_SLICE", "0"),
             ("HEARTH_PATIENCE", "0"),

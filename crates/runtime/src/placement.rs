@@ -24,8 +24,18 @@ fn cores() -> &'static [usize] {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) core: usize,
-    /// Nobody moves it elsewhere unasked.
-    pub(crate) stays: bool,
+    pub(crate) by: By,
+}
+
+/// Who says where a component goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The program: it is there, whatever others say.
+    Name,
+    /// A policy, or a plan that is followed: nobody moves it elsewhere unasked.
+    Policy,
+    /// A plan that is where it begins.
+    Plan,
 }
 
 /// The core for a new component: the one asked for, else what the policy says. The main sequence
@@ -41,7 +51,7 @@ pub(crate) fn choose(
     let planned = planned(of, identity);
     let requested = usize::try_from(request).ok().filter(|&core| exists(core));
     if let Some(core) = requested {
-        return Some(Choice { core, stays: true });
+        return Some(Choice { core, by: By::Name });
     }
     let policy = options::get().policy;
     let is_left = matches!(policy, Policy::Os | Policy::Steal);
@@ -64,11 +74,14 @@ pub(crate) fn choose(
         Policy::Random => one_of(random(place)),
         Policy::Talk => {
             let core = planned?;
-            return Some(Choice { core, stays: false });
+            return Some(Choice { core, by: By::Plan });
         }
         Policy::Plan => planned?,
     };
-    Some(Choice { core, stays: true })
+    Some(Choice {
+        core,
+        by: By::Policy,
+    })
 }
 
 /// The core that the plan has for a component. It knows components by their type and their number among

@@ -7,7 +7,7 @@
 //! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
 //! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
 //! | `more` | the component | the component, its carrier | awake |
-//! | `runs` | its worker's thread; it itself, where it is placed | the same; who detaches its thread | any time |
+//! | `runs` | its worker's thread; it itself, where it is placed; who takes it along, its offer won | the same; who detaches its thread, or plans | any time |
 //! | `neighbours` | holders of the registry's lock | the same | |
 //! | `refs` | holders of references | | any time |
 
@@ -21,6 +21,27 @@ use crate::choices::Choices;
 use crate::exceptions::Detail;
 use crate::offer::{Claim, OfferState};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
+
+/// What is known of how long a component runs, in its seat, or of where: these, or one more than the mean
+/// length of its runs in microseconds, each run a quarter of it.
+pub(crate) mod runs {
+    /// It has not run yet, or nobody has measured how long.
+    pub(crate) const UNKNOWN: u8 = 0;
+    /// From here on it is said where the component runs, and nobody shares it.
+    pub(crate) const FIXED: u8 = COMES;
+    /// A server that comes to its callers, and is not parked as far as others can see: see
+    /// [`crate::carrier::come_to_caller`].
+    pub(crate) const COMES: u8 = u8::MAX - 4;
+    /// The same, parked: whoever has won its offer may take it along.
+    pub(crate) const PARKED: u8 = u8::MAX - 3;
+    /// It was placed by name.
+    pub(crate) const NAMED: u8 = u8::MAX - 2;
+    /// It was placed by a plan, which knows better, or came home since it talks: it is not shared, and
+    /// may be placed anew.
+    pub(crate) const PLANNED: u8 = u8::MAX - 1;
+    /// It was placed by a policy, or by a plan that is followed.
+    pub(crate) const STAYS: u8 = u8::MAX;
+}
 
 /// What a component waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,6 +302,19 @@ pub(crate) unsafe fn complete(seat: *const Seat, claim: Claim) {
         (*(*seat).component()).outcome = Step::Done as u8;
         (*seat).state.complete(claim);
         carrier::wake(seat);
+    }
+}
+
+/// Ends a wait well, for the component that runs the calling code and has just met this one: a server that
+/// comes to its callers goes on here.
+///
+/// # Safety
+/// As for [`complete`].
+pub(crate) unsafe fn complete_for_caller(seat: *const Seat, claim: Claim) {
+    // SAFETY: claimed, so the component is parked, or about to be, and alive until it is woken.
+    unsafe {
+        carrier::come_to_caller(&*seat);
+        complete(seat, claim);
     }
 }
 

@@ -10,7 +10,7 @@
 pub(crate) use loom::sync::atomic::fence as compiler_fence;
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
 #[cfg(loom)]
 pub(crate) use loom::sync::{Mutex, MutexGuard};
@@ -18,15 +18,14 @@ pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(crate) use loom::{hint::spin_loop, thread::yield_now};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence, fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
+    fence,
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 pub(crate) use std::{hint::spin_loop, thread::yield_now};
 
-/// The standard library's in models, too: the protocols there do not depend on what it holds.
-pub(crate) use std::sync::atomic::AtomicU8;
 pub(crate) use std::sync::atomic::Ordering;
 
 /// Locks, whatever happened to earlier holders: the runtime aborts on a panic, so a poisoned lock

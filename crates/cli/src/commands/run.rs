@@ -188,6 +188,7 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         ("HEARTH_PLACE", place),
         ("HEARTH_CARRIER", name(arguments.carrier)),
         ("HEARTH_WORKERS", number(arguments.workers)),
+        ("HEARTH_SERVERS", name(arguments.servers)),
         ("HEARTH_HEAPS", name(arguments.heaps)),
         (
             "HEARTH_HEAPS_MOVE",

@@ -24,10 +24,11 @@ mod workers;
 pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
-    Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, component_on, enlist, hold_both,
-    home_of, inflate, interfere, judge, keep_placed, keep_planned, launch, live, mark_of, moves,
-    of_mark, own_worker, parks, place, post, ready_here, ready_here_last, rejoin, running,
-    set_core, set_due, start, stir, wait, wake, worker, worker_of,
+    Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, come_from_now, come_to_caller, comes,
+    component_on, enlist, hold_both, home_of, inflate, interfere, judge, keep_named, keep_placed,
+    keep_planned, launch, live, mark_of, moves, of_mark, own_worker, parks, place, post,
+    ready_here, ready_here_last, rejoin, running, set_core, set_due, settle_coming, start, stay,
+    stir, wait, wake, worker, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::{Parker, keep_running, move_thread};
@@ -35,9 +36,10 @@ pub(crate) use threads::{Parker, keep_running, move_thread};
 pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
-    Entered, Hold, Linked, Operation, component_on, core_of, hold_both, home_of, inflate,
-    is_kept_placed, keep_placed, keep_planned, mark_of, of_mark, own_worker, parks, post,
-    ready_here, ready_here_last, rejoin, worker_count, worker_of,
+    Entered, Hold, Linked, Operation, come_from_now, come_to_caller, comes, component_on, core_of,
+    hold_both, home_of, inflate, is_kept_placed, keep_named, keep_placed, keep_planned, mark_of,
+    of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, settle_coming, stay,
+    worker_count, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use workers::{
@@ -144,7 +146,9 @@ pub(crate) unsafe fn wake(seat: *const Seat) {
 pub(crate) unsafe fn set_core(component: *mut Component, core: usize) {
     // SAFETY: as the caller promises.
     unsafe {
-        keep_placed(seat_of(component));
+        let seat = seat_of(component);
+        stay(seat);
+        keep_named(seat);
         if (*component).home.is_null() {
             threads::keep_current(seat_of(component), core);
         } else {

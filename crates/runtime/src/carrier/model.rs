@@ -5,6 +5,8 @@
 //! are told again here, as `workers/mod.rs` has them but for patience, turns and threads that have to
 //! be started. The models' threads are the runners.
 
+#[path = "workers/coming.rs"]
+mod coming;
 #[path = "workers/leave.rs"]
 mod leave;
 #[path = "workers/runner.rs"]
@@ -23,6 +25,7 @@ use crate::idle;
 use crate::model::faults;
 use crate::seat::Seat;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, fence};
+pub(crate) use coming::{come_from_now, come_to_caller, comes, settle_coming, stay};
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
 pub(crate) use runner::component_on;
@@ -116,6 +119,7 @@ pub struct Worker {
 }
 
 struct Mine {
+    serves: bool,
     watches: Guarded<Vec<Watch>>,
     watching: AtomicU32,
 }
@@ -275,6 +279,7 @@ impl Worker {
             running: AtomicPtr::new(ptr::null_mut()),
             queue: Guarded::new(VecDeque::new()),
             mine: Mine {
+                serves: true,
                 watches: Guarded::new(Vec::new()),
                 watching: AtomicU32::new(0),
             },
@@ -348,6 +353,7 @@ impl Worker {
                     continue;
                 }
                 if self.resume(runner, component) == Step::Blocked {
+                    self.let_come(component);
                     continue;
                 }
                 let is_kept = self.is_kept(runner);
@@ -539,7 +545,11 @@ pub(crate) fn set_due(_: Option<std::time::Instant>) {}
 
 pub(crate) fn stir() {}
 
+fn note_coming(_: &Seat, _: *const Worker, _: &Worker) {}
+
 pub(crate) fn keep_placed(_: &Seat) {}
+
+pub(crate) fn keep_named(_: &Seat) {}
 
 fn is_kept_placed(_: &Seat) -> bool {
     false

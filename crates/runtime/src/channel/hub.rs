@@ -268,7 +268,9 @@ unsafe fn localize(channel: &Channel, guard: Guard) -> Result<(), Guard> {
     let all_at = |worker: &Worker, state: &HubState| unsafe {
         let is_at = |member: &NonNull<Channel>| {
             let inner_allows = member.as_ref().inner.with(|inner| inner.watch.is_none());
-            ptr::eq(member.as_ref().home(), worker) && inner_allows
+            ptr::eq(member.as_ref().home(), worker)
+                && inner_allows
+                && !member.as_ref().is_of_one_that_comes()
         };
         // One alone is about to be connected, by somebody who would have to ask for leave.
         (2..=SMALL_GROUP).contains(&state.members.len()) && state.members.iter().all(is_at)

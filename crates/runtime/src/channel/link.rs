@@ -166,11 +166,13 @@ unsafe fn are_fit(channel: &Channel, peer: &Channel) -> bool {
             .iter()
             .all(|end| end.slot.get() == 0 && end.inner.with(|inner| inner.watch.is_none()))
     };
+    let stay = !channel.is_of_one_that_comes() && !peer.is_of_one_that_comes();
     !mine.is_null()
         && !theirs.is_null()
         && mine != theirs
         && ptr::eq(peer.sole.get(), channel)
         && are_quiet
+        && stay
 }
 
 /// Links a half-channel with its only peer, if that can be. The hub's guard must be dropped next.

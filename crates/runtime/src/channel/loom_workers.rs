@@ -5,6 +5,7 @@
 //! runs any more, all scripts must have ended: a lost wake-up, or a count that is too low, is found by
 //! that. Whoever touches a queue, a watch list, a slot or a line without leave is found by the cells.
 
+use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 
@@ -19,18 +20,21 @@ use crate::carrier;
 use crate::idle::Visit;
 use crate::model::faults;
 use crate::seat::{request_stop, seat_of};
+use crate::sync::{AtomicBool, Ordering};
 
 /// What a script does: first a call, then, when that has ended, a look at the results.
-enum Act {
+pub(super) enum Act {
     Send(Arc<Half>, i32),
     Receive(Arc<Half>, Expected),
     Select(Vec<Arc<Half>>, Expected),
     Do(Box<dyn Fn()>),
+    /// The component comes to its callers from now on, or does so no more.
+    Come(bool),
     Move(usize),
 }
 
 /// What a receive may give.
-type Expected = &'static [i32];
+pub(super) type Expected = &'static [i32];
 
 /// A component that does what is written.
 #[repr(C)]
@@ -39,6 +43,13 @@ struct Scripted {
     script: Vec<Act>,
     at: usize,
     is_blocked: bool,
+    /// A thread is in its code, and be it about to return from an operation that waits.
+    is_run: AtomicBool,
+}
+
+std::thread_local! {
+    /// A component was run by two threads at once. A model's threads are one.
+    static OVERLAPS: Cell<bool> = const { Cell::new(false) };
 }
 
 static SCRIPTED: Static<ComponentType> = kind_of(c"Scripted", resume);
@@ -47,6 +58,10 @@ unsafe extern "C" fn resume(component: *mut Component) -> Step {
     let scripted = component.cast::<Scripted>();
     // SAFETY: a worker runs the component.
     unsafe {
+        if (*scripted).is_run.swap(true, Ordering::Relaxed) {
+            // No panic leaves what C calls.
+            OVERLAPS.set(true);
+        }
         loop {
             let script = &(*scripted).script;
             let Some(act) = script.get((*scripted).at) else {
@@ -62,6 +77,7 @@ unsafe extern "C" fn resume(component: *mut Component) -> Step {
                 (*scripted).is_blocked = true;
                 let step = act.begin(component);
                 if step == Step::Blocked {
+                    (*scripted).is_run.store(false, Ordering::Relaxed);
                     return step;
                 }
                 (*scripted).is_blocked = false;
@@ -102,6 +118,13 @@ impl Act {
                     action();
                     Step::Done
                 }
+                Act::Come(comes) => {
+                    match comes {
+                        true => carrier::come_from_now(seat_of(this)),
+                        false => carrier::stay(seat_of(this)),
+                    }
+                    Step::Done
+                }
                 Act::Move(index) => {
                     (*this).destination = 1 + *index as u16;
                     Step::Done
@@ -123,8 +146,8 @@ impl Act {
 }
 
 /// A component with its script.
-struct Player {
-    component: *mut Component,
+pub(super) struct Player {
+    pub(super) component: *mut Component,
 }
 
 // SAFETY: one worker runs it; others only ask it to stop.
@@ -134,12 +157,13 @@ unsafe impl Sync for Player {}
 
 impl Player {
     /// Ready to run at a worker.
-    fn new(worker: usize, script: Vec<Act>) -> Arc<Player> {
+    pub(super) fn new(worker: usize, script: Vec<Act>) -> Arc<Player> {
         let scripted = Scripted {
             base: header(&raw const SCRIPTED.0, carrier::worker(worker)),
             script,
             at: 0,
             is_blocked: false,
+            is_run: AtomicBool::new(false),
         };
         let component = make(1 + worker as u64, scripted);
         // SAFETY: just made.
@@ -150,7 +174,7 @@ impl Player {
     }
 
     /// As `component::stop` does.
-    fn stop(&self) {
+    pub(super) fn stop(&self) {
         // SAFETY: lives as long as the player.
         unsafe {
             (*self.component)
@@ -188,7 +212,7 @@ fn linked_pair() -> (Arc<Half>, Arc<Half>) {
 }
 
 /// Runs workers until nothing runs, and meanwhile `third`, on a thread of the outside.
-fn run(workers: usize, third: impl FnOnce()) {
+pub(super) fn run(workers: usize, third: impl FnOnce()) {
     for index in 0..workers {
         carrier::start(index);
     }
@@ -201,10 +225,11 @@ fn run(workers: usize, third: impl FnOnce()) {
     for thread in threads {
         thread.join().unwrap();
     }
+    assert!(!OVERLAPS.take(), "a component was run twice at once");
 }
 
 /// Runs workers until nothing runs, and has the monitor look at the first.
-fn run_monitored(workers: usize) {
+pub(super) fn run_monitored(workers: usize) {
     for index in 0..workers {
         carrier::start(index);
     }
@@ -218,11 +243,11 @@ fn run_monitored(workers: usize) {
     }
 }
 
-fn send(out: &Arc<Half>, number: i32) -> Act {
+pub(super) fn send(out: &Arc<Half>, number: i32) -> Act {
     Act::Send(out.clone(), number)
 }
 
-fn receive(into: &Arc<Half>, expected: Expected) -> Act {
+pub(super) fn receive(into: &Arc<Half>, expected: Expected) -> Act {
     Act::Receive(into.clone(), expected)
 }
 

@@ -25,6 +25,8 @@ mod transfer;
 mod wiring;
 
 #[cfg(all(test, loom))]
+mod loom_servers;
+#[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, loom))]
 mod loom_workers;
@@ -41,6 +43,7 @@ use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, fen
 use crate::{component, heap};
 
 pub(crate) use claim::{push, receivers_wait};
+pub(crate) use hub::Guard;
 pub(crate) use rendezvous::settle;
 pub use rendezvous::{hearth_acknowledge, hearth_receive, hearth_release_sender, hearth_send};
 pub use select::{hearth_select, hearth_select_waits};
@@ -635,6 +638,12 @@ impl Channel {
             Some(owner) => carrier::worker_of(carrier::home_of(owner.component())),
             None => self.free().home.load(Ordering::Relaxed),
         }
+    }
+
+    /// Is it a port of a server that comes to its callers? What is to be one worker's, or two workers', is
+    /// not that.
+    pub(crate) fn is_of_one_that_comes(&self) -> bool {
+        self.owner().is_some_and(carrier::comes)
     }
 
     /// The component that made it has moved, in a model.

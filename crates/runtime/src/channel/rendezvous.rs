@@ -6,11 +6,12 @@ use super::claim::{self, Claimant, Found};
 use super::transfer::{self, Onward};
 use super::{Channel, Waiter, hub, light, link, release, select};
 use crate::abi::{Component, Held, Label, Site, Step, Value};
-use crate::carrier::Operation;
+use crate::carrier::{self, Operation};
 use crate::external;
 use crate::object;
 use crate::offer::Stage;
 use crate::seat::{self, Registration, Seat, Waiting, next_round, raise_stop, seat_of};
+use crate::servers;
 use crate::simulator::{self, At};
 use crate::watching;
 
@@ -121,6 +122,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
                 None => return receive_now(seat.component(), channel, site),
             }
         };
+        servers::notice(seat, channel, &guard);
         match claim::find(channel, Claimant::Unopened, seat) {
             Found::Partner { waiter, claim } => {
                 drop(guard);
@@ -202,6 +204,7 @@ pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site,
 /// # Safety
 /// `seat` was blocked and woken, and the caller carries it.
 pub(crate) unsafe fn settle(seat: &Seat) {
+    carrier::settle_coming(seat);
     // SAFETY: woken, so the offer is the component's own again.
     unsafe {
         let completed = seat.state.stage() == Stage::Completed;

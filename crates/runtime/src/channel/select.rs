@@ -10,6 +10,7 @@ use crate::carrier::Operation;
 use crate::choices::Scratch;
 use crate::offer::Claim;
 use crate::seat::{Seat, Waiting, heed_stop, next_round, offers, raise_stop, seat_of};
+use crate::servers;
 use crate::simulator::{self, At};
 use crate::watching;
 
@@ -126,6 +127,7 @@ unsafe fn look(seat: &Seat, arms: &[Arm], index: u32) -> bool {
     unsafe {
         let channel = &*arm.channel;
         let guard = hub::lock_of(channel);
+        servers::notice(seat, channel, &guard);
         let found = claim::find(channel, Claimant::Unopened, seat);
         drop(guard);
         match found {

@@ -62,7 +62,7 @@ pub(crate) unsafe fn take(
         if acknowledge {
             hold(sender, claim, receiver);
         } else {
-            seat::complete(sender, claim);
+            seat::complete_for_caller(sender, claim);
         }
     }
 }
@@ -90,7 +90,7 @@ pub(crate) unsafe fn hand_over(
         } else {
             Onward::GoesOn
         };
-        seat::complete(receiver.seat, claim);
+        seat::complete_for_caller(receiver.seat, claim);
         onward
     }
 }

@@ -31,6 +31,7 @@ mod select;
 mod site;
 mod slot;
 
+pub use crate::options::Servers;
 pub use codec::{Fields, Portable, Record};
 pub use foreign::{Foreign, ForeignType, Port, PortRefused, Program, find};
 pub use half::{ConnectRefused, Half, connect};
@@ -52,6 +53,7 @@ pub struct Settings {
     /// What choices among several partners follow from.
     pub seed: Option<u64>,
     pub placement: Placement,
+    pub servers: Servers,
     /// Where components begin that it names; with [`Placement::Os`] they stay there.
     pub plan: Option<Places>,
     /// The machine's profile as JSON, for [`Placement::Talk`].
@@ -92,6 +94,7 @@ pub fn start(settings: &Settings) -> Result<(), StartRefused> {
         plan: placing::plan(settings),
         machine: settings.machine.clone(),
         carrying: placing::carrying(settings),
+        servers: settings.servers,
         workers: settings.workers,
         ..options::DEFAULTS
     };

@@ -89,7 +89,8 @@ impl Seen {
             home,
             stays: seat.identity().service
                 || registry::is_main(seat)
-                || carrier::is_kept_placed(seat),
+                || carrier::is_kept_placed(seat)
+                || carrier::comes(seat),
             end: wait.map(|wait| wait.end),
             partner: wait.and_then(|wait| wait.partner),
             is_send: wait.is_some_and(|wait| wait.is_send),

@@ -21,7 +21,9 @@
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 or 2 → 0; a poster: 1 or 2 → 0 | both |
 
+mod coming;
 mod crew;
+mod kept;
 mod leave;
 mod orders;
 mod polling;
@@ -41,6 +43,8 @@ use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 use crate::abi::{Component, Step};
 use crate::channel::link::{self, Watch};
 use crate::channel::{light, peek};
+pub(crate) use coming::{come_from_now, come_to_caller, comes, settle_coming, stay};
+pub(crate) use kept::{is_kept_placed, keep_named, keep_placed, keep_planned};
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
 use orders::Orders;
@@ -50,11 +54,10 @@ pub(crate) use polling::offer as see_to_outside;
 use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on, running};
 use sharing::Sharing;
-use sharing::runs;
 pub(crate) use simulated::{Stage, with_open_gate};
 use watched::Watched;
 
-use crate::options::Policy;
+use crate::options::{Policy, Servers};
 use crate::seat::Seat;
 use crate::sync::{Guarded, Mutex};
 use crate::traffic::{Interest, Sampler};
@@ -102,6 +105,8 @@ struct Mine {
     picks: Cell<u32>,
     patience: Cell<Duration>,
     sharing: Sharing,
+    /// Servers may come to their callers.
+    serves: bool,
     watched: Watched,
     sampler: Sampler,
     /// Ends of links whose components are blocked; touched with leave only.
@@ -338,19 +343,12 @@ pub(super) unsafe fn ready(component: *mut Component) {
     }
 }
 
-/// A component was placed: nobody takes it elsewhere unasked.
-pub(crate) fn keep_placed(seat: &Seat) {
-    seat.runs.store(runs::STAYS, Ordering::Relaxed);
-}
-
-/// A component was placed by a plan: nobody shares it.
-pub(crate) fn keep_planned(seat: &Seat) {
-    seat.runs.store(runs::PLANNED, Ordering::Relaxed);
-}
-
-/// Was it placed by name?
-pub(crate) fn is_kept_placed(seat: &Seat) -> bool {
-    seat.runs.load(Ordering::Relaxed) == runs::STAYS
+/// A server has come to a worker. What it waits at is not settled yet.
+fn note_coming(seat: &Seat, from: *const Worker, to: &Worker) {
+    // SAFETY: workers live as long as the program.
+    if let (Some(recorder), Some(from)) = (watching::recorder(), unsafe { from.as_ref() }) {
+        recorder.moved(seat.id, from.shared.index as u16, to.shared.index as u16);
+    }
 }
 
 /// From its next wait on the component runs where that core's worker is.
@@ -380,6 +378,7 @@ impl Worker {
                 picks: Cell::new(0),
                 patience: Cell::new(options::get().patience),
                 sharing: Sharing::new(),
+                serves: options::get().servers != Servers::Asynchronous,
                 watched: Watched::new(),
                 sampler: Sampler::new(interest(), index as u64),
                 watches: Guarded::new(Vec::with_capacity(WATCHES)),
@@ -568,6 +567,7 @@ impl Worker {
                 };
                 if step == Step::Blocked {
                     self.share(component);
+                    self.let_come(component);
                     continue;
                 }
                 // It has ended, maybe detached.

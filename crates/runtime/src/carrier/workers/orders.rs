@@ -12,7 +12,7 @@ use hearth_sys::affinity;
 
 use super::crew::for_each_thread;
 use super::runner::Runner;
-use super::{Worker, all, home_of, keep_planned};
+use super::{Worker, all, comes, home_of, keep_planned};
 use crate::channel::{light, link};
 use crate::registry;
 use crate::sync::lock_std as lock;
@@ -131,7 +131,8 @@ impl Worker {
                 return;
             };
             let component = seat.component();
-            if !ptr::eq(home_of(component), self) {
+            // Who comes to its callers may be taken along meanwhile: that is asked first.
+            if comes(seat) || !ptr::eq(home_of(component), self) {
                 return;
             }
             // SAFETY: enrolled, so alive, and at home with the calling thread, which runs none of its

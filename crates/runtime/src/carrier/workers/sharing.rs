@@ -30,7 +30,7 @@ use crate::abi::{Component, ComponentType};
 use crate::channel::light;
 use crate::options::{self, Policy};
 use crate::registry;
-use crate::seat::seat_of;
+use crate::seat::{runs, seat_of};
 
 /// A run is long if it takes this many microseconds: about what moving a component costs, its
 /// half-channels shared from then on. Whose runs are shorter in the mean talks.
@@ -42,7 +42,8 @@ const COMPUTES: u8 = 120;
 /// What a first run takes that says something of those of the same kind.
 const FIRST: u64 = 300;
 /// More than this counts as this; a quarter is less than [`COMPUTES`].
-const MOST: u64 = 250;
+const MOST: u64 = 240;
+const _: () = assert!(1 + MOST < runs::FIXED as u64);
 /// Where runs take so long in the mean, to look at each costs a hundredth at most.
 const WORTH_LOOKING_NS: u64 = 1_500;
 /// So many runs are measured at once while they are short, and one by one after a long one.
@@ -50,18 +51,6 @@ const WINDOW: u32 = 8;
 /// How far into its queue a worker looks for components to give, and how many others it looks at for
 /// one that sleeps.
 const FAR: usize = 64;
-
-/// What is known of a component's runs, in its seat: these, or one more than their mean length in
-/// microseconds, each run a quarter of it.
-pub(crate) mod runs {
-    /// It has not run yet, or nobody has measured how long.
-    pub(crate) const UNKNOWN: u8 = 0;
-    /// It was placed by name.
-    pub(crate) const STAYS: u8 = u8::MAX;
-    /// It was placed by a plan, which knows better, or came home since it talks: it is not shared, and
-    /// may be placed anew.
-    pub(crate) const PLANNED: u8 = u8::MAX - 1;
-}
 
 /// What a worker that shares knows of its runs; its own thread's.
 pub(super) struct Sharing {
@@ -303,7 +292,7 @@ impl Sharing {
         // SAFETY: as the caller promises.
         let (known, kind) = unsafe { (&seat_of(ran).runs, (*ran).r#type) };
         let mean = match known.load(Ordering::Relaxed) {
-            runs::STAYS | runs::PLANNED => return false,
+            runs::FIXED.. => return false,
             runs::UNKNOWN => {
                 self.note_first(kind, took);
                 0
@@ -338,7 +327,7 @@ impl Sharing {
             let seat = seat_of(component);
             let computes = match seat.runs.load(Ordering::Relaxed) {
                 runs::UNKNOWN => self.kind.get() == (*component).r#type && self.of_kind.get() >= 2,
-                runs::STAYS | runs::PLANNED => false,
+                runs::FIXED.. => false,
                 known => known > COMPUTES,
             };
             computes

@@ -196,6 +196,9 @@ impl Stage {
                 worker.open();
                 worker.running.store(ptr::null_mut(), Ordering::Relaxed);
                 after(step);
+                if step == Step::Blocked {
+                    worker.let_come(component);
+                }
             });
         }
     }
