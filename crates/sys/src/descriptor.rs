@@ -72,3 +72,29 @@ pub fn is_terminal(descriptor: i32) -> bool {
     // SAFETY: isatty only looks the descriptor up.
     unsafe { libc::isatty(descriptor) == 1 }
 }
+
+/// Closing the socket will throw away what is not sent yet and tell the other side that the connection
+/// broke, as when a process dies with bytes unread.
+///
+/// # Errors
+/// It is no socket.
+pub fn break_on_close(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let linger = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    // SAFETY: the pointer and length describe `linger`, which the call reads.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            std::ptr::from_ref(&linger).cast(),
+            size_of::<libc::linger>() as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

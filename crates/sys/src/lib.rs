@@ -4,7 +4,7 @@
 //! a channel is, prints, or ends the process.
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
-//! [`poll`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
+//! [`poll`], [`ready`], [`limits`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
 //! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. For those who look at others:
 //! [`process`], [`terminal`]. What the system will not do comes back as a [`Refused`], with the reason
 //! and the next step. [`System`] is the part that can be imagined for a test.
@@ -28,6 +28,7 @@ pub mod clock;
 pub mod counters;
 pub mod descriptor;
 pub mod futex;
+pub mod limits;
 pub mod mapping;
 pub mod membarrier;
 pub mod memory;
@@ -36,6 +37,7 @@ pub mod policy;
 pub mod poll;
 pub mod process;
 pub mod procfs;
+pub mod ready;
 pub mod refused;
 pub mod relay;
 pub mod schedule;

@@ -141,7 +141,7 @@ impl Poll {
 const ONCE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLONESHOT) as u32;
 
 /// Waits to the nanosecond where the kernel can, which is since 5.11, else to the next millisecond.
-fn wait_for(
+pub(crate) fn wait_for(
     set: BorrowedFd<'_>,
     events: &mut [libc::epoll_event],
     time: Option<Duration>,
