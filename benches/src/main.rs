@@ -14,6 +14,7 @@ mod heaps_command;
 mod message_model;
 mod pair_latency;
 mod placements_command;
+mod servers_command;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::embedded::SHAPES;

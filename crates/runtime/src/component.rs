@@ -294,11 +294,11 @@ pub(crate) unsafe fn release(component: *mut Component) {
     }
 }
 
-/// A component has moved: what it was made with is its old worker's no more.
+/// A component has moved, or stays where it has come to: what it was made with is no worker's any more,
+/// until it is looked at for a better grade.
 ///
 /// # Safety
-/// It is ready, its home is the new one, and its old home's thread calls.
-#[cfg(not(loom))]
+/// It is ready, its home is the new one, and its old home's thread calls; or it runs the calling code.
 pub(crate) unsafe fn share_channels(component: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe {

@@ -48,6 +48,10 @@ pub(crate) enum Heaps {
 /// Where servers run: components that several others send to, from more than one worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(
+    loom,
+    expect(unreachable_pub, reason = "models leave out what exports it")
+)]
 pub enum Servers {
     /// On their own worker: requests come to them as messages.
     #[default]

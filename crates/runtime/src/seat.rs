@@ -20,6 +20,7 @@ use crate::channel::{Channel, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
 use crate::offer::{Claim, OfferState};
+use crate::servers::Serving;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
 
 /// What is known of how long a component runs, in its seat, or of where: these, or one more than the mean
@@ -140,6 +141,8 @@ pub(crate) struct More {
     pub(crate) arms: Vec<Registration>,
     /// 0, or 1 + the worker that gave the component away.
     pub(crate) origin: u16,
+    /// Of a server that comes.
+    pub(crate) serving: Serving,
 }
 
 // SAFETY: the table above says which thread may touch what; the pointers inside are to things that

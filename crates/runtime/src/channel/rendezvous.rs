@@ -114,6 +114,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
         if seat.is_stopping() {
             return raise_stop(seat);
         }
+        servers::begin(seat, std::iter::once(channel));
         let guard = if acknowledge {
             hub::lock_of(channel)
         } else {

@@ -33,6 +33,7 @@ pub(crate) unsafe fn select(
         if seat.is_stopping() {
             return raise_stop(seat);
         }
+        servers::begin(seat, servers::of_arms(arms));
         let mut scratch = seat.more.with_mut(|more| more.choices.take_scratch());
         order_arms(seat, arms, &mut scratch);
         let step = select_in_order(seat, arms, &scratch.order, has_default, site);

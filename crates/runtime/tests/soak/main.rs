@@ -21,14 +21,14 @@ use std::process::{Command, ExitCode};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// As short as the tests of everything allow.
-const SECONDS: u64 = 21;
+const SECONDS: u64 = 25;
 /// Says that this process is one of those that run.
 const ROLE: &str = "HEARTH_SOAK_ROLE";
 
 /// A way of running: what it is called, and its options.
 type Way = (&'static str, &'static [(&'static str, &'static str)]);
 
-const WAYS: [Way; 9] = [
+const WAYS: [Way; 11] = [
     ("one worker", &[("HEARTH_WORKERS", "1")]),
     (
         "two workers",
@@ -68,6 +68,23 @@ const WAYS: [Way; 9] = [
             ("HEARTH_WORKERS", "4"),
             ("HEARTH_PLACE", "talk"),
             ("HEARTH_SLICE", "50"),
+        ],
+    ),
+    (
+        "servers that come, detached",
+        &[
+            ("HEARTH_WORKERS", "4"),
+            ("HEARTH_PLACE", "random"),
+            ("HEARTH_SERVERS", "synchronous"),
+            ("HEARTH_SLICE", "50"),
+        ],
+    ),
+    (
+        "servers that come",
+        &[
+            ("HEARTH_WORKERS", "2"),
+            ("HEARTH_PLACE", "spread"),
+            ("HEARTH_SERVERS", "synchronous"),
         ],
     ),
     ("threads", &[("HEARTH_CARRIER", "threads")]),
@@ -124,6 +141,7 @@ fn run(seed: u64, seconds: u64, options: &[(&str, &str)]) -> bool {
         "HEARTH_WORKERS",
         "HEARTH_PLACE",
         "HEARTH_SLICE",
+        "HEARTH_SERVERS",
         "HEARTH_PASSES",
         "HEARTH_SEED",
     ];
