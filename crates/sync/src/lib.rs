@@ -29,11 +29,12 @@ mod mailbox;
 mod mode;
 mod owned;
 mod request;
+mod ring;
 mod thread;
 mod waiting;
 
 pub use errors::{CallError, NoProprietor, UnknownName};
 pub use lock::LockKind;
-pub use mode::{Drain, Mode, Way};
+pub use mode::{Copying, Drain, Mode, Order, Queue, Way};
 pub use owned::{Builder, Owned, Statistics};
 pub use waiting::{Wait, set_wake_cost};

@@ -80,6 +80,14 @@ impl Mailbox {
         Some(self.slot(self.server.head.load(Ordering::Relaxed))).filter(|slot| slot.is_asked())
     }
 
+    /// The request `ahead` of the first, if it was made.
+    #[inline]
+    pub(crate) fn ahead(&self, ahead: u32) -> Option<&Slot> {
+        let head = self.server.head.load(Ordering::Relaxed);
+        Some(self.slot(head.wrapping_add(ahead)))
+            .filter(|slot| (ahead as usize) < self.slots.len() && slot.is_asked())
+    }
+
     /// The holder of the lock answers the next so many requests.
     #[inline]
     pub(crate) fn answered(&self, count: u32) {

@@ -98,3 +98,65 @@ pub enum Drain {
     /// One of each thread.
     One,
 }
+
+/// How requests reach the proprietor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Queue {
+    /// Lines of its own for each thread, which the proprietor looks through: no lock, and two lines moved a call.
+    #[default]
+    Lines,
+    /// The source's: one circular array under a lock, with room for twice as many messages as clients.
+    Ring(Copying),
+}
+
+/// How often a message is copied on its way through a [`Queue::Ring`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Copying {
+    /// Not at all: the proprietor reads it where it is.
+    Zero,
+    /// By the proprietor, to memory of its own.
+    Single,
+    /// Into the queue and out of it.
+    Double,
+}
+
+impl Queue {
+    /// All of them.
+    pub const ALL: [Queue; 4] = [
+        Queue::Lines,
+        Queue::Ring(Copying::Zero),
+        Queue::Ring(Copying::Single),
+        Queue::Ring(Copying::Double),
+    ];
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Queue::Lines => "lines",
+            Queue::Ring(Copying::Zero) => "zero-copy",
+            Queue::Ring(Copying::Single) => "single-copy",
+            Queue::Ring(Copying::Double) => "double-copy",
+        })
+    }
+}
+
+impl FromStr for Queue {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Queue, UnknownName> {
+        by_name("queue", text, &Queue::ALL)
+    }
+}
+
+/// In which order a proprietor serves what it finds at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As it finds them.
+    #[default]
+    Arrival,
+    /// By the keys that were given with them ([`crate::Owned::call_at`], [`crate::Owned::post_at`]), equal ones as it
+    /// finds them: what touches the same part of the data runs one after the other. Requests without a key come
+    /// after those that their thread made before, and before those it made later.
+    Key,
+}

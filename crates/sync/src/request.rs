@@ -200,26 +200,53 @@ impl Slot {
 
     // ---- the server ---------------------------------------------------------------------------
 
+    /// The key that the request was made with.
+    ///
+    /// # Safety
+    /// The slot is ASKED, and the caller holds the lock.
+    pub(crate) unsafe fn key(&self) -> u64 {
+        // SAFETY: as the caller promises it is the server's.
+        unsafe { self.content.with_mut(|content| content.key) }
+    }
+
     /// Runs the closure on the data, or drops it if `data` is null, and answers. Says what the answer is.
     ///
     /// # Safety
     /// The slot is ASKED, and the caller holds the lock; `data` is null or what the request is for.
     #[inline]
     pub(crate) unsafe fn serve(&self, data: *mut ()) -> u32 {
+        // However the closure ends, the client is told.
+        let mut answer = Answering {
+            slot: self,
+            outcome: REFUSED,
+        };
         // SAFETY: as the caller promises it is the server's, and `run` is for what is in it.
-        let outcome = unsafe {
+        answer.outcome = unsafe {
             self.content
                 .with_mut(|content| (content.run)(&mut content.words, data))
         };
+        answer.outcome
+    }
+}
+
+/// A request that is being served.
+struct Answering<'a> {
+    slot: &'a Slot,
+    outcome: u32,
+}
+
+impl Drop for Answering<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let slot = self.slot;
         // Release pairs with the Acquire in `is_asked`: the client sees the result. A store, and no exchange:
         // the line may be on its way, and the server does not wait for it.
-        self.state.store(outcome, Ordering::Release);
+        slot.state.store(self.outcome, Ordering::Release);
         light_fence();
-        if self.sleeping.load(Ordering::Relaxed) != 0 {
+        if slot.sleeping.load(Ordering::Relaxed) != 0 {
             // SAFETY: a slot stays as long as its section.
-            unsafe { Word::wake_one(&raw const self.state) };
+            unsafe { Word::wake_one(&raw const slot.state) };
         }
-        outcome
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use hearth_sync::{CallError, Drain, LockKind, Mode, Owned, Wait, Way};
+use hearth_sync::{CallError, Copying, Drain, LockKind, Mode, Order, Owned, Queue, Wait, Way};
 
 const MODES: [Mode; 3] = [Mode::Lock, Mode::Combine, Mode::Message];
 
@@ -186,10 +186,21 @@ impl Drop for Bomb {
 
 #[test]
 fn the_proprietor_s_death_is_noticed_by_all() {
-    for wait in [Wait::park(), Wait::spin_then_park()] {
+    for (wait, queue, order) in [
+        (Wait::park(), Queue::Lines, Order::Arrival),
+        (Wait::spin_then_park(), Queue::Lines, Order::Key),
+        (
+            Wait::spin_then_park(),
+            Queue::Ring(Copying::Single),
+            Order::Arrival,
+        ),
+        (Wait::park(), Queue::Ring(Copying::Double), Order::Arrival),
+    ] {
         let owned = Owned::builder()
             .mode(Mode::Message)
             .wait(wait)
+            .queue(queue)
+            .order(order)
             .depth(8)
             .build(0u64)
             .unwrap();
@@ -287,4 +298,90 @@ fn counts_tell_what_happened() {
     assert_eq!(statistics.samples, 11);
     assert_eq!(statistics.way, Way::Message);
     assert!(statistics.server_busy_percent().unwrap() <= 100.0);
+}
+
+#[test]
+fn every_queue_carries_small_and_large() {
+    for queue in Queue::ALL {
+        for drain in [Drain::All, Drain::One] {
+            let owned = Owned::builder()
+                .mode(Mode::Message)
+                .queue(queue)
+                .drain(drain)
+                .clients(4)
+                .build(String::new())
+                .unwrap();
+            thread::scope(|scope| {
+                for client in 0..3u8 {
+                    let owned = &owned;
+                    scope.spawn(move || {
+                        let text = String::from(char::from(b'a' + client));
+                        for round in 0..200usize {
+                            let large = [client; 300];
+                            let back = owned.call(move |data| {
+                                data.push(char::from(b'a' + large[round]));
+                                large
+                            });
+                            assert_eq!(back, large);
+                            let text = text.clone();
+                            owned.post(move |data| data.push_str(&text));
+                        }
+                    });
+                }
+            });
+            let data = owned.into_inner().unwrap();
+            for letter in ['a', 'b', 'c'] {
+                assert_eq!(data.matches(letter).count(), 400, "{queue}");
+            }
+        }
+    }
+    assert_eq!("double-copy".parse(), Ok(Queue::Ring(Copying::Double)));
+}
+
+#[test]
+fn keys_bring_together_what_belongs_together() {
+    let owned = Owned::builder()
+        .mode(Mode::Message)
+        .order(Order::Key)
+        .depth(16)
+        .build(Vec::new())
+        .unwrap();
+    // The proprietor is kept busy until all is posted, so that one round finds it.
+    let gate = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&gate);
+    owned.post(move |_| {
+        while !open.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+    });
+    for (at, key) in [5, 1, 9, 1, 5].into_iter().enumerate() {
+        owned.post_at(key, move |data: &mut Vec<(u64, usize)>| {
+            data.push((key, at))
+        });
+    }
+    owned.post(|data| data.push((0, 5)));
+    owned.post_at(0, |data| data.push((0, 6)));
+    gate.store(true, Ordering::Release);
+    let found = owned.call(|data| data.clone());
+    assert_eq!(
+        found,
+        [(1, 1), (1, 3), (5, 0), (5, 4), (9, 2), (0, 5), (0, 6)]
+    );
+}
+
+#[test]
+fn a_batch_by_key_returns_in_the_items_order() {
+    for mode in MODES {
+        let owned = section(mode, Vec::new());
+        let results = owned.batch_by_key(
+            [30, 10, 20],
+            |item| *item,
+            |seen: &mut Vec<i32>, item| {
+                seen.push(item);
+                item + 1
+            },
+        );
+        assert_eq!(results, [31, 11, 21]);
+        assert_eq!(owned.into_inner().unwrap(), [10, 20, 30]);
+    }
 }

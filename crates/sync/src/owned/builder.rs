@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::Owned;
-use crate::{Drain, LockKind, Mode, NoProprietor, Wait};
+use crate::{Drain, LockKind, Mode, NoProprietor, Order, Queue, Wait};
 
 /// Threads that may have requests of their own at once; those beyond take the lock.
 const CLIENTS: usize = 256;
@@ -21,6 +21,8 @@ pub(super) struct Options {
     pub(super) proprietor_wait: Wait,
     pub(super) core: Option<usize>,
     pub(super) drain: Drain,
+    pub(super) queue: Queue,
+    pub(super) order: Order,
     pub(super) clients: usize,
     pub(super) depth: u32,
     pub(super) poison: bool,
@@ -57,6 +59,8 @@ impl<T: Send + 'static> Builder<T> {
                 proprietor_wait: Wait::default(),
                 core: None,
                 drain: Drain::default(),
+                queue: Queue::default(),
+                order: Order::default(),
                 clients: CLIENTS,
                 depth: DEPTH,
                 poison: false,
@@ -100,6 +104,18 @@ impl<T: Send + 'static> Builder<T> {
     /// How many of a thread's requests are served before the next thread's.
     pub fn drain(mut self, drain: Drain) -> Self {
         self.options.drain = drain;
+        self
+    }
+
+    /// How requests reach the proprietor. [`Queue::Lines`] if not said; the source's ring is there to be compared.
+    pub fn queue(mut self, queue: Queue) -> Self {
+        self.options.queue = queue;
+        self
+    }
+
+    /// In which order requests are served that are found at once. As they are found, if not said.
+    pub fn order(mut self, order: Order) -> Self {
+        self.options.order = order;
         self
     }
 

@@ -2,8 +2,10 @@
 
 mod builder;
 mod explain;
+mod held;
 mod inside;
 mod proprietor;
+mod reorder;
 mod shared;
 mod tally;
 
@@ -16,6 +18,7 @@ pub use tally::Statistics;
 use crate::atomics::{Ordering, fence};
 use crate::{CallError, Mode, NoProprietor, Way};
 use builder::Options;
+use reorder::NO_KEY;
 use shared::{CLOSED, DEAD, POISONED, QUEUED, Shared, WAY};
 
 /// Data that is reached only through closures, which run one at a time: under a lock on the caller's core, or
@@ -77,7 +80,7 @@ impl<T: Send + 'static> Owned<T> {
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
     {
-        match self.shared.call(0, closure) {
+        match self.shared.call(NO_KEY, closure) {
             Ok(result) => result,
             Err(error) => refused(error),
         }
@@ -96,7 +99,7 @@ impl<T: Send + 'static> Owned<T> {
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
     {
-        self.shared.call(0, closure)
+        self.shared.call(NO_KEY, closure)
     }
 
     /// Has a closure run on the data, and does not wait for it: by message it runs when its turn comes, and in
@@ -112,7 +115,7 @@ impl<T: Send + 'static> Owned<T> {
     where
         F: FnOnce(&mut T) + Send + 'static,
     {
-        if let Err(error) = self.shared.post(0, closure) {
+        if let Err(error) = self.shared.post(NO_KEY, closure) {
             refused(error);
         }
     }
@@ -126,7 +129,37 @@ impl<T: Send + 'static> Owned<T> {
     where
         F: FnOnce(&mut T) + Send + 'static,
     {
-        self.shared.post(0, closure)
+        self.shared.post(NO_KEY, closure)
+    }
+
+    /// As [`call`](Owned::call), for a part of the data that the key names: with [`Order::Key`](crate::Order::Key) the
+    /// proprietor serves requests of near keys together. The order of one thread's requests is kept only between
+    /// those of equal keys and those without.
+    ///
+    /// # Panics
+    /// As `call`.
+    pub fn call_at<R, F>(&self, key: u64, closure: F) -> R
+    where
+        F: FnOnce(&mut T) -> R + Send,
+        R: Send,
+    {
+        match self.shared.call(reorder::sent(key), closure) {
+            Ok(result) => result,
+            Err(error) => refused(error),
+        }
+    }
+
+    /// As [`post`](Owned::post), for a part of the data that the key names; see [`call_at`](Owned::call_at).
+    ///
+    /// # Panics
+    /// As `post`.
+    pub fn post_at<F>(&self, key: u64, closure: F)
+    where
+        F: FnOnce(&mut T) + Send + 'static,
+    {
+        if let Err(error) = self.shared.post(reorder::sent(key), closure) {
+            refused(error);
+        }
     }
 
     /// Runs several closures in one request, in their order, and returns their results. One wait, one hand-over
@@ -142,6 +175,36 @@ impl<T: Send + 'static> Owned<T> {
     {
         let closures: Vec<F> = closures.into_iter().collect();
         self.call(|data| closures.into_iter().map(|closure| closure(data)).collect())
+    }
+
+    /// Runs a closure for each item in one request, items of near keys one after the other, and returns the results
+    /// in the items' order. For look-ups in data larger than a cache: those that meet in the same part of it
+    /// find that there.
+    ///
+    /// # Panics
+    /// As [`batch`](Owned::batch).
+    pub fn batch_by_key<I, R, K, F>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        key: impl Fn(&I) -> K,
+        mut closure: F,
+    ) -> Vec<R>
+    where
+        I: Send,
+        K: Ord,
+        R: Send,
+        F: FnMut(&mut T, I) -> R + Send,
+    {
+        let mut items: Vec<(usize, I)> = items.into_iter().enumerate().collect();
+        items.sort_by_cached_key(|(_, item)| key(item));
+        let mut results = self.call(move |data| {
+            items
+                .into_iter()
+                .map(|(index, item)| (index, closure(data, item)))
+                .collect::<Vec<_>>()
+        });
+        results.sort_unstable_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result).collect()
     }
 
     /// Changes the way that calls take from now on. Requests that are under way are served; nothing is lost, and

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use hearth_sys::affinity;
 
+use super::held::Held;
 use super::inside::Inside;
-use super::shared::{CLOSED, Held, Shared, WANTED, WAY};
+use super::shared::{CLOSED, Shared, WANTED, WAY};
 use crate::atomics::{Ordering, spin_loop, yield_now};
 use crate::lock::Place;
 use crate::{NoProprietor, Way};
@@ -61,7 +62,7 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
             Pause::Wanted => stand_back(shared),
             Pause::Idle => {
                 if shared.front.control.load(Ordering::Acquire) & CLOSED != 0
-                    && !shared.mailboxes().has_request()
+                    && !shared.has_request()
                 {
                     return;
                 }
@@ -92,7 +93,7 @@ fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>) -> Pause {
                 // nobody asks.
                 is_wanted = control.load(Ordering::Relaxed) & (WAY | WANTED | CLOSED)
                     != Way::Message as u32;
-                is_wanted || shared.mailboxes().has_request()
+                is_wanted || shared.has_request()
             });
             if is_wanted && control.load(Ordering::Relaxed) & WANTED != 0 {
                 return Pause::Wanted;

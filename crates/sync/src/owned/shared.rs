@@ -6,14 +6,16 @@ use std::thread::JoinHandle;
 use hearth_sys::clock::Stamps;
 
 use super::builder::Options;
+use super::held::Held;
 use super::inside::{Inside, is_inside};
-use super::tally::{SAMPLE_EVERY, Statistics, Tally};
-use crate::atomics::{AtomicU64, Guarded, Ordering, Word, heavy_fence, light_fence};
+use super::tally::{Statistics, Tally};
+use crate::atomics::{AtomicU64, Guarded, Ordering, Word, heavy_fence, light_fence, yield_now};
 use crate::lock::{AnyLock, Lock, Place};
 use crate::mailbox::{Mailbox, Mailboxes};
-use crate::request::{DONE, Slot};
+use crate::request::Slot;
+use crate::ring::{self, Letter, Ring};
 use crate::thread;
-use crate::{CallError, Drain, Way};
+use crate::{CallError, Queue, Way};
 
 // ---- the bits of `control` ----------------------------------------------------------------------
 
@@ -40,6 +42,7 @@ const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 /// | `control` | who changes the way, closes, wakes, wants; the proprietor | all, at each call |
 /// | `handles` | who clones or drops one | who drops one |
 /// | `mailboxes`, `proprietor` | who first needs them | all |
+/// | `ring` | see there | |
 /// | `lock` | see there | |
 /// | `tally`, `data` | the holder of `lock` | the holder of `lock` |
 ///
@@ -50,7 +53,7 @@ const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 pub(super) struct Shared<T> {
     /// Read by all and seldom written: on lines without those that each call writes.
     pub(super) front: Front,
-    back: Back<T>,
+    pub(super) back: Back<T>,
 }
 
 #[repr(C, align(128))]
@@ -58,6 +61,7 @@ pub(super) struct Front {
     pub(super) control: Word,
     pub(super) options: Options,
     pub(super) mailboxes: OnceLock<Mailboxes>,
+    pub(super) ring: Option<Ring>,
     pub(super) stamps: Stamps,
     pub(super) handles: AtomicU64,
     pub(super) proprietor: std::sync::Mutex<Option<JoinHandle<()>>>,
@@ -65,15 +69,20 @@ pub(super) struct Front {
 
 /// The lock, the counts and the beginning of the data: often the only line that a call under the lock moves.
 #[repr(C, align(128))]
-struct Back<T> {
-    lock: AnyLock,
-    tally: Guarded<Tally>,
-    data: Guarded<T>,
+pub(super) struct Back<T> {
+    pub(super) lock: AnyLock,
+    pub(super) tally: Guarded<Tally>,
+    pub(super) data: Guarded<T>,
 }
 
 impl<T> Shared<T> {
     pub(super) fn new(data: T, options: Options, way: Way) -> Shared<T> {
         crate::atomics::prepare_fences();
+        let ring = match options.queue {
+            Queue::Lines => None,
+            // One message of each client at once, and as many posted.
+            Queue::Ring(copying) => Some(Ring::new(2 * options.clients, copying)),
+        };
         Shared {
             back: Back {
                 lock: AnyLock::new(options.lock),
@@ -84,6 +93,7 @@ impl<T> Shared<T> {
                 control: Word::new(way as u32 | if way == Way::Lock { 0 } else { QUEUED }),
                 options,
                 mailboxes: OnceLock::new(),
+                ring,
                 stamps: Stamps::here(&hearth_sys::Linux),
                 handles: AtomicU64::new(1),
                 proprietor: std::sync::Mutex::new(None),
@@ -131,6 +141,11 @@ impl<T> Shared<T> {
         R: Send,
     {
         self.admit(control)?;
+        if control & WAY == Way::Message as u32
+            && let Some(ring) = &self.front.ring
+        {
+            return self.call_by_ring(ring, closure);
+        }
         let mailbox = match (Way::of_bits(control & WAY), thread::number()) {
             (Way::Lock, _) | (_, None) => None,
             (_, Some(number)) => self.mailboxes().of(number),
@@ -177,6 +192,27 @@ impl<T> Shared<T> {
         // SAFETY: the mailbox is the calling thread's, and the slot free; whoever serves it does so with
         // this section's data.
         unsafe { slot.ask_and_wait::<T, R, F>(key, closure, wait) }.ok_or_else(|| self.refusal())
+    }
+
+    fn call_by_ring<R, F>(&self, ring: &Ring, closure: F) -> Result<R, CallError>
+    where
+        F: FnOnce(&mut T) -> R + Send,
+        R: Send,
+    {
+        let send = |letter| self.send(ring, letter);
+        // SAFETY: whoever receives serves each letter once, with this section's data.
+        unsafe { ring::send_and_wait::<T, R, F>(closure, self.front.options.wait, send) }
+            .ok_or_else(|| self.refusal())
+    }
+
+    /// Puts a letter into the ring, and waits for room.
+    fn send(&self, ring: &Ring, letter: *mut Letter) {
+        // SAFETY: its sender waits for the answer, or it is one that nobody waits for.
+        while !unsafe { ring.put(letter) } {
+            self.has_asked();
+            yield_now();
+        }
+        self.has_asked();
     }
 
     /// Asks, and then either finds the request served by who has the lock, or takes the lock and serves all.
@@ -229,6 +265,11 @@ impl<T> Shared<T> {
             return self.call(key, closure);
         }
         self.admit(control)?;
+        if let Some(ring) = &self.front.ring {
+            // SAFETY: as in `call_by_ring`.
+            unsafe { ring::send_and_go::<T, F>(closure, |letter| self.send(ring, letter)) };
+            return Ok(());
+        }
         let Some(mailbox) = thread::number().and_then(|number| self.mailboxes().of(number)) else {
             return self.call(key, closure);
         };
@@ -268,6 +309,20 @@ impl<T> Shared<T> {
         if self.front.control.load(Ordering::Relaxed) & DEAD != 0 {
             self.refuse_all();
         }
+    }
+
+    /// Has anybody asked? A hint, unless the caller holds the lock.
+    #[inline]
+    pub(super) fn has_request(&self) -> bool {
+        self.has_letter() || self.mailboxes().has_request()
+    }
+
+    #[inline]
+    pub(super) fn has_letter(&self) -> bool {
+        self.front
+            .ring
+            .as_ref()
+            .is_some_and(|ring| !ring.is_empty())
     }
 
     fn refusal(&self) -> CallError {
@@ -344,7 +399,7 @@ impl<T> Shared<T> {
         let control = &self.front.control;
         let before = control.fetch_or(ASLEEP, Ordering::Relaxed);
         heavy_fence();
-        if before & CLOSED == 0 && !self.mailboxes().has_request() {
+        if before & CLOSED == 0 && !self.has_request() {
             control.wait(before | ASLEEP);
         }
         control.fetch_and(!ASLEEP, Ordering::Relaxed);
@@ -364,14 +419,7 @@ impl<T> Shared<T> {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
         let held = unsafe { self.acquire(&place, &inside) };
-        for mailbox in self.mailboxes().all() {
-            while let Some(slot) = mailbox.first() {
-                mailbox.answered(1);
-                // SAFETY: ASKED, and the lock is held.
-                unsafe { slot.serve(std::ptr::null_mut()) };
-                held.count(|tally| tally.calls += 1);
-            }
-        }
+        held.refuse_all();
     }
 
     pub(super) fn statistics(&self) -> Statistics {
@@ -392,179 +440,5 @@ impl<T> Shared<T> {
         return self.back.data.into_inner();
         #[cfg(loom)]
         unimplemented!("models look at the data under the lock")
-    }
-}
-
-/// The section is the calling thread's until this goes.
-pub(super) struct Held<'a, T> {
-    shared: &'a Shared<T>,
-    place: &'a Place,
-    inside: &'a Inside,
-    /// A closure was begun under the guard, and has not come back.
-    is_running: bool,
-}
-
-impl<'a, T> Held<'a, T> {
-    #[inline]
-    fn new(shared: &'a Shared<T>, place: &'a Place, inside: &'a Inside) -> Held<'a, T> {
-        inside.enter();
-        Held {
-            shared,
-            place,
-            inside,
-            is_running: false,
-        }
-    }
-
-    #[inline]
-    pub(super) fn count<R>(&self, change: impl FnOnce(&mut Tally) -> R) -> R {
-        // SAFETY: the lock is held.
-        unsafe { self.shared.back.tally.with_mut(change) }
-    }
-
-    /// Counts a call. True if it is one to be timed.
-    #[inline]
-    fn begin(&self, caller: u64) -> bool {
-        self.count(|tally| {
-            tally.calls += 1;
-            tally.callers |= caller;
-            tally.calls.is_multiple_of(SAMPLE_EVERY)
-        })
-    }
-
-    fn timed<R>(&self, run: impl FnOnce() -> R) -> R {
-        let begin = self.shared.front.stamps.ticks();
-        let result = run();
-        let ticks = self.shared.front.stamps.ticks().saturating_sub(begin);
-        self.count(|tally| {
-            tally.samples += 1;
-            tally.section_ticks += ticks;
-        });
-        result
-    }
-
-    /// Runs the caller's own closure.
-    #[inline]
-    fn run<R>(&mut self, closure: impl FnOnce(&mut T) -> R) -> R {
-        let is_sample = self.begin(1 << (thread::number().unwrap_or(0) & 63));
-        self.is_running = true;
-        // SAFETY: the lock is held.
-        let run = || unsafe { self.shared.back.data.with_mut(closure) };
-        let result = if is_sample { self.timed(run) } else { run() };
-        self.is_running = false;
-        result
-    }
-
-    /// Serves a request, which is the first of its mailbox or is answered out of order by who knows that.
-    ///
-    /// # Safety
-    /// The slot is ASKED, and nobody serves it but the caller.
-    #[inline]
-    pub(super) unsafe fn serve(&self, slot: &Slot) {
-        let shared = self.shared;
-        let control = shared.front.control.load(Ordering::Relaxed);
-        if control & POISONED != 0 {
-            // SAFETY: as the caller promises; the lock is held.
-            unsafe { slot.serve(std::ptr::null_mut()) };
-            return;
-        }
-        let is_sample = self.begin(0);
-        // SAFETY: as the caller promises; the lock is held, so the data is this thread's.
-        let run = || unsafe {
-            let data = &shared.back.data;
-            data.with_mut(|data| slot.serve(std::ptr::from_mut(data).cast()))
-        };
-        let outcome = if is_sample { self.timed(run) } else { run() };
-        if outcome != DONE {
-            self.has_panicked();
-        }
-    }
-
-    #[cold]
-    fn has_panicked(&self) {
-        self.count(|tally| tally.panics += 1);
-        if self.shared.front.options.poison {
-            self.shared
-                .front
-                .control
-                .fetch_or(POISONED, Ordering::Release);
-        }
-    }
-
-    /// The calling thread's own requests that are not served yet come before what it does under the lock.
-    #[inline]
-    fn serve_own(&self) {
-        if self.shared.front.control.load(Ordering::Relaxed) & QUEUED != 0 {
-            self.serve_own_slow();
-        }
-    }
-
-    fn serve_own_slow(&self) {
-        let Some(number) = thread::number() else {
-            return;
-        };
-        let Some(mailbox) = self.shared.mailboxes().existing(number) else {
-            return;
-        };
-        if mailbox.is_behind() {
-            while self.serve_first(mailbox) {}
-        }
-    }
-
-    /// Serves the oldest request of a mailbox. False if there is none.
-    #[inline]
-    fn serve_first(&self, mailbox: &Mailbox) -> bool {
-        let Some(slot) = mailbox.first() else {
-            return false;
-        };
-        mailbox.answered(1);
-        // SAFETY: it is the first, and the lock is held.
-        unsafe { self.serve(slot) };
-        true
-    }
-
-    /// Goes once through all mailboxes. Says how many requests it served.
-    #[inline]
-    pub(super) fn sweep(&self) -> u64 {
-        let mut served = 0;
-        let takes_all = self.shared.front.options.drain == Drain::All;
-        for (index, mailbox) in self.shared.mailboxes().all().enumerate() {
-            let before = served;
-            while self.serve_first(mailbox) {
-                served += 1;
-                if !takes_all || served - before >= u64::from(self.shared.front.options.depth) {
-                    break;
-                }
-            }
-            if served != before {
-                self.count(|tally| tally.callers |= 1 << (index & 63));
-            }
-        }
-        if served > 0 {
-            self.count(|tally| tally.served += served);
-        }
-        served
-    }
-
-    /// Serves those who wait because the lock was held, for so many rounds at most.
-    fn serve_others(&self) {
-        const ROUNDS: usize = 8;
-        for _ in 0..ROUNDS {
-            if self.sweep() == 0 {
-                break;
-            }
-        }
-    }
-}
-
-impl<T> Drop for Held<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.is_running {
-            self.has_panicked();
-        }
-        self.inside.leave();
-        // SAFETY: taken with this place when the guard was made.
-        unsafe { self.shared.back.lock.release(self.place) };
     }
 }

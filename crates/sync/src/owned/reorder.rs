@@ -1,0 +1,79 @@
+//! Requests served in the order of their keys: what touches the same part of the data runs together.
+//!
+//! The source names this temporal reorganisation and leaves it open. A round takes what each client has asked for,
+//! up to its depth, so nobody is delayed by more than a round.
+
+use super::held::Held;
+use super::shared::Shared;
+use crate::request::Slot;
+
+/// A request without a key.
+pub(super) const NO_KEY: u64 = 0;
+
+/// A key as it is sent: nought is for requests without one.
+pub(super) fn sent(key: u64) -> u64 {
+    key.saturating_add(1)
+}
+
+/// One round. Says how many requests it served.
+pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
+    let mut round = Round {
+        requests: Vec::new(),
+        next: 0,
+    };
+    let mut alone = 0;
+    for (index, mailbox) in shared.mailboxes().all().enumerate() {
+        let mut ahead = 0;
+        while let Some(slot) = mailbox.ahead(ahead) {
+            // SAFETY: ASKED, and the lock is held.
+            let key = unsafe { slot.key() };
+            if key == NO_KEY && ahead > 0 {
+                // Not before those that its client made earlier: in the next round.
+                break;
+            }
+            ahead += 1;
+            round.requests.push((key, slot));
+            if key == NO_KEY {
+                alone += 1;
+                break;
+            }
+        }
+        if ahead > 0 {
+            mailbox.answered(ahead);
+            held.has_served(index);
+        }
+    }
+    let count = round.requests.len() as u64;
+    if alone < count {
+        // Equal keys stay as they came.
+        round.requests.sort_by_key(|(key, _)| *key);
+    }
+    while let Some(slot) = round.next() {
+        // SAFETY: ASKED, and taken from its mailbox above.
+        unsafe { held.serve(slot) };
+    }
+    count
+}
+
+/// Requests taken from their mailboxes. Those that are not served when this goes are refused.
+struct Round<'a> {
+    requests: Vec<(u64, &'a Slot)>,
+    next: usize,
+}
+
+impl<'a> Round<'a> {
+    fn next(&mut self) -> Option<&'a Slot> {
+        let (_, slot) = self.requests.get(self.next)?;
+        self.next += 1;
+        Some(slot)
+    }
+}
+
+impl Drop for Round<'_> {
+    fn drop(&mut self) {
+        while let Some(slot) = self.next() {
+            // SAFETY: ASKED, and whoever made this holds the lock; without data there is nothing to touch.
+            unsafe { slot.serve(std::ptr::null_mut()) };
+        }
+    }
+}

@@ -1,0 +1,414 @@
+//! The source's queue: a circular array of messages under one lock, many senders and one receiver.
+//!
+//! It is here to be measured beside the lines that each client has for itself (`mailbox.rs`). What moves:
+//!
+//! | copying | the sender puts in | the receiver takes out | then runs |
+//! |---|---|---|---|
+//! | zero | where the message is | that | the message where it is, in the sender's cache |
+//! | single | where the message is | that, and copies the message | its copy |
+//! | double | a copy of the message | a copy of that | its copy |
+
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+
+use crate::Copying;
+use crate::atomics::{AtomicU32, Guarded, Ordering, Word};
+use crate::lock::{Lock, Mutex, Place};
+use crate::request::{DONE, PANICKED, Payload, REFUSED};
+use crate::waiting::Wait;
+
+const ASKED: u32 = 1;
+/// Asked, and the sender sleeps.
+const AWAITED: u32 = 5;
+
+/// The unit in which messages are copied, which aligns them as well.
+type Unit = MaybeUninit<u128>;
+/// Runs the closure at an address on the data, or drops it if there is no data; the answer goes to the other address.
+type Run = unsafe fn(*mut (), *mut (), *mut ()) -> u32;
+
+/// A message: a closure, and where its answer goes. It stays with the sender, who waits; or nobody waits, and the
+/// receiver frees it.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `state` | sender: → ASKED → AWAITED. Receiver: → DONE, PANICKED, REFUSED, after which it touches nothing | both |
+/// | the rest | the sender, before it sends | the receiver |
+pub(crate) struct Letter {
+    state: Word,
+    run: Run,
+    closure: *mut (),
+    bytes: usize,
+    answer: *mut (),
+    /// For letters nobody waits for.
+    free: Option<unsafe fn(*mut Letter)>,
+}
+
+/// What an answer's place holds: the result, or what the closure panicked with.
+union Answer<R> {
+    result: std::mem::ManuallyDrop<R>,
+    payload: std::mem::ManuallyDrop<Payload>,
+    nothing: (),
+}
+
+/// A letter nobody waits for, with its closure.
+#[repr(C)]
+struct Posted<F> {
+    letter: Letter,
+    closure: MaybeUninit<F>,
+}
+
+/// # Safety
+/// There is a `F` at `closure`, which is not used again, and room for an answer at `answer`; `data` is null or a
+/// `T` that nobody else touches.
+unsafe fn run<T, R, F: FnOnce(&mut T) -> R>(
+    closure: *mut (),
+    answer: *mut (),
+    data: *mut (),
+) -> u32 {
+    // SAFETY: as the caller promises.
+    let closure = unsafe { closure.cast::<F>().read() };
+    if data.is_null() {
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(closure)));
+        return REFUSED;
+    }
+    // SAFETY: as the caller promises.
+    let data = unsafe { &mut *data.cast::<T>() };
+    let outcome = catch_unwind(AssertUnwindSafe(|| closure(data)));
+    let answer = answer.cast::<Answer<R>>();
+    match outcome {
+        Ok(result) => {
+            let result = std::mem::ManuallyDrop::new(result);
+            // SAFETY: as the caller promises.
+            unsafe { answer.write(Answer { result }) };
+            DONE
+        }
+        Err(payload) => {
+            let payload = std::mem::ManuallyDrop::new(payload);
+            // SAFETY: as the caller promises.
+            unsafe { answer.write(Answer { payload }) };
+            PANICKED
+        }
+    }
+}
+
+/// # Safety
+/// As for [`run`], but there need be no room for an answer.
+unsafe fn run_posted<T, F: FnOnce(&mut T)>(closure: *mut (), _: *mut (), data: *mut ()) -> u32 {
+    let mut answer = Answer::<()> { nothing: () };
+    // SAFETY: as the caller promises; the answer has room.
+    match unsafe { run::<T, (), F>(closure, (&raw mut answer).cast(), data) } {
+        PANICKED => {
+            // SAFETY: PANICKED says that it is there.
+            drop(unsafe { std::mem::ManuallyDrop::into_inner(answer.payload) });
+            REFUSED
+        }
+        outcome => outcome,
+    }
+}
+
+/// Sends a closure, waits for the answer and takes it. None: it was refused.
+///
+/// # Panics
+/// With what the closure panicked with.
+///
+/// # Safety
+/// `send` puts the letter where it will be served once, with a `T`.
+pub(crate) unsafe fn send_and_wait<T, R, F>(
+    closure: F,
+    wait: Wait,
+    send: impl FnOnce(*mut Letter),
+) -> Option<R>
+where
+    F: FnOnce(&mut T) -> R + Send,
+    R: Send,
+{
+    let mut closure = MaybeUninit::new(closure);
+    let mut answer = Answer::<R> { nothing: () };
+    let mut letter = Letter {
+        state: Word::new(ASKED),
+        run: run::<T, R, F>,
+        closure: closure.as_mut_ptr().cast(),
+        bytes: size_of::<F>(),
+        answer: (&raw mut answer).cast(),
+        free: None,
+    };
+    let address = &raw mut letter;
+    send(address);
+    // SAFETY: the letter is this frame's; the receiver writes its state only.
+    let state = unsafe { &(*address).state };
+    match await_answer(state, wait) {
+        // SAFETY: DONE says that the result is there, and it is taken once.
+        DONE => Some(unsafe { std::mem::ManuallyDrop::into_inner(answer.result) }),
+        // SAFETY: PANICKED says that this is there, and it is taken once.
+        PANICKED => resume_unwind(unsafe { std::mem::ManuallyDrop::into_inner(answer.payload) }),
+        _ => None,
+    }
+}
+
+/// Sends a closure whose result nobody waits for.
+///
+/// # Safety
+/// As for [`send_and_wait`].
+pub(crate) unsafe fn send_and_go<T, F>(closure: F, send: impl FnOnce(*mut Letter))
+where
+    F: FnOnce(&mut T) + Send + 'static,
+{
+    /// # Safety
+    /// The letter is the first field of what a box gave, and nobody uses it again.
+    unsafe fn free<F>(letter: *mut Letter) {
+        // SAFETY: as the caller promises.
+        drop(unsafe { Box::from_raw(letter.cast::<Posted<F>>()) });
+    }
+    let posted = Box::into_raw(Box::new(Posted {
+        letter: Letter {
+            state: Word::new(ASKED),
+            run: run_posted::<T, F>,
+            closure: ptr::null_mut(),
+            bytes: size_of::<F>(),
+            answer: ptr::null_mut(),
+            free: Some(free::<F>),
+        },
+        closure: MaybeUninit::new(closure),
+    }));
+    // SAFETY: just made, and not sent yet.
+    unsafe { (*posted).letter.closure = (*posted).closure.as_mut_ptr().cast() };
+    send(posted.cast());
+}
+
+fn await_answer(state: &Word, wait: Wait) -> u32 {
+    // Acquire, here and below, pairs with the Release in `serve`: the answer is seen.
+    let is_answered = || state.load(Ordering::Acquire) != ASKED;
+    if !wait.look(is_answered)
+        && state
+            .compare_exchange(ASKED, AWAITED, Ordering::Acquire, Ordering::Acquire)
+            .is_ok()
+    {
+        while state.load(Ordering::Acquire) == AWAITED {
+            state.wait(AWAITED);
+        }
+    }
+    state.load(Ordering::Acquire)
+}
+
+// ---- the queue --------------------------------------------------------------------------------
+
+struct Entry {
+    letter: *mut Letter,
+    copy: Vec<Unit>,
+}
+
+// SAFETY: letters are handed over whole, from who sends to who receives.
+unsafe impl Send for Entry {}
+
+struct Queue {
+    entries: Box<[Entry]>,
+    /// Of the next to be taken, and how many there are.
+    first: usize,
+    count: usize,
+}
+
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `queue` | the holder of `lock` | the holder of `lock` |
+/// | `count` | the holder of `lock` | anyone, as a hint; who has sent sees it above nought until that is taken |
+/// | `taken` | who receives: the holder of the section's lock | it |
+pub(crate) struct Ring {
+    lock: Mutex,
+    queue: Guarded<Queue>,
+    count: AtomicU32,
+    copying: Copying,
+    taken: Guarded<Taken>,
+}
+
+/// What was taken out and is not served yet, each with the receiver's copy.
+#[derive(Default)]
+struct Taken {
+    entries: Vec<Entry>,
+    next: usize,
+}
+
+/// A message that was taken out; refused if it is not served.
+pub(crate) struct Received {
+    letter: *mut Letter,
+    closure: *mut (),
+}
+
+impl Ring {
+    /// For so many messages at once.
+    pub(crate) fn new(capacity: usize, copying: Copying) -> Ring {
+        let entry = |_| Entry {
+            letter: ptr::null_mut(),
+            copy: Vec::new(),
+        };
+        Ring {
+            lock: Mutex::new(),
+            queue: Guarded::new(Queue {
+                entries: (0..capacity.max(1)).map(entry).collect(),
+                first: 0,
+                count: 0,
+            }),
+            count: AtomicU32::new(0),
+            copying,
+            taken: Guarded::new(Taken::default()),
+        }
+    }
+
+    fn locked<R>(&self, change: impl FnOnce(&mut Queue) -> R) -> R {
+        let place = Place::new();
+        // SAFETY: the place stays here until the lock is given up, and the closures below neither panic nor
+        // send anything.
+        unsafe {
+            self.lock.acquire(&place, Wait::default());
+            let result = self.queue.with_mut(change);
+            self.lock.release(&place);
+            result
+        }
+    }
+
+    /// Is there nothing to be taken? A hint, except to who has sent something itself.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
+    /// Puts a letter in. False if there is no room.
+    ///
+    /// # Safety
+    /// The letter stays until it is answered, and its sender leaves it alone but to wait.
+    pub(crate) unsafe fn put(&self, letter: *mut Letter) -> bool {
+        self.locked(|queue| {
+            let capacity = queue.entries.len();
+            if queue.count == capacity {
+                return false;
+            }
+            let entry = &mut queue.entries[(queue.first + queue.count) % capacity];
+            entry.letter = letter;
+            if self.copying == Copying::Double {
+                // SAFETY: as the caller promises; the closure is at that address until it is run.
+                unsafe { copy_closure((*letter).closure, (*letter).bytes, &mut entry.copy) };
+            }
+            queue.count += 1;
+            self.count.store(queue.count as u32, Ordering::Release);
+            true
+        })
+    }
+
+    /// Takes the first letter out, or all there are. Says how many.
+    ///
+    /// # Safety
+    /// The caller holds the section's lock, and has served all that was taken before.
+    pub(crate) unsafe fn take(&self, all: bool) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.taken.with_mut(|taken| {
+                taken.next = 0;
+                let count = self.locked(|queue| self.take_locked(queue, taken, all));
+                taken.entries.iter_mut().take(count).for_each(|entry| {
+                    if self.copying == Copying::Single {
+                        let letter = entry.letter;
+                        copy_closure((*letter).closure, (*letter).bytes, &mut entry.copy);
+                    }
+                });
+                count
+            })
+        }
+    }
+
+    fn take_locked(&self, queue: &mut Queue, taken: &mut Taken, all: bool) -> usize {
+        let count = if all { queue.count } else { queue.count.min(1) };
+        let capacity = queue.entries.len();
+        for index in 0..count {
+            if taken.entries.len() == index {
+                taken.entries.push(Entry {
+                    letter: ptr::null_mut(),
+                    copy: Vec::new(),
+                });
+            }
+            let (from, to) = (
+                &mut queue.entries[(queue.first + index) % capacity],
+                &mut taken.entries[index],
+            );
+            to.letter = from.letter;
+            if self.copying == Copying::Double {
+                // The units were written, as far as the closure goes.
+                to.copy.clear();
+                to.copy.extend_from_slice(&from.copy);
+            }
+        }
+        queue.first = (queue.first + count) % capacity;
+        queue.count -= count;
+        self.count.store(queue.count as u32, Ordering::Release);
+        count
+    }
+
+    /// The letter at a place among those taken.
+    ///
+    /// # Safety
+    /// The caller holds the section's lock; `index` is below what `take` said, and each is asked for once.
+    pub(crate) unsafe fn taken(&self, index: usize) -> Received {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.taken.with_mut(|taken| {
+                let entry = &mut taken.entries[index];
+                let letter = entry.letter;
+                let closure = match self.copying {
+                    Copying::Zero => (*letter).closure,
+                    Copying::Single | Copying::Double => entry.copy.as_mut_ptr().cast(),
+                };
+                Received { letter, closure }
+            })
+        }
+    }
+}
+
+/// # Safety
+/// There are so many bytes at the address.
+unsafe fn copy_closure(closure: *const (), bytes: usize, to: &mut Vec<Unit>) {
+    to.clear();
+    to.resize(bytes.div_ceil(size_of::<Unit>()), MaybeUninit::zeroed());
+    // SAFETY: as the caller promises, and there is room.
+    unsafe { ptr::copy_nonoverlapping(closure.cast::<u8>(), to.as_mut_ptr().cast::<u8>(), bytes) };
+}
+
+impl Received {
+    /// Runs the closure on the data, or drops it if `data` is null, and answers. Says what the answer is.
+    ///
+    /// # Safety
+    /// `data` is null or what the letter is for, and nobody else touches it.
+    pub(crate) unsafe fn serve(self, data: *mut ()) -> u32 {
+        // SAFETY: a letter stays until it is answered.
+        let (run, answer) = unsafe { ((*self.letter).run, (*self.letter).answer) };
+        let closure = self.closure;
+        // However the closure ends, the sender is told.
+        let mut sealed = Sealed {
+            letter: self.letter,
+            outcome: REFUSED,
+        };
+        // SAFETY: the closure is there, or its copy, and used once; the rest is as the caller promises.
+        sealed.outcome = unsafe { run(closure, answer, data) };
+        sealed.outcome
+    }
+}
+
+/// A letter on its way back.
+struct Sealed {
+    letter: *mut Letter,
+    outcome: u32,
+}
+
+impl Drop for Sealed {
+    fn drop(&mut self) {
+        // SAFETY: not answered yet, so it is there; after the exchange only the state's address is used.
+        unsafe {
+            if let Some(free) = (*self.letter).free {
+                return free(self.letter);
+            }
+            let state = &raw const (*self.letter).state;
+            // Release pairs with the Acquire in `await_answer`.
+            if (*state).swap(self.outcome, Ordering::Release) == AWAITED {
+                Word::wake_one(state);
+            }
+        }
+    }
+}
