@@ -5,6 +5,7 @@
 //! component or a channel is.
 //!
 //! - [`Owned`] is the section: data that is reached through closures. [`Owned::set_mode`] says how.
+//! - [`Sharded`] is several of them, chosen by key; [`Administrator`] is one that may answer later.
 //! - [`lock`] has the locks, which may be used alone.
 //!
 //! ```
@@ -22,6 +23,7 @@
 //! # Ok::<(), hearth_sync::NoProprietor>(())
 //! ```
 
+mod administrator;
 mod atomics;
 mod errors;
 pub mod lock;
@@ -30,11 +32,14 @@ mod mode;
 mod owned;
 mod request;
 mod ring;
+mod sharded;
 mod thread;
 mod waiting;
 
+pub use administrator::{Administrator, Answer, Reply, RequestError, Unanswered, Workers};
 pub use errors::{CallError, NoProprietor, UnknownName};
 pub use lock::LockKind;
 pub use mode::{Copying, Drain, Mode, Order, Queue, Way};
 pub use owned::{Builder, Owned, Statistics};
+pub use sharded::Sharded;
 pub use waiting::{Wait, set_wake_cost};

@@ -1,6 +1,8 @@
 //! A word: free, held, or held while somebody sleeps.
 
 use super::{Lock, Place};
+#[cfg(not(loom))]
+use crate::atomics::spin_loop;
 use crate::atomics::{Ordering, Word};
 use crate::waiting::Wait;
 
@@ -8,6 +10,9 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 /// Held, and whoever gives it up has to wake one: some thread sleeps, or is about to.
 const AWAITED: u32 = 2;
+
+/// Pauses between two looks at most: about as long as a line takes to move and come back.
+const PAUSES_MAX: u32 = 64;
 
 /// Who comes first has it; who waits spins, then sleeps until it is given up.
 ///
@@ -30,7 +35,15 @@ impl Mutex {
 
     #[cold]
     fn acquire_slow(&self, wait: Wait) {
+        let mut pauses = 1;
         let came_free = wait.look(|| {
+            // Looking less and less often leaves the line, and the lock, to one thread for several sections:
+            // each of them costs less than moving the line would.
+            #[cfg(not(loom))]
+            for _ in 1..pauses {
+                spin_loop();
+            }
+            pauses = (pauses * 2).min(PAUSES_MAX);
             // Reading first leaves the line with the holder until there is something to be had.
             self.state.load(Ordering::Relaxed) == FREE && self.take(HELD)
         });

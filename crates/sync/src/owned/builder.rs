@@ -152,6 +152,10 @@ impl<T: Send + 'static> Builder<T> {
             .proprietor_wait(Wait::spin_for(spin))
     }
 
+    pub(crate) fn waiting(&self) -> Wait {
+        self.options.wait
+    }
+
     /// Makes the section, and starts its proprietor if the mode needs one.
     ///
     /// # Errors

@@ -1,0 +1,77 @@
+//! Threads for what an owner has no time for.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::NoProprietor;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A few threads that take jobs in the order they were given. They end when all handles are gone and all jobs
+/// done. A job that panics is lost, its replies with it; its thread goes on.
+#[derive(Clone)]
+pub struct Workers {
+    jobs: Option<Sender<Job>>,
+    count: usize,
+}
+
+impl Workers {
+    /// So many threads. With none, jobs are done by whoever gives them.
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub fn start(count: usize) -> Result<Workers, NoProprietor> {
+        if count == 0 {
+            return Ok(Workers { jobs: None, count });
+        }
+        let (jobs, waiting) = channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        for number in 0..count {
+            let waiting = Arc::clone(&waiting);
+            std::thread::Builder::new()
+                .name(format!("hearth-worker-{number}"))
+                .spawn(move || work(&waiting))
+                .map_err(NoProprietor)?;
+        }
+        Ok(Workers {
+            jobs: Some(jobs),
+            count,
+        })
+    }
+
+    /// Gives a job to one of them.
+    pub fn run(&self, job: impl FnOnce() + Send + 'static) {
+        match &self.jobs {
+            // The threads take jobs for as long as there are handles.
+            Some(jobs) => drop(jobs.send(Box::new(job))),
+            None => job(),
+        }
+    }
+
+    /// How many threads.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}
+
+fn work(waiting: &Mutex<Receiver<Job>>) {
+    loop {
+        // One waits for the next job, the others for their turn to wait.
+        let job = waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        match job {
+            Ok(job) => drop(catch_unwind(AssertUnwindSafe(job))),
+            Err(_) => return,
+        }
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Workers({})", self.count)
+    }
+}
