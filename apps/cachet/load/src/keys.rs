@@ -288,7 +288,9 @@ impl Sizes {
     pub fn of_key(self, key: u64) -> usize {
         match self {
             Sizes::Fixed(size) => size,
-            Sizes::Range(least, most) => least + (mix(key ^ KEY_SALT) as usize) % (most - least + 1),
+            Sizes::Range(least, most) => {
+                least + (mix(key ^ KEY_SALT) as usize) % (most - least + 1)
+            }
             Sizes::Etc => {
                 // A generalised extreme value of the source's parameters.
                 let u = unit_of(mix(key ^ KEY_SALT));

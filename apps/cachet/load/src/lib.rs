@@ -1,3 +1,33 @@
 //! Load for servers: closed and open loops, and latency that a server's stalls cannot hide.
+//!
+//! A [`Plan`] says which server gets which requests and when, a [`Generator`] carries it out and gives
+//! a [`Run`]: rates, times in histograms, what was wrong. With [`Verify`] every reply is compared with
+//! what may be seen ([`model`]). This crate knows the bytes of protocols ([`wire`]); it never knows how a server
+//! works.
 
 #![forbid(unsafe_code)]
+
+mod arrivals;
+pub mod chaos;
+pub mod content;
+pub mod cpu;
+pub mod keys;
+mod line;
+pub mod model;
+mod plan;
+pub mod random;
+pub mod report;
+mod run;
+pub mod search;
+pub mod tally;
+mod target;
+pub mod units;
+pub mod wire;
+mod worker;
+
+pub use keys::{Sizes, Spread};
+pub use plan::{Gaps, Mistake, Pacing, Per, Plan, Verify};
+pub use run::{BUSY, Failed, Generator, PERCENTILES, Run, percentile_of, percentiles};
+pub use tally::{Replies, Tally, Times, Verified};
+pub use target::{PORT, Stream, Target};
+pub use wire::Protocol;
