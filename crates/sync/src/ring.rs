@@ -125,6 +125,10 @@ where
 {
     let mut closure = MaybeUninit::new(closure);
     let mut answer = Answer::<R> { nothing: () };
+    #[cfg_attr(
+        loom,
+        allow(unused_mut, reason = "there it does not stay in this frame")
+    )]
     let mut letter = Letter {
         state: Word::new(ASKED),
         run: run::<T, R, F>,
@@ -133,7 +137,11 @@ where
         answer: (&raw mut answer).cast(),
         free: None,
     };
+    #[cfg(not(loom))]
     let address = &raw mut letter;
+    // The model's words are looked at when somebody is woken.
+    #[cfg(loom)]
+    let address = Box::into_raw(Box::new(letter));
     send(address);
     // SAFETY: the letter is this frame's; the receiver writes its state only.
     let state = unsafe { &(*address).state };

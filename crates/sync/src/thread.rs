@@ -80,7 +80,7 @@ loom::thread_local! {
 
 #[cfg(loom)]
 pub(crate) fn number() -> Option<u32> {
-    let _ = (numbers, &NUMBER, &RETURN, NONE);
+    let _ = (|| numbers().next, &NUMBER, &RETURN, NONE);
     MODELLED.with(Cell::get)
 }
 

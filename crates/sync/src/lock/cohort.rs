@@ -14,7 +14,7 @@ use crate::waiting::Wait;
 const GRANTED_WHOLE: u32 = GRANTED + 1;
 /// So often the lock stays within a group while others wait. After Dice, Marathe and Shavit (2012), who found
 /// that more gains little.
-const HAND_OVERS_MAX: u32 = 64;
+const HAND_OVERS_MAX: u32 = if cfg!(loom) { 1 } else { 64 };
 const FOLDER: &str = "/sys/devices/system/node";
 
 /// Which cores are near each other: a group's number for each core.
@@ -68,6 +68,7 @@ impl Groups {
     }
 
     /// The calling thread's, as of now: it may move, which costs speed only.
+    #[cfg(not(loom))]
     fn here(&self) -> u32 {
         if self.count == 1 {
             return 0;
@@ -75,6 +76,15 @@ impl Groups {
         affinity::current()
             .and_then(|core| self.of_core.get(core).copied())
             .unwrap_or(0)
+    }
+}
+
+#[cfg(loom)]
+impl Groups {
+    /// The model's threads are in the groups in turn, by their numbers.
+    fn here(&self) -> u32 {
+        let _ = affinity::current;
+        crate::thread::number().unwrap_or(0) % self.count
     }
 }
 

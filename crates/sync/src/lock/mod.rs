@@ -14,6 +14,8 @@ mod mcs;
 mod mutex;
 mod ticket;
 
+#[cfg(all(test, loom))]
+mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
 

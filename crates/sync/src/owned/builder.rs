@@ -45,7 +45,7 @@ pub(super) struct Options {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct Builder<T> {
-    options: Options,
+    pub(super) options: Options,
     data: PhantomData<fn(T)>,
 }
 

@@ -9,6 +9,9 @@ mod reorder;
 mod shared;
 mod tally;
 
+#[cfg(all(test, loom))]
+mod loom_tests;
+
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 

@@ -14,7 +14,7 @@ use crate::{NoProprietor, Way};
 /// Rounds through all mailboxes for which the lock is kept while others may want it.
 const ROUNDS: u32 = 64;
 /// Looks away for so many pauses when it has left the lock to somebody, so that it does not take it first.
-const COURTESY: u32 = 64;
+const COURTESY: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// Starts the thread, if there is none yet.
 pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), NoProprietor> {

@@ -75,6 +75,12 @@ pub(super) struct Back<T> {
     pub(super) data: Guarded<T>,
 }
 
+/// This machine's fastest steady clock, asked once.
+fn stamps() -> Stamps {
+    static STAMPS: OnceLock<Stamps> = OnceLock::new();
+    *STAMPS.get_or_init(|| Stamps::here(&hearth_sys::Linux))
+}
+
 impl<T> Shared<T> {
     pub(super) fn new(data: T, options: Options, way: Way) -> Shared<T> {
         crate::atomics::prepare_fences();
@@ -94,7 +100,7 @@ impl<T> Shared<T> {
                 options,
                 mailboxes: OnceLock::new(),
                 ring,
-                stamps: Stamps::here(&hearth_sys::Linux),
+                stamps: stamps(),
                 handles: AtomicU64::new(1),
                 proprietor: std::sync::Mutex::new(None),
             },
