@@ -1,0 +1,319 @@
+//! A hash table of items: chains of those whose hashes end alike.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use super::{ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Marks, Out, header, id, key, value_parts};
+
+/// The items of one part of the store, to be found by their keys. It grows by itself: when there are more
+/// items than chains, the number of chains doubles.
+#[derive(Debug)]
+pub struct Chains {
+    /// A power of two.
+    heads: Box<[Link]>,
+    items: usize,
+}
+
+// SAFETY: it owns the cells of its items that are not the queues'; the rest is atomic.
+unsafe impl Send for Chains {}
+
+/// At first so many chains, a cache line of them.
+const HEADS_MIN: usize = 8;
+
+impl Chains {
+    /// An empty table.
+    #[must_use]
+    pub fn new(heads: usize) -> Chains {
+        let heads = heads.next_power_of_two().max(HEADS_MIN);
+        Chains { heads: vec![None; heads].into(), items: 0 }
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items
+    }
+
+    /// Is there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items == 0
+    }
+
+    /// What the table itself needs, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.heads.len() * size_of::<Link>()
+    }
+
+    #[inline]
+    fn head(&self, hash: u64) -> usize {
+        hash as usize & (self.heads.len() - 1)
+    }
+
+    #[inline]
+    fn position(&self, hash: u64, wanted: &[u8]) -> Link {
+        let mut next = self.heads[self.head(hash)];
+        while let Some(item) = next {
+            // SAFETY: what is in a chain is alive.
+            let known = unsafe { header(item) };
+            // SAFETY: as above.
+            if known.hash == hash && unsafe { key(item) } == wanted {
+                return Some(item);
+            }
+            next = known.chain.get();
+        }
+        None
+    }
+
+    /// The item with this key.
+    #[inline]
+    #[must_use]
+    pub fn find(&self, hash: u64, key: &[u8]) -> Option<Entry<'_>> {
+        self.position(hash, key).map(|item| Entry { item, _chains: self })
+    }
+
+    /// The item with this key, to be changed.
+    #[inline]
+    #[must_use]
+    pub fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<EntryMut<'_>> {
+        self.position(hash, key).map(|item| EntryMut { item, _chains: self })
+    }
+
+    /// Takes an item in, whose value was written. Another with the same key is let go.
+    pub fn put(&mut self, fresh: Fresh) -> Option<Out> {
+        assert_eq!(fresh.missing(), 0, "the value is not written");
+        let item = fresh.item;
+        let out = self.take(fresh.hash(), fresh.key());
+        if self.items >= self.heads.len() {
+            self.grow();
+        }
+        let head = self.head(fresh.hash());
+        fresh.header().chain.set(self.heads[head]);
+        self.heads[head] = Some(item);
+        self.items += 1;
+        out
+    }
+
+    /// Lets the item with this key go.
+    pub fn take(&mut self, hash: u64, wanted: &[u8]) -> Option<Out> {
+        let item = self.position(hash, wanted)?;
+        self.take_one(hash, id(item))
+    }
+
+    /// Lets one item go, if it is here.
+    pub fn take_one(&mut self, hash: u64, wanted: ItemId) -> Option<Out> {
+        let head = self.head(hash);
+        let mut before: Link = None;
+        let mut next = self.heads[head];
+        while let Some(item) = next {
+            // SAFETY: what is in a chain is alive.
+            let after = unsafe { header(item) }.chain.get();
+            if id(item) == wanted {
+                match before {
+                    // SAFETY: as above.
+                    Some(before) => unsafe { header(before) }.chain.set(after),
+                    None => self.heads[head] = after,
+                }
+                self.items -= 1;
+                return Some(Out(item));
+            }
+            before = next;
+            next = after;
+        }
+        None
+    }
+
+    /// Lets all items go of which something is true.
+    pub fn take_all(&mut self, is_wanted: impl Fn(Entry<'_>) -> bool, out: &mut Vec<Out>) {
+        for head in 0..self.heads.len() {
+            let mut next = self.heads[head];
+            while let Some(item) = next {
+                // SAFETY: what is in a chain is alive.
+                let known = unsafe { header(item) };
+                next = known.chain.get();
+                if is_wanted(Entry { item, _chains: self }) {
+                    out.extend(self.take_one(known.hash, id(item)));
+                }
+            }
+        }
+    }
+
+    /// Looks at all items.
+    pub fn for_each(&self, mut look: impl FnMut(Entry<'_>)) {
+        for head in &self.heads {
+            let mut next = *head;
+            while let Some(item) = next {
+                look(Entry { item, _chains: self });
+                // SAFETY: what is in a chain is alive.
+                next = unsafe { header(item) }.chain.get();
+            }
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let more = vec![None; self.heads.len() * 2].into();
+        let old = std::mem::replace(&mut self.heads, more);
+        for mut next in old {
+            while let Some(item) = next {
+                // SAFETY: what is in a chain is alive.
+                let known = unsafe { header(item) };
+                next = known.chain.get();
+                let head = self.head(known.hash);
+                known.chain.set(self.heads[head]);
+                self.heads[head] = Some(item);
+            }
+        }
+    }
+}
+
+/// An item that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    item: NonNull<Header>,
+    _chains: &'a Chains,
+}
+
+impl<'a> Entry<'a> {
+    #[inline]
+    fn header(&self) -> &'a Header {
+        // SAFETY: while the chains are borrowed nobody takes the item out.
+        unsafe { header(self.item) }
+    }
+
+    /// Which one it is.
+    #[must_use]
+    pub fn id(&self) -> ItemId {
+        id(self.item)
+    }
+
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> &'a [u8] {
+        // SAFETY: as in `header`.
+        unsafe { key(self.item) }
+    }
+
+    /// Its value, and `\r\n`.
+    #[inline]
+    #[must_use]
+    pub fn value_and_end(&self) -> &'a [u8] {
+        // SAFETY: as in `header`.
+        let (start, bytes) = unsafe { value_parts(self.item) };
+        // SAFETY: they were written when the item was made, and are changed only by who has the chains
+        // exclusively.
+        unsafe { std::slice::from_raw_parts(start, bytes) }
+    }
+
+    /// Its value.
+    #[must_use]
+    pub fn value(&self) -> &'a [u8] {
+        let bytes = self.value_and_end();
+        &bytes[..bytes.len() - 2]
+    }
+
+    /// How long its value is.
+    #[must_use]
+    pub fn value_bytes(&self) -> usize {
+        self.header().value_bytes as usize
+    }
+
+    /// Changes with every change of the value.
+    #[must_use]
+    pub fn cas(&self) -> u64 {
+        self.header().cas.get()
+    }
+
+    /// The number that the client keeps with it.
+    #[must_use]
+    pub fn client_flags(&self) -> u32 {
+        self.header().client_flags.get()
+    }
+
+    /// When it ends; 0 is never.
+    #[must_use]
+    pub fn expires(&self) -> u32 {
+        self.header().expires.load(Ordering::Relaxed)
+    }
+
+    /// When it was last used.
+    #[must_use]
+    pub fn used(&self) -> u32 {
+        self.header().used.load(Ordering::Relaxed)
+    }
+
+    /// Was it fetched since it was stored?
+    #[must_use]
+    pub fn is_fetched(&self) -> bool {
+        self.header().bits.load(Ordering::Relaxed) & FETCHED != 0
+    }
+
+    /// What is noted at it.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        Marks(self.header().marks.get())
+    }
+
+    /// Notes that it is used. Where that is noted already nothing is written, so that what many read stays in
+    /// the caches of all.
+    #[inline]
+    pub fn bump(&self, now: u32) {
+        let header = self.header();
+        let bits = header.bits.load(Ordering::Relaxed);
+        let more = if bits & FETCHED == 0 { FETCHED } else { FETCHED | ACTIVE };
+        if bits | more != bits {
+            // Relaxed: a hint. The pool may clear a bit meanwhile, and so not be heard; then the item is not
+            // held for active for once.
+            header.bits.store(bits | more, Ordering::Relaxed);
+        }
+        if header.used.load(Ordering::Relaxed) != now {
+            header.used.store(now, Ordering::Relaxed);
+        }
+    }
+}
+
+/// An item that was found, and may be changed.
+#[derive(Debug)]
+pub struct EntryMut<'a> {
+    item: NonNull<Header>,
+    _chains: &'a mut Chains,
+}
+
+impl EntryMut<'_> {
+    /// To be looked at.
+    #[must_use]
+    pub fn entry(&self) -> Entry<'_> {
+        Entry { item: self.item, _chains: self._chains }
+    }
+
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: while the chains are borrowed nobody takes the item out.
+        unsafe { header(self.item) }
+    }
+
+    /// Sets what changes with every change of the value.
+    pub fn set_cas(&mut self, cas: u64) {
+        self.header().cas.set(cas);
+    }
+
+    /// Sets when it ends; 0 is never.
+    pub fn set_expires(&mut self, expires: u32) {
+        self.header().expires.store(expires, Ordering::Relaxed);
+    }
+
+    /// Sets what is noted at it.
+    pub fn set_marks(&mut self, marks: Marks) {
+        self.header().marks.set(marks.0);
+    }
+
+    /// Its value, to be overwritten.
+    pub fn value_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `header`.
+        let (start, bytes) = unsafe { value_parts(self.item) };
+        // SAFETY: they were written when the item was made; who has the chains exclusively is the only one who
+        // knows them.
+        unsafe { std::slice::from_raw_parts_mut(start, bytes - 2) }
+    }
+}

@@ -1,0 +1,220 @@
+//! The memory of items, and the order in which it is taken from them.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hearth_heap::PrivateHeap;
+
+use super::{ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Making, Out, bytes_of, header, id, write};
+
+/// How far an item has come. The order within each is by when it came there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Segment {
+    /// New.
+    Hot = 0,
+    /// Used again and again.
+    Warm = 1,
+    /// The next to go.
+    Cold = 2,
+}
+
+/// All of them.
+pub const SEGMENTS: [Segment; 3] = [Segment::Hot, Segment::Warm, Segment::Cold];
+
+#[derive(Debug, Default)]
+struct Queue {
+    newest: Link,
+    oldest: Link,
+    items: usize,
+    bytes: usize,
+}
+
+/// The oldest item of a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Tail {
+    /// Which one it is.
+    pub id: ItemId,
+    /// The hash of its key, which tells where it can be found.
+    pub hash: u64,
+    /// Was it fetched at least twice since it was last asked?
+    pub is_active: bool,
+    /// Was it ever fetched?
+    pub is_fetched: bool,
+    /// When it ends; 0 is never.
+    pub expires: u32,
+    /// When it was last used.
+    pub used: u32,
+}
+
+/// The items of a store as memory: a heap, and a queue for each segment.
+#[derive(Debug)]
+pub struct Pool {
+    heap: PrivateHeap,
+    queues: [Queue; 3],
+    /// What the items need, in bytes.
+    bytes: usize,
+    /// The part of it in blocks that are mapped one by one.
+    large: usize,
+    number: u32,
+}
+
+// SAFETY: the heap is used by one thread at a time, and the links of the queues only through this.
+unsafe impl Send for Pool {}
+
+/// Blocks above are mapped one by one, as the heap's figures do not tell of them.
+const LARGE: usize = 256 << 10;
+
+/// Pools are numbered, so that no item gets into another's queues.
+static NUMBERS: AtomicU32 = AtomicU32::new(0);
+
+impl Pool {
+    /// An empty pool. None if there is no memory.
+    #[must_use]
+    pub fn new() -> Option<Pool> {
+        Some(Pool {
+            heap: PrivateHeap::new()?,
+            queues: Default::default(),
+            bytes: 0,
+            large: 0,
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    /// What the items need, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What the heap has for them, in bytes: with what is free between them.
+    #[must_use]
+    pub fn owned(&self) -> usize {
+        self.heap.figures().owned + self.large
+    }
+
+    /// How many items a segment has.
+    #[must_use]
+    pub fn items_in(&self, segment: Segment) -> usize {
+        self.queues[segment as usize].items
+    }
+
+    /// What the items of a segment need, in bytes.
+    #[must_use]
+    pub fn bytes_in(&self, segment: Segment) -> usize {
+        self.queues[segment as usize].bytes
+    }
+
+    /// A new item, the newest of the hot ones. None if there is no memory.
+    pub fn make(&mut self, making: &Making<'_>) -> Option<Fresh> {
+        assert!(making.key.len() <= super::KEY_MAX, "a key of {} bytes", making.key.len());
+        let bytes = bytes_of(making.key.len(), making.value_bytes as usize);
+        let block = NonNull::new(self.heap.allocate(bytes))?;
+        // SAFETY: the block is large enough, aligned to 16, and was just given out.
+        let item = unsafe { write(block, making, self.number) };
+        self.bytes += bytes;
+        self.large += large(bytes);
+        self.push(item, Segment::Hot, bytes);
+        Some(Fresh { item, filled: 0 })
+    }
+
+    /// Frees an item that is in no chain.
+    pub fn release(&mut self, out: Out) {
+        let item = out.0;
+        // SAFETY: it is alive until the end of this function.
+        let known = unsafe { header(item) };
+        assert_eq!(known.pool, self.number, "an item of another pool");
+        let bytes = out.bytes();
+        self.unlink(item, bytes);
+        self.bytes -= bytes;
+        self.large -= large(bytes);
+        // SAFETY: the block came from this heap; it is in no chain, as the token says, and in no queue any more.
+        unsafe { self.heap.free(item.as_ptr().cast()) };
+    }
+
+    /// The oldest item of a segment.
+    #[must_use]
+    pub fn tail(&self, segment: Segment) -> Option<Tail> {
+        self.queues[segment as usize].oldest.map(tail_of)
+    }
+
+    /// The oldest items of a segment, the oldest first.
+    pub fn tails(&self, segment: Segment) -> impl Iterator<Item = Tail> {
+        let mut next = self.queues[segment as usize].oldest;
+        std::iter::from_fn(move || {
+            let item = next?;
+            // SAFETY: what is in a queue is alive, and the pool is borrowed.
+            next = unsafe { header(item) }.newer.get();
+            Some(tail_of(item))
+        })
+    }
+
+    /// Makes the oldest item of one segment the newest of another, or of the same, and asks anew whether it is
+    /// active. False if there is none.
+    pub fn shift(&mut self, from: Segment, to: Segment) -> bool {
+        let Some(item) = self.queues[from as usize].oldest else { return false };
+        // SAFETY: what is in a queue is alive.
+        let known = unsafe { header(item) };
+        let bits = known.bits.load(Ordering::Relaxed);
+        known.bits.store(bits & !ACTIVE, Ordering::Relaxed);
+        let bytes = bytes_of(known.key_bytes as usize, known.value_bytes as usize);
+        self.unlink(item, bytes);
+        self.push(item, to, bytes);
+        true
+    }
+
+    fn push(&mut self, item: NonNull<Header>, segment: Segment, bytes: usize) {
+        let queue = &mut self.queues[segment as usize];
+        // SAFETY: it is alive, and in no queue.
+        let known = unsafe { header(item) };
+        known.segment.set(segment as u8);
+        known.newer.set(None);
+        known.older.set(queue.newest);
+        match queue.newest {
+            // SAFETY: what is in a queue is alive.
+            Some(newest) => unsafe { header(newest) }.newer.set(Some(item)),
+            None => queue.oldest = Some(item),
+        }
+        queue.newest = Some(item);
+        queue.items += 1;
+        queue.bytes += bytes;
+    }
+
+    fn unlink(&mut self, item: NonNull<Header>, bytes: usize) {
+        // SAFETY: it is alive, and in the queue that it names.
+        let known = unsafe { header(item) };
+        let queue = &mut self.queues[known.segment.get() as usize];
+        let (newer, older) = (known.newer.get(), known.older.get());
+        match newer {
+            // SAFETY: what is in a queue is alive.
+            Some(newer) => unsafe { header(newer) }.older.set(older),
+            None => queue.newest = older,
+        }
+        match older {
+            // SAFETY: as above.
+            Some(older) => unsafe { header(older) }.newer.set(newer),
+            None => queue.oldest = newer,
+        }
+        queue.items -= 1;
+        queue.bytes -= bytes;
+    }
+}
+
+fn large(bytes: usize) -> usize {
+    if bytes > LARGE { bytes.next_multiple_of(4096) } else { 0 }
+}
+
+fn tail_of(item: NonNull<Header>) -> Tail {
+    // SAFETY: what is in a queue is alive while the pool is borrowed; and what is read here is atomic or never
+    // changes.
+    let known = unsafe { header(item) };
+    let bits = known.bits.load(Ordering::Relaxed);
+    Tail {
+        id: id(item),
+        hash: known.hash,
+        is_active: bits & ACTIVE != 0,
+        is_fetched: bits & FETCHED != 0,
+        expires: known.expires.load(Ordering::Relaxed),
+        used: known.used.load(Ordering::Relaxed),
+    }
+}

@@ -1,0 +1,444 @@
+//! The classic commands: `get`, `set` and those beside them.
+
+use super::session::{Asked, Context, Kind, Storing, refusal};
+use super::statistics;
+use super::words::{Words, decimal, signed_32, split, unsigned, unsigned_32};
+use crate::items::{Entry, KEY_MAX};
+use crate::store::{Condition, Mode, Refused, Stored};
+
+const FORMAT: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
+const EXPTIME: &[u8] = b"CLIENT_ERROR invalid exptime argument\r\n";
+const USAGE_OF_DELETE: &[u8] =
+    b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
+const NOT_NUMERIC: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+const ERROR: &[u8] = b"ERROR\r\n";
+const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
+const OK: &[u8] = b"OK\r\n";
+/// A length above is refused whatever items may need.
+const VALUE_MAX: i32 = i32::MAX - 2;
+
+/// Answers any command but the meta commands.
+pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>) -> Asked {
+    let count = words.len();
+    match (words.get(0), count) {
+        (b"get", 2..) => get(context, after_word(line), false),
+        (b"gets", 2..) => get(context, after_word(line), true),
+        (b"gat", 2..) => get_and_touch(context, after_word(line), words, false),
+        (b"gats", 2..) => get_and_touch(context, after_word(line), words, true),
+        (b"set", 5..=6) => store(context, words, Mode::Set, false),
+        (b"add", 5..=6) => store(context, words, Mode::Add, false),
+        (b"replace", 5..=6) => store(context, words, Mode::Replace, false),
+        (b"append", 5..=6) => store(context, words, Mode::Append, false),
+        (b"prepend", 5..=6) => store(context, words, Mode::Prepend, false),
+        (b"cas", 6..=7) => store(context, words, Mode::Set, true),
+        (b"incr", 3..=4) => count_by(context, words, true),
+        (b"decr", 3..=4) => count_by(context, words, false),
+        (b"delete", 2..=4) => delete(context, words),
+        (b"touch", 3..=4) => touch(context, words),
+        (b"flush_all", 1..=3) => flush_all(context, words),
+        (b"version", _) => say(context, false, version()),
+        (b"verbosity", 2..=3) => verbosity(context, words),
+        (b"cache_memlimit", 2..=3) => memory_limit(context, words),
+        (b"stats", _) => statistics::stats(context, words),
+        (b"quit", _) => Asked::Close,
+        (b"shutdown", _) => shutdown(context, words),
+        (b"lru" | b"lru_crawler" | b"slabs" | b"watch" | b"refresh_certs", _) => {
+            statistics::control(context, words)
+        }
+        _ => say(context, false, ERROR),
+    }
+}
+
+fn say(context: &mut Context<'_>, is_quiet: bool, answer: &[u8]) -> Asked {
+    if !is_quiet {
+        context.out.extend_from_slice(answer);
+    }
+    Asked::Done
+}
+
+fn version() -> &'static [u8] {
+    concat!("VERSION 1.6.18-cachet-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes()
+}
+
+/// What follows the first word of a line.
+fn after_word(line: &[u8]) -> &[u8] {
+    let start = line.iter().position(|&byte| byte != b' ').unwrap_or(line.len());
+    let word = line[start..].iter().position(|&byte| byte == b' ').unwrap_or(line.len() - start);
+    &line[start + word..]
+}
+
+/// `get` and `gets`.
+#[inline]
+pub(super) fn get(context: &mut Context<'_>, keys: &[u8], with_cas: bool) -> Asked {
+    let begin = context.out.len();
+    let mut asked = 0;
+    for key in split(keys) {
+        if key.len() > KEY_MAX {
+            context.out.truncate(begin);
+            return say(context, false, FORMAT);
+        }
+        asked += 1;
+        let hash = context.store.hash_of(key);
+        let out = &mut *context.out;
+        let found =
+            context.store.get(context.worker, (key, hash), |entry| value(out, entry, with_cas));
+        note_get(context, found.is_some());
+    }
+    say(context, false, if asked == 0 { ERROR } else { b"END\r\n" })
+}
+
+fn note_get(context: &Context<'_>, is_hit: bool) {
+    let counters = &context.worker.counters;
+    counters.cmd_get.bump();
+    if is_hit {
+        counters.get_hits.bump();
+    } else {
+        counters.get_misses.bump();
+    }
+}
+
+/// Writes an item as it is answered.
+#[inline]
+fn value(out: &mut Vec<u8>, entry: Entry<'_>, with_cas: bool) {
+    let (key, value) = (entry.key(), entry.value_and_end());
+    out.reserve(key.len() + value.len() + 64);
+    out.extend_from_slice(b"VALUE ");
+    out.extend_from_slice(key);
+    out.push(b' ');
+    decimal(out, u64::from(entry.client_flags()));
+    out.push(b' ');
+    decimal(out, entry.value_bytes() as u64);
+    if with_cas {
+        out.push(b' ');
+        decimal(out, entry.cas());
+    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(value);
+}
+
+fn get_and_touch(
+    context: &mut Context<'_>,
+    rest: &[u8],
+    words: &Words<'_>,
+    with_cas: bool,
+) -> Asked {
+    let Some(exptime) = signed_32(words.get(1)) else {
+        return say(context, false, EXPTIME);
+    };
+    let begin = context.out.len();
+    for key in split(rest).skip(1) {
+        if key.len() > KEY_MAX {
+            context.out.truncate(begin);
+            return say(context, false, FORMAT);
+        }
+        let hash = context.store.hash_of(key);
+        let mut slot = context.store.slot(context.worker, (key, hash));
+        let now = slot.now();
+        let mut is_hit = false;
+        if let Some(mut entry) = slot.find_mut() {
+            entry.set_expires(context.store.clock().expiry(exptime));
+            entry.entry().bump(now);
+            value(context.out, entry.entry(), with_cas);
+            is_hit = true;
+        }
+        drop(slot);
+        note_get(context, is_hit);
+        note_touch(context, is_hit);
+    }
+    say(context, false, b"END\r\n")
+}
+
+fn note_touch(context: &Context<'_>, is_hit: bool) {
+    let counters = &context.worker.counters;
+    counters.cmd_touch.bump();
+    if is_hit {
+        counters.touch_hits.bump();
+    } else {
+        counters.touch_misses.bump();
+    }
+}
+
+fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool) -> Asked {
+    let is_quiet = words.end_in_noreply();
+    let key = words.get(1);
+    if key.len() > KEY_MAX {
+        return say(context, is_quiet, FORMAT);
+    }
+    let numbers =
+        (unsigned_32(words.get(2)), signed_32(words.get(3)), signed_32(words.get(4)));
+    let (Some(flags), Some(exptime), Some(length)) = numbers else {
+        return say(context, is_quiet, FORMAT);
+    };
+    let mut condition = Condition::default();
+    if is_cas {
+        let Some(cas) = unsigned(words.get(5)) else {
+            return say(context, is_quiet, FORMAT);
+        };
+        condition.cas = Some(cas);
+    }
+    if !(0..VALUE_MAX).contains(&length) {
+        return say(context, is_quiet, FORMAT);
+    }
+    let key = (key, context.store.hash_of(key));
+    match context.store.make(context.worker, key, length as usize) {
+        Ok(mut fresh) => {
+            fresh.set_client_flags(flags);
+            fresh.set_expires(context.store.clock().expiry(exptime));
+            let kind = Kind::Classic { is_quiet };
+            Asked::Value { fresh, storing: Storing { mode, condition, kind } }
+        }
+        Err(refused) => {
+            say(context, is_quiet, refusal(refused));
+            refuse(context, key, mode, refused);
+            Asked::Swallow(length as usize + 2)
+        }
+    }
+}
+
+/// What could not be replaced must not be there any more: it is not what the client wants it to be.
+pub(super) fn refuse(context: &mut Context<'_>, key: (&[u8], u64), mode: Mode, _: Refused) {
+    if mode == Mode::Set {
+        let out = context.store.slot(context.worker, key).take();
+        context.worker.keep(out);
+    }
+}
+
+/// What is answered when a value is there.
+pub(super) fn answer(stored: Stored) -> &'static [u8] {
+    match stored {
+        Stored::Stored(_) => b"STORED\r\n",
+        Stored::NotStored => b"NOT_STORED\r\n",
+        Stored::Exists => b"EXISTS\r\n",
+        Stored::NotFound => NOT_FOUND,
+    }
+}
+
+fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let mut is_quiet = false;
+    if words.len() > 2 {
+        let is_zero = words.get(2) == b"0";
+        is_quiet = words.end_in_noreply();
+        let is_right = match words.len() {
+            3 => is_zero || is_quiet,
+            _ => is_zero && is_quiet,
+        };
+        if !is_right {
+            // Who asks wrongly for no answer gets one.
+            return say(context, false, USAGE_OF_DELETE);
+        }
+    }
+    let key = words.get(1);
+    if key.len() > KEY_MAX {
+        return say(context, is_quiet, FORMAT);
+    }
+    let hash = context.store.hash_of(key);
+    let out = context.store.slot(context.worker, (key, hash)).take();
+    let is_hit = out.is_some();
+    context.worker.keep(out);
+    let counters = &context.worker.counters;
+    if is_hit {
+        counters.delete_hits.bump();
+    } else {
+        counters.delete_misses.bump();
+    }
+    say(context, is_quiet, if is_hit { b"DELETED\r\n" } else { NOT_FOUND })
+}
+
+fn touch(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let is_quiet = words.end_in_noreply();
+    let key = words.get(1);
+    if key.len() > KEY_MAX {
+        return say(context, is_quiet, FORMAT);
+    }
+    let Some(exptime) = signed_32(words.get(2)) else {
+        return say(context, is_quiet, EXPTIME);
+    };
+    let hash = context.store.hash_of(key);
+    let mut slot = context.store.slot(context.worker, (key, hash));
+    let now = slot.now();
+    let mut is_hit = false;
+    if let Some(mut entry) = slot.find_mut() {
+        entry.set_expires(context.store.clock().expiry(exptime));
+        entry.entry().bump(now);
+        is_hit = true;
+    }
+    drop(slot);
+    note_touch(context, is_hit);
+    say(context, is_quiet, if is_hit { b"TOUCHED\r\n" } else { NOT_FOUND })
+}
+
+/// How a number is changed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) by: u64,
+    pub(super) is_up: bool,
+    /// The value must have this number.
+    pub(super) cas: Option<u64>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changed {
+    To { value: u64, cas: u64, expires: u32 },
+    NotFound,
+    NotNumeric,
+    Exists,
+    NoMemory,
+}
+
+/// The longest number, and longer values are not taken for numbers beyond what memcached looks at.
+const VALUE_OF_NUMBER_MAX: usize = 512 << 10;
+
+/// Counts up or down. `expires` is told the time, which it may change.
+pub(super) fn change(
+    context: &mut Context<'_>,
+    key: (&[u8], u64),
+    change: Change,
+    expires_then: Option<u32>,
+) -> Changed {
+    loop {
+        let mut slot = context.store.slot(context.worker, key);
+        let now = slot.now();
+        let Some(entry) = slot.find() else { return Changed::NotFound };
+        if change.cas.is_some_and(|wanted| wanted != entry.cas()) {
+            return Changed::Exists;
+        }
+        let old = entry.value();
+        let number = if old.len() > VALUE_OF_NUMBER_MAX { None } else { unsigned(old) };
+        let Some(number) = number else { return Changed::NotNumeric };
+        let value = if change.is_up {
+            number.wrapping_add(change.by)
+        } else {
+            number.saturating_sub(change.by)
+        };
+        let mut text = Vec::with_capacity(20);
+        decimal(&mut text, value);
+        let (length, known) = (entry.value_bytes(), entry.cas());
+        let (flags, expires) = (entry.client_flags(), entry.expires());
+        let expires = expires_then.unwrap_or(expires);
+        if text.len() <= length {
+            let cas = slot.next_cas();
+            if let Some(mut entry) = slot.find_mut() {
+                let place = entry.value_mut();
+                place[..text.len()].copy_from_slice(&text);
+                // A number that became shorter leaves spaces, as the length stays.
+                place[text.len()..].fill(b' ');
+                entry.set_cas(cas);
+                entry.set_expires(expires);
+                entry.entry().bump(now);
+            }
+            return Changed::To { value, cas, expires };
+        }
+        let marks = entry.marks();
+        drop(slot);
+        let Ok(mut fresh) = context.store.make(context.worker, key, text.len()) else {
+            return Changed::NoMemory;
+        };
+        fresh.push(&text);
+        fresh.push(b"\r\n");
+        fresh.set_client_flags(flags);
+        fresh.set_expires(expires);
+        fresh.set_marks(marks);
+        let mut slot = context.store.slot(context.worker, key);
+        if slot.find().is_some_and(|entry| entry.cas() == known) {
+            let (cas, out) = slot.put(fresh);
+            drop(slot);
+            context.worker.keep(out);
+            return Changed::To { value, cas, expires };
+        }
+        // Somebody was faster.
+        drop(slot);
+        context.worker.keep(Some(fresh.give_up()));
+    }
+}
+
+/// Counts a change.
+pub(super) fn note_change(context: &Context<'_>, is_up: bool, is_hit: bool) {
+    let counters = &context.worker.counters;
+    match (is_up, is_hit) {
+        (true, true) => counters.incr_hits.bump(),
+        (true, false) => counters.incr_misses.bump(),
+        (false, true) => counters.decr_hits.bump(),
+        (false, false) => counters.decr_misses.bump(),
+    }
+}
+
+fn count_by(context: &mut Context<'_>, words: &Words<'_>, is_up: bool) -> Asked {
+    let is_quiet = words.end_in_noreply();
+    let key = words.get(1);
+    if key.len() > KEY_MAX {
+        return say(context, is_quiet, FORMAT);
+    }
+    let Some(by) = unsigned(words.get(2)) else {
+        return say(context, is_quiet, b"CLIENT_ERROR invalid numeric delta argument\r\n");
+    };
+    let key = (key, context.store.hash_of(key));
+    let changed = change(context, key, Change { by, is_up, cas: None }, None);
+    note_change(context, is_up, matches!(changed, Changed::To { .. }));
+    let answer: &[u8] = match changed {
+        Changed::To { value, .. } => {
+            if !is_quiet {
+                decimal(context.out, value);
+            }
+            b"\r\n"
+        }
+        Changed::NotFound => NOT_FOUND,
+        Changed::NotNumeric => NOT_NUMERIC,
+        Changed::Exists => b"EXISTS\r\n",
+        Changed::NoMemory => b"SERVER_ERROR out of memory in incr\r\n",
+    };
+    say(context, is_quiet, answer)
+}
+
+fn flush_all(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let is_quiet = words.end_in_noreply();
+    let mut seconds = 0;
+    if !context.about.may_flush() {
+        return say(context, is_quiet, b"CLIENT_ERROR flush_all not allowed\r\n");
+    }
+    if words.len() > 1 + usize::from(is_quiet) {
+        let Some(exptime) = signed_32(words.get(1)) else {
+            return say(context, is_quiet, EXPTIME);
+        };
+        if exptime > 0 {
+            let clock = context.store.clock();
+            seconds = clock.expiry(exptime).saturating_sub(clock.now());
+        }
+    }
+    context.worker.counters.cmd_flush.bump();
+    context.store.forget(seconds);
+    say(context, is_quiet, OK)
+}
+
+fn verbosity(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let is_quiet = words.end_in_noreply();
+    let Some(level) = unsigned_32(words.get(1)) else {
+        return say(context, is_quiet, FORMAT);
+    };
+    context.about.set_verbosity(level);
+    say(context, is_quiet, OK)
+}
+
+fn memory_limit(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let is_quiet = words.end_in_noreply();
+    let Some(megabytes) = unsigned_32(words.get(1)) else {
+        return say(context, is_quiet, ERROR);
+    };
+    if megabytes < 8 {
+        let answer = b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n";
+        return say(context, is_quiet, answer);
+    }
+    context.store.set_memory((megabytes as usize) << 20);
+    say(context, is_quiet, OK)
+}
+
+fn shutdown(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    if !context.about.may_shut_down() {
+        return say(context, false, b"ERROR: shutdown not enabled\r\n");
+    }
+    match (words.get(1), words.len()) {
+        (_, 1) => Asked::Stop { gracefully: false },
+        (b"graceful", 2) => Asked::Stop { gracefully: true },
+        _ => say(context, false, b"CLIENT_ERROR invalid shutdown mode\r\n"),
+    }
+}

@@ -1,0 +1,629 @@
+//! The meta commands: two letters, a key, and flags of one letter each, some with a token.
+
+use super::classic::{self, Change, Changed};
+use super::session::{Asked, Context, Kind, Storing, refusal};
+use super::words::{Words, decimal, from_base64, signed_32, to_base64, unsigned, unsigned_32};
+use crate::items::{Entry, KEY_MAX, Marks};
+use crate::store::{Condition, Mode, Stored};
+
+const FORMAT: &str = "CLIENT_ERROR bad command line format\r\n";
+const NO_KEY: &str = "CLIENT_ERROR error decoding key\r\n";
+const INVALID_OR_DUPLICATE: &str = "CLIENT_ERROR invalid or duplicate flag\r\n";
+const NOT_NUMERIC: &str = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+/// A token that comes back may be so long, with its letter.
+const OPAQUE_MAX: usize = 32;
+const OPAQUE_TOO_LONG: &str = "CLIENT_ERROR opaque token too long\r\n";
+/// So many words of flags are looked at.
+const FLAGS_MAX: usize = 16;
+const TOO_MANY: &str = "CLIENT_ERROR options flags are too long\r\n";
+const VALUE_MAX: i32 = i32::MAX - 2;
+
+/// Answers a meta command, which is `m` and another letter.
+pub(super) fn command(context: &mut Context<'_>, kind: u8, words: &Words<'_>) -> Asked {
+    match (kind, words.len()) {
+        (b'n', _) => return say(context, "MN\r\n"),
+        (b'e', 1) => return say(context, FORMAT),
+        (b'g' | b's' | b'd' | b'a' | b'e', 2..) => {}
+        _ => return say(context, "ERROR\r\n"),
+    }
+    context.worker.counters.cmd_meta.bump();
+    let word = words.get(1);
+    if word.len() > KEY_MAX {
+        return say(context, FORMAT);
+    }
+    match kind {
+        b'g' => get(context, words),
+        b's' => set(context, words),
+        b'd' => delete(context, words),
+        b'a' => arithmetic(context, words),
+        _ => debug(context, words),
+    }
+}
+
+fn say(context: &mut Context<'_>, answer: &str) -> Asked {
+    context.out.extend_from_slice(answer.as_bytes());
+    Asked::Done
+}
+
+/// The flags that a command was given.
+#[derive(Debug, Default)]
+struct Flags {
+    /// A bit for each letter.
+    given: u64,
+    cas: Option<u64>,
+    client_flags: u32,
+    /// In seconds, as clients give times.
+    ttl: i32,
+    vivify: i32,
+    recache: i32,
+    delta: u64,
+    initial: u64,
+    mode: u8,
+}
+
+fn bit(letter: u8) -> u64 {
+    1 << (letter - b'A')
+}
+
+impl Flags {
+    fn has(&self, letter: u8) -> bool {
+        self.given & bit(letter) != 0
+    }
+
+    /// Reads them, or tells what is wrong.
+    fn read(words: &[&[u8]]) -> Result<Flags, &'static str> {
+        let mut flags = Flags { delta: 1, ..Flags::default() };
+        if words.len() > FLAGS_MAX {
+            return Err(TOO_MANY);
+        }
+        for word in words {
+            let letter = word[0];
+            if !(b'A'..=b'z').contains(&letter) {
+                return Err("CLIENT_ERROR invalid flag\r\n");
+            }
+            if flags.has(letter) {
+                return Err("CLIENT_ERROR duplicate flag\r\n");
+            }
+            flags.given |= bit(letter);
+            flags.take(letter, &word[1..])?;
+        }
+        Ok(flags)
+    }
+
+    fn take(&mut self, letter: u8, token: &[u8]) -> Result<(), &'static str> {
+        const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format\r\n";
+        match letter {
+            b'C' => self.cas = Some(unsigned(token).ok_or(BAD_TOKEN)?),
+            b'T' => self.ttl = signed_32(token).ok_or(BAD_TOKEN)?,
+            b'N' => self.vivify = signed_32(token).ok_or(BAD_TOKEN)?,
+            b'R' => self.recache = signed_32(token).ok_or(BAD_TOKEN)?,
+            b'F' => self.client_flags = unsigned_32(token).ok_or(FORMAT)?,
+            b'D' => {
+                self.delta =
+                    unsigned(token).ok_or("CLIENT_ERROR invalid numeric delta value\r\n")?;
+            }
+            b'J' => {
+                self.initial =
+                    unsigned(token).ok_or("CLIENT_ERROR invalid numeric initial value\r\n")?;
+            }
+            b'M' => match token {
+                [mode] => self.mode = *mode,
+                _ => return Err("CLIENT_ERROR incorrect length for M token\r\n"),
+            },
+            b'I' | b'L' | b'O' | b'P' | b'b' | b'c' | b'f' | b'h' | b'k' | b'l' | b'q' | b's'
+            | b't' | b'u' | b'v' => {}
+            _ => return Err("CLIENT_ERROR invalid flag\r\n"),
+        }
+        Ok(())
+    }
+}
+
+/// The key as the store knows it.
+fn key<'a>(word: &'a [u8], flags: &Flags, place: &'a mut [u8; KEY_MAX]) -> Option<&'a [u8]> {
+    if flags.has(b'b') { from_base64(word, place) } else { Some(word) }
+}
+
+/// Is there a token to come back that is too long?
+fn has_long_opaque(words: &[&[u8]]) -> bool {
+    words.iter().any(|word| word[0] == b'O' && word.len() > OPAQUE_MAX)
+}
+
+/// Writes the key as a flag, and that it is in base64 if it is.
+fn write_key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
+    out.extend_from_slice(b" k");
+    if is_binary {
+        to_base64(out, key);
+        out.extend_from_slice(b" b");
+    } else {
+        out.extend_from_slice(key);
+    }
+}
+
+fn write_opaque(out: &mut Vec<u8>, word: &[u8]) {
+    out.push(b' ');
+    out.extend_from_slice(word);
+}
+
+fn write_number(out: &mut Vec<u8>, letter: u8, value: u64) {
+    out.extend_from_slice(&[b' ', letter]);
+    decimal(out, value);
+}
+
+/// The time that is left. What has no end shows -1.
+fn write_time(out: &mut Vec<u8>, expires: u32, now: u32) {
+    if expires == 0 {
+        out.extend_from_slice(b" t-1");
+    } else {
+        // What ended shows how long ago, modulo 2^32.
+        write_number(out, b't', u64::from(expires.wrapping_sub(now)));
+    }
+}
+
+/// What every answer may carry: the key and the token.
+fn write_common(out: &mut Vec<u8>, words: &[&[u8]], key: &[u8], is_binary: bool) {
+    for word in words {
+        match word[0] {
+            b'k' => write_key(out, key, is_binary),
+            b'O' => write_opaque(out, word),
+            _ => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+// ---- mg --------------------------------------------------------------------------------------------
+
+fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let options = words.from(2);
+    let flags = match Flags::read(options) {
+        Ok(flags) => flags,
+        Err(wrong) => return say(context, wrong),
+    };
+    let mut place = [0; KEY_MAX];
+    let Some(key) = key(words.get(1), &flags, &mut place) else {
+        return say(context, NO_KEY);
+    };
+    if has_long_opaque(options) {
+        return say(context, OPAQUE_TOO_LONG);
+    }
+    let key = (key, context.store.hash_of(key));
+    let mut is_new = false;
+    if flags.has(b'N') && context.store.slot(context.worker, key).find().is_none() {
+        match vivify(context, key, &flags) {
+            Ok(made) => is_new = made,
+            Err(refused) => {
+                context.out.extend_from_slice(refused);
+                return Asked::Done;
+            }
+        }
+    }
+    let is_hit = hit(context, key, &flags, options, is_new);
+    let counters = &context.worker.counters;
+    counters.cmd_get.bump();
+    if is_hit && !is_new {
+        counters.get_hits.bump();
+    } else {
+        counters.get_misses.bump();
+    }
+    if flags.has(b'T') {
+        counters.cmd_touch.bump();
+        if is_hit {
+            counters.touch_hits.bump();
+        } else {
+            counters.touch_misses.bump();
+        }
+    }
+    if !is_hit && !flags.has(b'q') {
+        context.out.extend_from_slice(b"EN");
+        write_common(context.out, options, key.0, flags.has(b'b'));
+    }
+    Asked::Done
+}
+
+/// Stores an empty item where there is none. False if somebody was faster.
+fn vivify(
+    context: &mut Context<'_>,
+    key: (&[u8], u64),
+    flags: &Flags,
+) -> Result<bool, &'static [u8]> {
+    let made = context.store.make(context.worker, key, 0);
+    let mut fresh = made.map_err(refusal)?;
+    fresh.push(b"\r\n");
+    fresh.set_expires(context.store.clock().expiry(flags.vivify));
+    let binary = if flags.has(b'b') { Marks::BINARY_KEY } else { Marks::default() };
+    fresh.set_marks(Marks::TOKEN_SENT.with(binary));
+    let mut slot = context.store.slot(context.worker, key);
+    let (is_made, out) = match slot.find() {
+        None => (true, slot.put(fresh).1),
+        Some(_) => (false, Some(fresh.give_up())),
+    };
+    drop(slot);
+    context.worker.keep(out);
+    Ok(is_made)
+}
+
+/// Answers with the item if there is one.
+fn hit(
+    context: &mut Context<'_>,
+    key: (&[u8], u64),
+    flags: &Flags,
+    options: &[&[u8]],
+    is_new: bool,
+) -> bool {
+    let clock = context.store.clock();
+    // What was just made is shown even if its time has come already.
+    let mut slot = match is_new {
+        true => context.store.slot_as_it_is(key),
+        false => context.store.slot(context.worker, key),
+    };
+    let now = slot.now();
+    let Some(mut found) = slot.find_mut() else { return false };
+    let out = &mut *context.out;
+    let with_value = flags.has(b'v');
+    if with_value {
+        let bytes = found.entry().value_bytes();
+        out.reserve(bytes + 512);
+        out.extend_from_slice(b"VA ");
+        decimal(out, bytes as u64);
+    } else {
+        out.extend_from_slice(b"HD");
+    }
+    let mut is_won = is_new;
+    for word in options {
+        match word[0] {
+            b'T' => found.set_expires(clock.expiry(flags.ttl)),
+            b'R' => {
+                let expires = found.entry().expires();
+                let left = i64::from(expires) - i64::from(now);
+                is_won |= expires != 0
+                    && left < i64::from(flags.recache)
+                    && !found.entry().marks().has(Marks::TOKEN_SENT);
+            }
+            _ => write_fact(out, word, found.entry(), now),
+        }
+    }
+    let marks = found.entry().marks();
+    if marks.has(Marks::STALE) && !marks.has(Marks::TOKEN_SENT) {
+        is_won = true;
+    }
+    // Who has won hears it last; who has not hears that somebody has.
+    if !is_won && marks.has(Marks::TOKEN_SENT) {
+        out.extend_from_slice(b" Z");
+    }
+    if marks.has(Marks::STALE) {
+        out.extend_from_slice(b" X");
+    }
+    if is_won {
+        out.extend_from_slice(b" W");
+        found.set_marks(marks.with(Marks::TOKEN_SENT));
+    }
+    out.extend_from_slice(b"\r\n");
+    if with_value {
+        out.extend_from_slice(found.entry().value_and_end());
+    }
+    if !flags.has(b'u') && !is_new {
+        found.entry().bump(now);
+    }
+    true
+}
+
+fn write_fact(out: &mut Vec<u8>, word: &[u8], entry: Entry<'_>, now: u32) {
+    match word[0] {
+        b'c' => write_number(out, b'c', entry.cas()),
+        b'f' => write_number(out, b'f', u64::from(entry.client_flags())),
+        b'h' => write_number(out, b'h', u64::from(entry.is_fetched())),
+        b'k' => write_key(out, entry.key(), entry.marks().has(Marks::BINARY_KEY)),
+        b'l' => write_number(out, b'l', u64::from(now.saturating_sub(entry.used()))),
+        b'O' => write_opaque(out, word),
+        b's' => write_number(out, b's', entry.value_bytes() as u64),
+        b't' => write_time(out, entry.expires(), now),
+        _ => {}
+    }
+}
+
+// ---- ms --------------------------------------------------------------------------------------------
+
+fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let length = match signed_32(words.get(2)) {
+        Some(length) if words.len() > 2 && (0..VALUE_MAX).contains(&length) => length as usize,
+        _ => return say(context, FORMAT),
+    };
+    // Whatever is wrong from now on, the value will come.
+    let swallow = Asked::Swallow(length + 2);
+    let options = words.from(3);
+    let flags = match Flags::read(options) {
+        Ok(flags) => flags,
+        Err(wrong) => {
+            say(context, wrong);
+            return swallow;
+        }
+    };
+    let mut place = [0; KEY_MAX];
+    let Some(key) = key(words.get(1), &flags, &mut place) else {
+        say(context, NO_KEY);
+        return swallow;
+    };
+    if has_long_opaque(options) {
+        say(context, OPAQUE_TOO_LONG);
+        return swallow;
+    }
+    let mode = match (flags.has(b'M'), flags.mode) {
+        (false, _) | (_, b'S') => Mode::Set,
+        (_, b'E') => Mode::Add,
+        (_, b'A') => Mode::Append,
+        (_, b'P') => Mode::Prepend,
+        (_, b'R') => Mode::Replace,
+        _ => {
+            say(context, "CLIENT_ERROR invalid mode for ms M token\r\n");
+            return swallow;
+        }
+    };
+    let key = (key, context.store.hash_of(key));
+    let mut fresh = match context.store.make(context.worker, key, length) {
+        Ok(fresh) => fresh,
+        Err(refused) => {
+            context.out.extend_from_slice(refusal(refused));
+            classic::refuse(context, key, Mode::Set, refused);
+            return swallow;
+        }
+    };
+    fresh.set_client_flags(flags.client_flags);
+    fresh.set_expires(context.store.clock().expiry(flags.ttl));
+    if flags.has(b'b') {
+        fresh.set_marks(Marks::BINARY_KEY);
+    }
+    let condition = Condition { cas: flags.cas, takes_stale: flags.has(b'I') };
+    Asked::Value { fresh, storing: Storing { mode, condition, kind: Kind::Meta } }
+}
+
+/// Stores the value of `ms` when it is there, and answers as its line wants it.
+pub(super) fn finish_set(
+    context: &mut Context<'_>,
+    fresh: crate::items::Fresh,
+    storing: Storing,
+    words: &Words<'_>,
+) {
+    let stored = context.store.store(context.worker, fresh, storing.mode, storing.condition);
+    let options = words.from(3);
+    let Ok(flags) = Flags::read(options) else { return };
+    if matches!(stored, Stored::Stored(_)) && flags.has(b'q') {
+        return;
+    }
+    let out = &mut *context.out;
+    let (code, cas) = match stored {
+        Stored::Stored(cas) => (b"HD", cas),
+        Stored::NotStored => (b"NS", 0),
+        Stored::Exists => (b"EX", 0),
+        Stored::NotFound => (b"NF", 0),
+    };
+    out.extend_from_slice(code);
+    for word in options {
+        match word[0] {
+            b'O' => write_opaque(out, word),
+            b'c' => write_number(out, b'c', cas),
+            b'k' => {
+                out.extend_from_slice(b" k");
+                out.extend_from_slice(words.get(1));
+                if flags.has(b'b') {
+                    out.extend_from_slice(b" b");
+                }
+            }
+            _ => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+// ---- md --------------------------------------------------------------------------------------------
+
+fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let options = words.from(2);
+    let mut place = [0; KEY_MAX];
+    let flags = match Flags::read(options) {
+        Ok(flags) => flags,
+        Err(TOO_MANY) => return say(context, TOO_MANY),
+        Err(_) => return say(context, INVALID_OR_DUPLICATE),
+    };
+    let Some(key) = key(words.get(1), &flags, &mut place) else {
+        return say(context, INVALID_OR_DUPLICATE);
+    };
+    if has_long_opaque(options) {
+        return say(context, OPAQUE_TOO_LONG);
+    }
+    let clock = context.store.clock();
+    let mut slot = context.store.slot(context.worker, (key, context.store.hash_of(key)));
+    let mut out = None;
+    let code = match slot.find() {
+        None => "NF",
+        Some(entry) if flags.cas.is_some_and(|wanted| wanted != entry.cas()) => "EX",
+        Some(_) if flags.has(b'I') => {
+            let cas = slot.next_cas();
+            if let Some(mut entry) = slot.find_mut() {
+                if flags.has(b'T') {
+                    entry.set_expires(clock.expiry(flags.ttl));
+                }
+                let marks = entry.entry().marks();
+                entry.set_marks(marks.without(Marks::TOKEN_SENT).with(Marks::STALE));
+                entry.set_cas(cas);
+            }
+            "HD"
+        }
+        Some(_) => {
+            out = slot.take();
+            "HD"
+        }
+    };
+    drop(slot);
+    context.worker.keep(out);
+    let counters = &context.worker.counters;
+    match code {
+        "HD" => counters.delete_hits.bump(),
+        "NF" => counters.delete_misses.bump(),
+        _ => {}
+    }
+    if code != "HD" || !flags.has(b'q') {
+        context.out.extend_from_slice(code.as_bytes());
+        write_common(context.out, options, key, flags.has(b'b'));
+    }
+    Asked::Done
+}
+
+// ---- ma --------------------------------------------------------------------------------------------
+
+fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let options = words.from(2);
+    let mut place = [0; KEY_MAX];
+    let flags = match Flags::read(options) {
+        Ok(flags) => flags,
+        Err(TOO_MANY) => return say(context, "CLIENT_ERROR options flags too long\r\n"),
+        Err(_) => return say(context, INVALID_OR_DUPLICATE),
+    };
+    let Some(key) = key(words.get(1), &flags, &mut place) else {
+        return say(context, INVALID_OR_DUPLICATE);
+    };
+    let is_up = match (flags.has(b'M'), flags.mode) {
+        (false, _) | (_, b'I' | b'+') => true,
+        (_, b'D' | b'-') => false,
+        _ => return say(context, "CLIENT_ERROR invalid mode for ma M token\r\n"),
+    };
+    if has_long_opaque(options) {
+        return say(context, OPAQUE_TOO_LONG);
+    }
+    let key = (key, context.store.hash_of(key));
+    let change = Change { by: flags.delta, is_up, cas: flags.cas };
+    let then = flags.has(b'T').then(|| context.store.clock().expiry(flags.ttl));
+    let mut is_new = false;
+    let changed = loop {
+        let changed = classic::change(context, key, change, then);
+        if changed != Changed::NotFound || !flags.has(b'N') {
+            break changed;
+        }
+        if let Some(made) = begin_at(context, key, &flags) {
+            is_new = true;
+            break made;
+        }
+    };
+    classic::note_change(context, is_up, !is_new && matches!(changed, Changed::To { .. }));
+    let is_binary = flags.has(b'b');
+    match changed {
+        Changed::To { value, cas, expires } => {
+            if is_new || !flags.has(b'q') {
+                write_changed(context, key.0, &flags, options, (value, cas, expires), is_new);
+            }
+        }
+        Changed::NotFound => {
+            context.out.extend_from_slice(b"NF");
+            write_common(context.out, options, key.0, is_binary);
+        }
+        Changed::Exists => {
+            context.out.extend_from_slice(b"EX");
+            write_common(context.out, options, key.0, is_binary);
+        }
+        Changed::NotNumeric => return say(context, NOT_NUMERIC),
+        Changed::NoMemory => return say(context, "SERVER_ERROR out of memory\r\n"),
+    }
+    Asked::Done
+}
+
+/// Stores the first number. None if there is one by now.
+fn begin_at(context: &mut Context<'_>, key: (&[u8], u64), flags: &Flags) -> Option<Changed> {
+    let mut text = Vec::with_capacity(22);
+    decimal(&mut text, flags.initial);
+    let Ok(mut fresh) = context.store.make(context.worker, key, text.len()) else {
+        return Some(Changed::NoMemory);
+    };
+    text.extend_from_slice(b"\r\n");
+    fresh.push(&text);
+    let expires = context.store.clock().expiry(flags.vivify);
+    fresh.set_expires(expires);
+    if flags.has(b'b') {
+        fresh.set_marks(Marks::BINARY_KEY);
+    }
+    let mut slot = context.store.slot(context.worker, key);
+    let (made, out) = match slot.find() {
+        None => {
+            let (cas, out) = slot.put(fresh);
+            (Some(Changed::To { value: flags.initial, cas, expires }), out)
+        }
+        Some(_) => (None, Some(fresh.give_up())),
+    };
+    drop(slot);
+    context.worker.keep(out);
+    made
+}
+
+fn write_changed(
+    context: &mut Context<'_>,
+    key: &[u8],
+    flags: &Flags,
+    options: &[&[u8]],
+    (value, cas, mut expires): (u64, u64, u32),
+    is_new: bool,
+) {
+    let now = context.store.clock().now();
+    let out = &mut *context.out;
+    let mut text = Vec::with_capacity(22);
+    decimal(&mut text, value);
+    text.extend_from_slice(b"\r\n");
+    if flags.has(b'v') {
+        out.extend_from_slice(b"VA ");
+        decimal(out, text.len() as u64 - 2);
+    } else {
+        out.extend_from_slice(b"HD");
+    }
+    // What is new gets its time when its flag is come to.
+    let then = if is_new { std::mem::take(&mut expires) } else { expires };
+    for word in options {
+        match word[0] {
+            b'N' => expires = then,
+            b'c' => write_number(out, b'c', cas),
+            b't' => write_time(out, expires, now),
+            b'k' => write_key(out, key, flags.has(b'b')),
+            b'O' => write_opaque(out, word),
+            _ => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    if flags.has(b'v') {
+        out.extend_from_slice(&text);
+    }
+}
+
+// ---- me --------------------------------------------------------------------------------------------
+
+fn debug(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let mut flags = Flags::default();
+    if words.get(2).first() == Some(&b'b') {
+        flags.given = bit(b'b');
+    }
+    let mut place = [0; KEY_MAX];
+    let Some(key) = key(words.get(1), &flags, &mut place) else {
+        return say(context, FORMAT);
+    };
+    let slot = context.store.slot(context.worker, (key, context.store.hash_of(key)));
+    let Some(entry) = slot.find() else {
+        drop(slot);
+        return say(context, "EN\r\n");
+    };
+    let out = &mut *context.out;
+    out.extend_from_slice(b"ME ");
+    if entry.marks().has(Marks::BINARY_KEY) {
+        to_base64(out, key);
+    } else {
+        out.extend_from_slice(key);
+    }
+    // memcached tells the time that is left as a negative number.
+    let expires = match entry.expires() {
+        0 => -1,
+        at => i64::from(slot.now()) - i64::from(at),
+    };
+    let facts = format!(
+        " exp={expires} la={} cas={} fetch={} cls=1 size={}\r\n",
+        slot.now().saturating_sub(entry.used()),
+        entry.cas(),
+        if entry.is_fetched() { "yes" } else { "no" },
+        crate::items::bytes_of(key.len(), entry.value_bytes()),
+    );
+    out.extend_from_slice(facts.as_bytes());
+    Asked::Done
+}

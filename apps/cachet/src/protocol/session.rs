@@ -1,0 +1,288 @@
+//! One connection: what was sent so far, and what is to come.
+
+use super::statistics::About;
+use super::words::Words;
+use super::{classic, meta};
+use crate::items::Fresh;
+use crate::store::{Condition, Mode, Refused, Store, Worker};
+
+/// A line may be so long before its end has come, unless it asks for many keys.
+const LINE_MAX: usize = 2048;
+/// The same if it does: what a client may make the server keep.
+const LINE_OF_KEYS_MAX: usize = 4 << 20;
+/// Spaces that may stand before a command of such a line.
+const SPACES_MAX: usize = 100;
+/// When so much waits to be sent, what waits to be served must wait.
+const ANSWERS_MAX: usize = 1 << 20;
+
+/// What may come after what was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// More bytes are needed.
+    More,
+    /// There is more to do, but it was enough at once.
+    Again,
+    /// The connection is to be closed when the answers are sent.
+    Close,
+    /// So is the server; at once, or as gracefully as it can.
+    Stop {
+        /// It shall let connections finish.
+        gracefully: bool,
+    },
+}
+
+/// What became of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// So many of them are done with.
+    pub consumed: usize,
+    /// What may come now.
+    pub then: Then,
+}
+
+/// A connection.
+#[derive(Debug, Default)]
+pub struct Session {
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// A line is to come.
+    #[default]
+    Line,
+    /// A value is to come, and its end of line.
+    Value(Box<Awaited>),
+    /// So many bytes are to come that nobody wants.
+    Swallow(usize),
+}
+
+/// A value of which a part has come.
+#[derive(Debug)]
+struct Awaited {
+    fresh: Fresh,
+    storing: Storing,
+    /// The line that announced it, if it tells what to answer.
+    line: Vec<u8>,
+}
+
+/// What is to be done with a value when it is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Storing {
+    pub(super) mode: Mode,
+    pub(super) condition: Condition,
+    pub(super) kind: Kind,
+}
+
+/// Who wants the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A classic command; or nobody.
+    Classic { is_quiet: bool },
+    /// A meta command.
+    Meta,
+}
+
+/// What a line asks for.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// Nothing more than was answered.
+    Done,
+    /// A value comes next.
+    Value { fresh: Fresh, storing: Storing },
+    /// So many bytes come next, which nobody wants.
+    Swallow(usize),
+    /// To be left alone.
+    Close,
+    /// The server's end.
+    Stop { gracefully: bool },
+}
+
+/// What the commands use.
+pub(super) struct Context<'a> {
+    pub(super) store: &'a Store,
+    pub(super) worker: &'a mut Worker,
+    pub(super) about: &'a dyn About,
+    pub(super) out: &'a mut Vec<u8>,
+}
+
+impl Session {
+    /// A new connection.
+    #[must_use]
+    pub fn new() -> Session {
+        Session::default()
+    }
+
+    /// Does it wait for the rest of a command?
+    #[must_use]
+    pub fn is_amid(&self) -> bool {
+        !matches!(self.state, State::Line)
+    }
+
+    /// Serves what has come, `commands` commands at most, and adds the answers to `out`. What is not
+    /// consumed is to be given again, with what comes after it.
+    pub fn serve(
+        &mut self,
+        (store, worker, about): (&Store, &mut Worker, &dyn About),
+        input: &[u8],
+        commands: usize,
+        out: &mut Vec<u8>,
+    ) -> Served {
+        let mut context = Context { store, worker, about, out };
+        let mut consumed = 0;
+        let mut left = commands;
+        let then = loop {
+            if left == 0 || context.out.len() > ANSWERS_MAX {
+                break if consumed < input.len() { Then::Again } else { Then::More };
+            }
+            let rest = &input[consumed..];
+            if rest.is_empty() {
+                break Then::More;
+            }
+            let is_line = matches!(self.state, State::Line);
+            match self.step(&mut context, rest) {
+                Step::Done(bytes) => consumed += bytes,
+                Step::Short(bytes) => {
+                    consumed += bytes;
+                    break Then::More;
+                }
+                Step::End(then) => {
+                    consumed = input.len();
+                    break then;
+                }
+            }
+            left -= usize::from(is_line);
+        };
+        if then == Then::Again {
+            context.worker.counters.conn_yields.bump();
+        }
+        store.settle(context.worker);
+        Served { consumed, then }
+    }
+
+    /// Frees what an unfinished command holds: the connection is gone.
+    pub fn end(&mut self, worker: &mut Worker) {
+        if let State::Value(awaited) = std::mem::take(&mut self.state) {
+            worker.keep(Some(awaited.fresh.give_up()));
+        }
+    }
+
+    fn step(&mut self, context: &mut Context<'_>, input: &[u8]) -> Step {
+        match &mut self.state {
+            State::Line => self.line(context, input),
+            State::Swallow(missing) => {
+                let bytes = input.len().min(*missing);
+                *missing -= bytes;
+                if *missing == 0 {
+                    self.state = State::Line;
+                }
+                Step::Done(bytes)
+            }
+            State::Value(awaited) => {
+                let bytes = input.len().min(awaited.fresh.missing());
+                awaited.fresh.push(&input[..bytes]);
+                if awaited.fresh.missing() > 0 {
+                    return Step::Short(bytes);
+                }
+                if let State::Value(awaited) = std::mem::take(&mut self.state) {
+                    let Awaited { fresh, storing, line } = *awaited;
+                    finish(context, fresh, storing, &line);
+                }
+                Step::Done(bytes)
+            }
+        }
+    }
+
+    fn line(&mut self, context: &mut Context<'_>, input: &[u8]) -> Step {
+        let Some(end) = memchr::memchr(b'\n', input) else {
+            return match may_go_on(input) {
+                true => Step::Short(0),
+                false => Step::End(Then::Close),
+            };
+        };
+        let line = &input[..end];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let begun = end + 1;
+        match command(context, line) {
+            Asked::Done => Step::Done(begun),
+            Asked::Close => Step::End(Then::Close),
+            Asked::Stop { gracefully } => Step::End(Then::Stop { gracefully }),
+            Asked::Swallow(bytes) => {
+                self.state = State::Swallow(bytes);
+                Step::Done(begun)
+            }
+            Asked::Value { mut fresh, storing } => {
+                let rest = &input[begun..];
+                if let Some(value) = rest.get(..fresh.missing()) {
+                    fresh.push(value);
+                    finish(context, fresh, storing, line);
+                    return Step::Done(begun + value.len());
+                }
+                fresh.push(rest);
+                let line = if storing.kind == Kind::Meta { line.to_vec() } else { Vec::new() };
+                self.state = State::Value(Box::new(Awaited { fresh, storing, line }));
+                Step::Short(input.len())
+            }
+        }
+    }
+}
+
+/// How far one step went: so many bytes are done with.
+enum Step {
+    Done(usize),
+    Short(usize),
+    End(Then),
+}
+
+/// May a line that has no end yet go on?
+fn may_go_on(input: &[u8]) -> bool {
+    if input.len() <= LINE_MAX {
+        return true;
+    }
+    let spaces = input.iter().take_while(|&&byte| byte == b' ').count();
+    let command = &input[spaces..];
+    spaces <= SPACES_MAX
+        && input.len() <= LINE_OF_KEYS_MAX
+        && (command.starts_with(b"get ") || command.starts_with(b"gets "))
+}
+
+#[inline]
+fn command(context: &mut Context<'_>, line: &[u8]) -> Asked {
+    // By far the most frequent ones, whose keys may be more than there are words.
+    if let Some(keys) = line.strip_prefix(b"get ") {
+        return classic::get(context, keys, false);
+    }
+    let words = Words::of(line);
+    let first = words.get(0);
+    if let [b'm', kind] = first {
+        return meta::command(context, *kind, &words);
+    }
+    classic::command(context, line, &words)
+}
+
+fn finish(context: &mut Context<'_>, fresh: Fresh, storing: Storing, line: &[u8]) {
+    if !fresh.bytes().ends_with(b"\r\n") {
+        context.worker.keep(Some(fresh.give_up()));
+        if storing.kind != (Kind::Classic { is_quiet: true }) {
+            context.out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n");
+        }
+        return;
+    }
+    match storing.kind {
+        Kind::Classic { is_quiet } => {
+            let stored = context.store.store(context.worker, fresh, storing.mode, storing.condition);
+            if !is_quiet {
+                context.out.extend_from_slice(classic::answer(stored));
+            }
+        }
+        Kind::Meta => meta::finish_set(context, fresh, storing, &Words::of(line)),
+    }
+}
+
+/// What is answered where there can be no new item.
+pub(super) fn refusal(refused: Refused) -> &'static [u8] {
+    match refused {
+        Refused::TooLarge => b"SERVER_ERROR object too large for cache\r\n",
+        Refused::NoMemory => b"SERVER_ERROR out of memory storing object\r\n",
+    }
+}

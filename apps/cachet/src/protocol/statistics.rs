@@ -1,0 +1,344 @@
+//! What a client may ask about the server, and tell it.
+
+use std::fmt::Display;
+
+use super::session::{Asked, Context};
+use super::words::{Words, signed_32, unsigned_32};
+use crate::items::{Entry, bytes_of};
+use crate::store::counters::Counters;
+
+/// Takes a name and a value.
+pub type Say<'a> = dyn FnMut(&str, &dyn Display) + 'a;
+
+/// What the protocol wants to know of the server that it runs in.
+pub trait About: Sync {
+    /// May clients have everything forgotten?
+    fn may_flush(&self) -> bool {
+        true
+    }
+    /// May clients stop the server?
+    fn may_shut_down(&self) -> bool {
+        false
+    }
+    /// May clients list keys?
+    fn may_dump(&self) -> bool {
+        true
+    }
+    /// Changes how much the server tells its operator.
+    fn set_verbosity(&self, _level: u32) {}
+    /// What all workers have counted.
+    fn counters(&self) -> Counters;
+    /// All from 0 on.
+    fn reset_counters(&self);
+    /// The process and its connections.
+    fn process(&self, _say: &mut Say<'_>) {}
+    /// What it was told when it was started.
+    fn settings(&self, _say: &mut Say<'_>) {}
+    /// Each connection.
+    fn connections(&self, _say: &mut Say<'_>) {}
+    /// What was measured of the allocation section beyond what the store knows.
+    fn section(&self, _say: &mut Say<'_>) {}
+}
+
+fn answer(context: &mut Context<'_>, text: &[u8]) -> Asked {
+    context.out.extend_from_slice(text);
+    Asked::Done
+}
+
+/// `stats` and what may follow it.
+pub(super) fn stats(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let about = context.about;
+    let mut lines = Vec::new();
+    let mut say = |name: &str, value: &dyn Display| {
+        lines.extend_from_slice(format!("STAT {name} {value}\r\n").as_bytes());
+    };
+    match words.get(1) {
+        b"" => general(context, &mut say),
+        b"settings" => about.settings(&mut say),
+        b"conns" => about.connections(&mut say),
+        b"items" => items(context, &mut say),
+        b"slabs" => slabs(context, &mut say),
+        b"hearth" => hearth(context, &mut say),
+        b"sizes" => sizes(context, &mut say),
+        // The sizes are found when they are asked for, which costs nothing before.
+        b"sizes_enable" => return answer(context, b"STAT sizes_status enabled\r\n"),
+        b"sizes_disable" => return answer(context, b"STAT sizes_status disabled\r\n"),
+        b"extstore" => {}
+        b"reset" => {
+            about.reset_counters();
+            return answer(context, b"RESET\r\n");
+        }
+        b"detail" => return detail(context, words),
+        b"cachedump" => return cache_dump(context, words),
+        _ => return answer(context, b"ERROR\r\n"),
+    }
+    context.out.append(&mut lines);
+    answer(context, b"END\r\n")
+}
+
+fn detail(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    match words.get(2) {
+        // Prefixes of keys are not counted, so there is nothing to turn on.
+        b"on" | b"off" => answer(context, b"OK\r\n"),
+        b"dump" => answer(context, b"END\r\n"),
+        _ => answer(context, b"CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
+    }
+}
+
+fn general(context: &Context<'_>, say: &mut Say<'_>) {
+    let (store, about) = (context.store, context.about);
+    let (sum, held, clock) = (about.counters(), store.holdings(), store.clock());
+    say("pid", &std::process::id());
+    say("uptime", &clock.uptime());
+    say("time", &clock.unix_now());
+    say("version", &concat!("1.6.18-cachet-", env!("CARGO_PKG_VERSION")));
+    say("pointer_size", &usize::BITS);
+    about.process(say);
+    let counted = [
+        ("cmd_get", &sum.cmd_get),
+        ("cmd_set", &sum.cmd_set),
+        ("cmd_flush", &sum.cmd_flush),
+        ("cmd_touch", &sum.cmd_touch),
+        ("cmd_meta", &sum.cmd_meta),
+        ("get_hits", &sum.get_hits),
+        ("get_misses", &sum.get_misses),
+        ("get_expired", &sum.get_expired),
+        ("get_flushed", &sum.get_flushed),
+        ("delete_misses", &sum.delete_misses),
+        ("delete_hits", &sum.delete_hits),
+        ("incr_misses", &sum.incr_misses),
+        ("incr_hits", &sum.incr_hits),
+        ("decr_misses", &sum.decr_misses),
+        ("decr_hits", &sum.decr_hits),
+        ("cas_misses", &sum.cas_misses),
+        ("cas_hits", &sum.cas_hits),
+        ("cas_badval", &sum.cas_badval),
+        ("touch_hits", &sum.touch_hits),
+        ("touch_misses", &sum.touch_misses),
+        ("store_too_large", &sum.store_too_large),
+        ("store_no_memory", &sum.store_no_memory),
+        ("bytes_read", &sum.bytes_read),
+        ("bytes_written", &sum.bytes_written),
+        ("conn_yields", &sum.conn_yields),
+        ("total_items", &sum.total_items),
+    ];
+    for (name, counter) in counted {
+        say(name, &counter.get());
+    }
+    say("limit_maxbytes", &held.limit);
+    say("hash_bytes", &store.table_bytes());
+    say("bytes", &held.bytes);
+    say("curr_items", &held.items.iter().sum::<usize>());
+    let moves = store.moves();
+    let moved = [
+        ("evictions", &moves.evictions),
+        ("reclaimed", &moves.reclaimed),
+        ("expired_unfetched", &moves.expired_unfetched),
+        ("evicted_unfetched", &moves.evicted_unfetched),
+        ("evicted_active", &moves.evicted_active),
+        ("moves_to_cold", &moves.to_cold),
+        ("moves_to_warm", &moves.to_warm),
+        ("moves_within_lru", &moves.within),
+    ];
+    for (name, counter) in moved {
+        say(name, &counter.get());
+    }
+    let (reclaimed, looked_at) = store.crawled();
+    say("crawler_reclaimed", &reclaimed);
+    say("crawler_items_checked", &looked_at);
+}
+
+/// All items are of one class, as blocks have the size that items need.
+fn items(context: &Context<'_>, say: &mut Say<'_>) {
+    let (held, moves) = (context.store.holdings(), context.store.moves());
+    let now = context.store.clock().now();
+    let count: usize = held.items.iter().sum();
+    if count == 0 {
+        return;
+    }
+    let age = |segment: usize| held.oldest[segment].map_or(0, |used| now.saturating_sub(used));
+    say("items:1:number", &count);
+    say("items:1:number_hot", &held.items[0]);
+    say("items:1:number_warm", &held.items[1]);
+    say("items:1:number_cold", &held.items[2]);
+    say("items:1:number_temp", &0);
+    say("items:1:age_hot", &age(0));
+    say("items:1:age_warm", &age(1));
+    say("items:1:age", &age(2));
+    say("items:1:mem_requested", &held.bytes);
+    say("items:1:evicted", &moves.evictions.get());
+    say("items:1:outofmemory", &moves.refusals.get());
+    say("items:1:reclaimed", &moves.reclaimed.get());
+    say("items:1:expired_unfetched", &moves.expired_unfetched.get());
+    say("items:1:evicted_unfetched", &moves.evicted_unfetched.get());
+    say("items:1:evicted_active", &moves.evicted_active.get());
+    say("items:1:crawler_reclaimed", &context.store.crawled().0);
+    say("items:1:moves_to_cold", &moves.to_cold.get());
+    say("items:1:moves_to_warm", &moves.to_warm.get());
+    say("items:1:moves_within_lru", &moves.within.get());
+}
+
+fn slabs(context: &Context<'_>, say: &mut Say<'_>) {
+    let held = context.store.holdings();
+    say("active_slabs", &0);
+    say("total_malloced", &held.owned);
+}
+
+/// What is measured of the allocation section.
+fn hearth(context: &Context<'_>, say: &mut Say<'_>) {
+    let (measured, held) = (context.store.measured(), context.store.holdings());
+    say("section_entries", &measured.entries);
+    say("section_ticks", &measured.ticks);
+    say("section_ticks_mean", &(measured.ticks / measured.entries.max(1)));
+    say("heap_owned", &held.owned);
+    say("heap_bytes", &held.bytes);
+    context.about.section(say);
+}
+
+/// Sizes in classes of 32 bytes, as memcached tells them.
+const SIZE_CLASS: usize = 32;
+
+fn sizes(context: &Context<'_>, say: &mut Say<'_>) {
+    let mut classes = std::collections::BTreeMap::<usize, usize>::new();
+    context.store.for_each(|entry| {
+        let bytes = bytes_of(entry.key().len(), entry.value_bytes());
+        *classes.entry(bytes.next_multiple_of(SIZE_CLASS)).or_default() += 1;
+    });
+    for (bytes, count) in classes {
+        say(&bytes.to_string(), &count);
+    }
+}
+
+/// A list of keys is so long at most.
+const DUMP_MAX: usize = 2 << 20;
+
+fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    if !context.about.may_dump() {
+        return answer(context, b"CLIENT_ERROR stats cachedump not allowed\r\n");
+    }
+    if words.len() < 4 {
+        return answer(context, b"CLIENT_ERROR bad command line\r\n");
+    }
+    let (Some(class), Some(limit)) = (unsigned_32(words.get(2)), unsigned_32(words.get(3))) else {
+        return answer(context, b"CLIENT_ERROR bad command line format\r\n");
+    };
+    let limit = if limit == 0 { usize::MAX } else { limit as usize };
+    let (clock, mut lines, mut count) = (context.store.clock(), Vec::new(), 0);
+    context.store.for_each(|entry| {
+        if class == 1 && count < limit && lines.len() < DUMP_MAX {
+            count += 1;
+            lines.extend_from_slice(b"ITEM ");
+            lines.extend_from_slice(entry.key());
+            let ends = if entry.expires() == 0 { 0 } else { clock.unix(entry.expires()) };
+            lines.extend_from_slice(
+                format!(" [{} b; {ends} s]\r\n", entry.value_bytes()).as_bytes(),
+            );
+        }
+    });
+    context.out.append(&mut lines);
+    answer(context, b"END\r\n")
+}
+
+/// Commands that tune memcached's own machinery.
+pub(super) fn control(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    let text: &[u8] = match words.get(0) {
+        b"lru" => lru(context, words),
+        b"lru_crawler" => return crawler(context, words),
+        b"slabs" => slabs_control(words),
+        b"watch" => b"ERROR watching is not supported by this server\r\n",
+        _ => b"Error TLS not enabled\r\n",
+    };
+    answer(context, text)
+}
+
+const ERROR: &[u8] = b"ERROR\r\n";
+const OK: &[u8] = b"OK\r\n";
+
+fn lru(context: &Context<'_>, words: &Words<'_>) -> &'static [u8] {
+    match (words.get(1), words.len()) {
+        (b"tune", 6..) => {
+            let (Some(hot), Some(warm)) = (unsigned_32(words.get(2)), unsigned_32(words.get(3)))
+            else {
+                return ERROR;
+            };
+            if hot.saturating_add(warm) > 80 {
+                return b"ERROR hot and warm pcts must not exceed 80\r\n";
+            }
+            context.store.set_shares(hot as usize, warm as usize);
+            OK
+        }
+        (b"mode", 3..) if matches!(words.get(2), b"flat" | b"segmented") => OK,
+        (b"temp_ttl", 3..) if signed_32(words.get(2)).is_some() => OK,
+        _ => ERROR,
+    }
+}
+
+fn slabs_control(words: &Words<'_>) -> &'static [u8] {
+    const FORMAT: &[u8] = b"CLIENT_ERROR bad command line format\r\n";
+    match (words.get(1), words.len()) {
+        (b"automove", 3..) => match unsigned_32(words.get(2)) {
+            Some(0..=2) => OK,
+            Some(_) => ERROR,
+            None => FORMAT,
+        },
+        (b"reassign", 4) => match (signed_32(words.get(2)), signed_32(words.get(3))) {
+            (Some(from), Some(to)) if from == to => b"SAME src and dst class are identical\r\n",
+            (Some(_), Some(_)) => b"NOSPARE source class has no spare pages\r\n",
+            _ => FORMAT,
+        },
+        _ => ERROR,
+    }
+}
+
+fn crawler(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    match (words.get(1), words.len()) {
+        (b"enable", _) => context.store.set_crawler(true),
+        (b"disable", _) => context.store.set_crawler(false),
+        (b"crawl", 3..) => context.store.crawl_all(context.worker),
+        (b"sleep" | b"tocrawl", 3..) => {
+            if unsigned_32(words.get(2)).is_none() {
+                return answer(context, b"CLIENT_ERROR bad command line format\r\n");
+            }
+        }
+        (b"metadump", 3..) => return meta_dump(context, words),
+        _ => return answer(context, ERROR),
+    }
+    answer(context, OK)
+}
+
+fn meta_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    if !context.about.may_dump() {
+        return answer(context, b"ERROR metadump not allowed\r\n");
+    }
+    if !matches!(words.get(2), b"all" | b"hash" | b"1") {
+        return answer(context, b"BADCLASS invalid class id\r\n");
+    }
+    let (clock, mut lines) = (context.store.clock(), Vec::new());
+    context.store.for_each(|entry| write_dumped(&mut lines, entry, clock));
+    context.out.append(&mut lines);
+    answer(context, b"END\r\n")
+}
+
+fn write_dumped(
+    lines: &mut Vec<u8>,
+    entry: Entry<'_>,
+    clock: &crate::store::clock::Clock,
+) {
+    lines.extend_from_slice(b"key=");
+    for &byte in entry.key() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            lines.push(byte);
+        } else {
+            lines.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        }
+    }
+    let ends = if entry.expires() == 0 { -1 } else { clock.unix(entry.expires()) };
+    let facts = format!(
+        " exp={ends} la={} cas={} fetch={} cls=1 size={}\n",
+        clock.unix(entry.used()),
+        entry.cas(),
+        if entry.is_fetched() { "yes" } else { "no" },
+        bytes_of(entry.key().len(), entry.value_bytes()),
+    );
+    lines.extend_from_slice(facts.as_bytes());
+}

@@ -1,0 +1,68 @@
+//! The protocols: what is known of them by example, and beside memcached itself.
+
+mod beside;
+mod examples;
+
+use hearth_sys::clock::Clock as Ticks;
+
+use super::statistics::About;
+use super::{Session, Then};
+use crate::store::counters::Counters;
+use crate::store::{AllCounters, Settings, Store, Worker};
+
+/// A server that is nothing but its counters.
+struct Alone(AllCounters);
+
+impl About for Alone {
+    fn counters(&self) -> Counters {
+        self.0.sum()
+    }
+    fn reset_counters(&self) {
+        self.0.reset();
+    }
+}
+
+/// One server, and one connection after the other to it.
+struct Bench {
+    store: Store,
+    worker: Worker,
+    about: Alone,
+}
+
+impl Bench {
+    /// With one lock, so that values are numbered one after the other, as memcached does.
+    fn new() -> Bench {
+        let settings = Settings { lock_power: 0, hash_power: 4, ..Settings::default() };
+        let about = Alone(AllCounters::default());
+        let worker = Worker::new(about.0.one_more());
+        let store = Store::new(settings, Ticks::monotonic()).expect("there is memory");
+        Bench { store, worker, about }
+    }
+
+    /// What a connection answers that sends these pieces; and whether it was closed.
+    fn talk<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, bool) {
+        let (mut session, mut out, mut waiting) = (Session::new(), Vec::new(), Vec::new());
+        for piece in pieces {
+            waiting.extend_from_slice(piece);
+            loop {
+                let use_of = (&self.store, &mut self.worker, &self.about as &dyn About);
+                let served = session.serve(use_of, &waiting, 3, &mut out);
+                waiting.drain(..served.consumed);
+                match served.then {
+                    Then::More => break,
+                    Then::Again => {}
+                    Then::Close | Then::Stop { .. } => {
+                        session.end(&mut self.worker);
+                        return (out, true);
+                    }
+                }
+            }
+        }
+        session.end(&mut self.worker);
+        (out, false)
+    }
+
+    fn says(&mut self, sent: &str) -> String {
+        String::from_utf8_lossy(&self.talk([sent.as_bytes()]).0).into_owned()
+    }
+}

@@ -1,0 +1,224 @@
+//! The allocation section: memory for new items, and who must go for it.
+//!
+//! Everything here is one critical section. It never waits for a connection, and it takes the lock of a part of the
+//! store only to take one item out of it; so who holds such a lock must not enter it.
+//!
+//! Items come to the hot queue and leave it for the cold one, or, when they were fetched at least twice meanwhile,
+//! for the warm one. What was fetched twice while cold becomes warm, too. Only cold items are evicted. So keys
+//! that are asked for once, however many, push out each other and not what is used. An item moves when it is
+//! the oldest of its queue and at no other time: to fetch it is to set a bit.
+
+use std::sync::Arc;
+
+use super::counters::Counter;
+use super::stripes::Stripes;
+use crate::items::{Fresh, Making, Out, Pool, Segment, bytes_of};
+
+/// There is no memory for an item, and nothing may be evicted for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoMemory;
+
+/// What the section counts.
+#[derive(Debug, Default)]
+pub struct Moves {
+    /// Items that had to go before their time.
+    pub evictions: Counter,
+    /// Of these, items that were never fetched.
+    pub evicted_unfetched: Counter,
+    /// Of these, items that were active.
+    pub evicted_active: Counter,
+    /// Items found at the end of a queue whose time had come.
+    pub reclaimed: Counter,
+    /// Of these, items that were never fetched.
+    pub expired_unfetched: Counter,
+    /// From hot or warm to cold.
+    pub to_cold: Counter,
+    /// From hot or cold to warm.
+    pub to_warm: Counter,
+    /// Warm items that stay warm.
+    pub within: Counter,
+    /// How often there was no memory.
+    pub refusals: Counter,
+}
+
+/// The data of the section.
+#[derive(Debug)]
+pub struct Allocation {
+    pool: Pool,
+    stripes: Arc<Stripes>,
+    limit: usize,
+    evicts: bool,
+    /// How much of the limit hot and warm items may have, in percent.
+    hot: usize,
+    warm: usize,
+    moves: Arc<Moves>,
+}
+
+/// What there is, for statistics.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Holdings {
+    /// Items, by segment: hot, warm, cold.
+    pub items: [usize; 3],
+    /// What they need, in bytes.
+    pub bytes: usize,
+    /// What the heap has for them, in bytes.
+    pub owned: usize,
+    /// What they may need, in bytes.
+    pub limit: usize,
+    /// When the oldest item of each segment was last used.
+    pub oldest: [Option<u32>; 3],
+}
+
+/// So many items change their queue in one allocation at most, and so many are evicted beyond what it needs: this
+/// bounds its time.
+const SHIFTS: usize = 4;
+const EXTRA: usize = 4;
+/// So many active items are spared in a row; then one goes nevertheless.
+const SPARED: usize = 5;
+/// So many items at the end of a queue are skipped that are just being stored or freed.
+const SKIPPED: usize = 64;
+
+impl Allocation {
+    /// For items of so many bytes. None if there is no memory for a heap.
+    #[must_use]
+    pub fn new(stripes: Arc<Stripes>, limit: usize, evicts: bool) -> Option<Allocation> {
+        let moves = Arc::new(Moves::default());
+        Some(Allocation { pool: Pool::new()?, stripes, limit, evicts, hot: 20, warm: 40, moves })
+    }
+
+    /// What is counted here.
+    #[must_use]
+    pub fn moves(&self) -> Arc<Moves> {
+        Arc::clone(&self.moves)
+    }
+
+    /// Another limit, in bytes. What is above it goes with the next allocations.
+    pub fn set_limit(&mut self, bytes: usize) {
+        self.limit = bytes;
+    }
+
+    /// How much of the limit hot and warm items may have, in percent.
+    pub fn set_shares(&mut self, hot: usize, warm: usize) {
+        (self.hot, self.warm) = (hot, warm);
+    }
+
+    /// What there is.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        let segments = [Segment::Hot, Segment::Warm, Segment::Cold];
+        Holdings {
+            items: segments.map(|segment| self.pool.items_in(segment)),
+            bytes: self.pool.bytes(),
+            owned: self.pool.owned(),
+            limit: self.limit,
+            oldest: segments.map(|segment| self.pool.tail(segment).map(|tail| tail.used)),
+        }
+    }
+
+    /// Frees what is in no chain any more.
+    pub fn release(&mut self, out: impl Iterator<Item = Out>) {
+        for out in out {
+            self.pool.release(out);
+        }
+    }
+
+    /// A new item, for which others may have to go.
+    ///
+    /// # Errors
+    /// The memory is used up, and nothing may go, or all that there is is just being stored.
+    pub fn allocate(&mut self, making: &Making<'_>) -> Result<Fresh, NoMemory> {
+        let need = bytes_of(making.key.len(), making.value_bytes as usize);
+        self.balance();
+        let mut extra = 0;
+        loop {
+            let is_over = self.pool.bytes() + need > self.limit;
+            // What is free between items is memory, too. It becomes less as more items go, but not at once.
+            let is_loose = self.evicts
+                && extra < EXTRA
+                && self.pool.owned() > self.limit
+                && self.pool.bytes() > self.limit / 2;
+            if !is_over && !is_loose {
+                break;
+            }
+            extra += usize::from(!is_over);
+            let went = self.evicts && need <= self.limit && self.evict(making.now);
+            if !went && is_over {
+                self.moves.refusals.bump();
+                return Err(NoMemory);
+            }
+            if !went {
+                break;
+            }
+        }
+        self.pool.make(making).ok_or(NoMemory)
+    }
+
+    /// Moves some items on from queues that have more than their share.
+    fn balance(&mut self) {
+        for _ in 0..SHIFTS {
+            let has_more = |segment, percent| {
+                self.pool.bytes_in(segment) > self.limit / 100 * percent
+            };
+            let from = if has_more(Segment::Hot, self.hot) {
+                Segment::Hot
+            } else if has_more(Segment::Warm, self.warm) {
+                Segment::Warm
+            } else {
+                return;
+            };
+            let Some(tail) = self.pool.tail(from) else { return };
+            match (tail.is_active, from) {
+                (true, Segment::Warm) => self.moves.within.bump(),
+                (true, _) => self.moves.to_warm.bump(),
+                (false, _) => self.moves.to_cold.bump(),
+            }
+            let to = if tail.is_active { Segment::Warm } else { Segment::Cold };
+            self.pool.shift(from, to);
+        }
+    }
+
+    /// Lets one item go. False if none can.
+    fn evict(&mut self, now: u32) -> bool {
+        let (mut spared, mut skipped) = (0, 0);
+        while skipped < SKIPPED {
+            let Some(tail) = self.pool.tail(Segment::Cold) else {
+                // All is hot or warm: the oldest there become cold.
+                if self.pool.shift(Segment::Hot, Segment::Cold)
+                    || self.pool.shift(Segment::Warm, Segment::Cold)
+                {
+                    skipped += 1;
+                    continue;
+                }
+                return false;
+            };
+            let is_over = tail.expires != 0 && tail.expires <= now;
+            if tail.is_active && !is_over && spared < SPARED {
+                self.pool.shift(Segment::Cold, Segment::Warm);
+                self.moves.to_warm.bump();
+                spared += 1;
+                continue;
+            }
+            let Some(out) = self.stripes.take_one(tail.hash, tail.id) else {
+                // Just being stored, or taken out by somebody who has not told it yet.
+                self.pool.shift(Segment::Cold, Segment::Cold);
+                skipped += 1;
+                continue;
+            };
+            self.count(is_over, tail.is_fetched, tail.is_active);
+            self.pool.release(out);
+            return true;
+        }
+        false
+    }
+
+    fn count(&self, is_over: bool, is_fetched: bool, is_active: bool) {
+        if is_over {
+            self.moves.reclaimed.bump();
+            self.moves.expired_unfetched.add(u64::from(!is_fetched));
+            return;
+        }
+        self.moves.evictions.bump();
+        self.moves.evicted_unfetched.add(u64::from(!is_fetched));
+        self.moves.evicted_active.add(u64::from(is_active));
+    }
+}

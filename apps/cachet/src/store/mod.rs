@@ -1,0 +1,486 @@
+//! The store: what keys have which values, for how long, in how much memory.
+
+pub mod allocation;
+pub mod clock;
+pub mod counters;
+pub mod hash;
+pub mod section;
+mod slot;
+pub mod stripes;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hearth_sys::clock::Clock as Ticks;
+
+use crate::items::{Entry, Fresh, KEY_MAX, Making, Out};
+use allocation::{Allocation, Holdings, Moves};
+use clock::Clock;
+use counters::Counters;
+use hash::KeyHash;
+use section::{Measured, Section};
+use stripes::{Gone, Stripes};
+
+pub use slot::{Condition, Mode, Slot, Stored};
+
+/// What a store may be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What items may need, in bytes.
+    pub memory: usize,
+    /// Items go when memory is needed; else nothing more is stored.
+    pub evicts: bool,
+    /// The largest item, in bytes, as memcached counts them.
+    pub item_max: usize,
+    /// How many items there may be before a table grows: this power of two.
+    pub hash_power: u32,
+    /// How many locks there are: this power of two.
+    pub lock_power: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            memory: 64 << 20,
+            evicts: true,
+            item_max: 1 << 20,
+            hash_power: 16,
+            lock_power: 10,
+        }
+    }
+}
+
+/// Why there is no new item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It would be larger than items may be.
+    TooLarge,
+    /// There is no memory for it.
+    NoMemory,
+}
+
+/// The items and all that belongs to them.
+#[derive(Debug)]
+pub struct Store {
+    settings: Settings,
+    hash: KeyHash,
+    clock: Clock,
+    stripes: Arc<Stripes>,
+    section: Section,
+    moves: Arc<Moves>,
+    crawl: Crawl,
+}
+
+/// How far the crawler has come.
+#[derive(Debug, Default)]
+struct Crawl {
+    next: AtomicU64,
+    is_off: AtomicBool,
+    reclaimed: AtomicU64,
+    looked_at: AtomicU64,
+    /// When everything is to be forgotten; 0 if not.
+    forgets_at: AtomicU64,
+}
+
+/// What a thread needs to use the store.
+#[derive(Debug, Default)]
+pub struct Worker {
+    /// What it counts.
+    pub counters: Arc<Counters>,
+    out: Vec<Out>,
+    out_bytes: usize,
+}
+
+/// A worker keeps so much back at most before it frees it; else it does so when it allocates anyway.
+const KEPT_ITEMS: usize = 32;
+const KEPT_BYTES: usize = 64 << 10;
+
+impl Worker {
+    /// With counters that others read.
+    #[must_use]
+    pub fn new(counters: Arc<Counters>) -> Worker {
+        Worker { counters, ..Worker::default() }
+    }
+
+    /// Keeps an item to be freed.
+    pub fn keep(&mut self, out: Option<Out>) {
+        if let Some(out) = out {
+            self.out_bytes += out.bytes();
+            self.out.push(out);
+        }
+    }
+}
+
+/// What memcached needs for an item beside key and value, by which it says what is too large: what is known of it, the
+/// number of its value, the end of its key.
+const MEMCACHED_OVERHEAD: usize = 48 + 8 + 1 + 2;
+
+impl Store {
+    /// A store. None if there is no memory for one.
+    #[must_use]
+    pub fn new(settings: Settings, ticks: Ticks) -> Option<Store> {
+        let stripes = Arc::new(Stripes::new(1 << settings.lock_power, 1 << settings.hash_power));
+        let allocation = Allocation::new(Arc::clone(&stripes), settings.memory, settings.evicts)?;
+        Some(Store {
+            moves: allocation.moves(),
+            section: Section::new(allocation, ticks),
+            hash: KeyHash::new(),
+            clock: Clock::new(),
+            stripes,
+            settings,
+            crawl: Crawl::default(),
+        })
+    }
+
+    /// Its clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// What it was told.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What the allocation section counts.
+    #[must_use]
+    pub fn moves(&self) -> &Moves {
+        &self.moves
+    }
+
+    /// What there is. Enters the allocation section.
+    #[must_use]
+    pub fn holdings(&self) -> Holdings {
+        self.section.enter(|allocation| allocation.holdings())
+    }
+
+    /// What was measured of the allocation section.
+    #[must_use]
+    pub fn measured(&self) -> Measured {
+        self.section.measured()
+    }
+
+    /// How many items the crawler has freed, and how many it looked at.
+    #[must_use]
+    pub fn crawled(&self) -> (u64, u64) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (read(&self.crawl.reclaimed), read(&self.crawl.looked_at))
+    }
+
+    /// Changes what items may need, in bytes.
+    pub fn set_memory(&self, bytes: usize) {
+        self.section.enter(|allocation| allocation.set_limit(bytes));
+    }
+
+    /// Changes how much of it hot and warm items may have, in percent.
+    pub fn set_shares(&self, hot: usize, warm: usize) {
+        self.section.enter(|allocation| allocation.set_shares(hot, warm));
+    }
+
+    /// Shall expired items be looked for?
+    pub fn set_crawler(&self, is_on: bool) {
+        self.crawl.is_off.store(!is_on, Ordering::Relaxed);
+    }
+
+    /// The hash of a key.
+    #[inline]
+    #[must_use]
+    pub fn hash_of(&self, key: &[u8]) -> u64 {
+        self.hash.of(key)
+    }
+
+    /// A new item for a key, which is to be filled and then stored or given up.
+    ///
+    /// # Errors
+    /// It is too large, or there is no memory.
+    pub fn make(
+        &self,
+        worker: &mut Worker,
+        (key, hash): (&[u8], u64),
+        value_bytes: usize,
+    ) -> Result<Fresh, Refused> {
+        debug_assert!(key.len() <= KEY_MAX);
+        if key.len() + value_bytes + MEMCACHED_OVERHEAD > self.settings.item_max {
+            worker.counters.store_too_large.bump();
+            return Err(Refused::TooLarge);
+        }
+        let making = Making { key, hash, value_bytes: value_bytes as u32, now: self.clock.now() };
+        worker.out_bytes = 0;
+        let out = &mut worker.out;
+        let made = self.section.enter(|allocation| {
+            allocation.release(out.drain(..));
+            allocation.allocate(&making)
+        });
+        made.map_err(|_| {
+            worker.counters.store_no_memory.bump();
+            Refused::NoMemory
+        })
+    }
+
+    /// Frees what a worker has kept back, if it is much.
+    pub fn settle(&self, worker: &mut Worker) {
+        if worker.out.len() >= KEPT_ITEMS || worker.out_bytes >= KEPT_BYTES {
+            self.free_kept(worker);
+        }
+    }
+
+    /// Frees all that a worker has kept back.
+    pub fn free_kept(&self, worker: &mut Worker) {
+        worker.out_bytes = 0;
+        let out = &mut worker.out;
+        if !out.is_empty() {
+            self.section.enter(|allocation| allocation.release(out.drain(..)));
+        }
+    }
+
+    /// Looks for an item, and shows it if there is one. It stays locked meanwhile.
+    #[inline]
+    pub fn get<R>(
+        &self,
+        worker: &mut Worker,
+        (key, hash): (&[u8], u64),
+        show: impl FnOnce(Entry<'_>) -> R,
+    ) -> Option<R> {
+        let mut stripe = self.stripes.lock(hash);
+        let now = self.clock.now();
+        let entry = stripe.chains.find(hash, key)?;
+        match stripe.numbers.is_gone(entry, now) {
+            None => {
+                let result = show(entry);
+                entry.bump(now);
+                Some(result)
+            }
+            Some(why) => {
+                let out = stripe.chains.take(hash, key);
+                drop(stripe);
+                note_gone(worker, why);
+                worker.keep(out);
+                None
+            }
+        }
+    }
+
+    /// The place of a key, locked. Not to be held while anything is allocated.
+    pub fn slot<'a>(&'a self, worker: &mut Worker, (key, hash): (&'a [u8], u64)) -> Slot<'a> {
+        let mut stripe = self.stripes.lock(hash);
+        let now = self.clock.now();
+        if let Some(entry) = stripe.chains.find(hash, key)
+            && let Some(why) = stripe.numbers.is_gone(entry, now)
+        {
+            note_gone(worker, why);
+            worker.keep(stripe.chains.take(hash, key));
+        }
+        Slot { stripe, key, hash, now }
+    }
+
+    /// The same, with what is there although its time has come.
+    pub fn slot_as_it_is<'a>(&'a self, (key, hash): (&'a [u8], u64)) -> Slot<'a> {
+        Slot { stripe: self.stripes.lock(hash), key, hash, now: self.clock.now() }
+    }
+
+    /// Stores an item.
+    pub fn store(
+        &self,
+        worker: &mut Worker,
+        fresh: Fresh,
+        mode: Mode,
+        condition: Condition,
+    ) -> Stored {
+        worker.counters.cmd_set.bump();
+        if matches!(mode, Mode::Append | Mode::Prepend) {
+            return self.join(worker, fresh, mode == Mode::Append, condition.cas);
+        }
+        let mut key = [0; KEY_MAX];
+        let key = copy_key(&fresh, &mut key);
+        let (stored, out) = self.slot(worker, (key, fresh.hash())).store(fresh, mode, condition);
+        worker.keep(out);
+        if condition.cas.is_some() {
+            let counters = &worker.counters;
+            match stored {
+                Stored::Stored(_) => counters.cas_hits.bump(),
+                Stored::Exists => counters.cas_badval.bump(),
+                Stored::NotFound => counters.cas_misses.bump(),
+                Stored::NotStored => {}
+            }
+        }
+        worker.counters.total_items.add(u64::from(matches!(stored, Stored::Stored(_))));
+        stored
+    }
+
+    /// Stores what there is and a new piece as one value.
+    ///
+    /// The new item is made while nothing is locked; if the value is another one by then, once more.
+    fn join(&self, worker: &mut Worker, piece: Fresh, is_after: bool, cas: Option<u64>) -> Stored {
+        let mut key = [0; KEY_MAX];
+        let key = (copy_key(&piece, &mut key), piece.hash());
+        let new = piece.bytes().len() - 2;
+        let stored = loop {
+            let found = {
+                let slot = self.slot(worker, key);
+                slot.find().map(|entry| (entry.cas(), entry.value_bytes()))
+            };
+            let Some((known, old)) = found else {
+                break if cas.is_some() { Stored::NotFound } else { Stored::NotStored };
+            };
+            if cas.is_some_and(|wanted| wanted != known) {
+                break Stored::Exists;
+            }
+            let Ok(mut joined) = self.make(worker, key, old + new) else {
+                break Stored::NotStored;
+            };
+            let mut slot = self.slot(worker, key);
+            let is_same = match slot.find() {
+                Some(entry) if entry.cas() == known => {
+                    if is_after {
+                        joined.push(entry.value());
+                        joined.push(piece.bytes());
+                    } else {
+                        joined.push(&piece.bytes()[..new]);
+                        joined.push(entry.value_and_end());
+                    }
+                    joined.set_client_flags(entry.client_flags());
+                    joined.set_expires(entry.expires());
+                    true
+                }
+                _ => false,
+            };
+            if is_same {
+                let (cas, out) = slot.put(joined);
+                drop(slot);
+                worker.keep(out);
+                worker.counters.total_items.bump();
+                break Stored::Stored(cas);
+            }
+            drop(slot);
+            worker.keep(Some(joined.give_up()));
+        };
+        worker.keep(Some(piece.give_up()));
+        stored
+    }
+
+    /// Forgets everything that is stored now; or, after so many seconds, everything that is stored then.
+    pub fn forget(&self, seconds: u32) {
+        if seconds > 0 {
+            let at = u64::from(self.clock.now()) + u64::from(seconds);
+            self.crawl.forgets_at.store(at, Ordering::Relaxed);
+            return;
+        }
+        self.crawl.forgets_at.store(0, Ordering::Relaxed);
+        for part in 0..self.stripes.count() {
+            self.stripes.lock_one(part).forget();
+        }
+    }
+
+    /// What is to be done every second: the clock, what is to be forgotten, and the crawler's turn.
+    pub fn tick(&self, worker: &mut Worker) {
+        self.clock.follow();
+        let now = self.clock.now();
+        let forgets_at = self.crawl.forgets_at.load(Ordering::Relaxed);
+        if forgets_at != 0 && forgets_at <= u64::from(now) {
+            self.forget(0);
+        }
+        if !self.crawl.is_off.load(Ordering::Relaxed) {
+            self.crawl(worker, self.stripes.count().div_ceil(CRAWL_SECONDS));
+        }
+    }
+
+    /// Frees what has expired in so many parts.
+    pub fn crawl(&self, worker: &mut Worker, parts: usize) {
+        let (now, count) = (self.clock.now(), self.stripes.count());
+        for _ in 0..parts {
+            let next = self.crawl.next.fetch_add(1, Ordering::Relaxed) as usize % count;
+            let looked = self.stripes.lock_one(next).sweep(now, &mut worker.out);
+            self.crawl.looked_at.fetch_add(looked as u64, Ordering::Relaxed);
+            self.crawl.reclaimed.fetch_add(worker.out.len() as u64, Ordering::Relaxed);
+            self.free_kept(worker);
+        }
+    }
+
+    /// Frees everything that has expired.
+    pub fn crawl_all(&self, worker: &mut Worker) {
+        self.crawl(worker, self.stripes.count());
+    }
+
+    /// Looks at all items that are alive, part by part.
+    pub fn for_each(&self, mut look: impl FnMut(Entry<'_>)) {
+        let now = self.clock.now();
+        for part in 0..self.stripes.count() {
+            let stripe = self.stripes.lock_one(part);
+            stripe.chains.for_each(|entry| {
+                if stripe.numbers.is_gone(entry, now).is_none() {
+                    look(entry);
+                }
+            });
+        }
+    }
+
+    /// What the tables need, in bytes.
+    #[must_use]
+    pub fn table_bytes(&self) -> usize {
+        let parts = 0..self.stripes.count();
+        parts.map(|part| self.stripes.lock_one(part).chains.bytes()).sum()
+    }
+}
+
+impl Drop for Store {
+    /// Frees the items, so that the heap can be given back.
+    fn drop(&mut self) {
+        let mut worker = Worker::default();
+        for part in 0..self.stripes.count() {
+            self.stripes.lock_one(part).chains.take_all(|_| true, &mut worker.out);
+            self.free_kept(&mut worker);
+        }
+    }
+}
+
+/// In so many seconds the crawler looks at everything once.
+const CRAWL_SECONDS: usize = 10;
+
+fn note_gone(worker: &Worker, why: Gone) {
+    match why {
+        Gone::Expired => worker.counters.get_expired.bump(),
+        Gone::Forgotten => worker.counters.get_flushed.bump(),
+    }
+}
+
+/// The key of an item that is about to be handed over.
+fn copy_key<'a>(fresh: &Fresh, place: &'a mut [u8; KEY_MAX]) -> &'a [u8] {
+    let key = fresh.key();
+    place[..key.len()].copy_from_slice(key);
+    &place[..key.len()]
+}
+
+/// All workers' counters.
+#[derive(Debug, Default)]
+pub struct AllCounters(Mutex<Vec<Arc<Counters>>>);
+
+impl AllCounters {
+    /// Counters for one more worker.
+    #[must_use]
+    pub fn one_more(&self) -> Arc<Counters> {
+        let one = Arc::new(Counters::default());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&one));
+        one
+    }
+
+    /// What all have counted together.
+    #[must_use]
+    pub fn sum(&self) -> Counters {
+        let sum = Counters::default();
+        for one in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            sum.absorb(one);
+        }
+        sum
+    }
+
+    /// All from 0 on.
+    pub fn reset(&self) {
+        for one in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            one.reset();
+        }
+    }
+}

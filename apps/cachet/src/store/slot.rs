@@ -1,0 +1,125 @@
+//! The place of one key: what is stored there is looked at, changed, replaced and taken out under one lock.
+
+use std::sync::MutexGuard;
+
+use super::stripes::Stripe;
+use crate::items::{Entry, EntryMut, Fresh, Marks, Out};
+
+/// The place of one key, locked.
+#[derive(Debug)]
+pub struct Slot<'a> {
+    pub(super) stripe: MutexGuard<'a, Stripe>,
+    pub(super) key: &'a [u8],
+    pub(super) hash: u64,
+    pub(super) now: u32,
+}
+
+/// How a value is to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In any case.
+    Set,
+    /// If there is none.
+    Add,
+    /// If there is one.
+    Replace,
+    /// After the one that there is.
+    Append,
+    /// Before it.
+    Prepend,
+}
+
+/// On what condition a value is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// The value that there is must have this number.
+    pub cas: Option<u64>,
+    /// A lower number will do, but then the item is marked as stale.
+    pub takes_stale: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// Stored under this number.
+    Stored(u64),
+    /// There is one, or there is none.
+    NotStored,
+    /// There is another value than expected.
+    Exists,
+    /// There is none whose number could be compared.
+    NotFound,
+}
+
+impl Slot<'_> {
+    /// The present second.
+    #[must_use]
+    pub fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// What is stored.
+    #[must_use]
+    pub fn find(&self) -> Option<Entry<'_>> {
+        self.stripe.chains.find(self.hash, self.key)
+    }
+
+    /// What is stored, to be changed.
+    #[must_use]
+    pub fn find_mut(&mut self) -> Option<EntryMut<'_>> {
+        self.stripe.chains.find_mut(self.hash, self.key)
+    }
+
+    /// The next number for a value.
+    pub fn next_cas(&mut self) -> u64 {
+        self.stripe.numbers.next_cas()
+    }
+
+    /// Takes out what is stored.
+    pub fn take(&mut self) -> Option<Out> {
+        self.stripe.chains.take(self.hash, self.key)
+    }
+
+    /// Stores an item in any case. Its number, and what was there.
+    pub fn put(&mut self, mut fresh: Fresh) -> (u64, Option<Out>) {
+        let cas = self.stripe.numbers.next_cas();
+        fresh.set_cas(cas);
+        (cas, self.stripe.chains.put(fresh))
+    }
+
+    /// Stores an item under a condition. The item that is not needed any more, the new one if it is not stored.
+    /// What is to be joined with another is not stored: see [`Store::store`](super::Store::store).
+    pub fn store(&mut self, mut fresh: Fresh, mode: Mode, condition: Condition) -> (Stored, Option<Out>) {
+        let now = self.now;
+        let Some(known) = self.find() else {
+            let verdict = match (condition.cas, mode) {
+                (Some(_), Mode::Set) => Stored::NotFound,
+                (_, Mode::Set | Mode::Add) => {
+                    let (cas, out) = self.put(fresh);
+                    return (Stored::Stored(cas), out);
+                }
+                _ => Stored::NotStored,
+            };
+            return (verdict, Some(fresh.give_up()));
+        };
+        let is_older = match condition.cas {
+            Some(wanted) if wanted == known.cas() => false,
+            Some(wanted) if condition.takes_stale && wanted < known.cas() => true,
+            Some(_) => return (Stored::Exists, Some(fresh.give_up())),
+            None => false,
+        };
+        match mode {
+            Mode::Add => {
+                known.bump(now);
+                return (Stored::NotStored, Some(fresh.give_up()));
+            }
+            Mode::Append | Mode::Prepend => return (Stored::NotStored, Some(fresh.give_up())),
+            Mode::Set | Mode::Replace => {}
+        }
+        if is_older {
+            fresh.set_marks(fresh.marks().with(Marks::STALE));
+        }
+        let (cas, out) = self.put(fresh);
+        (Stored::Stored(cas), out)
+    }
+}
