@@ -3,7 +3,9 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use super::{ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Marks, Out, header, id, key, value_parts};
+use super::{
+    ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Marks, Out, header, id, key, value_parts,
+};
 
 /// The items of one part of the store, to be found by their keys. It grows by itself: when there are more
 /// items than chains, the number of chains doubles.
@@ -25,7 +27,10 @@ impl Chains {
     #[must_use]
     pub fn new(heads: usize) -> Chains {
         let heads = heads.next_power_of_two().max(HEADS_MIN);
-        Chains { heads: vec![None; heads].into(), items: 0 }
+        Chains {
+            heads: vec![None; heads].into(),
+            items: 0,
+        }
     }
 
     /// How many items there are.
@@ -70,14 +75,20 @@ impl Chains {
     #[inline]
     #[must_use]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<Entry<'_>> {
-        self.position(hash, key).map(|item| Entry { item, _chains: self })
+        self.position(hash, key).map(|item| Entry {
+            item,
+            _chains: self,
+        })
     }
 
     /// The item with this key, to be changed.
     #[inline]
     #[must_use]
     pub fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<EntryMut<'_>> {
-        self.position(hash, key).map(|item| EntryMut { item, _chains: self })
+        self.position(hash, key).map(|item| EntryMut {
+            item,
+            _chains: self,
+        })
     }
 
     /// Takes an item in, whose value was written. Another with the same key is let go.
@@ -132,7 +143,10 @@ impl Chains {
                 // SAFETY: what is in a chain is alive.
                 let known = unsafe { header(item) };
                 next = known.chain.get();
-                if is_wanted(Entry { item, _chains: self }) {
+                if is_wanted(Entry {
+                    item,
+                    _chains: self,
+                }) {
                     out.extend(self.take_one(known.hash, id(item)));
                 }
             }
@@ -144,7 +158,10 @@ impl Chains {
         for head in &self.heads {
             let mut next = *head;
             while let Some(item) = next {
-                look(Entry { item, _chains: self });
+                look(Entry {
+                    item,
+                    _chains: self,
+                });
                 // SAFETY: what is in a chain is alive.
                 next = unsafe { header(item) }.chain.get();
             }
@@ -261,14 +278,29 @@ impl<'a> Entry<'a> {
     pub fn bump(&self, now: u32) {
         let header = self.header();
         let bits = header.bits.load(Ordering::Relaxed);
-        let more = if bits & FETCHED == 0 { FETCHED } else { FETCHED | ACTIVE };
+        let more = if bits & FETCHED == 0 {
+            FETCHED
+        } else {
+            FETCHED | ACTIVE
+        };
         if bits | more != bits {
             // Relaxed: a hint. The pool may clear a bit meanwhile, and so not be heard; then the item is not
             // held for active for once.
             header.bits.store(bits | more, Ordering::Relaxed);
         }
-        if header.used.load(Ordering::Relaxed) != now {
-            header.used.store(now, Ordering::Relaxed);
+        self.set_used(now);
+    }
+
+    /// Notes that it was changed and is worth keeping, but not that it was fetched.
+    pub fn renew(&self, now: u32) {
+        self.header().bits.fetch_or(ACTIVE, Ordering::Relaxed);
+        self.set_used(now);
+    }
+
+    fn set_used(&self, now: u32) {
+        let used = &self.header().used;
+        if used.load(Ordering::Relaxed) != now {
+            used.store(now, Ordering::Relaxed);
         }
     }
 }
@@ -284,7 +316,10 @@ impl EntryMut<'_> {
     /// To be looked at.
     #[must_use]
     pub fn entry(&self) -> Entry<'_> {
-        Entry { item: self.item, _chains: self._chains }
+        Entry {
+            item: self.item,
+            _chains: self._chains,
+        }
     }
 
     #[inline]

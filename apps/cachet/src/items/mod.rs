@@ -34,7 +34,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 pub use chains::{Chains, Entry, EntryMut};
-pub use pool::{Pool, Segment, Tail};
+pub use pool::{Pool, Segment, Tail, block_bytes};
 
 /// The longest key, in bytes, as memcached has it.
 pub const KEY_MAX: usize = 250;
@@ -69,7 +69,10 @@ struct Header {
 /// The next one, if there is one.
 type Link = Option<NonNull<Header>>;
 
-const _: () = assert!(size_of::<Header>() == 64, "an item begins with one cache line");
+const _: () = assert!(
+    size_of::<Header>() == 64,
+    "an item begins with one cache line"
+);
 
 /// What the meta commands note at an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +204,12 @@ impl Fresh {
     /// Adds bytes to the value, the last two of which are `\r\n`. There must not be more than are missing.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.missing(), "{} bytes where {} are missing", bytes.len(), self.missing());
+        assert!(
+            bytes.len() <= self.missing(),
+            "{} bytes where {} are missing",
+            bytes.len(),
+            self.missing()
+        );
         // SAFETY: it is alive, as above.
         let (start, _) = unsafe { value_parts(self.item) };
         // SAFETY: so many bytes were written, so it is not beyond the block.

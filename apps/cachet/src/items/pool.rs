@@ -4,8 +4,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hearth_heap::PrivateHeap;
+use hearth_heap::geometry::{CHUNK_BYTES, Class, MEDIUM_MAX};
 
-use super::{ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Making, Out, bytes_of, header, id, write};
+use super::{
+    ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Making, Out, bytes_of, header, id, write,
+};
 
 /// How far an item has come. The order within each is by when it came there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +21,6 @@ pub enum Segment {
     /// The next to go.
     Cold = 2,
 }
-
-/// All of them.
-pub const SEGMENTS: [Segment; 3] = [Segment::Hot, Segment::Warm, Segment::Cold];
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -54,6 +54,8 @@ pub struct Pool {
     queues: [Queue; 3],
     /// What the items need, in bytes.
     bytes: usize,
+    /// What their blocks have.
+    charged: usize,
     /// The part of it in blocks that are mapped one by one.
     large: usize,
     number: u32,
@@ -61,9 +63,6 @@ pub struct Pool {
 
 // SAFETY: the heap is used by one thread at a time, and the links of the queues only through this.
 unsafe impl Send for Pool {}
-
-/// Blocks above are mapped one by one, as the heap's figures do not tell of them.
-const LARGE: usize = 256 << 10;
 
 /// Pools are numbered, so that no item gets into another's queues.
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
@@ -76,6 +75,7 @@ impl Pool {
             heap: PrivateHeap::new()?,
             queues: Default::default(),
             bytes: 0,
+            charged: 0,
             large: 0,
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
         })
@@ -85,6 +85,12 @@ impl Pool {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// What their blocks have, in bytes.
+    #[must_use]
+    pub fn charged(&self) -> usize {
+        self.charged
     }
 
     /// What the heap has for them, in bytes: with what is free between them.
@@ -107,12 +113,17 @@ impl Pool {
 
     /// A new item, the newest of the hot ones. None if there is no memory.
     pub fn make(&mut self, making: &Making<'_>) -> Option<Fresh> {
-        assert!(making.key.len() <= super::KEY_MAX, "a key of {} bytes", making.key.len());
+        assert!(
+            making.key.len() <= super::KEY_MAX,
+            "a key of {} bytes",
+            making.key.len()
+        );
         let bytes = bytes_of(making.key.len(), making.value_bytes as usize);
         let block = NonNull::new(self.heap.allocate(bytes))?;
         // SAFETY: the block is large enough, aligned to 16, and was just given out.
         let item = unsafe { write(block, making, self.number) };
         self.bytes += bytes;
+        self.charged += block_bytes(bytes);
         self.large += large(bytes);
         self.push(item, Segment::Hot, bytes);
         Some(Fresh { item, filled: 0 })
@@ -127,6 +138,7 @@ impl Pool {
         let bytes = out.bytes();
         self.unlink(item, bytes);
         self.bytes -= bytes;
+        self.charged -= block_bytes(bytes);
         self.large -= large(bytes);
         // SAFETY: the block came from this heap; it is in no chain, as the token says, and in no queue any more.
         unsafe { self.heap.free(item.as_ptr().cast()) };
@@ -152,7 +164,9 @@ impl Pool {
     /// Makes the oldest item of one segment the newest of another, or of the same, and asks anew whether it is
     /// active. False if there is none.
     pub fn shift(&mut self, from: Segment, to: Segment) -> bool {
-        let Some(item) = self.queues[from as usize].oldest else { return false };
+        let Some(item) = self.queues[from as usize].oldest else {
+            return false;
+        };
         // SAFETY: what is in a queue is alive.
         let known = unsafe { header(item) };
         let bits = known.bits.load(Ordering::Relaxed);
@@ -201,7 +215,21 @@ impl Pool {
 }
 
 fn large(bytes: usize) -> usize {
-    if bytes > LARGE { bytes.next_multiple_of(4096) } else { 0 }
+    if bytes > MEDIUM_MAX {
+        block_bytes(bytes)
+    } else {
+        0
+    }
+}
+
+/// How large a block for so many bytes is.
+#[must_use]
+pub fn block_bytes(bytes: usize) -> usize {
+    if bytes > MEDIUM_MAX {
+        bytes.next_multiple_of(CHUNK_BYTES)
+    } else {
+        Class::for_size(bytes).bytes()
+    }
 }
 
 fn tail_of(item: NonNull<Header>) -> Tail {

@@ -62,8 +62,14 @@ fn version() -> &'static [u8] {
 
 /// What follows the first word of a line.
 fn after_word(line: &[u8]) -> &[u8] {
-    let start = line.iter().position(|&byte| byte != b' ').unwrap_or(line.len());
-    let word = line[start..].iter().position(|&byte| byte == b' ').unwrap_or(line.len() - start);
+    let start = line
+        .iter()
+        .position(|&byte| byte != b' ')
+        .unwrap_or(line.len());
+    let word = line[start..]
+        .iter()
+        .position(|&byte| byte == b' ')
+        .unwrap_or(line.len() - start);
     &line[start + word..]
 }
 
@@ -80,8 +86,9 @@ pub(super) fn get(context: &mut Context<'_>, keys: &[u8], with_cas: bool) -> Ask
         asked += 1;
         let hash = context.store.hash_of(key);
         let out = &mut *context.out;
-        let found =
-            context.store.get(context.worker, (key, hash), |entry| value(out, entry, with_cas));
+        let found = context.store.get(context.worker, (key, hash), |entry| {
+            value(out, entry, with_cas)
+        });
         note_get(context, found.is_some());
     }
     say(context, false, if asked == 0 { ERROR } else { b"END\r\n" })
@@ -164,8 +171,11 @@ fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool)
     if key.len() > KEY_MAX {
         return say(context, is_quiet, FORMAT);
     }
-    let numbers =
-        (unsigned_32(words.get(2)), signed_32(words.get(3)), signed_32(words.get(4)));
+    let numbers = (
+        unsigned_32(words.get(2)),
+        signed_32(words.get(3)),
+        signed_32(words.get(4)),
+    );
     let (Some(flags), Some(exptime), Some(length)) = numbers else {
         return say(context, is_quiet, FORMAT);
     };
@@ -185,7 +195,14 @@ fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool)
             fresh.set_client_flags(flags);
             fresh.set_expires(context.store.clock().expiry(exptime));
             let kind = Kind::Classic { is_quiet };
-            Asked::Value { fresh, storing: Storing { mode, condition, kind } }
+            Asked::Value {
+                fresh,
+                storing: Storing {
+                    mode,
+                    condition,
+                    kind,
+                },
+            }
         }
         Err(refused) => {
             say(context, is_quiet, refusal(refused));
@@ -241,7 +258,11 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     } else {
         counters.delete_misses.bump();
     }
-    say(context, is_quiet, if is_hit { b"DELETED\r\n" } else { NOT_FOUND })
+    say(
+        context,
+        is_quiet,
+        if is_hit { b"DELETED\r\n" } else { NOT_FOUND },
+    )
 }
 
 fn touch(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
@@ -264,7 +285,11 @@ fn touch(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     }
     drop(slot);
     note_touch(context, is_hit);
-    say(context, is_quiet, if is_hit { b"TOUCHED\r\n" } else { NOT_FOUND })
+    say(
+        context,
+        is_quiet,
+        if is_hit { b"TOUCHED\r\n" } else { NOT_FOUND },
+    )
 }
 
 /// How a number is changed.
@@ -279,7 +304,12 @@ pub(super) struct Change {
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changed {
-    To { value: u64, cas: u64, expires: u32 },
+    /// `expires` is when the item was to end before.
+    To {
+        value: u64,
+        cas: u64,
+        expires: u32,
+    },
     NotFound,
     NotNumeric,
     Exists,
@@ -289,7 +319,7 @@ pub(super) enum Changed {
 /// The longest number, and longer values are not taken for numbers beyond what memcached looks at.
 const VALUE_OF_NUMBER_MAX: usize = 512 << 10;
 
-/// Counts up or down. `expires` is told the time, which it may change.
+/// Counts up or down. The item may get another time, too.
 pub(super) fn change(
     context: &mut Context<'_>,
     key: (&[u8], u64),
@@ -299,13 +329,20 @@ pub(super) fn change(
     loop {
         let mut slot = context.store.slot(context.worker, key);
         let now = slot.now();
-        let Some(entry) = slot.find() else { return Changed::NotFound };
+        let Some(entry) = slot.find() else {
+            return Changed::NotFound;
+        };
+        let old = entry.value();
+        // In memcached's order, which shows where several things are wrong.
+        if old.is_empty() || old.len() > VALUE_OF_NUMBER_MAX {
+            return Changed::NotNumeric;
+        }
         if change.cas.is_some_and(|wanted| wanted != entry.cas()) {
             return Changed::Exists;
         }
-        let old = entry.value();
-        let number = if old.len() > VALUE_OF_NUMBER_MAX { None } else { unsigned(old) };
-        let Some(number) = number else { return Changed::NotNumeric };
+        let Some(number) = unsigned(old) else {
+            return Changed::NotNumeric;
+        };
         let value = if change.is_up {
             number.wrapping_add(change.by)
         } else {
@@ -315,7 +352,7 @@ pub(super) fn change(
         decimal(&mut text, value);
         let (length, known) = (entry.value_bytes(), entry.cas());
         let (flags, expires) = (entry.client_flags(), entry.expires());
-        let expires = expires_then.unwrap_or(expires);
+        let then = expires_then.unwrap_or(expires);
         if text.len() <= length {
             let cas = slot.next_cas();
             if let Some(mut entry) = slot.find_mut() {
@@ -324,12 +361,15 @@ pub(super) fn change(
                 // A number that became shorter leaves spaces, as the length stays.
                 place[text.len()..].fill(b' ');
                 entry.set_cas(cas);
-                entry.set_expires(expires);
-                entry.entry().bump(now);
+                entry.set_expires(then);
+                entry.entry().renew(now);
             }
-            return Changed::To { value, cas, expires };
+            return Changed::To {
+                value,
+                cas,
+                expires,
+            };
         }
-        let marks = entry.marks();
         drop(slot);
         let Ok(mut fresh) = context.store.make(context.worker, key, text.len()) else {
             return Changed::NoMemory;
@@ -337,14 +377,18 @@ pub(super) fn change(
         fresh.push(&text);
         fresh.push(b"\r\n");
         fresh.set_client_flags(flags);
-        fresh.set_expires(expires);
-        fresh.set_marks(marks);
+        fresh.set_expires(then);
+        // What was noted at the shorter number is gone, as in memcached.
         let mut slot = context.store.slot(context.worker, key);
         if slot.find().is_some_and(|entry| entry.cas() == known) {
             let (cas, out) = slot.put(fresh);
             drop(slot);
             context.worker.keep(out);
-            return Changed::To { value, cas, expires };
+            return Changed::To {
+                value,
+                cas,
+                expires,
+            };
         }
         // Somebody was faster.
         drop(slot);
@@ -370,10 +414,23 @@ fn count_by(context: &mut Context<'_>, words: &Words<'_>, is_up: bool) -> Asked 
         return say(context, is_quiet, FORMAT);
     }
     let Some(by) = unsigned(words.get(2)) else {
-        return say(context, is_quiet, b"CLIENT_ERROR invalid numeric delta argument\r\n");
+        return say(
+            context,
+            is_quiet,
+            b"CLIENT_ERROR invalid numeric delta argument\r\n",
+        );
     };
     let key = (key, context.store.hash_of(key));
-    let changed = change(context, key, Change { by, is_up, cas: None }, None);
+    let changed = change(
+        context,
+        key,
+        Change {
+            by,
+            is_up,
+            cas: None,
+        },
+        None,
+    );
     note_change(context, is_up, matches!(changed, Changed::To { .. }));
     let answer: &[u8] = match changed {
         Changed::To { value, .. } => {

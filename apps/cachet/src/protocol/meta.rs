@@ -61,6 +61,9 @@ struct Flags {
     mode: u8,
 }
 
+/// The flags that there are. Each command takes all of them, and does not look at those that mean nothing to it.
+const LETTERS: &[u8] = b"CDFIJLMNOPRTbcfhklqstuv";
+
 fn bit(letter: u8) -> u64 {
     1 << (letter - b'A')
 }
@@ -70,9 +73,12 @@ impl Flags {
         self.given & bit(letter) != 0
     }
 
-    /// Reads them, or tells what is wrong.
-    fn read(words: &[&[u8]]) -> Result<Flags, &'static str> {
-        let mut flags = Flags { delta: 1, ..Flags::default() };
+    /// Reads which there are, or tells what is wrong.
+    fn letters(words: &[&[u8]]) -> Result<Flags, &'static str> {
+        let mut flags = Flags {
+            delta: 1,
+            ..Flags::default()
+        };
         if words.len() > FLAGS_MAX {
             return Err(TOO_MANY);
         }
@@ -84,10 +90,38 @@ impl Flags {
             if flags.has(letter) {
                 return Err("CLIENT_ERROR duplicate flag\r\n");
             }
+            if !LETTERS.contains(&letter) {
+                return Err("CLIENT_ERROR invalid flag\r\n");
+            }
             flags.given |= bit(letter);
-            flags.take(letter, &word[1..])?;
         }
         Ok(flags)
+    }
+
+    /// Reads them and the key, or tells what is wrong: with the letters the first thing, else the last one.
+    fn read<'a>(
+        word: &'a [u8],
+        options: &[&[u8]],
+        place: &'a mut [u8; KEY_MAX],
+    ) -> Result<(Flags, &'a [u8]), &'static str> {
+        let mut flags = Flags::letters(options)?;
+        let key = key(word, &flags, place);
+        let mut wrong = None;
+        for option in options {
+            let what = match option[0] {
+                b'b' if key.is_none() => Some(NO_KEY),
+                letter => flags.take(letter, &option[1..]).err(),
+            };
+            wrong = match what {
+                // As memcached: only if nothing else is wrong.
+                Some(FORMAT) => wrong.or(what),
+                _ => what.or(wrong),
+            };
+        }
+        match (wrong, key) {
+            (None, Some(key)) => Ok((flags, key)),
+            (wrong, _) => Err(wrong.unwrap_or(NO_KEY)),
+        }
     }
 
     fn take(&mut self, letter: u8, token: &[u8]) -> Result<(), &'static str> {
@@ -110,9 +144,7 @@ impl Flags {
                 [mode] => self.mode = *mode,
                 _ => return Err("CLIENT_ERROR incorrect length for M token\r\n"),
             },
-            b'I' | b'L' | b'O' | b'P' | b'b' | b'c' | b'f' | b'h' | b'k' | b'l' | b'q' | b's'
-            | b't' | b'u' | b'v' => {}
-            _ => return Err("CLIENT_ERROR invalid flag\r\n"),
+            _ => {}
         }
         Ok(())
     }
@@ -120,12 +152,18 @@ impl Flags {
 
 /// The key as the store knows it.
 fn key<'a>(word: &'a [u8], flags: &Flags, place: &'a mut [u8; KEY_MAX]) -> Option<&'a [u8]> {
-    if flags.has(b'b') { from_base64(word, place) } else { Some(word) }
+    if flags.has(b'b') {
+        from_base64(word, place)
+    } else {
+        Some(word)
+    }
 }
 
 /// Is there a token to come back that is too long?
 fn has_long_opaque(words: &[&[u8]]) -> bool {
-    words.iter().any(|word| word[0] == b'O' && word.len() > OPAQUE_MAX)
+    words
+        .iter()
+        .any(|word| word[0] == b'O' && word.len() > OPAQUE_MAX)
 }
 
 /// Writes the key as a flag, and that it is in base64 if it is.
@@ -175,21 +213,15 @@ fn write_common(out: &mut Vec<u8>, words: &[&[u8]], key: &[u8], is_binary: bool)
 
 fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let options = words.from(2);
-    let flags = match Flags::read(options) {
-        Ok(flags) => flags,
+    let mut place = [0; KEY_MAX];
+    let (flags, key) = match Flags::read(words.get(1), options, &mut place) {
+        Ok(read) => read,
         Err(wrong) => return say(context, wrong),
     };
-    let mut place = [0; KEY_MAX];
-    let Some(key) = key(words.get(1), &flags, &mut place) else {
-        return say(context, NO_KEY);
-    };
-    if has_long_opaque(options) {
-        return say(context, OPAQUE_TOO_LONG);
-    }
     let key = (key, context.store.hash_of(key));
     let mut is_new = false;
     if flags.has(b'N') && context.store.slot(context.worker, key).find().is_none() {
-        match vivify(context, key, &flags) {
+        match vivify(context, key) {
             Ok(made) => is_new = made,
             Err(refused) => {
                 context.out.extend_from_slice(refused);
@@ -213,6 +245,9 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             counters.touch_misses.bump();
         }
     }
+    if !is_hit && has_long_opaque(options) {
+        return say(context, OPAQUE_TOO_LONG);
+    }
     if !is_hit && !flags.has(b'q') {
         context.out.extend_from_slice(b"EN");
         write_common(context.out, options, key.0, flags.has(b'b'));
@@ -221,17 +256,10 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
 }
 
 /// Stores an empty item where there is none. False if somebody was faster.
-fn vivify(
-    context: &mut Context<'_>,
-    key: (&[u8], u64),
-    flags: &Flags,
-) -> Result<bool, &'static [u8]> {
+fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> Result<bool, &'static [u8]> {
     let made = context.store.make(context.worker, key, 0);
     let mut fresh = made.map_err(refusal)?;
     fresh.push(b"\r\n");
-    fresh.set_expires(context.store.clock().expiry(flags.vivify));
-    let binary = if flags.has(b'b') { Marks::BINARY_KEY } else { Marks::default() };
-    fresh.set_marks(Marks::TOKEN_SENT.with(binary));
     let mut slot = context.store.slot(context.worker, key);
     let (is_made, out) = match slot.find() {
         None => (true, slot.put(fresh).1),
@@ -257,8 +285,11 @@ fn hit(
         false => context.store.slot(context.worker, key),
     };
     let now = slot.now();
-    let Some(mut found) = slot.find_mut() else { return false };
+    let Some(mut found) = slot.find_mut() else {
+        return false;
+    };
     let out = &mut *context.out;
+    let begin = out.len();
     let with_value = flags.has(b'v');
     if with_value {
         let bytes = found.entry().value_bytes();
@@ -271,12 +302,19 @@ fn hit(
     let mut is_won = is_new;
     for word in options {
         match word[0] {
+            b'O' if word.len() > OPAQUE_MAX => {
+                // As memcached: what stands before it was done.
+                out.truncate(begin);
+                out.extend_from_slice(OPAQUE_TOO_LONG.as_bytes());
+                return true;
+            }
             b'T' => found.set_expires(clock.expiry(flags.ttl)),
+            // What is new gets its time when its flag is come to.
+            b'N' if is_new => found.set_expires(clock.expiry(flags.vivify)),
             b'R' => {
                 let expires = found.entry().expires();
-                let left = i64::from(expires) - i64::from(now);
                 is_won |= expires != 0
-                    && left < i64::from(flags.recache)
+                    && expires < clock.expiry(flags.recache)
                     && !found.entry().marks().has(Marks::TOKEN_SENT);
             }
             _ => write_fact(out, word, found.entry(), now),
@@ -301,7 +339,7 @@ fn hit(
     if with_value {
         out.extend_from_slice(found.entry().value_and_end());
     }
-    if !flags.has(b'u') && !is_new {
+    if !flags.has(b'u') {
         found.entry().bump(now);
     }
     true
@@ -331,22 +369,14 @@ fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     // Whatever is wrong from now on, the value will come.
     let swallow = Asked::Swallow(length + 2);
     let options = words.from(3);
-    let flags = match Flags::read(options) {
-        Ok(flags) => flags,
+    let mut place = [0; KEY_MAX];
+    let (flags, key) = match Flags::read(words.get(1), options, &mut place) {
+        Ok(read) => read,
         Err(wrong) => {
             say(context, wrong);
             return swallow;
         }
     };
-    let mut place = [0; KEY_MAX];
-    let Some(key) = key(words.get(1), &flags, &mut place) else {
-        say(context, NO_KEY);
-        return swallow;
-    };
-    if has_long_opaque(options) {
-        say(context, OPAQUE_TOO_LONG);
-        return swallow;
-    }
     let mode = match (flags.has(b'M'), flags.mode) {
         (false, _) | (_, b'S') => Mode::Set,
         (_, b'E') => Mode::Add,
@@ -358,6 +388,10 @@ fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             return swallow;
         }
     };
+    if has_long_opaque(options) {
+        say(context, OPAQUE_TOO_LONG);
+        return swallow;
+    }
     let key = (key, context.store.hash_of(key));
     let mut fresh = match context.store.make(context.worker, key, length) {
         Ok(fresh) => fresh,
@@ -372,8 +406,18 @@ fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     if flags.has(b'b') {
         fresh.set_marks(Marks::BINARY_KEY);
     }
-    let condition = Condition { cas: flags.cas, takes_stale: flags.has(b'I') };
-    Asked::Value { fresh, storing: Storing { mode, condition, kind: Kind::Meta } }
+    let condition = Condition {
+        cas: flags.cas,
+        takes_stale: flags.has(b'I'),
+    };
+    Asked::Value {
+        fresh,
+        storing: Storing {
+            mode,
+            condition,
+            kind: Kind::Meta,
+        },
+    }
 }
 
 /// Stores the value of `ms` when it is there, and answers as its line wants it.
@@ -383,9 +427,14 @@ pub(super) fn finish_set(
     storing: Storing,
     words: &Words<'_>,
 ) {
-    let stored = context.store.store(context.worker, fresh, storing.mode, storing.condition);
+    let stored = context
+        .store
+        .store(context.worker, fresh, storing.mode, storing.condition);
     let options = words.from(3);
-    let Ok(flags) = Flags::read(options) else { return };
+    let mut place = [0; KEY_MAX];
+    let Ok((flags, key)) = Flags::read(words.get(1), options, &mut place) else {
+        return;
+    };
     if matches!(stored, Stored::Stored(_)) && flags.has(b'q') {
         return;
     }
@@ -401,13 +450,7 @@ pub(super) fn finish_set(
         match word[0] {
             b'O' => write_opaque(out, word),
             b'c' => write_number(out, b'c', cas),
-            b'k' => {
-                out.extend_from_slice(b" k");
-                out.extend_from_slice(words.get(1));
-                if flags.has(b'b') {
-                    out.extend_from_slice(b" b");
-                }
-            }
+            b'k' => write_key(out, key, flags.has(b'b')),
             _ => {}
         }
     }
@@ -419,19 +462,18 @@ pub(super) fn finish_set(
 fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let options = words.from(2);
     let mut place = [0; KEY_MAX];
-    let flags = match Flags::read(options) {
-        Ok(flags) => flags,
+    let (flags, key) = match Flags::read(words.get(1), options, &mut place) {
+        Ok(read) => read,
         Err(TOO_MANY) => return say(context, TOO_MANY),
         Err(_) => return say(context, INVALID_OR_DUPLICATE),
-    };
-    let Some(key) = key(words.get(1), &flags, &mut place) else {
-        return say(context, INVALID_OR_DUPLICATE);
     };
     if has_long_opaque(options) {
         return say(context, OPAQUE_TOO_LONG);
     }
     let clock = context.store.clock();
-    let mut slot = context.store.slot(context.worker, (key, context.store.hash_of(key)));
+    let mut slot = context
+        .store
+        .slot(context.worker, (key, context.store.hash_of(key)));
     let mut out = None;
     let code = match slot.find() {
         None => "NF",
@@ -473,42 +515,61 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
 fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let options = words.from(2);
     let mut place = [0; KEY_MAX];
-    let flags = match Flags::read(options) {
-        Ok(flags) => flags,
+    let (flags, key) = match Flags::read(words.get(1), options, &mut place) {
+        Ok(read) => read,
         Err(TOO_MANY) => return say(context, "CLIENT_ERROR options flags too long\r\n"),
         Err(_) => return say(context, INVALID_OR_DUPLICATE),
-    };
-    let Some(key) = key(words.get(1), &flags, &mut place) else {
-        return say(context, INVALID_OR_DUPLICATE);
     };
     let is_up = match (flags.has(b'M'), flags.mode) {
         (false, _) | (_, b'I' | b'+') => true,
         (_, b'D' | b'-') => false,
         _ => return say(context, "CLIENT_ERROR invalid mode for ma M token\r\n"),
     };
-    if has_long_opaque(options) {
-        return say(context, OPAQUE_TOO_LONG);
-    }
     let key = (key, context.store.hash_of(key));
-    let change = Change { by: flags.delta, is_up, cas: flags.cas };
-    let then = flags.has(b'T').then(|| context.store.clock().expiry(flags.ttl));
+    let change = Change {
+        by: flags.delta,
+        is_up,
+        cas: flags.cas.filter(|&cas| cas != 0),
+    };
+    let then = flags
+        .has(b'T')
+        .then(|| context.store.clock().expiry(flags.ttl));
     let mut is_new = false;
     let changed = loop {
         let changed = classic::change(context, key, change, then);
         if changed != Changed::NotFound || !flags.has(b'N') {
             break changed;
         }
-        if let Some(made) = begin_at(context, key, &flags) {
+        if let Some(made) = begin_at(context, key, &flags, options) {
             is_new = true;
             break made;
         }
     };
-    classic::note_change(context, is_up, !is_new && matches!(changed, Changed::To { .. }));
+    classic::note_change(
+        context,
+        is_up,
+        !is_new && matches!(changed, Changed::To { .. }),
+    );
     let is_binary = flags.has(b'b');
+    if has_long_opaque(options) && !matches!(changed, Changed::NotNumeric | Changed::NoMemory) {
+        // As memcached, which looks at what it may answer when all is done.
+        return say(context, OPAQUE_TOO_LONG);
+    }
     match changed {
-        Changed::To { value, cas, expires } => {
+        Changed::To {
+            value,
+            cas,
+            expires,
+        } => {
             if is_new || !flags.has(b'q') {
-                write_changed(context, key.0, &flags, options, (value, cas, expires), is_new);
+                write_changed(
+                    context,
+                    key.0,
+                    &flags,
+                    options,
+                    (value, cas, expires),
+                    is_new,
+                );
             }
         }
         Changed::NotFound => {
@@ -526,7 +587,12 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
 }
 
 /// Stores the first number. None if there is one by now.
-fn begin_at(context: &mut Context<'_>, key: (&[u8], u64), flags: &Flags) -> Option<Changed> {
+fn begin_at(
+    context: &mut Context<'_>,
+    key: (&[u8], u64),
+    flags: &Flags,
+    options: &[&[u8]],
+) -> Option<Changed> {
     let mut text = Vec::with_capacity(22);
     decimal(&mut text, flags.initial);
     let Ok(mut fresh) = context.store.make(context.worker, key, text.len()) else {
@@ -534,16 +600,28 @@ fn begin_at(context: &mut Context<'_>, key: (&[u8], u64), flags: &Flags) -> Opti
     };
     text.extend_from_slice(b"\r\n");
     fresh.push(&text);
-    let expires = context.store.clock().expiry(flags.vivify);
-    fresh.set_expires(expires);
-    if flags.has(b'b') {
-        fresh.set_marks(Marks::BINARY_KEY);
-    }
+    // The last of its times counts; and what stands after a token that is too long is not looked at.
+    let reached = options
+        .iter()
+        .take_while(|word| !has_long_opaque(std::slice::from_ref(word)));
+    let ttl = reached.fold(0, |ttl, word| match word[0] {
+        b'N' => flags.vivify,
+        b'T' => flags.ttl,
+        _ => ttl,
+    });
+    fresh.set_expires(context.store.clock().expiry(ttl));
     let mut slot = context.store.slot(context.worker, key);
     let (made, out) = match slot.find() {
         None => {
             let (cas, out) = slot.put(fresh);
-            (Some(Changed::To { value: flags.initial, cas, expires }), out)
+            (
+                Some(Changed::To {
+                    value: flags.initial,
+                    cas,
+                    expires: 0,
+                }),
+                out,
+            )
         }
         Some(_) => (None, Some(fresh.give_up())),
     };
@@ -560,7 +638,8 @@ fn write_changed(
     (value, cas, mut expires): (u64, u64, u32),
     is_new: bool,
 ) {
-    let now = context.store.clock().now();
+    let clock = context.store.clock();
+    let now = clock.now();
     let out = &mut *context.out;
     let mut text = Vec::with_capacity(22);
     decimal(&mut text, value);
@@ -571,11 +650,11 @@ fn write_changed(
     } else {
         out.extend_from_slice(b"HD");
     }
-    // What is new gets its time when its flag is come to.
-    let then = if is_new { std::mem::take(&mut expires) } else { expires };
     for word in options {
         match word[0] {
-            b'N' => expires = then,
+            // An item has its time from where its flag stands.
+            b'N' if is_new => expires = clock.expiry(flags.vivify),
+            b'T' => expires = clock.expiry(flags.ttl),
             b'c' => write_number(out, b'c', cas),
             b't' => write_time(out, expires, now),
             b'k' => write_key(out, key, flags.has(b'b')),
@@ -600,7 +679,9 @@ fn debug(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let Some(key) = key(words.get(1), &flags, &mut place) else {
         return say(context, FORMAT);
     };
-    let slot = context.store.slot(context.worker, (key, context.store.hash_of(key)));
+    let slot = context
+        .store
+        .slot(context.worker, (key, context.store.hash_of(key)));
     let Some(entry) = slot.find() else {
         drop(slot);
         return say(context, "EN\r\n");

@@ -4,9 +4,9 @@ mod classic;
 mod meta;
 mod session;
 mod statistics;
-mod words;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use session::{Served, Session, Then};
-pub use statistics::About;
+pub use statistics::{About, Say};

@@ -128,12 +128,21 @@ impl Session {
         commands: usize,
         out: &mut Vec<u8>,
     ) -> Served {
-        let mut context = Context { store, worker, about, out };
+        let mut context = Context {
+            store,
+            worker,
+            about,
+            out,
+        };
         let mut consumed = 0;
         let mut left = commands;
         let then = loop {
             if left == 0 || context.out.len() > ANSWERS_MAX {
-                break if consumed < input.len() { Then::Again } else { Then::More };
+                break if consumed < input.len() {
+                    Then::Again
+                } else {
+                    Then::More
+                };
             }
             let rest = &input[consumed..];
             if rest.is_empty() {
@@ -185,7 +194,11 @@ impl Session {
                     return Step::Short(bytes);
                 }
                 if let State::Value(awaited) = std::mem::take(&mut self.state) {
-                    let Awaited { fresh, storing, line } = *awaited;
+                    let Awaited {
+                        fresh,
+                        storing,
+                        line,
+                    } = *awaited;
                     finish(context, fresh, storing, &line);
                 }
                 Step::Done(bytes)
@@ -219,8 +232,16 @@ impl Session {
                     return Step::Done(begun + value.len());
                 }
                 fresh.push(rest);
-                let line = if storing.kind == Kind::Meta { line.to_vec() } else { Vec::new() };
-                self.state = State::Value(Box::new(Awaited { fresh, storing, line }));
+                let line = if storing.kind == Kind::Meta {
+                    line.to_vec()
+                } else {
+                    Vec::new()
+                };
+                self.state = State::Value(Box::new(Awaited {
+                    fresh,
+                    storing,
+                    line,
+                }));
                 Step::Short(input.len())
             }
         }
@@ -264,13 +285,18 @@ fn finish(context: &mut Context<'_>, fresh: Fresh, storing: Storing, line: &[u8]
     if !fresh.bytes().ends_with(b"\r\n") {
         context.worker.keep(Some(fresh.give_up()));
         if storing.kind != (Kind::Classic { is_quiet: true }) {
-            context.out.extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n");
+            context
+                .out
+                .extend_from_slice(b"CLIENT_ERROR bad data chunk\r\n");
         }
         return;
     }
     match storing.kind {
         Kind::Classic { is_quiet } => {
-            let stored = context.store.store(context.worker, fresh, storing.mode, storing.condition);
+            let stored =
+                context
+                    .store
+                    .store(context.worker, fresh, storing.mode, storing.condition);
             if !is_quiet {
                 context.out.extend_from_slice(classic::answer(stored));
             }

@@ -91,7 +91,10 @@ fn general(context: &Context<'_>, say: &mut Say<'_>) {
     say("pid", &std::process::id());
     say("uptime", &clock.uptime());
     say("time", &clock.unix_now());
-    say("version", &concat!("1.6.18-cachet-", env!("CARGO_PKG_VERSION")));
+    say(
+        "version",
+        &concat!("1.6.18-cachet-", env!("CARGO_PKG_VERSION")),
+    );
     say("pointer_size", &usize::BITS);
     about.process(say);
     let counted = [
@@ -189,9 +192,12 @@ fn hearth(context: &Context<'_>, say: &mut Say<'_>) {
     let (measured, held) = (context.store.measured(), context.store.holdings());
     say("section_entries", &measured.entries);
     say("section_ticks", &measured.ticks);
-    say("section_ticks_mean", &(measured.ticks / measured.entries.max(1)));
+    say(
+        "section_ticks_mean",
+        &(measured.ticks / measured.entries.max(1)),
+    );
     say("heap_owned", &held.owned);
-    say("heap_bytes", &held.bytes);
+    say("heap_bytes", &held.charged);
     context.about.section(say);
 }
 
@@ -202,7 +208,9 @@ fn sizes(context: &Context<'_>, say: &mut Say<'_>) {
     let mut classes = std::collections::BTreeMap::<usize, usize>::new();
     context.store.for_each(|entry| {
         let bytes = bytes_of(entry.key().len(), entry.value_bytes());
-        *classes.entry(bytes.next_multiple_of(SIZE_CLASS)).or_default() += 1;
+        *classes
+            .entry(bytes.next_multiple_of(SIZE_CLASS))
+            .or_default() += 1;
     });
     for (bytes, count) in classes {
         say(&bytes.to_string(), &count);
@@ -222,14 +230,22 @@ fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let (Some(class), Some(limit)) = (unsigned_32(words.get(2)), unsigned_32(words.get(3))) else {
         return answer(context, b"CLIENT_ERROR bad command line format\r\n");
     };
-    let limit = if limit == 0 { usize::MAX } else { limit as usize };
+    let limit = if limit == 0 {
+        usize::MAX
+    } else {
+        limit as usize
+    };
     let (clock, mut lines, mut count) = (context.store.clock(), Vec::new(), 0);
     context.store.for_each(|entry| {
         if class == 1 && count < limit && lines.len() < DUMP_MAX {
             count += 1;
             lines.extend_from_slice(b"ITEM ");
             lines.extend_from_slice(entry.key());
-            let ends = if entry.expires() == 0 { 0 } else { clock.unix(entry.expires()) };
+            let ends = if entry.expires() == 0 {
+                0
+            } else {
+                clock.unix(entry.expires())
+            };
             lines.extend_from_slice(
                 format!(" [{} b; {ends} s]\r\n", entry.value_bytes()).as_bytes(),
             );
@@ -314,16 +330,14 @@ fn meta_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         return answer(context, b"BADCLASS invalid class id\r\n");
     }
     let (clock, mut lines) = (context.store.clock(), Vec::new());
-    context.store.for_each(|entry| write_dumped(&mut lines, entry, clock));
+    context
+        .store
+        .for_each(|entry| write_dumped(&mut lines, entry, clock));
     context.out.append(&mut lines);
     answer(context, b"END\r\n")
 }
 
-fn write_dumped(
-    lines: &mut Vec<u8>,
-    entry: Entry<'_>,
-    clock: &crate::store::clock::Clock,
-) {
+fn write_dumped(lines: &mut Vec<u8>, entry: Entry<'_>, clock: &crate::store::clock::Clock) {
     lines.extend_from_slice(b"key=");
     for &byte in entry.key() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
@@ -332,7 +346,11 @@ fn write_dumped(
             lines.extend_from_slice(format!("%{byte:02X}").as_bytes());
         }
     }
-    let ends = if entry.expires() == 0 { -1 } else { clock.unix(entry.expires()) };
+    let ends = if entry.expires() == 0 {
+        -1
+    } else {
+        clock.unix(entry.expires())
+    };
     let facts = format!(
         " exp={ends} la={} cas={} fetch={} cls=1 size={}\n",
         clock.unix(entry.used()),

@@ -1,5 +1,6 @@
 //! The protocols: what is known of them by example, and beside memcached itself.
 
+#[allow(clippy::print_stderr, reason = "it says why it does nothing")]
 mod beside;
 mod examples;
 
@@ -22,6 +23,14 @@ impl About for Alone {
     }
 }
 
+/// How a connection is when all was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Open,
+    Amid,
+    Closed,
+}
+
 /// One server, and one connection after the other to it.
 struct Bench {
     store: Store,
@@ -32,15 +41,24 @@ struct Bench {
 impl Bench {
     /// With one lock, so that values are numbered one after the other, as memcached does.
     fn new() -> Bench {
-        let settings = Settings { lock_power: 0, hash_power: 4, ..Settings::default() };
+        let settings = Settings {
+            lock_power: 0,
+            hash_power: 4,
+            ..Settings::default()
+        };
         let about = Alone(AllCounters::default());
         let worker = Worker::new(about.0.one_more());
         let store = Store::new(settings, Ticks::monotonic()).expect("there is memory");
-        Bench { store, worker, about }
+        Bench {
+            store,
+            worker,
+            about,
+        }
     }
 
-    /// What a connection answers that sends these pieces; and whether it was closed.
-    fn talk<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, bool) {
+    /// What a connection answers that sends these pieces; and whether it was closed, or waits for the rest of
+    /// a value.
+    fn talk<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, End) {
         let (mut session, mut out, mut waiting) = (Session::new(), Vec::new(), Vec::new());
         for piece in pieces {
             waiting.extend_from_slice(piece);
@@ -53,13 +71,18 @@ impl Bench {
                     Then::Again => {}
                     Then::Close | Then::Stop { .. } => {
                         session.end(&mut self.worker);
-                        return (out, true);
+                        return (out, End::Closed);
                     }
                 }
             }
         }
+        let end = if session.is_amid() {
+            End::Amid
+        } else {
+            End::Open
+        };
         session.end(&mut self.worker);
-        (out, false)
+        (out, end)
     }
 
     fn says(&mut self, sent: &str) -> String {

@@ -15,7 +15,10 @@ impl<'a> Words<'a> {
     #[inline]
     #[must_use]
     pub(super) fn of(line: &'a [u8]) -> Words<'a> {
-        let mut found = Words { words: [&[]; WORDS_MAX], count: 0 };
+        let mut found = Words {
+            words: [&[]; WORDS_MAX],
+            count: 0,
+        };
         for word in split(line) {
             if found.count == WORDS_MAX {
                 break;
@@ -30,12 +33,6 @@ impl<'a> Words<'a> {
     #[must_use]
     pub(super) fn len(&self) -> usize {
         self.count
-    }
-
-    /// Are there none?
-    #[must_use]
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     /// One of them; nothing if there are fewer.
@@ -61,7 +58,9 @@ impl<'a> Words<'a> {
 #[inline]
 pub(super) fn split(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let end = memchr::memchr(0, line).unwrap_or(line.len());
-    line[..end].split(|&byte| byte == b' ').filter(|word| !word.is_empty())
+    line[..end]
+        .split(|&byte| byte == b' ')
+        .filter(|word| !word.is_empty())
 }
 
 fn is_space(byte: u8) -> bool {
@@ -78,8 +77,14 @@ fn digits(text: &[u8]) -> Option<(bool, &[u8])> {
         b'+' => (false, &text[1..]),
         _ => (false, text),
     };
-    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    let is_whole = end > 0 && text.get(end).is_none_or(|&byte| is_space(byte) || byte == 0);
+    let end = text
+        .iter()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(text.len());
+    let is_whole = end > 0
+        && text
+            .get(end)
+            .is_none_or(|&byte| is_space(byte) || byte == 0);
     is_whole.then_some((is_negative, &text[..end]))
 }
 
@@ -94,7 +99,11 @@ fn magnitude(digits: &[u8]) -> Option<u64> {
 pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     let (is_negative, digits) = digits(text)?;
     let size = magnitude(digits)?;
-    let value = if is_negative { size.wrapping_neg() } else { size };
+    let value = if is_negative {
+        size.wrapping_neg()
+    } else {
+        size
+    };
     // A minus is let pass if what comes of it looks positive.
     (!is_negative || value >> 63 == 0).then_some(value)
 }
@@ -110,7 +119,11 @@ pub(super) fn unsigned_32(text: &[u8]) -> Option<u32> {
 pub(super) fn signed_32(text: &[u8]) -> Option<i32> {
     let (is_negative, digits) = digits(text)?;
     let size = magnitude(digits)?;
-    let value = if is_negative { 0_i64.checked_sub_unsigned(size) } else { i64::try_from(size).ok() };
+    let value = if is_negative {
+        0_i64.checked_sub_unsigned(size)
+    } else {
+        i64::try_from(size).ok()
+    };
     value.map(|value| value as i32)
 }
 
@@ -147,12 +160,15 @@ fn sextet(byte: u8) -> Option<u32> {
 /// The bytes that a text in base64 stands for. What follows the first padding is not looked at.
 #[must_use]
 pub(super) fn from_base64<'a>(text: &[u8], place: &'a mut [u8]) -> Option<&'a [u8]> {
-    if text.is_empty() || text.len() % 4 != 0 {
+    if text.is_empty() || !text.len().is_multiple_of(4) {
         return None;
     }
     let mut count = 0;
     for four in text.chunks_exact(4) {
-        let padding = four.iter().position(|&byte| byte == b'=').map_or(0, |first| 4 - first);
+        let padding = four
+            .iter()
+            .position(|&byte| byte == b'=')
+            .map_or(0, |first| 4 - first);
         if padding > 2 || (padding == 2 && four[3] != b'=') {
             return None;
         }
@@ -232,6 +248,6 @@ mod tests {
         assert!(words.end_in_noreply());
         assert_eq!(Words::of(b"get a\0b").from(0), [&b"get"[..], b"a"]);
         assert_eq!(Words::of(&b"x ".repeat(99)).len(), WORDS_MAX);
-        assert!(Words::of(b" ").is_empty());
+        assert_eq!(Words::of(b" ").len(), 0);
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::counters::Counter;
 use super::stripes::Stripes;
-use crate::items::{Fresh, Making, Out, Pool, Segment, bytes_of};
+use crate::items::{Fresh, Making, Out, Pool, Segment, block_bytes, bytes_of};
 
 /// There is no memory for an item, and nothing may be evicted for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub struct Holdings {
     pub items: [usize; 3],
     /// What they need, in bytes.
     pub bytes: usize,
+    /// What their blocks have, in bytes: what the limit is for.
+    pub charged: usize,
     /// What the heap has for them, in bytes.
     pub owned: usize,
     /// What they may need, in bytes.
@@ -73,8 +75,10 @@ pub struct Holdings {
 /// bounds its time.
 const SHIFTS: usize = 4;
 const EXTRA: usize = 4;
+/// So large a part of the limit may be free between items before more items go for it.
+const LOOSE: usize = 16;
 /// So many active items are spared in a row; then one goes nevertheless.
-const SPARED: usize = 5;
+const SPARED: usize = 32;
 /// So many items at the end of a queue are skipped that are just being stored or freed.
 const SKIPPED: usize = 64;
 
@@ -83,7 +87,15 @@ impl Allocation {
     #[must_use]
     pub fn new(stripes: Arc<Stripes>, limit: usize, evicts: bool) -> Option<Allocation> {
         let moves = Arc::new(Moves::default());
-        Some(Allocation { pool: Pool::new()?, stripes, limit, evicts, hot: 20, warm: 40, moves })
+        Some(Allocation {
+            pool: Pool::new()?,
+            stripes,
+            limit,
+            evicts,
+            hot: 20,
+            warm: 40,
+            moves,
+        })
     }
 
     /// What is counted here.
@@ -109,6 +121,7 @@ impl Allocation {
         Holdings {
             items: segments.map(|segment| self.pool.items_in(segment)),
             bytes: self.pool.bytes(),
+            charged: self.pool.charged(),
             owned: self.pool.owned(),
             limit: self.limit,
             oldest: segments.map(|segment| self.pool.tail(segment).map(|tail| tail.used)),
@@ -127,16 +140,16 @@ impl Allocation {
     /// # Errors
     /// The memory is used up, and nothing may go, or all that there is is just being stored.
     pub fn allocate(&mut self, making: &Making<'_>) -> Result<Fresh, NoMemory> {
-        let need = bytes_of(making.key.len(), making.value_bytes as usize);
+        let need = block_bytes(bytes_of(making.key.len(), making.value_bytes as usize));
         self.balance();
         let mut extra = 0;
         loop {
-            let is_over = self.pool.bytes() + need > self.limit;
+            let is_over = self.pool.charged() + need > self.limit;
             // What is free between items is memory, too. It becomes less as more items go, but not at once.
             let is_loose = self.evicts
                 && extra < EXTRA
-                && self.pool.owned() > self.limit
-                && self.pool.bytes() > self.limit / 2;
+                && self.pool.owned() > self.limit + self.limit / LOOSE
+                && self.pool.charged() > self.limit / 2;
             if !is_over && !is_loose {
                 break;
             }
@@ -156,9 +169,8 @@ impl Allocation {
     /// Moves some items on from queues that have more than their share.
     fn balance(&mut self) {
         for _ in 0..SHIFTS {
-            let has_more = |segment, percent| {
-                self.pool.bytes_in(segment) > self.limit / 100 * percent
-            };
+            let has_more =
+                |segment, percent| self.pool.bytes_in(segment) > self.limit / 100 * percent;
             let from = if has_more(Segment::Hot, self.hot) {
                 Segment::Hot
             } else if has_more(Segment::Warm, self.warm) {
@@ -166,13 +178,19 @@ impl Allocation {
             } else {
                 return;
             };
-            let Some(tail) = self.pool.tail(from) else { return };
+            let Some(tail) = self.pool.tail(from) else {
+                return;
+            };
             match (tail.is_active, from) {
                 (true, Segment::Warm) => self.moves.within.bump(),
                 (true, _) => self.moves.to_warm.bump(),
                 (false, _) => self.moves.to_cold.bump(),
             }
-            let to = if tail.is_active { Segment::Warm } else { Segment::Cold };
+            let to = if tail.is_active {
+                Segment::Warm
+            } else {
+                Segment::Cold
+            };
             self.pool.shift(from, to);
         }
     }

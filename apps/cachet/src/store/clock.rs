@@ -26,7 +26,10 @@ impl Clock {
     /// A clock that shows its first second.
     #[must_use]
     pub fn new() -> Clock {
-        Clock { now: AtomicU32::new(FIRST), origin: unix_seconds() - i64::from(FIRST) }
+        Clock {
+            now: AtomicU32::new(FIRST),
+            origin: unix_seconds() - i64::from(FIRST),
+        }
     }
 
     /// The present second.
@@ -79,5 +82,7 @@ impl Clock {
 }
 
 fn unix_seconds() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs() as i64)
 }

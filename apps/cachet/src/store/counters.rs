@@ -17,13 +17,19 @@ impl Counter {
     #[inline]
     pub fn add(&self, more: u64) {
         // Relaxed, and no atomic addition: one thread adds, and what others see may be a little old.
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_add(more),
+            Ordering::Relaxed,
+        );
     }
 
     /// So many less.
     #[inline]
     pub fn subtract(&self, less: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_sub(less), Ordering::Relaxed);
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_sub(less),
+            Ordering::Relaxed,
+        );
     }
 
     /// What it shows.

@@ -101,7 +101,10 @@ impl Worker {
     /// With counters that others read.
     #[must_use]
     pub fn new(counters: Arc<Counters>) -> Worker {
-        Worker { counters, ..Worker::default() }
+        Worker {
+            counters,
+            ..Worker::default()
+        }
     }
 
     /// Keeps an item to be freed.
@@ -121,7 +124,10 @@ impl Store {
     /// A store. None if there is no memory for one.
     #[must_use]
     pub fn new(settings: Settings, ticks: Ticks) -> Option<Store> {
-        let stripes = Arc::new(Stripes::new(1 << settings.lock_power, 1 << settings.hash_power));
+        let stripes = Arc::new(Stripes::new(
+            1 << settings.lock_power,
+            1 << settings.hash_power,
+        ));
         let allocation = Allocation::new(Arc::clone(&stripes), settings.memory, settings.evicts)?;
         Some(Store {
             moves: allocation.moves(),
@@ -178,7 +184,8 @@ impl Store {
 
     /// Changes how much of it hot and warm items may have, in percent.
     pub fn set_shares(&self, hot: usize, warm: usize) {
-        self.section.enter(|allocation| allocation.set_shares(hot, warm));
+        self.section
+            .enter(|allocation| allocation.set_shares(hot, warm));
     }
 
     /// Shall expired items be looked for?
@@ -208,7 +215,12 @@ impl Store {
             worker.counters.store_too_large.bump();
             return Err(Refused::TooLarge);
         }
-        let making = Making { key, hash, value_bytes: value_bytes as u32, now: self.clock.now() };
+        let making = Making {
+            key,
+            hash,
+            value_bytes: value_bytes as u32,
+            now: self.clock.now(),
+        };
         worker.out_bytes = 0;
         let out = &mut worker.out;
         let made = self.section.enter(|allocation| {
@@ -233,7 +245,8 @@ impl Store {
         worker.out_bytes = 0;
         let out = &mut worker.out;
         if !out.is_empty() {
-            self.section.enter(|allocation| allocation.release(out.drain(..)));
+            self.section
+                .enter(|allocation| allocation.release(out.drain(..)));
         }
     }
 
@@ -274,12 +287,22 @@ impl Store {
             note_gone(worker, why);
             worker.keep(stripe.chains.take(hash, key));
         }
-        Slot { stripe, key, hash, now }
+        Slot {
+            stripe,
+            key,
+            hash,
+            now,
+        }
     }
 
     /// The same, with what is there although its time has come.
     pub fn slot_as_it_is<'a>(&'a self, (key, hash): (&'a [u8], u64)) -> Slot<'a> {
-        Slot { stripe: self.stripes.lock(hash), key, hash, now: self.clock.now() }
+        Slot {
+            stripe: self.stripes.lock(hash),
+            key,
+            hash,
+            now: self.clock.now(),
+        }
     }
 
     /// Stores an item.
@@ -296,7 +319,9 @@ impl Store {
         }
         let mut key = [0; KEY_MAX];
         let key = copy_key(&fresh, &mut key);
-        let (stored, out) = self.slot(worker, (key, fresh.hash())).store(fresh, mode, condition);
+        let (stored, out) = self
+            .slot(worker, (key, fresh.hash()))
+            .store(fresh, mode, condition);
         worker.keep(out);
         if condition.cas.is_some() {
             let counters = &worker.counters;
@@ -307,7 +332,10 @@ impl Store {
                 Stored::NotStored => {}
             }
         }
-        worker.counters.total_items.add(u64::from(matches!(stored, Stored::Stored(_))));
+        worker
+            .counters
+            .total_items
+            .add(u64::from(matches!(stored, Stored::Stored(_))));
         stored
     }
 
@@ -324,9 +352,10 @@ impl Store {
                 slot.find().map(|entry| (entry.cas(), entry.value_bytes()))
             };
             let Some((known, old)) = found else {
-                break if cas.is_some() { Stored::NotFound } else { Stored::NotStored };
+                break Stored::NotStored;
             };
-            if cas.is_some_and(|wanted| wanted != known) {
+            // Where pieces are joined 0 is no number.
+            if cas.is_some_and(|wanted| wanted != known && wanted != 0) {
                 break Stored::Exists;
             }
             let Ok(mut joined) = self.make(worker, key, old + new) else {
@@ -394,8 +423,12 @@ impl Store {
         for _ in 0..parts {
             let next = self.crawl.next.fetch_add(1, Ordering::Relaxed) as usize % count;
             let looked = self.stripes.lock_one(next).sweep(now, &mut worker.out);
-            self.crawl.looked_at.fetch_add(looked as u64, Ordering::Relaxed);
-            self.crawl.reclaimed.fetch_add(worker.out.len() as u64, Ordering::Relaxed);
+            self.crawl
+                .looked_at
+                .fetch_add(looked as u64, Ordering::Relaxed);
+            self.crawl
+                .reclaimed
+                .fetch_add(worker.out.len() as u64, Ordering::Relaxed);
             self.free_kept(worker);
         }
     }
@@ -422,7 +455,9 @@ impl Store {
     #[must_use]
     pub fn table_bytes(&self) -> usize {
         let parts = 0..self.stripes.count();
-        parts.map(|part| self.stripes.lock_one(part).chains.bytes()).sum()
+        parts
+            .map(|part| self.stripes.lock_one(part).chains.bytes())
+            .sum()
     }
 }
 
@@ -431,7 +466,10 @@ impl Drop for Store {
     fn drop(&mut self) {
         let mut worker = Worker::default();
         for part in 0..self.stripes.count() {
-            self.stripes.lock_one(part).chains.take_all(|_| true, &mut worker.out);
+            self.stripes
+                .lock_one(part)
+                .chains
+                .take_all(|_| true, &mut worker.out);
             self.free_kept(&mut worker);
         }
     }
@@ -463,7 +501,10 @@ impl AllCounters {
     #[must_use]
     pub fn one_more(&self) -> Arc<Counters> {
         let one = Arc::new(Counters::default());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&one));
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(&one));
         one
     }
 

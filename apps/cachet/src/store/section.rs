@@ -44,11 +44,20 @@ impl Section {
             let result = run(allocation);
             let took = self.ticks.ticks().saturating_sub(begin);
             // One at a time is here, so these are plain additions.
-            self.entries.store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            self.inside.store(self.inside.load(Ordering::Relaxed) + took, Ordering::Relaxed);
+            self.entries
+                .store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.inside.store(
+                self.inside.load(Ordering::Relaxed) + took,
+                Ordering::Relaxed,
+            );
             result
         };
-        timed(&mut self.allocation.lock().unwrap_or_else(PoisonError::into_inner))
+        timed(
+            &mut self
+                .allocation
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// What was measured so far.

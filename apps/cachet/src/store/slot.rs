@@ -89,11 +89,16 @@ impl Slot<'_> {
 
     /// Stores an item under a condition. The item that is not needed any more, the new one if it is not stored.
     /// What is to be joined with another is not stored: see [`Store::store`](super::Store::store).
-    pub fn store(&mut self, mut fresh: Fresh, mode: Mode, condition: Condition) -> (Stored, Option<Out>) {
+    pub fn store(
+        &mut self,
+        mut fresh: Fresh,
+        mode: Mode,
+        condition: Condition,
+    ) -> (Stored, Option<Out>) {
         let now = self.now;
         let Some(known) = self.find() else {
             let verdict = match (condition.cas, mode) {
-                (Some(_), Mode::Set) => Stored::NotFound,
+                (Some(_), Mode::Set | Mode::Replace) => Stored::NotFound,
                 (_, Mode::Set | Mode::Add) => {
                     let (cas, out) = self.put(fresh);
                     return (Stored::Stored(cas), out);
@@ -102,22 +107,28 @@ impl Slot<'_> {
             };
             return (verdict, Some(fresh.give_up()));
         };
-        let is_older = match condition.cas {
-            Some(wanted) if wanted == known.cas() => false,
-            Some(wanted) if condition.takes_stale && wanted < known.cas() => true,
-            Some(_) => return (Stored::Exists, Some(fresh.give_up())),
-            None => false,
-        };
         match mode {
             Mode::Add => {
-                known.bump(now);
+                known.renew(now);
                 return (Stored::NotStored, Some(fresh.give_up()));
             }
             Mode::Append | Mode::Prepend => return (Stored::NotStored, Some(fresh.give_up())),
             Mode::Set | Mode::Replace => {}
         }
+        let is_older = match condition.cas {
+            Some(wanted) if wanted == known.cas() => false,
+            Some(wanted) if condition.takes_stale && (1..known.cas()).contains(&wanted) => true,
+            Some(_) => return (Stored::Exists, Some(fresh.give_up())),
+            None => false,
+        };
         if is_older {
-            fresh.set_marks(fresh.marks().with(Marks::STALE));
+            // It stays as stale as it is, for as long as it was to stay.
+            let mut marks = fresh.marks().with(Marks::STALE);
+            if known.marks().has(Marks::TOKEN_SENT) {
+                marks = marks.with(Marks::TOKEN_SENT);
+            }
+            fresh.set_marks(marks);
+            fresh.set_expires(known.expires());
         }
         let (cas, out) = self.put(fresh);
         (Stored::Stored(cas), out)

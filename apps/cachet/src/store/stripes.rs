@@ -66,7 +66,8 @@ impl Stripe {
     /// Lets the items go that are as good as gone. How many it looked at.
     pub fn sweep(&mut self, now: u32, out: &mut Vec<Out>) -> usize {
         let (looked, numbers) = (self.chains.len(), &self.numbers);
-        self.chains.take_all(|entry| numbers.is_gone(entry, now).is_some(), out);
+        self.chains
+            .take_all(|entry| numbers.is_gone(entry, now).is_some(), out);
         looked
     }
 }
@@ -90,11 +91,21 @@ impl Stripes {
     pub fn new(count: usize, items: usize) -> Stripes {
         assert!(count.is_power_of_two(), "{count} parts");
         let all = (0..count).map(|i| {
-            let numbers = Numbers { last: i as u64, forgotten: 0, step: count as u64 };
-            Apart(Mutex::new(Stripe { chains: Chains::new(items / count), numbers }))
+            let numbers = Numbers {
+                last: i as u64,
+                forgotten: 0,
+                step: count as u64,
+            };
+            Apart(Mutex::new(Stripe {
+                chains: Chains::new(items / count),
+                numbers,
+            }))
         });
         let all = all.collect();
-        Stripes { all, shift: 64 - count.trailing_zeros() }
+        Stripes {
+            all,
+            shift: 64 - count.trailing_zeros(),
+        }
     }
 
     /// The part of a hash, locked.
@@ -108,7 +119,10 @@ impl Stripes {
     /// A part by its number, locked.
     pub fn lock_one(&self, part: usize) -> MutexGuard<'_, Stripe> {
         // Who panics with a part locked leaves it in order: all changes are made in one step.
-        self.all[part].0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all[part]
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many parts there are.

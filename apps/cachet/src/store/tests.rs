@@ -1,1 +1,207 @@
-//! Tests of the store.
+//! The store under one limit, and under many hands.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hearth_sys::clock::Clock as Ticks;
+
+use super::{Condition, Mode, Refused, Settings, Store, Stored, Worker};
+
+fn store(settings: Settings) -> Store {
+    Store::new(settings, Ticks::monotonic()).expect("there is memory")
+}
+
+fn set(store: &Store, worker: &mut Worker, key: &[u8], value: &[u8]) -> Result<Stored, Refused> {
+    let mut fresh = store.make(worker, (key, store.hash_of(key)), value.len())?;
+    fresh.push(value);
+    fresh.push(b"\r\n");
+    Ok(store.store(worker, fresh, Mode::Set, Condition::default()))
+}
+
+fn get(store: &Store, worker: &mut Worker, key: &[u8]) -> Option<Vec<u8>> {
+    store.get(worker, (key, store.hash_of(key)), |entry| {
+        entry.value().to_vec()
+    })
+}
+
+/// A value that tells whose it is.
+fn value_of(number: u64, length: usize) -> Vec<u8> {
+    number
+        .to_le_bytes()
+        .into_iter()
+        .cycle()
+        .take(length)
+        .collect()
+}
+
+#[test]
+fn ten_times_as_much_as_there_is_room_for_stays_within_the_limit() {
+    let memory = 8 << 20;
+    let store = store(Settings {
+        memory,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    let length = |number: u64| 100 + (number * 7919 % 3000) as usize;
+    let mut stored = 0;
+    let mut number = 0;
+    while stored < 10 * memory {
+        let bytes = length(number);
+        set(
+            &store,
+            &mut worker,
+            format!("{number}").as_bytes(),
+            &value_of(number, bytes),
+        )
+        .expect("others go");
+        stored += bytes;
+        number += 1;
+    }
+    let held = store.holdings();
+    assert!(
+        held.bytes <= memory && held.owned <= memory + memory / 8,
+        "{held:?}"
+    );
+    assert!(store.moves().evictions.get() > 0);
+    let mut found = 0;
+    for i in 0..number {
+        if let Some(value) = get(&store, &mut worker, format!("{i}").as_bytes()) {
+            assert_eq!(value, value_of(i, length(i)));
+            found += value.len();
+        }
+    }
+    assert!(found > memory / 2, "only {found} bytes are still there");
+}
+
+#[test]
+fn without_eviction_what_is_too_much_is_refused() {
+    let store = store(Settings {
+        memory: 1 << 20,
+        evicts: false,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    let mut kept = 0;
+    while set(
+        &store,
+        &mut worker,
+        format!("{kept}").as_bytes(),
+        &[1; 1000],
+    )
+    .is_ok()
+    {
+        kept += 1;
+    }
+    assert!((800..1049).contains(&kept), "{kept} items");
+    assert_eq!(store.moves().evictions.get(), 0);
+    assert!(get(&store, &mut worker, b"0").is_some());
+}
+
+#[test]
+fn what_is_asked_for_again_and_again_outlives_what_is_not() {
+    let store = store(Settings {
+        memory: 2 << 20,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    for i in 0..200 {
+        set(
+            &store,
+            &mut worker,
+            format!("often {i}").as_bytes(),
+            &[1; 1000],
+        )
+        .expect("room");
+    }
+    // A scan of many times what there is room for.
+    for i in 0..20_000_u64 {
+        set(
+            &store,
+            &mut worker,
+            format!("once {i}").as_bytes(),
+            &[2; 1000],
+        )
+        .expect("room");
+        let _ = get(&store, &mut worker, format!("often {}", i % 200).as_bytes());
+    }
+    let still = (0..200)
+        .filter(|i| get(&store, &mut worker, format!("often {i}").as_bytes()).is_some())
+        .count();
+    assert!(still > 190, "{still} of 200");
+}
+
+#[test]
+fn what_has_ended_is_found_by_the_crawler() {
+    let store = store(Settings::default());
+    let mut worker = Worker::default();
+    for i in 0..1000 {
+        let key = format!("{i}");
+        let hash = store.hash_of(key.as_bytes());
+        let mut fresh = store
+            .make(&mut worker, (key.as_bytes(), hash), 1)
+            .expect("room");
+        fresh.push(b"x\r\n");
+        fresh.set_expires(store.clock().expiry(if i % 2 == 0 { 10 } else { 0 }));
+        store.store(&mut worker, fresh, Mode::Set, Condition::default());
+    }
+    store.clock().advance(10);
+    store.crawl_all(&mut worker);
+    assert_eq!(store.holdings().items.iter().sum::<usize>(), 500);
+    assert_eq!(store.crawled().0, 500);
+}
+
+#[test]
+fn many_hands_lose_nothing_and_tear_nothing() {
+    let settings = Settings {
+        memory: 4 << 20,
+        lock_power: 3,
+        ..Settings::default()
+    };
+    let store = store(settings);
+    let (keys, rounds) = (3000, if cfg!(miri) { 50 } else { 40_000 });
+    let hits = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for hand in 0..4_u64 {
+            let (store, hits) = (&store, &hits);
+            scope.spawn(move || {
+                let mut worker = Worker::default();
+                let mut state = hand + 1;
+                for _ in 0..rounds {
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(hand * 2 + 1);
+                    let number = (state >> 33) % keys;
+                    let key = format!("key {number}");
+                    match (state >> 20) % 8 {
+                        0..3 => {
+                            let length = 8 + (state >> 40) as usize % 4000;
+                            set(
+                                store,
+                                &mut worker,
+                                key.as_bytes(),
+                                &value_of(number, length),
+                            )
+                            .expect("others go");
+                        }
+                        3 => {
+                            let slot = (key.as_bytes(), store.hash_of(key.as_bytes()));
+                            let out = store.slot(&mut worker, slot).take();
+                            worker.keep(out);
+                            store.settle(&mut worker);
+                        }
+                        _ => {
+                            if let Some(value) = get(store, &mut worker, key.as_bytes()) {
+                                assert_eq!(value, value_of(number, value.len()));
+                                hits.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    }
+                }
+                store.free_kept(&mut worker);
+            });
+        }
+    });
+    assert!(hits.load(Ordering::Relaxed) > 0);
+    let mut items = 0;
+    store.for_each(|_| items += 1);
+    assert_eq!(store.holdings().items.iter().sum::<usize>(), items);
+}

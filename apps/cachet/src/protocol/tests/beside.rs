@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Bench;
+use super::{Bench, End};
 
 struct Memcached {
     child: Child,
@@ -18,7 +18,11 @@ struct Memcached {
 impl Memcached {
     /// None where it is not installed.
     fn start() -> Option<Memcached> {
-        let name = format!("cachet-beside-{}-{:?}", std::process::id(), std::thread::current().id());
+        let name = format!(
+            "cachet-beside-{}-{:?}",
+            std::process::id(),
+            std::thread::current().id()
+        );
         let socket = std::env::temp_dir().join(name);
         let child = Command::new("memcached")
             .args(["-U", "0", "-t", "1", "-B", "ascii", "-u", "root", "-s"])
@@ -33,7 +37,10 @@ impl Memcached {
         let server = Memcached { child, socket };
         let begin = Instant::now();
         while UnixStream::connect(&server.socket).is_err() {
-            assert!(begin.elapsed() < Duration::from_secs(30), "memcached does not begin to listen");
+            assert!(
+                begin.elapsed() < Duration::from_secs(30),
+                "memcached does not begin to listen"
+            );
             std::thread::yield_now();
         }
         Some(server)
@@ -86,19 +93,28 @@ impl Random {
     }
 }
 
-fn key(random: &mut Random) -> String {
+/// What a session may do. Who counts does so with keys of its own, and does not ask for values or for what is noted
+/// at them: when a number changes, memcached sometimes stores it anew and forgets that, as its threads have it.
+#[derive(Clone, Copy, PartialEq)]
+enum Sort {
+    Counts,
+    Asks,
+}
+
+fn key(random: &mut Random, sort: Sort) -> String {
+    let letter = if sort == Sort::Counts { "n" } else { "k" };
     match random.below(40) {
-        0 => "k".repeat(250),
-        1 => "k".repeat(251),
-        2 => "k\tt".into(),
-        _ => format!("k{}", random.below(12)),
+        0 => letter.repeat(250),
+        1 => letter.repeat(251),
+        2 => format!("{letter}\tt"),
+        _ => format!("{letter}{}", random.below(12)),
     }
 }
 
 /// Not too long: where a key of many is, memcached loses the answers to what was sent before.
-fn short_key(random: &mut Random) -> String {
+fn short_key(random: &mut Random, sort: Sort) -> String {
     loop {
-        let key = key(random);
+        let key = key(random, sort);
         if key.len() <= 250 {
             return key;
         }
@@ -107,8 +123,19 @@ fn short_key(random: &mut Random) -> String {
 
 fn number(random: &mut Random) -> String {
     let odd = [
-        "-1", "x", "1x", "", "4294967296", "18446744073709551615", "18446744073709551616",
-        "99999999999999999999999", "+7", "2147483648", "-5", "007", "1\t",
+        "-1",
+        "x",
+        "1x",
+        "",
+        "4294967296",
+        "18446744073709551615",
+        "18446744073709551616",
+        "99999999999999999999999",
+        "+7",
+        "2147483648",
+        "-5",
+        "007",
+        "1\t",
     ];
     match random.below(12) {
         0 => random.of(&odd).into(),
@@ -117,8 +144,31 @@ fn number(random: &mut Random) -> String {
     }
 }
 
+/// By how much numbers are changed. They do not become shorter: in memcached it depends on what threads are doing
+/// besides whether that leaves spaces. `examples` has what does.
+fn step(random: &mut Random) -> String {
+    match random.below(8) {
+        0 => random
+            .of(&["x", "-1", "", "007", "1x", "18446744073709551616"])
+            .into(),
+        _ => random.below(1000).to_string(),
+    }
+}
+
 fn ttl(random: &mut Random) -> String {
-    let some = ["0", "0", "0", "0", "1000", "50000", "2592000", "-1", "2592001", "x", "4000000000"];
+    let some = [
+        "0",
+        "0",
+        "0",
+        "0",
+        "1000",
+        "50000",
+        "2592000",
+        "-1",
+        "2592001",
+        "x",
+        "4000000000",
+    ];
     random.of(&some).into()
 }
 
@@ -126,9 +176,13 @@ fn value(random: &mut Random) -> Vec<u8> {
     match random.below(10) {
         0..3 => random.below(2000).to_string().into_bytes(),
         3 => Vec::new(),
-        4 => b"18446744073709551610".to_vec(),
-        5 => (0..random.of(&[5, 20, 20, 20, 5000])).map(|_| random.next() as u8).collect(),
-        _ => (0..random.below(30)).map(|_| b'a' + random.below(26) as u8).collect(),
+        4 => b"1844674407370955161".to_vec(),
+        5 => (0..random.of(&[5, 20, 20, 20, 1500]))
+            .map(|_| random.next() as u8)
+            .collect(),
+        _ => (0..random.below(30))
+            .map(|_| b'a' + random.below(26) as u8)
+            .collect(),
     }
 }
 
@@ -146,17 +200,27 @@ fn append_value(random: &mut Random, sent: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-fn classic_store(random: &mut Random, sent: &mut Vec<u8>) {
-    let name = random.of(&["set", "set", "set", "add", "replace", "append", "prepend", "cas"]);
+fn classic_store(random: &mut Random, sent: &mut Vec<u8>, sort: Sort) {
+    let name = random.of(&[
+        "set", "set", "set", "add", "replace", "append", "prepend", "cas",
+    ]);
     let value = value(random);
     let length = match random.below(25) {
         0 => number(random),
         1 => (value.len() + 1).to_string(),
         _ => value.len().to_string(),
     };
-    let flags = if random.below(4) == 0 { number(random) } else { "0".into() };
-    let cas = if name == "cas" { format!(" {}", number(random)) } else { String::new() };
-    let (key, ttl, rest) = (key(random), ttl(random), noreply(random));
+    let flags = if random.below(4) == 0 {
+        number(random)
+    } else {
+        "0".into()
+    };
+    let cas = if name == "cas" {
+        format!(" {}", number(random))
+    } else {
+        String::new()
+    };
+    let (key, ttl, rest) = (key(random, sort), ttl(random), noreply(random));
     let line = format!("{name} {key} {flags} {ttl} {length}{cas}{rest}\r\n");
     sent.extend_from_slice(line.as_bytes());
     append_value(random, sent, &value);
@@ -170,7 +234,11 @@ fn meta_flags(random: &mut Random, letters: &[u8]) -> String {
             break;
         }
         let at = random.below(left.len() as u64) as usize;
-        let letter = if random.below(60) == 0 { b'!' + random.below(94) as u8 } else { left[at] };
+        let letter = if random.below(60) == 0 {
+            b'!' + random.below(94) as u8
+        } else {
+            left[at]
+        };
         if random.below(40) != 0 {
             left.remove(at);
         }
@@ -178,9 +246,14 @@ fn meta_flags(random: &mut Random, letters: &[u8]) -> String {
             b'O' if random.below(30) == 0 => "o".repeat(random.of(&[30, 31, 32, 33])),
             b'O' => number(random),
             b'T' | b'N' => ttl(random),
-            b'R' => random.of(&["5", "10", "40000", "-1", "x", "2000000000"]).into(),
-            b'M' => random.of(&["S", "E", "A", "P", "R", "I", "D", "+", "-", "x", "", "SE"]).into(),
-            b'C' | b'D' | b'J' | b'F' => number(random),
+            b'R' => random
+                .of(&["5", "10", "40000", "-1", "x", "2000000000"])
+                .into(),
+            b'M' => random
+                .of(&["S", "E", "A", "P", "R", "I", "D", "+", "-", "x", "", "SE"])
+                .into(),
+            b'D' | b'J' => step(random),
+            b'C' | b'F' => number(random),
             _ => String::new(),
         };
         flags.push(' ');
@@ -190,50 +263,72 @@ fn meta_flags(random: &mut Random, letters: &[u8]) -> String {
     flags
 }
 
-fn meta_key(random: &mut Random, flags: &str) -> String {
+fn meta_key(random: &mut Random, flags: &str, sort: Sort) -> String {
     let is_binary = flags.split(' ').any(|flag| flag.starts_with('b'));
     match is_binary && random.below(10) != 0 {
-        true => random.of(&["azE=", "azI=", "AQI=", "azN4", "YQ==", "YQ", "YR=="]).into(),
-        false => key(random),
+        true if sort == Sort::Counts => random.of(&["bjE=", "bjI=", "AQI="]).into(),
+        true => random
+            .of(&["azE=", "azI=", "AQI=", "azN4", "YQ==", "YQ", "YR=="])
+            .into(),
+        false => key(random, sort),
     }
 }
 
-fn meta(random: &mut Random, sent: &mut Vec<u8>) {
-    let name = random.of(&["mg", "mg", "mg", "ms", "ms", "md", "ma", "me", "mn"]);
+fn meta(random: &mut Random, sent: &mut Vec<u8>, sort: Sort) {
+    let name = match sort {
+        Sort::Counts => random.of(&["mg", "ms", "md", "ma", "ma", "mn"]),
+        Sort::Asks => random.of(&["mg", "mg", "mg", "ms", "ms", "md", "me", "mn"]),
+    };
     let letters: &[u8] = match name {
+        "mg" if sort == Sort::Counts => b"bcfklOqstuTT",
         "mg" => b"bcfhklOqstuvNRTTv",
+        "ms" if sort == Sort::Counts => b"cCFkOqTMM",
+        "md" if sort == Sort::Counts => b"bCkOqT",
         "ms" => b"bcCFIkOqTMM",
         "md" => b"bCIkOqT",
-        "ma" => b"bCNJDTMqtcvkO",
+        // Without T, which memcached loses when the number becomes longer.
+        "ma" => b"bCNJDqtcvkO",
         _ => b"b",
     };
     let flags = meta_flags(random, letters);
-    let key = meta_key(random, &flags);
+    let key = meta_key(random, &flags, sort);
     if name != "ms" {
         sent.extend_from_slice(format!("{name} {key}{flags}\r\n").as_bytes());
         return;
     }
     let value = value(random);
-    let length = if random.below(25) == 0 { number(random) } else { value.len().to_string() };
+    let length = if random.below(25) == 0 {
+        number(random)
+    } else {
+        value.len().to_string()
+    };
     sent.extend_from_slice(format!("ms {key} {length}{flags}\r\n").as_bytes());
     append_value(random, sent, &value);
 }
 
-fn command(random: &mut Random, sent: &mut Vec<u8>) {
-    let (name, rest) = (key(random), noreply(random));
+fn command(random: &mut Random, sent: &mut Vec<u8>, sort: Sort) {
+    let (name, rest) = (key(random, sort), noreply(random));
     let line = match random.below(20) {
-        0..5 => return classic_store(random, sent),
-        5..11 => return meta(random, sent),
-        11..13 => {
-            let keys: Vec<String> = (0..random.below(6)).map(|_| short_key(random)).collect();
+        0..5 => return classic_store(random, sent, sort),
+        5..11 => return meta(random, sent, sort),
+        11..17 if sort == Sort::Counts => {
+            if random.below(4) == 0 {
+                format!("decr {name} 0{rest}\r\n")
+            } else {
+                format!("incr {name} {}{rest}\r\n", step(random))
+            }
+        }
+        11..14 => {
+            let keys: Vec<String> = (0..random.below(6))
+                .map(|_| short_key(random, sort))
+                .collect();
             format!("{} {}\r\n", random.of(&["get", "gets"]), keys.join(" "))
         }
-        13 => {
-            let keys = format!("{} {}", short_key(random), short_key(random));
+        14 => {
+            let keys = format!("{} {}", short_key(random, sort), short_key(random, sort));
             format!("{} {} {keys}\r\n", random.of(&["gat", "gats"]), ttl(random))
         }
-        14 => format!("delete {name}{rest}\r\n"),
-        15 | 16 => format!("{} {name} {}{rest}\r\n", random.of(&["incr", "decr"]), number(random)),
+        15 | 16 => format!("delete {name}{rest}\r\n"),
         17 => format!("touch {name} {}{rest}\r\n", ttl(random)),
         18 => match random.below(12) {
             0 => "flush_all\r\n".into(),
@@ -261,8 +356,9 @@ fn command(random: &mut Random, sent: &mut Vec<u8>) {
 
 fn session(random: &mut Random) -> Vec<u8> {
     let mut sent = Vec::new();
+    let sort = random.of(&[Sort::Counts, Sort::Asks]);
     for _ in 0..1 + random.below(40) {
-        command(random, &mut sent);
+        command(random, &mut sent, sort);
     }
     sent
 }
@@ -292,7 +388,8 @@ fn is_same(theirs: &[u8], ours: &[u8]) -> bool {
         let text = std::str::from_utf8(word).ok()?.strip_prefix(prefix)?;
         text.trim_end().parse::<i64>().ok()
     };
-    if let (Some(_), Some(_)) = (number(theirs, "size="), number(ours, "size=")) {
+    let is_both = |prefix| number(theirs, prefix).is_some() && number(ours, prefix).is_some();
+    if is_both("size=") || is_both("cls=") {
         return true;
     }
     ["t", "l", "exp=", "la="].iter().any(|prefix| {
@@ -301,19 +398,45 @@ fn is_same(theirs: &[u8], ours: &[u8]) -> bool {
     })
 }
 
-fn is_alike(theirs: &[u8], ours: &[u8]) -> bool {
-    let split = |bytes: &[u8]| -> Vec<Vec<u8>> {
-        bytes.split(|byte| b" \r".contains(byte)).map(<[u8]>::to_vec).collect()
+/// The first place where they are not the same.
+fn difference(theirs: &[u8], ours: &[u8]) -> Option<(usize, usize)> {
+    let words = |bytes: &[u8]| -> Vec<(usize, usize)> {
+        let mut words = Vec::new();
+        let mut begin = 0;
+        for (at, byte) in bytes.iter().enumerate() {
+            if b" \r".contains(byte) {
+                words.push((begin, at));
+                begin = at + 1;
+            }
+        }
+        words.push((begin, bytes.len()));
+        words
     };
-    let (theirs, ours) = (split(theirs), split(ours));
-    theirs.len() == ours.len() && theirs.iter().zip(&ours).all(|(a, b)| is_same(a, b))
+    let both = [words(theirs), words(ours)];
+    for i in 0..both[0].len().max(both[1].len()) {
+        match (both[0].get(i), both[1].get(i)) {
+            (Some(&a), Some(&b)) if is_same(&theirs[a.0..a.1], &ours[b.0..b.1]) => {}
+            (a, b) => {
+                let begin = |word: Option<&(usize, usize)>, end| word.map_or(end, |word| word.0);
+                return Some((begin(a, theirs.len()), begin(b, ours.len())));
+            }
+        }
+    }
+    None
 }
 
 #[test]
 fn random_sessions_are_answered_as_memcached_answers_them() {
-    let Some(theirs) = Memcached::start() else { return };
-    let count = std::env::var("CACHET_SESSIONS").ok().and_then(|text| text.parse().ok());
-    let seed = std::env::var("CACHET_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let Some(theirs) = Memcached::start() else {
+        return;
+    };
+    let count = std::env::var("CACHET_SESSIONS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let seed = std::env::var("CACHET_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1);
     let mut ours = Bench::new();
     let mut random = Random(seed);
     for i in 0..count.unwrap_or(1500) {
@@ -321,19 +444,24 @@ fn random_sessions_are_answered_as_memcached_answers_them() {
         let pieces = pieces(&mut random, &sent);
         let expected = theirs.talk(&pieces);
         ours.store.clock().follow();
-        let (answers, _) = ours.talk(pieces.iter().copied());
-        if !is_alike(&expected, &answers) {
-            let same = expected.iter().zip(&answers).take_while(|(a, b)| a == b).count();
-            let around = |bytes: &[u8]| {
-                let end = bytes.len().min(same + 200);
-                bytes[same.saturating_sub(300).min(end)..end].escape_ascii().to_string()
-            };
-            panic!(
-                "seed {seed}, session {i}, at byte {same}\nsent      {}\nmemcached {}\ncachet    {}",
-                sent.escape_ascii(),
-                around(&expected),
-                around(&answers),
-            );
+        let (answers, end) = ours.talk(pieces.iter().copied());
+        let Some((a, b)) = difference(&expected, &answers) else {
+            continue;
+        };
+        if end == End::Amid && a + 1 >= expected.len() {
+            // memcached does not send what waits when the end comes amid a value.
+            continue;
         }
+        let around = |bytes: &[u8], at: usize| {
+            let (from, to) = (at.saturating_sub(300), bytes.len().min(at + 200));
+            let (before, after) = (&bytes[from..at], &bytes[at..to]);
+            format!("{} >>> {}", before.escape_ascii(), after.escape_ascii())
+        };
+        panic!(
+            "seed {seed}, session {i}\nsent      {}\nmemcached {}\ncachet    {}",
+            sent.escape_ascii(),
+            around(&expected, a),
+            around(&answers, b),
+        );
     }
 }
