@@ -25,6 +25,7 @@
 
 mod administrator;
 mod atomics;
+pub mod auto;
 mod errors;
 pub mod lock;
 mod mailbox;

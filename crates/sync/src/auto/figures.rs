@@ -1,0 +1,143 @@
+//! Windows, and what several of them say together.
+
+use std::collections::VecDeque;
+
+/// Windows at home that are looked at together.
+const RECENT: usize = 15;
+/// Noise is never taken to be less: clocks and the ends of windows alone make as much.
+const NOISE_MIN: f64 = 0.003;
+/// A standard deviation is so many times the median deviation of a normal distribution.
+const DEVIATIONS: f64 = 1.4826;
+
+/// What was counted in a stretch of time in one mode. Ticks are of any steady clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Its length.
+    pub ticks: u64,
+    /// Calls that ended in it.
+    pub calls: u64,
+    /// Those of them whose section was timed.
+    pub samples: u64,
+    /// For so long those ran, together, without waiting.
+    pub section_ticks: u64,
+    /// Calls that had to wait before their section began.
+    pub contended: u64,
+    /// For so long those waited, together.
+    pub wait_ticks: u64,
+    /// Different callers among them, as far as it is known.
+    pub callers: u32,
+}
+
+impl Window {
+    pub(super) fn seen(&self) -> Option<Seen> {
+        (self.ticks > 0 && self.calls > 0).then(|| Seen {
+            rate: self.calls as f64 / self.ticks as f64,
+            calls: self.calls as f64,
+            section: (self.samples > 0).then(|| self.section_ticks as f64 / self.samples as f64),
+            contended: (self.contended as f64 / self.calls as f64).min(1.0),
+            wait: self.wait_ticks as f64 / self.calls as f64,
+            callers: f64::from(self.callers),
+        })
+    }
+}
+
+/// A window in figures that do not depend on its length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Calls per tick.
+    pub(super) rate: f64,
+    pub(super) calls: f64,
+    /// Ticks of a section.
+    pub(super) section: Option<f64>,
+    /// The share of calls that waited.
+    pub(super) contended: f64,
+    /// Ticks of waiting, over all calls.
+    pub(super) wait: f64,
+    pub(super) callers: f64,
+}
+
+/// The last windows at home.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recent {
+    windows: VecDeque<Seen>,
+}
+
+impl Recent {
+    pub(super) fn push(&mut self, seen: Seen) {
+        if self.windows.len() == RECENT {
+            self.windows.pop_front();
+        }
+        self.windows.push_back(seen);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// Forgets all but the last.
+    pub(super) fn keep_last(&mut self, count: usize) {
+        let old = self.windows.len().saturating_sub(count);
+        self.windows.drain(..old);
+    }
+
+    /// The median of calls per tick.
+    pub(super) fn rate(&self) -> Option<f64> {
+        self.median_of(self.windows.len(), |seen| Some(seen.rate))
+    }
+
+    /// The medians of all figures.
+    pub(super) fn median(&self) -> Option<Seen> {
+        let all = self.windows.len();
+        Some(Seen {
+            rate: self.rate()?,
+            calls: self.median_of(all, |seen| Some(seen.calls))?,
+            section: self.median_of(all, |seen| seen.section),
+            contended: self.median_of(all, |seen| Some(seen.contended))?,
+            wait: self.median_of(all, |seen| Some(seen.wait))?,
+            callers: self.median_of(all, |seen| Some(seen.callers))?,
+        })
+    }
+
+    /// The median of a figure over the last windows that have it.
+    pub(super) fn median_of(
+        &self,
+        last: usize,
+        figure: impl Fn(&Seen) -> Option<f64>,
+    ) -> Option<f64> {
+        let values = self.windows.iter().rev().take(last).filter_map(figure);
+        median(values.collect())
+    }
+
+    /// The standard deviation of a window's logarithmic rate, from the differences of neighbours, so that drift
+    /// is no noise.
+    pub(super) fn noise(&self) -> f64 {
+        let log = |seen: &Seen| seen.rate.ln();
+        let steps: Vec<f64> = self
+            .windows
+            .iter()
+            .zip(self.windows.iter().skip(1))
+            .map(|(a, b)| (log(b) - log(a)).abs())
+            .collect();
+        let measured = median(steps).map_or(0.1, |step| DEVIATIONS * step / 2f64.sqrt());
+        measured.max(NOISE_MIN)
+    }
+}
+
+/// The middle value, or the mean of the two in the middle. None of none.
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
+    let count = values.len();
+    if count == 0 {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    Some((values[(count - 1) / 2] + values[count / 2]) / 2.0)
+}
+
+/// The standard deviation by the median deviation from the median.
+pub(super) fn spread(values: &[f64]) -> f64 {
+    let Some(middle) = median(values.to_vec()) else {
+        return 0.0;
+    };
+    let away = values.iter().map(|value| (value - middle).abs()).collect();
+    DEVIATIONS * median(away).unwrap_or(0.0)
+}

@@ -1,0 +1,345 @@
+//! Which of several ways of doing the same is better here and now: found by trying, at a bounded price.
+//!
+//! Pure: no clock and no threads. Whoever does the work counts it in [`Window`]s and hands each to
+//! [`Controller::observe`], which answers which mode to be in for the next window and how long that is to be.
+//!
+//! The measure is calls per tick. A mode is *home*; from time to time another is tried, in windows that take turns
+//! with windows at home, so that a load which drifts changes both. The ratios of neighbouring windows are judged by
+//! their median and its confidence. A trial ends as soon as it is decided, and at once if it is clearly worse.
+//!
+//! What keeps it calm and cheap:
+//! - another mode must be better by a margin, and one of a lower number (which by convention needs less besides,
+//!   such as no core of its own) must be no worse than by a smaller one; between the two nothing changes;
+//! - each return to a mode that was left under the same load asks for more confidence than the one before;
+//! - trials of a mode are twice as far apart after each that changes nothing, and near again once the load differs;
+//! - what trials lose is paid from a credit that grows by a fiftieth of the time.
+
+mod explain;
+mod figures;
+mod load;
+mod trial;
+
+#[cfg(test)]
+mod tests;
+
+pub use figures::Window;
+
+use figures::{Recent, Seen};
+use load::Load;
+use trial::{Trial, Verdict};
+
+/// A window lasts so long, in seconds, or longer if fewer than [`CALLS_MIN`] calls would fall into it. Long beside
+/// a change of modes, short enough that a window in a bad mode costs little.
+const WINDOW: f64 = 0.005;
+const WINDOW_MAX: f64 = 0.08;
+const CALLS_MIN: f64 = 64.0;
+/// The first part of a time in a mode, in which caches fill and sleepers wake: not judged.
+const SETTLE: f64 = 0.001;
+/// Windows at home before anything else is tried: they tell the noise.
+const KNOWN_MIN: usize = 8;
+/// From one trial of a mode to the next, in seconds: at first, and at most.
+const APART_MIN: f64 = 0.1;
+const APART_MAX: f64 = 4.0;
+/// The share of the time that trials may lose, and the time that may be saved up for them, in seconds.
+const LOSS_SHARE: f64 = 0.02;
+const CREDIT_MAX: f64 = 0.05;
+/// What a trial of a mode of which nothing is known is taken to lose of its first windows.
+const LOSS_UNKNOWN: f64 = 0.5;
+
+/// What to do until the next window ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The mode to be in, from now on.
+    pub mode: usize,
+    /// The next window is to last so many ticks, or somewhat longer.
+    pub ticks: u64,
+}
+
+/// What is known of a mode.
+#[derive(Clone, Debug)]
+struct Known {
+    name: String,
+    /// As it was last seen.
+    seen: Option<Seen>,
+    /// Its calls per tick over home's, when it was last tried under this load.
+    ratio: Option<f64>,
+    /// Trials are so far apart, in ticks.
+    apart: f64,
+    /// When it may be tried next.
+    due: f64,
+}
+
+/// The last change of home.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    at: f64,
+    from: usize,
+    /// New over old, in calls per tick.
+    ratio: f64,
+}
+
+/// Chooses among modes numbered from nought. See the [module](self).
+///
+/// ```
+/// use hearth_sync::auto::{Controller, Window};
+///
+/// // A tick is a nanosecond here; by message a thousand calls take half as long.
+/// let mut controller = Controller::new(["under the lock", "by message"], 1e9);
+/// for _ in 0..200 {
+///     let step = controller.step();
+///     let ticks_per_call = [500, 250][step.mode];
+///     let calls = step.ticks / ticks_per_call;
+///     controller.observe(&Window { ticks: step.ticks, calls, callers: 4, ..Window::default() });
+/// }
+/// assert_eq!(controller.home(), 1);
+/// assert!(controller.explain().starts_with("by message: 4 M calls/s"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Controller {
+    modes: Vec<Known>,
+    ticks_per_second: f64,
+    home: usize,
+    /// Ticks observed so far, in all windows: the time.
+    now: f64,
+    /// Windows at home since it became home.
+    recent: Recent,
+    load: Load,
+    trial: Option<Trial>,
+    /// Ticks left of a time in which home settles anew.
+    settling: bool,
+    credit: f64,
+    /// Changes of home under the same load.
+    reversals: u32,
+    switches: u64,
+    change: Option<Change>,
+}
+
+impl Controller {
+    /// Begins in mode 0. The names are for explanations: "under the lock", "by message".
+    ///
+    /// # Panics
+    /// There are no modes, or the ticks per second are not a positive number.
+    pub fn new<N: Into<String>>(
+        names: impl IntoIterator<Item = N>,
+        ticks_per_second: f64,
+    ) -> Controller {
+        assert!(
+            ticks_per_second > 0.0 && ticks_per_second.is_finite(),
+            "{ticks_per_second} ticks per second"
+        );
+        let modes: Vec<Known> = names
+            .into_iter()
+            .map(|name| Known {
+                name: name.into(),
+                seen: None,
+                ratio: None,
+                apart: APART_MIN * ticks_per_second,
+                due: 0.0,
+            })
+            .collect();
+        assert!(!modes.is_empty(), "a controller of no modes");
+        Controller {
+            modes,
+            ticks_per_second,
+            home: 0,
+            now: 0.0,
+            recent: Recent::default(),
+            load: Load::default(),
+            trial: None,
+            settling: true,
+            credit: CREDIT_MAX * ticks_per_second,
+            reversals: 0,
+            switches: 0,
+            change: None,
+        }
+    }
+
+    /// Begins in this mode instead of 0. What was observed before is forgotten.
+    ///
+    /// # Panics
+    /// There is no such mode.
+    #[must_use]
+    pub fn starting_in(mut self, mode: usize) -> Controller {
+        assert!(
+            mode < self.modes.len(),
+            "mode {mode} of {}",
+            self.modes.len()
+        );
+        self.home = mode;
+        self
+    }
+
+    /// What to do now, until the next window is observed.
+    pub fn step(&self) -> Step {
+        let (mode, settling) = match &self.trial {
+            Some(trial) => (trial.mode_now(self.home), trial.is_settling()),
+            None => (self.home, self.settling),
+        };
+        let seconds = if settling { SETTLE } else { WINDOW };
+        let mut ticks = seconds * self.ticks_per_second;
+        if let Some(rate) = self.recent.rate() {
+            let enough = CALLS_MIN / rate;
+            let most = WINDOW_MAX * self.ticks_per_second;
+            ticks = ticks.max(enough.min(most) * if settling { 0.25 } else { 1.0 });
+        }
+        Step {
+            mode,
+            ticks: (ticks as u64).max(1),
+        }
+    }
+
+    /// The mode that is held to be the better one; differs from [`step`](Controller::step)'s during trials.
+    pub fn home(&self) -> usize {
+        self.home
+    }
+
+    /// How often home has changed.
+    pub fn switches(&self) -> u64 {
+        self.switches
+    }
+
+    /// What happened in the window that has just ended, which was in the last step's mode; and what next. A
+    /// window without calls says nothing, and passes.
+    pub fn observe(&mut self, window: &Window) -> Step {
+        let ticks = window.ticks as f64;
+        self.now += ticks;
+        self.credit = (self.credit + LOSS_SHARE * ticks).min(CREDIT_MAX * self.ticks_per_second);
+        if let Some(seen) = window.seen() {
+            if self.trial.is_some() {
+                self.observe_trial(&seen, ticks);
+            } else {
+                self.observe_home(&seen);
+            }
+        } else if window.ticks > 0 && self.trial.as_ref().is_some_and(Trial::is_away) {
+            // Nobody called, or nobody got through: at home there is no such risk.
+            self.end_trial(Verdict::Nothing, true);
+        }
+        self.step()
+    }
+
+    fn observe_home(&mut self, seen: &Seen) {
+        if self.settling {
+            self.settling = false;
+            return;
+        }
+        self.recent.push(*seen);
+        if let Some(median) = self.recent.median() {
+            self.modes[self.home].seen = Some(median);
+        }
+        if self.load.differs(&self.recent) {
+            self.load_differs();
+        }
+        if self.recent.len() >= KNOWN_MIN {
+            self.load.refer_to(&self.recent);
+            self.begin_trial();
+        }
+    }
+
+    /// What was found out under another load is no longer held against a mode.
+    fn load_differs(&mut self) {
+        self.load = Load::default();
+        // More than half of those compared are of the new load, so the last of them are.
+        self.recent.keep_last(4);
+        self.reversals = self.reversals.saturating_sub(1);
+        for mode in &mut self.modes {
+            mode.apart = APART_MIN * self.ticks_per_second;
+            mode.due = self.now;
+            mode.ratio = None;
+        }
+    }
+
+    /// Tries the mode that has been due for longest, if the credit pays for it.
+    fn begin_trial(&mut self) {
+        let due = (0..self.modes.len())
+            .filter(|&mode| mode != self.home && self.modes[mode].due <= self.now)
+            .min_by(|&a, &b| self.modes[a].due.total_cmp(&self.modes[b].due));
+        let (Some(mode), Some(rate)) = (due, self.recent.rate()) else {
+            return;
+        };
+        let loss = self.modes[mode]
+            .ratio
+            .map_or(LOSS_UNKNOWN, |ratio| (1.0 - ratio).max(0.0));
+        let first = (WINDOW + SETTLE) * self.ticks_per_second;
+        if loss * first.max(CALLS_MIN / rate) <= self.credit.max(0.0) {
+            let margin = trial::margin(self.home, mode);
+            let noise = self.recent.noise();
+            self.trial = Some(Trial::new(mode, rate.ln(), noise, margin, self.reversals));
+        }
+    }
+
+    fn observe_trial(&mut self, seen: &Seen, ticks: f64) {
+        let Some(trial) = &mut self.trial else {
+            return;
+        };
+        let rate = self.recent.rate().unwrap_or(seen.rate);
+        if trial.is_away() || trial.is_settling() {
+            self.credit -= ticks * (1.0 - seen.rate / rate).max(0.0);
+        }
+        let (mode, is_away, is_settling) = (trial.mode, trial.is_away(), trial.is_settling());
+        let verdict = trial.observe(seen);
+        if !is_settling {
+            if is_away {
+                self.modes[mode].seen = Some(*seen);
+            } else {
+                self.recent.push(*seen);
+            }
+        }
+        match verdict {
+            None if self.credit < 0.0 => self.end_trial(Verdict::Nothing, is_away),
+            None => {}
+            Some(verdict) => self.end_trial(verdict, is_away),
+        }
+    }
+
+    /// Ends the trial, and settles at home if the last window was away.
+    fn end_trial(&mut self, verdict: Verdict, was_away: bool) {
+        let Some(trial) = self.trial.take() else {
+            return;
+        };
+        self.settling = was_away;
+        let rate = self.recent.rate();
+        let tried = &mut self.modes[trial.mode];
+        if let Some(ratio) = trial.ratio() {
+            tried.ratio = Some(ratio);
+            if let (Some(seen), Some(rate)) = (&mut tried.seen, rate) {
+                // As steady a figure as home's beside it.
+                seen.rate = rate * ratio;
+            }
+        }
+        match verdict {
+            Verdict::Better => self.move_home(trial.mode, trial.ratio().unwrap_or(1.0)),
+            Verdict::NotBetter => {
+                tried.apart = (2.0 * tried.apart).min(APART_MAX * self.ticks_per_second);
+                tried.due = self.now + tried.apart;
+            }
+            // Not told, because the load did not hold still or the credit ended.
+            Verdict::Nothing => tried.due = self.now + tried.apart,
+        }
+    }
+
+    fn move_home(&mut self, mode: usize, ratio: f64) {
+        let from = self.home;
+        self.change = Some(Change {
+            at: self.now,
+            from,
+            ratio,
+        });
+        self.switches += 1;
+        self.reversals += 1;
+        self.home = mode;
+        self.settling = true;
+        self.recent = Recent::default();
+        self.load = Load::default();
+        for (other, known) in self.modes.iter_mut().enumerate() {
+            // Beside the new home. The old one was just seen; the others were not seen beside this one.
+            known.ratio = known.ratio.map(|old| old / ratio);
+            known.apart = APART_MIN * self.ticks_per_second;
+            if other == from {
+                known.ratio = Some(1.0 / ratio);
+                known.apart = (4.0 * known.apart * f64::from(self.reversals))
+                    .min(APART_MAX * self.ticks_per_second);
+            }
+            known.due = self.now + known.apart;
+        }
+    }
+}
