@@ -14,13 +14,14 @@ use std::process::Command;
 /// A name and a measurement that prints and returns a row of the record.
 pub(crate) type Measurement = (&'static str, fn(Effort) -> Result<String, String>);
 
-pub(crate) const BENCHMARKS: [Measurement; 7] = [
+pub(crate) const BENCHMARKS: [Measurement; 8] = [
     ("check-speed", |effort| check_speed(effort.repeats)),
     ("run-latency", |effort| run_latency(effort.repeats)),
     ("first-run", |effort| first_run(effort.repeats)),
     ("pair-latency", crate::pair_latency::pair_latency),
     ("message-model", crate::message_model::message_model),
     ("heaps", crate::heaps_command::heaps),
+    ("cachet", crate::cachet_command::cachet),
     ("servers", crate::servers_command::servers),
 ];
 

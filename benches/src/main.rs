@@ -6,6 +6,7 @@
 )]
 
 mod actors;
+mod cachet_command;
 mod command;
 mod components;
 mod embedded_command;

@@ -124,6 +124,15 @@ fn stolen() -> f64 {
         * TICK
 }
 
+/// Does something, and says whether other guests had our cores for a noticeable part of it.
+pub fn noticing<T>(what: impl FnOnce() -> T) -> (T, bool) {
+    let before = stolen();
+    let start = Instant::now();
+    let done = what();
+    let disturbed = stolen() - before > STOLEN_MAX * start.elapsed().as_secs_f64();
+    (done, disturbed)
+}
+
 /// Runs a program to its end with this input. An unhappy end is an error.
 pub fn run(command: &mut Command, input: &str) -> Result<Run, String> {
     let cpu = children_cpu()?;
