@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// `HEARTH_SERVERS`; the first is what the others are beside.
-const WAYS: [&str; 2] = ["asynchronous", "synchronous"];
+const WAYS: [&str; 3] = ["asynchronous", "synchronous", "auto"];
 
 /// Integers of 4 bytes that the server goes through for a request.
 const SECTIONS: [u32; 6] = [16, 256, 4096, 16_384, 65_536, 262_144];

@@ -219,7 +219,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "POLICY", value_parser = where_to_run, verbatim_doc_comment)]
     pub(crate) place: Option<WhereToRun>,
 
-    /// With --place talk, write to FILE what moves while the program runs, and why (HEARTH_PLACE_LOG)
+    /// With --place talk or --servers auto, write to FILE what is changed while the program runs, and why
+    /// (HEARTH_PLACE_LOG)
     #[arg(long, value_name = "FILE")]
     pub(crate) place_log: Option<PathBuf>,
 
@@ -336,6 +337,8 @@ pub(crate) enum Servers {
     Asynchronous,
     /// On the worker of whoever calls them, as under a lock: they and their data come to their callers
     Synchronous,
+    /// In whichever way each is called more often, which is tried now and then
+    Auto,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]

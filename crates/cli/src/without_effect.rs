@@ -40,6 +40,7 @@ impl Asked {
             },
             servers: match (arguments.servers, variable("HEARTH_SERVERS").as_deref()) {
                 (Some(Servers::Synchronous), _) | (None, Some("synchronous")) => "synchronous",
+                (Some(Servers::Auto), _) | (None, Some("auto")) => "auto",
                 _ => "asynchronous",
             },
             heaps: match (arguments.heaps, variable("HEARTH_HEAPS").as_deref()) {
@@ -74,6 +75,13 @@ fn of(asked: &Asked) -> Vec<String> {
                 "--place {place} has no effect on a simulation, whose schedule chooses where components run; \
                  spread and single are heeded"
             ));
+        }
+        if asked.servers == "auto" {
+            notes.push(
+                "--servers auto has no effect on a simulation, where no time passes while components run: it \
+                 is as --servers asynchronous"
+                    .to_owned(),
+            );
         }
         if asked.logs_moves {
             notes.push(
@@ -176,6 +184,14 @@ mod tests {
                 Asked {
                     by_threads: true,
                     servers: "synchronous",
+                    ..asked("spread")
+                },
+            ),
+            (
+                "--servers auto has no effect on a simulation",
+                Asked {
+                    is_simulated: true,
+                    servers: "auto",
                     ..asked("spread")
                 },
             ),

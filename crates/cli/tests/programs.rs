@@ -359,6 +359,7 @@ fn check_run(case: &Case, has_warnings: bool) -> Result<(), String> {
             ["--workers=2", "--place=steal"],
             ["--workers=2", "--place=talk"],
             ["--servers=synchronous", "--place=spread"],
+            ["--servers=auto", "--place=spread"],
         ] {
             check_run_carried(case, has_warnings, &carrier, &[SHORT_SLICE])
                 .map_err(|found| format!("detached with {}: {found}", carrier.join(" ")))?;

@@ -60,6 +60,9 @@ pub enum Servers {
     /// caller is, at once, and its data follows. Others that call it meanwhile wait in the channel. A server
     /// that has a CPU of its own stays there. Of no effect on threads.
     Synchronous,
+    /// In whichever of the two ways a server is called more often, which is tried now and then while it
+    /// runs, for each server of its own.
+    Auto,
 }
 
 /// A run on one thread, by a schedule.
@@ -208,7 +211,11 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
         options.servers = match text.as_str() {
             "asynchronous" => Servers::Asynchronous,
             "synchronous" => Servers::Synchronous,
-            _ => return Err(bad("HEARTH_SERVERS", &text, "asynchronous or synchronous")),
+            "auto" => Servers::Auto,
+            _ => {
+                let good = "asynchronous, synchronous or auto";
+                return Err(bad("HEARTH_SERVERS", &text, good));
+            }
         };
     }
     if let Some(text) = variable("HEARTH_HEAPS") {

@@ -14,7 +14,7 @@ use hearth_place::policy::Policy;
 use hearth_place::talk::Effort;
 
 use super::place::{Site, carrier};
-use crate::arguments::{Carrier, Run, WhereToRun};
+use crate::arguments::{Carrier, Run, Servers, WhereToRun};
 use crate::corrections::Corrections;
 use crate::failure::Failure;
 use crate::input::Source;
@@ -28,15 +28,20 @@ pub(crate) fn variables(
     arguments: &Run,
     source: &Source,
 ) -> Result<Vec<(&'static str, OsString)>, Failure> {
-    if arguments.place_log.is_some() && arguments.place != Some(WhereToRun::Talk) {
+    let chooses_servers = arguments.servers == Some(Servers::Auto);
+    if arguments.place_log.is_some()
+        && arguments.place != Some(WhereToRun::Talk)
+        && !chooses_servers
+    {
         return Err(Failure::input(
-            "--place-log tells what moves, and nothing does without --place talk: add that",
+            "--place-log tells what moves, and nothing does without --place talk or --servers auto: add one \
+             of them",
         ));
     }
     let file = match &arguments.place {
         Some(WhereToRun::Talk) => None,
         Some(WhereToRun::Plan(path)) => Some(path.as_path()),
-        _ => return Ok(Vec::new()),
+        _ => return Ok(log_variable(arguments)?.into_iter().collect()),
     };
     let machine = MachineHere::look()?;
     let plans = Plans::of_user();
@@ -84,12 +89,18 @@ pub(crate) fn variables(
     }
     let path = plans.file("plan", &planned.lines)?;
     variables.push(("HEARTH_PLAN", path.into()));
-    if let Some(path) = &arguments.place_log {
-        // That it can be written is found out here, where there is somebody to tell.
-        output::replace(path, b"")?;
-        variables.push(("HEARTH_PLACE_LOG", path.into()));
-    }
+    variables.extend(log_variable(arguments)?);
     Ok(variables)
+}
+
+/// Where to tell what was changed.
+fn log_variable(arguments: &Run) -> Result<Option<(&'static str, OsString)>, Failure> {
+    let Some(path) = &arguments.place_log else {
+        return Ok(None);
+    };
+    // That it can be written is found out here, where there is somebody to tell.
+    output::replace(path, b"")?;
+    Ok(Some(("HEARTH_PLACE_LOG", path.into())))
 }
 
 /// What is to be planned.

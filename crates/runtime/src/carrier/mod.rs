@@ -25,10 +25,10 @@ pub use model::Worker;
 #[cfg(loom)]
 pub(crate) use model::{
     Entered, Hold, Linked, Operation, Parker, SPARE_RUNNER, come_from_now, come_to_caller, comes,
-    component_on, enlist, hold_both, home_of, inflate, interfere, judge, keep_named, keep_placed,
-    keep_planned, launch, live, mark_of, moves, of_mark, own_worker, parks, place, post,
-    ready_here, ready_here_last, rejoin, running, set_core, set_due, settle_coming, start, stay,
-    stir, wait, wake, worker, worker_of,
+    component_on, destination_to, enlist, hold_both, home_of, inflate, interfere, judge,
+    keep_named, keep_placed, keep_planned, launch, live, mark_of, moves, of_mark, own_worker,
+    parks, place, post, ready_here, ready_here_last, rejoin, running, set_core, set_due,
+    settle_coming, start, stay, stir, wait, wake, worker, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use threads::{Parker, keep_running, move_thread};
@@ -37,9 +37,9 @@ pub use workers::Worker;
 #[cfg(not(loom))]
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, come_from_now, come_to_caller, comes, component_on, core_of,
-    hold_both, home_of, inflate, is_kept_placed, keep_named, keep_placed, keep_planned, mark_of,
-    of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin, settle_coming, stay,
-    worker_count, worker_of,
+    destination_to, hold_both, home_of, inflate, is_kept_placed, keep_named, keep_placed,
+    keep_planned, mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin,
+    settle_coming, stay, worker_count, worker_of,
 };
 #[cfg(not(loom))]
 pub(crate) use workers::{

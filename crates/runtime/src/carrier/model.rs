@@ -25,7 +25,9 @@ use crate::idle;
 use crate::model::faults;
 use crate::seat::Seat;
 use crate::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, fence};
-pub(crate) use coming::{come_from_now, come_to_caller, comes, settle_coming, stay};
+pub(crate) use coming::{
+    come_from_now, come_to_caller, comes, destination_to, settle_coming, stay,
+};
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
 pub(crate) use runner::component_on;

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::options::Servers;
 use crate::sync::lock_std as lock;
 
 /// So many moves are told by name in a line; the others are counted.
@@ -41,6 +42,15 @@ pub enum Happened {
         before_ns: f64,
         /// The same after the moves.
         after_ns: f64,
+    },
+    /// With [`Servers::Auto`]: a server is called in another way from now on.
+    Server {
+        /// Its name, as in reports.
+        component: String,
+        /// [`Servers::Synchronous`] or [`Servers::Asynchronous`].
+        way: Servers,
+        /// What was measured, in words.
+        why: String,
     },
 }
 
@@ -113,6 +123,17 @@ impl fmt::Display for Happened {
                     told.join(", ")
                 )
             }
+            Happened::Server {
+                component,
+                way,
+                why,
+            } => {
+                let now = match way {
+                    Servers::Synchronous => "synchronously",
+                    _ => "by message",
+                };
+                write!(f, "{component} is called {now} from now on: {why}")
+            }
         }
     }
 }
@@ -161,6 +182,9 @@ pub(super) fn are_there_listeners() -> bool {
 
 /// Tells those who listen. One that panics is not called again.
 pub(super) fn tell(event: &Event) {
+    // One after the other: meanwhile the list is empty.
+    static TELLS: Mutex<()> = Mutex::new(());
+    let _tells = lock(&TELLS);
     // Not while the list is locked: who is told may want to listen with another.
     let listeners = std::mem::take(&mut *lock(&LISTENERS));
     let mut left: Vec<Listener> = listeners

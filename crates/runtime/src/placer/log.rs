@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use super::Proposal;
@@ -11,55 +12,83 @@ use super::cores::Change;
 use super::event::{self, Event, Happened, Move, Why};
 use super::site::Site;
 use super::statistics::Statistics;
-use crate::{registry, watching};
+use crate::sync::lock_std as lock;
+use crate::{helpers, registry, watching};
 
-pub(super) struct Log {
-    file: Option<File>,
+/// Where it is written.
+struct Log {
+    file: Option<Mutex<File>>,
     began: Instant,
 }
 
 impl Log {
-    pub(super) fn open(began: Instant) -> Log {
-        let path = std::env::var_os("HEARTH_PLACE_LOG").filter(|path| !path.is_empty());
-        Log {
-            // Who asked for the file has made sure that it can be written.
-            file: path.and_then(|path| File::create(path).ok()),
-            began,
+    /// The one log. The first look at it is when the first component starts.
+    fn get() -> &'static Log {
+        static LOG: OnceLock<Log> = OnceLock::new();
+        LOG.get_or_init(|| {
+            let path = std::env::var_os("HEARTH_PLACE_LOG").filter(|path| !path.is_empty());
+            Log {
+                // Who asked for the file has made sure that it can be written.
+                file: path
+                    .and_then(|path| File::create(path).ok())
+                    .map(Mutex::new),
+                began: Instant::now(),
+            }
+        })
+    }
+}
+
+/// Components begin to run.
+pub(super) fn begin() {
+    let _ = Log::get();
+}
+
+fn is_wanted() -> bool {
+    Log::get().file.is_some() || watching::is_on() || event::are_there_listeners()
+}
+
+/// Those who listen are told by whoever calls.
+fn tell(what: Happened) {
+    event::tell(&write_down(what));
+}
+
+fn write_down(what: Happened) -> Event {
+    let log = Log::get();
+    let after = log.began.elapsed();
+    let event = Event { after, what };
+    if let Some(recorder) = watching::recorder() {
+        recorder.remark(&event.what.to_string());
+    }
+    if let Some(file) = &log.file {
+        // Nobody is left to tell if this fails.
+        let _ = writeln!(lock(file), "{event}");
+    }
+    event
+}
+
+/// Something was decided about a server, whose worker's thread calls. It cannot wait for those who listen.
+pub(crate) fn server(what: impl FnOnce() -> Happened) {
+    if is_wanted() {
+        let event = write_down(what());
+        if event::are_there_listeners() {
+            helpers::hand(move || event::tell(&event));
         }
     }
+}
 
-    fn is_wanted(&self) -> bool {
-        self.file.is_some() || watching::is_on() || event::are_there_listeners()
+/// Cores came and went.
+pub(super) fn cores(change: &Change) {
+    if is_wanted() {
+        tell(Happened::Cpus {
+            lost: change.lost.clone(),
+            found: change.found.clone(),
+        });
     }
+}
 
-    fn tell(&mut self, what: Happened) {
-        let after = self.began.elapsed();
-        let event = Event { after, what };
-        if let Some(recorder) = watching::recorder() {
-            recorder.remark(&event.what.to_string());
-        }
-        if let Some(file) = &mut self.file {
-            // Nobody is left to tell if this fails.
-            let _ = writeln!(file, "{event}");
-        }
-        event::tell(&event);
-    }
-
-    /// Cores came and went.
-    pub(super) fn cores(&mut self, change: &Change) {
-        if self.is_wanted() {
-            self.tell(Happened::Cpus {
-                lost: change.lost.clone(),
-                found: change.found.clone(),
-            });
-        }
-    }
-
-    /// Components move.
-    pub(super) fn moves(&mut self, statistics: &Statistics, site: &Site, proposal: &Proposal) {
-        if !self.is_wanted() {
-            return;
-        }
+/// Components move.
+pub(super) fn moves(statistics: &Statistics, site: &Site, proposal: &Proposal) {
+    if is_wanted() {
         let name_of = names(statistics);
         let closest = closest(proposal);
         let moves = proposal.moves.iter().map(|&one| {
@@ -85,7 +114,7 @@ impl Log {
             before_ns: proposal.now_ns,
             after_ns: proposal.then_ns,
         };
-        self.tell(what);
+        tell(what);
     }
 }
 

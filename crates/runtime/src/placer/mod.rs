@@ -34,7 +34,7 @@ use crate::options;
 use crate::traffic::{self, NO_WORKER};
 use cores::{Change, Cores};
 pub use event::{Event, Happened, Move, Why, listen};
-use log::Log;
+pub(crate) use log::server as tell_of_server;
 use site::{Scene, Site, Survey};
 use statistics::Statistics;
 use turns::Turns;
@@ -75,6 +75,7 @@ static ASLEEP: AtomicU32 = AtomicU32::new(0);
 
 /// The first carrier starts. The calling thread is not pinned.
 pub(crate) fn start() {
+    log::begin();
     if !options::get().watches_traffic() || STARTED.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -141,7 +142,6 @@ struct Placer {
     moved: Option<Instant>,
     /// No thought before.
     next_thought: Instant,
-    log: Log,
 }
 
 impl Placer {
@@ -162,7 +162,6 @@ impl Placer {
             margin: MARGIN,
             moved: None,
             next_thought: now,
-            log: Log::open(now),
         }
     }
 
@@ -181,7 +180,7 @@ impl Placer {
             self.statistics.age(elapsed.as_nanos() as u64);
             self.statistics.add(&seen);
             if !change.is_none() {
-                self.log.cores(&change);
+                log::cores(&change);
                 self.look_at_site();
             }
             if !self.is_surveyed && self.statistics.span_ns() >= SEEN_NS {
@@ -220,7 +219,7 @@ impl Placer {
             return;
         }
         if let Some(site) = &self.site {
-            self.log.moves(&self.statistics, site, &proposal);
+            log::moves(&self.statistics, site, &proposal);
         }
         self.order(&proposal);
         if is_all {

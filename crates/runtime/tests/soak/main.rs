@@ -21,14 +21,14 @@ use std::process::{Command, ExitCode};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// As short as the tests of everything allow.
-const SECONDS: u64 = 25;
+const SECONDS: u64 = 28;
 /// Says that this process is one of those that run.
 const ROLE: &str = "HEARTH_SOAK_ROLE";
 
 /// A way of running: what it is called, and its options.
 type Way = (&'static str, &'static [(&'static str, &'static str)]);
 
-const WAYS: [Way; 11] = [
+const WAYS: [Way; 12] = [
     ("one worker", &[("HEARTH_WORKERS", "1")]),
     (
         "two workers",
@@ -85,6 +85,14 @@ const WAYS: [Way; 11] = [
             ("HEARTH_WORKERS", "2"),
             ("HEARTH_PLACE", "spread"),
             ("HEARTH_SERVERS", "synchronous"),
+        ],
+    ),
+    (
+        "servers whose ways are compared",
+        &[
+            ("HEARTH_WORKERS", "2"),
+            ("HEARTH_PLACE", "spread"),
+            ("HEARTH_SERVERS", "auto"),
         ],
     ),
     ("threads", &[("HEARTH_CARRIER", "threads")]),

@@ -36,6 +36,12 @@ pub(crate) fn comes(seat: &Seat) -> bool {
     )
 }
 
+/// What a component's `destination` is to be, to go to a worker: 1 + its number.
+pub(crate) fn destination_to(home: *const Worker) -> u16 {
+    // SAFETY: workers live as long as the program.
+    unsafe { home.as_ref() }.map_or(0, |home| 1 + home.shared.index as u16)
+}
+
 /// A component comes to its callers from now on. It runs the calling code.
 pub(crate) fn come_from_now(seat: &Seat) {
     // SAFETY: it runs, so it is alive.

@@ -43,7 +43,9 @@ use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
 use crate::abi::{Component, Step};
 use crate::channel::link::{self, Watch};
 use crate::channel::{light, peek};
-pub(crate) use coming::{come_from_now, come_to_caller, comes, settle_coming, stay};
+pub(crate) use coming::{
+    come_from_now, come_to_caller, comes, destination_to, settle_coming, stay,
+};
 pub(crate) use kept::{is_kept_placed, keep_named, keep_placed, keep_planned};
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};

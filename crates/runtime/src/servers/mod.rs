@@ -1,0 +1,255 @@
+//! Which components are servers, and how they run: on their own worker, or on that of whoever calls them.
+//!
+//! A server is a component that receives from several others: at a half-channel with several peers, some of
+//! them of other workers. What it does then is in [`crate::carrier::come_to_caller`]. Where all are of one
+//! worker nothing is to be gained, and light waits do not come here. So one that has not been called from
+//! elsewhere for long, with all its callers where it is, stays there, until that changes.
+
+mod choice;
+
+use std::ptr;
+
+use hearth_sys::clock;
+
+use crate::abi::Arm;
+use crate::channel::{Channel, Guard, hub};
+use crate::options::{self, Servers};
+use crate::seat::{Seat, runs};
+use crate::sync::Ordering;
+use crate::{carrier, component, registry, simulator};
+use choice::{Chooser, Verdict, WINDOW_NS, Way};
+
+/// After so many calls at one worker it is asked whether all callers are there: to stay takes some
+/// microseconds, a hundredth of what so many calls do.
+const CALLS: u32 = 512;
+/// With more callers than these nobody asks: what is connected would not be made local again.
+const CALLERS_MAX: usize = 15;
+
+/// What is known of a server; its own while it is awake.
+#[derive(Default)]
+pub(crate) struct Serving {
+    /// Where it was called last, and how often in a row. The address is only compared.
+    at: usize,
+    calls: u32,
+    /// With [`Servers::Auto`].
+    watch: Option<Box<Watch>>,
+}
+
+/// Calls are counted, and the clock is read once for so many.
+const COUNTED: u32 = 32;
+
+/// A server whose ways are compared.
+struct Watch {
+    chooser: Chooser,
+    /// Where it goes back to when it is to be called by message: 1 + that worker's number.
+    home: u16,
+    /// Calls of the window so far, and since when, in ns. 0: the next call begins one.
+    calls: u32,
+    since: u64,
+}
+
+impl Watch {
+    /// One more call. Some when a window is over: calls and ns.
+    fn count(&mut self) -> Option<(u32, u64)> {
+        self.calls += 1;
+        if !self.calls.is_multiple_of(COUNTED) {
+            return None;
+        }
+        let now = clock::steady_ns();
+        let took = now.saturating_sub(self.since);
+        if self.since == 0 {
+            self.begin(now);
+            return None;
+        }
+        if took < WINDOW_NS {
+            return None;
+        }
+        let calls = self.calls;
+        self.begin(now);
+        Some((calls, took))
+    }
+
+    fn begin(&mut self, now: u64) {
+        self.calls = 0;
+        self.since = now;
+    }
+}
+
+impl Serving {
+    /// The ways of calling it are compared from now on.
+    fn watch(&mut self, home: *const carrier::Worker) {
+        self.watch.get_or_insert_with(|| {
+            Box::new(Watch {
+                chooser: Chooser::new(),
+                home: carrier::destination_to(home),
+                calls: 0,
+                since: 0,
+            })
+        });
+    }
+
+    /// One more call; true after some at the same worker.
+    fn count(&mut self, home: usize) -> bool {
+        if self.at != home {
+            self.at = home;
+            self.calls = 0;
+        }
+        self.calls += 1;
+        self.calls.is_multiple_of(CALLS)
+    }
+}
+
+/// The running component is going to receive at these half-channels.
+///
+/// # Safety
+/// `seat` is that of the component that runs the calling code, which holds no lock; the half-channels are
+/// alive.
+#[inline]
+pub(crate) unsafe fn begin<'a>(seat: &Seat, channels: impl Iterator<Item = &'a Channel>) {
+    match options::get().servers {
+        Servers::Asynchronous => {}
+        Servers::Synchronous if seat.runs.load(Ordering::Relaxed) == runs::COMES => {
+            // SAFETY: as the caller promises.
+            unsafe { stay_if_all_are_here(seat, channels) };
+        }
+        Servers::Synchronous => {}
+        // SAFETY: as the caller promises.
+        Servers::Auto => unsafe { count(seat) },
+    }
+}
+
+/// One more call of a component that may be watched.
+///
+/// # Safety
+/// As for [`begin`].
+unsafe fn count(seat: &Seat) {
+    // SAFETY: as the caller promises: what is lazily made is the component's own.
+    unsafe {
+        if !seat.more.is_made() {
+            return;
+        }
+        let change = seat.more.with_mut(|more| {
+            let watch = more.serving.watch.as_mut()?;
+            let (calls, took) = watch.count()?;
+            let was = watch.chooser.way();
+            let verdict = watch.chooser.add(u64::from(calls), took);
+            let now = watch.chooser.way();
+            (now != was || verdict.is_some()).then_some((now, verdict, watch.home))
+        });
+        let Some((way, verdict, home)) = change else {
+            return;
+        };
+        match way {
+            Way::Synchronous if !carrier::comes(seat) => carrier::come_from_now(seat),
+            Way::Asynchronous if carrier::comes(seat) => {
+                carrier::stay(seat);
+                (*seat.component()).destination = home;
+            }
+            _ => {}
+        }
+        if let Some(verdict) = verdict {
+            tell(seat, &verdict);
+        }
+    }
+}
+
+/// Says what was found better.
+#[cold]
+fn tell(seat: &Seat, verdict: &Verdict) {
+    #[cfg(not(loom))]
+    crate::placer::tell_of_server(|| crate::placer::Happened::Server {
+        component: registry::name_of(seat),
+        way: match verdict.to {
+            Way::Asynchronous => Servers::Asynchronous,
+            Way::Synchronous => Servers::Synchronous,
+        },
+        why: verdict.to_string(),
+    });
+    #[cfg(loom)]
+    let _ = (seat, verdict);
+}
+
+/// The half-channels of a select's arms.
+///
+/// # Safety
+/// They are alive.
+pub(crate) unsafe fn of_arms(arms: &[Arm]) -> impl Iterator<Item = &Channel> {
+    // SAFETY: as the caller promises.
+    arms.iter()
+        .filter_map(|arm| unsafe { arm.channel.as_ref() })
+}
+
+/// # Safety
+/// As for [`begin`].
+unsafe fn stay_if_all_are_here<'a>(seat: &Seat, mut channels: impl Iterator<Item = &'a Channel>) {
+    let home = carrier::home_of(seat.component());
+    // SAFETY: as the caller promises: what is lazily made is the component's own.
+    let is_time = unsafe { seat.more.with_mut(|more| more.serving.count(home.addr())) };
+    if is_time && channels.all(|channel| has_only(channel, home)) {
+        carrier::stay(seat);
+        // They may be made local, or linked, again.
+        // SAFETY: the component runs the calling code.
+        unsafe { component::share_channels(seat.component()) };
+    }
+}
+
+/// Are all that are connected with a half-channel of this worker?
+fn has_only(channel: &Channel, home: *const carrier::Worker) -> bool {
+    let _guard = hub::lock_of(channel);
+    // SAFETY: locked; peers are alive.
+    unsafe {
+        let count = channel.peer_count();
+        count <= CALLERS_MAX
+            && (0..count).all(|index| ptr::eq(channel.peer(index).as_ref().home(), home))
+    }
+}
+
+/// The running component receives from whoever comes at a half-channel whose group the caller has leave
+/// for. If that makes a server of it, it is one from now on.
+#[inline]
+pub(crate) fn notice(seat: &Seat, channel: &Channel, guard: &Guard) {
+    if options::get().servers != Servers::Asynchronous
+        && let Guard::Hub(_) = guard
+    {
+        consider(seat, channel);
+    }
+}
+
+fn consider(seat: &Seat, channel: &Channel) {
+    if matches!(seat.runs.load(Ordering::Relaxed), runs::COMES | runs::NAMED) {
+        return;
+    }
+    // SAFETY: the caller has leave.
+    let several = unsafe { channel.peer_count() } > 1;
+    let stays = seat.identity().service || registry::is_main(seat);
+    let home = carrier::home_of(seat.component());
+    // SAFETY: the component runs the calling code.
+    let is_watched =
+        unsafe { seat.more.is_made() && seat.more.with(|more| more.serving.watch.is_some()) };
+    if is_watched {
+        return;
+    }
+    if !several || stays || home.is_null() || !calls_from_elsewhere(channel, home) {
+        return;
+    }
+    if options::get().servers == Servers::Synchronous {
+        carrier::come_from_now(seat);
+        return;
+    }
+    if simulator::is_on() {
+        // There no time passes that could be compared.
+        return;
+    }
+    // SAFETY: the component runs the calling code.
+    unsafe { seat.more.with_mut(|more| more.serving.watch(home)) };
+}
+
+/// Is any of those that are connected with a half-channel of another worker?
+fn calls_from_elsewhere(channel: &Channel, home: *const carrier::Worker) -> bool {
+    // SAFETY: the caller has leave; peers are alive.
+    unsafe {
+        let count = channel.peer_count();
+        count > CALLERS_MAX
+            || (0..count).any(|index| !ptr::eq(channel.peer(index).as_ref().home(), home))
+    }
+}
