@@ -23,6 +23,7 @@ pub(crate) const BENCHMARKS: [Measurement; 8] = [
     ("heaps", crate::heaps_command::heaps),
     ("cachet", crate::cachet_command::cachet),
     ("servers", crate::servers_command::servers),
+    ("sync", crate::sync_command::sync),
 ];
 
 const LINES: usize = 100_000;

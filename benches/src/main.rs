@@ -16,6 +16,7 @@ mod message_model;
 mod pair_latency;
 mod placements_command;
 mod servers_command;
+mod sync_command;
 
 use hearth_benches::catalogue::{BENCHMARKS, Benchmark, Clock, common_notes};
 use hearth_benches::embedded::SHAPES;

@@ -33,6 +33,7 @@
 //!   any executor, tokio's for example, and plain threads.
 //! - [`place`] is about who runs where: policies, plans, and components that move to whom they talk
 //!   with.
+//! - [`sync`] has sections of code over shared data: under a lock, or by message to the data's owner.
 //! - [`insense`] is about components written in Insense. [`Out::connect_port`] and
 //!   [`In::connect_port`] connect with theirs; types are checked then.
 //!
@@ -81,4 +82,5 @@ pub use component::{Component, Join, Spawn, set_core};
 pub use error::{Error, SendError};
 pub use hearth::{Builder, Hearth, Placement, Servers, Wait};
 pub use hearth_runtime::embed::{Of2, Of3, Of4, Of5, Of6};
+pub use hearth_sync as sync;
 pub use outside::{Receiver, Sender};

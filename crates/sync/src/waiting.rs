@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use hearth_machine::profile::Brief;
+
 use crate::atomics::{spin_loop, yield_now};
 
 /// Looks between two readings of the clock: a reading costs as much as two pauses.
@@ -13,6 +15,9 @@ const ALONE: Duration = Duration::from_micros(2);
 /// What waking a thread on another core costs where nothing better is known.
 const WAKE: Duration = Duration::from_micros(50);
 
+/// No measured cost is believed beyond this.
+const WAKE_MAX: Duration = Duration::from_millis(1);
+
 /// How somebody waits for a lock, for a reply, or for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -21,7 +26,8 @@ pub struct Wait {
 
 impl Wait {
     /// Looks for as long as a wake-up costs on this machine, then sleeps: never more than twice as bad as the
-    /// better of the two. The figure is [`set_wake_cost`]'s; a process that was told none assumes 50 µs.
+    /// better of the two. The figure is [`set_wake_cost`]'s, or the one in the machine's profile, which
+    /// `hearth probe` writes; where there is neither, 50 µs.
     pub fn spin_then_park() -> Wait {
         Wait { spin: wake_cost() }
     }
@@ -104,7 +110,15 @@ pub fn set_wake_cost(cost: Duration) -> bool {
 }
 
 fn wake_cost() -> Duration {
-    *WAKE_COST.get_or_init(|| WAKE)
+    *WAKE_COST.get_or_init(|| measured().unwrap_or(WAKE))
+}
+
+/// As the machine's profile has it.
+fn measured() -> Option<Duration> {
+    let text = std::fs::read_to_string(hearth_sys::paths::profile_path()?).ok()?;
+    let ns = Brief::from_json(&text)?.wake_ns?;
+    // A profile of a troubled moment must not have everybody spin for long.
+    (ns.is_finite() && ns > 0.0).then(|| Duration::from_nanos(ns as u64).min(WAKE_MAX))
 }
 
 /// How many cores this process may use, asked once.

@@ -385,3 +385,31 @@ fn a_batch_by_key_returns_in_the_items_order() {
         assert_eq!(owned.into_inner().unwrap(), [10, 20, 30]);
     }
 }
+
+/// Whatever measuring finds, and while it tries.
+#[test]
+fn auto_loses_nothing_and_says_why() {
+    let owned = section(Mode::Auto, 0u64);
+    assert_eq!(owned.mode(), Mode::Auto);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for round in 0..40_000u64 {
+                    if round % 8 == 0 {
+                        owned.post(|count| *count += 1);
+                    } else {
+                        owned.call(|count| *count += 1);
+                    }
+                }
+            });
+        }
+    });
+    assert!(
+        owned.explain().contains("as measured"),
+        "{}",
+        owned.explain()
+    );
+    owned.set_mode(Mode::Combine).unwrap();
+    assert_eq!(owned.mode(), Mode::Combine);
+    assert_eq!(owned.into_inner().unwrap(), 120_000);
+}

@@ -21,6 +21,9 @@ pub(super) fn explain<T>(shared: &Shared<T>) -> String {
         ),
         Way::Message => write!(text, "by message to its proprietor"),
     };
+    if let Some(reasons) = shared.pilot_explains() {
+        let _ = write!(text, ", as measured: {reasons}");
+    }
     if now.calls == 0 {
         text.push_str("; nobody has called yet");
         return text;

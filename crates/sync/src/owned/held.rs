@@ -1,7 +1,8 @@
 //! The section while a thread has it: what may be done then.
 
 use super::inside::Inside;
-use super::shared::{POISONED, QUEUED, Shared};
+use super::pilot;
+use super::shared::{AUTO, POISONED, QUEUED, Shared};
 use super::tally::{SAMPLE_EVERY, Tally};
 use crate::atomics::Ordering;
 use crate::lock::{Lock, Place};
@@ -51,12 +52,30 @@ impl<'a, T> Held<'a, T> {
     fn timed<R>(&self, run: impl FnOnce() -> R) -> R {
         let begin = self.shared.front.stamps.ticks();
         let result = run();
-        let ticks = self.shared.front.stamps.ticks().saturating_sub(begin);
+        let end = self.shared.front.stamps.ticks();
         self.count(|tally| {
             tally.samples += 1;
-            tally.section_ticks += ticks;
+            tally.section_ticks += end.saturating_sub(begin);
         });
+        if self.shared.front.control.load(Ordering::Relaxed) & AUTO != 0 {
+            self.tell_pilot(end);
+        }
         result
+    }
+
+    /// A timed call has ended: the controller looks whether it is time to decide.
+    fn tell_pilot(&self, now: u64) {
+        let back = &self.shared.back;
+        // SAFETY: the lock is held, here and below.
+        let decided = unsafe {
+            back.pilot.with_mut(|pilot| {
+                let pilot = pilot.as_mut()?;
+                back.tally.with_mut(|tally| pilot.look(tally, now))
+            })
+        };
+        if let Some(way) = decided {
+            pilot::steer(self.shared, way);
+        }
     }
 
     /// Runs the caller's own closure.

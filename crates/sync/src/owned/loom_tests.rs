@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::builder::Builder;
-use super::shared::{CLOSED, QUEUED, Shared, WAY};
+use super::shared::{CLOSED, Shared};
 use super::*;
 use crate::{Copying, Queue, Wait};
 
@@ -61,15 +61,6 @@ fn post(shared: &Shared<Vec<u32>>, value: u32) {
         .unwrap();
 }
 
-fn set_way(shared: &Shared<Vec<u32>>, way: Way) {
-    let change = |control| Some(control & !WAY | way as u32 | QUEUED);
-    let _ = shared
-        .front
-        .control
-        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
-    shared.wake_proprietor();
-}
-
 fn close(shared: &Shared<Vec<u32>>) {
     shared.front.control.fetch_or(CLOSED, Ordering::AcqRel);
     shared.wake_proprietor();
@@ -121,7 +112,7 @@ fn loom_order_is_kept_while_the_way_changes() {
             let owner = proprietor(&shared);
             crate::thread::MODELLED.with(|it| it.set(Some(0)));
             post(&shared, 1);
-            set_way(&shared, next);
+            shared.set_way(next);
             assert_eq!(push(&shared, 2), Ok(2));
             assert_eq!(shared.call(0, |data| data.clone()), Ok(vec![1, 2]));
             close(&shared);
@@ -140,7 +131,7 @@ fn loom_nothing_is_lost_while_another_changes_the_way() {
             let other = spawn(1, {
                 let shared = Arc::clone(&shared);
                 move || {
-                    set_way(&shared, next);
+                    shared.set_way(next);
                     push(&shared, 1).unwrap()
                 }
             });

@@ -4,6 +4,7 @@ mod builder;
 mod explain;
 mod held;
 mod inside;
+mod pilot;
 mod proprietor;
 mod reorder;
 mod shared;
@@ -22,7 +23,7 @@ use crate::atomics::{Ordering, fence};
 use crate::{CallError, Mode, NoProprietor, Way};
 use builder::Options;
 use reorder::NO_KEY;
-use shared::{CLOSED, DEAD, POISONED, QUEUED, Shared, WAY};
+use shared::{AUTO, CLOSED, DEAD, POISONED, Shared};
 
 /// Data that is reached only through closures, which run one at a time: under a lock on the caller's core, or
 /// by message on the core of the data's proprietor. The handle is cheap to clone; all clones mean the same data.
@@ -61,12 +62,10 @@ impl<T: Send + 'static> Owned<T> {
     }
 
     fn with_options(data: T, options: Options) -> Result<Owned<T>, NoProprietor> {
-        let way = options.mode.first_way();
+        let (mode, way) = (options.mode, options.mode.first_way());
         let shared = Arc::new(Shared::new(data, options, way));
         let owned = Owned { shared };
-        if way == Way::Message {
-            proprietor::start(&owned.shared)?;
-        }
+        owned.start_what_is_needed(mode)?;
         Ok(owned)
     }
 
@@ -216,24 +215,34 @@ impl<T: Send + 'static> Owned<T> {
     /// # Errors
     /// The system has no thread for the proprietor; the mode stays as it was.
     pub fn set_mode(&self, mode: Mode) -> Result<(), NoProprietor> {
-        let way = mode.first_way();
-        if way == Way::Message {
-            proprietor::start(&self.shared)?;
+        self.start_what_is_needed(mode)?;
+        if mode != Mode::Auto {
+            self.shared.set_way(mode.first_way());
         }
-        self.set_way(way);
         Ok(())
     }
 
-    fn set_way(&self, way: Way) {
-        let queued = if way == Way::Lock { 0 } else { QUEUED };
-        // What others see first does not matter: every way is safe at any time. That a thread sees QUEUED once
-        // it has asked follows from both being in one word.
-        let _ = self.shared.front.control.fetch_update(
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-            |control| Some(control & !WAY | way as u32 | queued),
-        );
-        self.shared.wake_proprietor();
+    fn start_what_is_needed(&self, mode: Mode) -> Result<(), NoProprietor> {
+        if matches!(mode, Mode::Message | Mode::Auto) {
+            proprietor::start(&self.shared)?;
+        }
+        if mode == Mode::Auto {
+            self.shared.engage_pilot();
+        }
+        Ok(())
+    }
+
+    /// What is set.
+    pub fn mode(&self) -> Mode {
+        let control = self.shared.front.control.load(Ordering::Relaxed);
+        if control & AUTO != 0 {
+            return Mode::Auto;
+        }
+        match self.way() {
+            Way::Lock => Mode::Lock,
+            Way::Combine => Mode::Combine,
+            Way::Message => Mode::Message,
+        }
     }
 
     /// The way that calls take now.

@@ -8,6 +8,7 @@ use hearth_sys::clock::Stamps;
 use super::builder::Options;
 use super::held::Held;
 use super::inside::{Inside, is_inside};
+use super::pilot::{self, Pilot};
 use super::tally::{Statistics, Tally};
 use crate::atomics::{AtomicU64, Guarded, Ordering, Word, heavy_fence, light_fence, yield_now};
 use crate::lock::{AnyLock, Lock, Place};
@@ -32,6 +33,8 @@ pub(super) const POISONED: u32 = 1 << 5;
 pub(super) const ASLEEP: u32 = 1 << 6;
 /// Somebody waits for the lock while the proprietor keeps it.
 pub(super) const WANTED: u32 = 1 << 7;
+/// Measuring chooses the way.
+pub(super) const AUTO: u32 = 1 << 8;
 /// What the shortest way in does not deal with.
 const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 
@@ -44,7 +47,7 @@ const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 /// | `mailboxes`, `proprietor` | who first needs them | all |
 /// | `ring` | see there | |
 /// | `lock` | see there | |
-/// | `tally`, `data` | the holder of `lock` | the holder of `lock` |
+/// | `tally`, `pilot`, `data` | the holder of `lock` | the holder of `lock` |
 ///
 /// Invariant: the data is touched, and a mailbox's head moved, by the holder of the lock only, whatever the way.
 /// So the way may change at any moment: who still takes the old one waits for the same lock, or asks in
@@ -72,7 +75,15 @@ pub(super) struct Front {
 pub(super) struct Back<T> {
     pub(super) lock: AnyLock,
     pub(super) tally: Guarded<Tally>,
+    pub(super) pilot: Guarded<Option<Box<Pilot>>>,
     pub(super) data: Guarded<T>,
+}
+
+/// The control word with another way. That a thread sees QUEUED once it has asked follows from both being in
+/// one word.
+pub(super) fn with_way(control: u32, way: Way) -> u32 {
+    let queued = if way == Way::Lock { 0 } else { QUEUED };
+    control & !WAY | way as u32 | queued
 }
 
 /// This machine's fastest steady clock, asked once.
@@ -93,10 +104,11 @@ impl<T> Shared<T> {
             back: Back {
                 lock: AnyLock::new(options.lock),
                 tally: Guarded::new(Tally::default()),
+                pilot: Guarded::new(None),
                 data: Guarded::new(data),
             },
             front: Front {
-                control: Word::new(way as u32 | if way == Way::Lock { 0 } else { QUEUED }),
+                control: Word::new(with_way(0, way)),
                 options,
                 mailboxes: OnceLock::new(),
                 ring,
@@ -428,17 +440,57 @@ impl<T> Shared<T> {
         held.refuse_all();
     }
 
-    pub(super) fn statistics(&self) -> Statistics {
+    /// Runs something that needs the lock and not the data.
+    fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
         // Who is inside holds the lock already.
-        let held = (!is_inside(self.address())).then(|| {
+        let _held = (!is_inside(self.address())).then(|| {
             // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
             unsafe { self.acquire(&place, &inside) }
         });
-        // SAFETY: the lock is held, here or further out.
-        let tally = unsafe { self.back.tally.with_mut(|tally| *tally) };
-        drop(held);
+        work()
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        // SAFETY: the lock is held.
+        let tally = self.aside(|| unsafe { self.back.tally.with_mut(|tally| *tally) });
         tally.told(self.way())
+    }
+
+    /// Lets measuring choose the way from now on, from the way taken now.
+    pub(super) fn engage_pilot(&self) {
+        let now = self.front.stamps.ticks();
+        self.aside(|| {
+            // SAFETY: the lock is held.
+            let new = unsafe { self.back.tally.with_mut(|tally| Pilot::new(tally, now)) };
+            // SAFETY: the lock is held.
+            unsafe {
+                self.back
+                    .pilot
+                    .with_mut(|pilot| *pilot = Some(Box::new(new)))
+            };
+        });
+        self.front.control.fetch_or(AUTO, Ordering::Relaxed);
+        pilot::steer(self, Way::Lock);
+    }
+
+    /// Why the way is what it is, if measuring chooses it.
+    pub(super) fn pilot_explains(&self) -> Option<String> {
+        // SAFETY: the lock is held.
+        self.aside(|| unsafe {
+            let pilot = &self.back.pilot;
+            pilot.with_mut(|pilot| pilot.as_ref().map(|pilot| pilot.explain()))
+        })
+    }
+
+    pub(super) fn set_way(&self, way: Way) {
+        // What others see first does not matter: every way is safe at any time.
+        let change = |control| Some(with_way(control & !AUTO, way));
+        let _ = self
+            .front
+            .control
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+        self.wake_proprietor();
     }
 
     pub(super) fn into_data(self) -> T {

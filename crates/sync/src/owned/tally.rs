@@ -12,6 +12,8 @@ pub(super) struct Tally {
     pub(super) calls: u64,
     /// A bit for each of the callers' numbers, modulo 64.
     pub(super) callers: u64,
+    /// Likewise, of the time before `callers` were counted anew.
+    pub(super) callers_before: u64,
     pub(super) served: u64,
     pub(super) contended: u64,
     pub(super) wait_ticks: u64,
@@ -72,7 +74,7 @@ impl Tally {
             section_ticks: self.section_ticks,
             rests: self.rests,
             panics: self.panics,
-            callers: self.callers.count_ones(),
+            callers: (self.callers | self.callers_before).count_ones(),
             way,
         }
     }
