@@ -4,7 +4,7 @@
 //! a channel is, prints, or ends the process.
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
-//! [`poll`], [`ready`], [`limits`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
+//! [`poll`], [`ready`], [`mod@select`], [`bell`], [`limits`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
 //! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. For those who look at others:
 //! [`process`], [`terminal`]. What the system will not do comes back as a [`Refused`], with the reason
 //! and the next step. [`System`] is the part that can be imagined for a test.
@@ -23,6 +23,7 @@
 //! ```
 
 pub mod affinity;
+pub mod bell;
 pub mod claim;
 pub mod clock;
 pub mod counters;
@@ -41,6 +42,7 @@ pub mod ready;
 pub mod refused;
 pub mod relay;
 pub mod schedule;
+pub mod select;
 pub mod shared;
 pub mod signal;
 pub mod stack;

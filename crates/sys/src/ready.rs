@@ -16,6 +16,8 @@ pub enum Interest {
     Read,
     /// As that, or something can be written.
     ReadWrite,
+    /// Something can be written.
+    Write,
     /// Only that it broke.
     Nothing,
 }
@@ -25,9 +27,58 @@ impl Interest {
         let events = match self {
             Interest::Read => libc::EPOLLIN | libc::EPOLLRDHUP,
             Interest::ReadWrite => libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLOUT,
+            Interest::Write => libc::EPOLLOUT,
             Interest::Nothing => 0,
         };
         events as u32
+    }
+}
+
+/// When a descriptor is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// At each look, as long as it is ready.
+    Level,
+    /// Once; then it is silent until it is changed again. For several who look at one set.
+    Once,
+    /// Each time something new comes, or can be written that could not. Who is told reads and writes until
+    /// the descriptor would wait, or until less came than was asked for and no end was told.
+    Edge,
+}
+
+impl Trigger {
+    fn events(self) -> u32 {
+        match self {
+            Trigger::Level => 0,
+            Trigger::Once => libc::EPOLLONESHOT as u32,
+            Trigger::Edge => libc::EPOLLET as u32,
+        }
+    }
+}
+
+/// Where a look leaves what it sees; each thread that looks has its own.
+#[derive(Debug)]
+pub struct Reports(Vec<libc::epoll_event>);
+
+impl Reports {
+    /// At most so many descriptors a look, at least one.
+    pub fn new(reports: usize) -> Reports {
+        Reports(vec![
+            libc::epoll_event { events: 0, u64: 0 };
+            reports.max(1)
+        ])
+    }
+}
+
+fn readiness(event: &libc::epoll_event) -> Readiness {
+    let events = event.events;
+    let broken = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+    let ended = libc::EPOLLRDHUP as u32 | broken;
+    Readiness {
+        key: event.u64,
+        can_read: events & (libc::EPOLLIN as u32 | ended) != 0,
+        can_write: events & (libc::EPOLLOUT as u32 | broken) != 0,
+        is_ended: events & ended != 0,
     }
 }
 
@@ -40,13 +91,15 @@ pub struct Readiness {
     pub can_read: bool,
     /// A write would take bytes, or give an error.
     pub can_write: bool,
+    /// The other side writes no more, or the connection broke: reads come to an end.
+    pub is_ended: bool,
 }
 
 /// Descriptors, each with a key of the caller's choice and an interest.
 #[derive(Debug)]
 pub struct Ready {
     set: OwnedFd,
-    events: Vec<libc::epoll_event>,
+    reports: Reports,
 }
 
 impl Ready {
@@ -63,7 +116,7 @@ impl Ready {
         Ok(Ready {
             // SAFETY: just opened, and nobody else's.
             set: unsafe { OwnedFd::from_raw_fd(set) },
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; reports.max(1)],
+            reports: Reports::new(reports),
         })
     }
 
@@ -72,7 +125,37 @@ impl Ready {
     /// # Errors
     /// It is in the set already, or of a kind that is always ready, as regular files are.
     pub fn add(&self, of: BorrowedFd<'_>, key: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_ADD, of, key, interest)
+        self.control(libc::EPOLL_CTL_ADD, of, key, interest.events())
+    }
+
+    /// Adds a descriptor that is told at each look, once, or each time something is new.
+    ///
+    /// # Errors
+    /// As of [`Ready::add`].
+    pub fn add_triggered(
+        &self,
+        of: BorrowedFd<'_>,
+        key: u64,
+        interest: Interest,
+        trigger: Trigger,
+    ) -> io::Result<()> {
+        let events = interest.events() | trigger.events();
+        self.control(libc::EPOLL_CTL_ADD, of, key, events)
+    }
+
+    /// Changes what is asked about a descriptor, and when it is told; one that was told once is told again.
+    ///
+    /// # Errors
+    /// It is not in the set.
+    pub fn change_triggered(
+        &self,
+        of: BorrowedFd<'_>,
+        key: u64,
+        interest: Interest,
+        trigger: Trigger,
+    ) -> io::Result<()> {
+        let events = interest.events() | trigger.events();
+        self.control(libc::EPOLL_CTL_MOD, of, key, events)
     }
 
     /// Changes what is asked about a descriptor.
@@ -80,7 +163,7 @@ impl Ready {
     /// # Errors
     /// It is not in the set.
     pub fn change(&self, of: BorrowedFd<'_>, key: u64, interest: Interest) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_MOD, of, key, interest)
+        self.control(libc::EPOLL_CTL_MOD, of, key, interest.events())
     }
 
     /// Takes a descriptor out; one that is closed for good goes by itself.
@@ -88,20 +171,11 @@ impl Ready {
     /// # Errors
     /// It is not in the set.
     pub fn remove(&self, of: BorrowedFd<'_>) -> io::Result<()> {
-        self.control(libc::EPOLL_CTL_DEL, of, 0, Interest::Nothing)
+        self.control(libc::EPOLL_CTL_DEL, of, 0, 0)
     }
 
-    fn control(
-        &self,
-        operation: i32,
-        of: BorrowedFd<'_>,
-        key: u64,
-        interest: Interest,
-    ) -> io::Result<()> {
-        let mut event = libc::epoll_event {
-            events: interest.events(),
-            u64: key,
-        };
+    fn control(&self, operation: i32, of: BorrowedFd<'_>, key: u64, events: u32) -> io::Result<()> {
+        let mut event = libc::epoll_event { events, u64: key };
         // SAFETY: both descriptors are open, and the call reads the event.
         let result =
             unsafe { libc::epoll_ctl(self.set.as_raw_fd(), operation, of.as_raw_fd(), &mut event) };
@@ -114,17 +188,19 @@ impl Ready {
     /// Waits until a descriptor is ready or so much time has passed, for ever if no time is given, and
     /// tells which are. May end early with none.
     pub fn wait(&mut self, time: Option<Duration>) -> impl Iterator<Item = Readiness> + '_ {
-        let count = wait_for(self.set.as_fd(), &mut self.events, time);
-        self.events[..count].iter().map(|event| {
-            let events = event.events;
-            let broken = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
-            let readable = (libc::EPOLLIN | libc::EPOLLRDHUP) as u32;
-            Readiness {
-                key: event.u64,
-                can_read: events & (readable | broken) != 0,
-                can_write: events & (libc::EPOLLOUT as u32 | broken) != 0,
-            }
-        })
+        let events = &mut self.reports.0;
+        let count = wait_for(self.set.as_fd(), events, time);
+        events[..count].iter().map(readiness)
+    }
+
+    /// As [`Ready::wait`], for several threads that look at one set, or while others change it.
+    pub fn wait_shared<'a>(
+        &self,
+        reports: &'a mut Reports,
+        time: Option<Duration>,
+    ) -> impl Iterator<Item = Readiness> + use<'a> {
+        let count = wait_for(self.set.as_fd(), &mut reports.0, time);
+        reports.0[..count].iter().map(readiness)
     }
 }
 

@@ -1,0 +1,363 @@
+//! A connection, and what is done with it when something has come: the same under every pattern.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hearth_sys::ready::Readiness;
+use socket2::Socket;
+
+use crate::counters::{Meter, Operation, add};
+use crate::options::Builder;
+use crate::service::{self, Next, Output, Peer, Service};
+
+/// How much is read at once where nothing was left over.
+const SCRATCH_BYTES: usize = 64 << 10;
+/// How much room there is for what follows something left over, at least.
+const ROOM_BYTES: usize = 16 << 10;
+/// How often a connection is read before others have their turn.
+const TURNS: usize = 16;
+/// A write to a connection that is gone gives an error and no signal: Linux's `MSG_NOSIGNAL`.
+const NO_SIGNAL: i32 = 0x4000;
+
+/// What an event says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flags {
+    pub(crate) can_read: bool,
+    pub(crate) can_write: bool,
+    pub(crate) is_ended: bool,
+}
+
+impl Flags {
+    /// Something may have come, nobody knows.
+    pub(crate) const READ: Flags = Flags {
+        can_read: true,
+        can_write: false,
+        is_ended: false,
+    };
+
+    pub(crate) fn bits(self) -> u32 {
+        u32::from(self.can_read) | u32::from(self.can_write) << 1 | u32::from(self.is_ended) << 2
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> Flags {
+        Flags {
+            can_read: bits & 1 != 0,
+            can_write: bits & 2 != 0,
+            is_ended: bits & 4 != 0,
+        }
+    }
+}
+
+impl From<Readiness> for Flags {
+    fn from(ready: Readiness) -> Flags {
+        Flags {
+            can_read: ready.can_read,
+            can_write: ready.can_write,
+            is_ended: ready.is_ended,
+        }
+    }
+}
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// Until something comes.
+    ToRead,
+    /// Until something can be written; nothing is read meanwhile.
+    ToWrite,
+    /// For its next turn.
+    ForTurn,
+    /// For nothing: it is to be closed.
+    ForEver,
+}
+
+enum Entry<T> {
+    New(Peer),
+    Open(T),
+}
+
+/// A connection. Whoever has it may call it; nobody else has it then.
+pub(crate) struct Connection<T> {
+    pub(crate) socket: Socket,
+    entry: Entry<T>,
+    /// What came and was not consumed.
+    left: Vec<u8>,
+    /// What was not sent, from `sent` on.
+    unsent: Vec<u8>,
+    sent: usize,
+    may_read: bool,
+    is_ended: bool,
+    has_more_to_do: bool,
+    is_closing: bool,
+    /// What its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
+    pub(crate) armed: Waits,
+    /// The second in which it was last heard of.
+    pub(crate) active: u32,
+}
+
+/// What a thread that serves has: its part of the service, buffers, its desk.
+pub(crate) struct Station<'a, S: Service> {
+    pub(crate) service: &'a S,
+    pub(crate) worker: S::Worker,
+    pub(crate) meter: Meter<'a>,
+    second: &'a AtomicU32,
+    scratch: Vec<u8>,
+    output: Output,
+    input_bytes_max: usize,
+}
+
+impl<'a, S: Service> Station<'a, S> {
+    pub(crate) fn new(
+        service: &'a S,
+        number: usize,
+        meter: Meter<'a>,
+        second: &'a AtomicU32,
+        options: &Builder,
+    ) -> Station<'a, S> {
+        Station {
+            service,
+            worker: service.worker(number),
+            meter,
+            second,
+            scratch: vec![0; SCRATCH_BYTES.min(options.input_bytes_max)],
+            output: Output::new(options.output_bytes_max),
+            input_bytes_max: options.input_bytes_max,
+        }
+    }
+
+    /// The second in which we are, coarsely.
+    pub(crate) fn second(&self) -> u32 {
+        self.second.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn close(&mut self, connection: Connection<S::Session>) {
+        add(&self.meter.counts().closed, 1);
+        if let Entry::Open(session) = connection.entry {
+            self.service.close(&mut self.worker, session);
+        }
+    }
+}
+
+impl<T> Connection<T> {
+    pub(crate) fn new(socket: Socket, peer: Peer, second: u32) -> Connection<T> {
+        Connection {
+            socket,
+            entry: Entry::New(peer),
+            left: Vec::new(),
+            unsent: Vec::new(),
+            sent: 0,
+            may_read: false,
+            is_ended: false,
+            has_more_to_do: false,
+            is_closing: false,
+            armed: Waits::ToRead,
+            active: second,
+        }
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Nothing was begun that is not done.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.left.is_empty() && self.unsent.is_empty() && !self.has_more_to_do
+    }
+
+    /// Reads, serves and writes until there is nothing more to do now.
+    pub(crate) fn drive<S: Service<Session = T>>(
+        &mut self,
+        station: &mut Station<'_, S>,
+        flags: Flags,
+    ) -> Waits {
+        self.may_read |= flags.can_read;
+        self.is_ended |= flags.is_ended;
+        self.active = station.second();
+        for _ in 0..TURNS {
+            if !self.unsent.is_empty() && !self.flush(station) {
+                return if self.is_closing {
+                    Waits::ForEver
+                } else {
+                    Waits::ToWrite
+                };
+            }
+            if self.is_closing && self.unsent.is_empty() {
+                return Waits::ForEver;
+            }
+            let next = if self.has_more_to_do {
+                self.serve_left(station)
+            } else if self.may_read {
+                match self.read(station) {
+                    Some(next) => next,
+                    None => return Waits::ForEver,
+                }
+            } else {
+                return Waits::ToRead;
+            };
+            self.has_more_to_do = next == Next::Again;
+            match next {
+                Next::More | Next::Again => {}
+                Next::Close => self.is_closing = true,
+                Next::Break => return Waits::ForEver,
+            }
+            if !station.output.bytes().is_empty() && !self.send(station) {
+                return Waits::ForEver;
+            }
+        }
+        Waits::ForTurn
+    }
+
+    /// Serves what one read gives; nothing if the connection is at its end.
+    fn read<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Option<Next> {
+        let begun = station.meter.begin();
+        let old = self.left.len();
+        let result = if old == 0 {
+            (&self.socket).read(&mut station.scratch)
+        } else {
+            let room = ROOM_BYTES.max(old).min(station.input_bytes_max - old);
+            self.left.resize(old + room, 0);
+            let result = (&self.socket).read(&mut self.left[old..]);
+            self.left
+                .truncate(old + result.as_ref().copied().unwrap_or(0));
+            result
+        };
+        station.meter.end(Operation::Receive, begun);
+        let counts = station.meter.counts();
+        add(&counts.reads, 1);
+        let asked = match old {
+            0 => station.scratch.len(),
+            _ => ROOM_BYTES.max(old).min(station.input_bytes_max - old),
+        };
+        let count = match result {
+            Ok(0) => return None,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.may_read = false;
+                return Some(Next::More);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(Next::More),
+            Err(_) => return None,
+        };
+        add(&counts.read_bytes, count as u64);
+        // Less came than was asked for, so nothing is left; what comes later is an event of its own, but for an
+        // end that was told already.
+        self.may_read = count == asked || self.is_ended;
+        Some(if old == 0 {
+            let scratch = std::mem::take(&mut station.scratch);
+            let (next, consumed) = self.serve(station, &scratch[..count]);
+            if consumed < count {
+                self.left.extend_from_slice(&scratch[consumed..count]);
+            }
+            station.scratch = scratch;
+            next
+        } else {
+            self.serve_left(station)
+        })
+    }
+
+    fn serve_left<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Next {
+        let mut left = std::mem::take(&mut self.left);
+        let (next, consumed) = self.serve(station, &left);
+        if consumed < left.len() {
+            left.drain(..consumed);
+            self.left = left;
+        }
+        next
+    }
+
+    fn serve<S: Service<Session = T>>(
+        &mut self,
+        station: &mut Station<'_, S>,
+        bytes: &[u8],
+    ) -> (Next, usize) {
+        let begun = station.meter.begin();
+        if let Entry::New(peer) = &self.entry {
+            self.entry = Entry::Open(station.service.open(&mut station.worker, peer));
+        }
+        let Entry::Open(session) = &mut self.entry else {
+            return (Next::Break, 0);
+        };
+        let mut input = service::input(bytes, self.is_ended);
+        let (worker, output) = (&mut station.worker, &mut station.output);
+        let mut next = station.service.serve(worker, session, &mut input, output);
+        let is_stuck = next == Next::More && input.consumed() == 0;
+        if is_stuck && bytes.len() >= station.input_bytes_max {
+            next = station
+                .service
+                .too_long(worker, session, &mut input, output);
+            if next == Next::More && input.consumed() == 0 {
+                next = Next::Close;
+            }
+        }
+        let consumed = input.consumed();
+        station.meter.end(Operation::Serve, begun);
+        (next, consumed)
+    }
+
+    /// Sends the output; what does not go at once is kept. False if the connection is broken.
+    fn send<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> bool {
+        let Station { meter, output, .. } = station;
+        let result = write(&self.socket, output.bytes(), meter);
+        let is_whole = match result {
+            Ok(count) => {
+                if count < output.bytes().len() {
+                    self.unsent.extend_from_slice(&output.bytes()[count..]);
+                    self.sent = 0;
+                }
+                true
+            }
+            Err(_) => false,
+        };
+        output.clear();
+        if output.buffer().capacity() > 4 * SCRATCH_BYTES {
+            *output.buffer() = Vec::new();
+        }
+        is_whole
+    }
+
+    /// Sends what was kept. False if some is still left, or if the connection is broken, and then it is closing.
+    fn flush<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> bool {
+        match write(&self.socket, &self.unsent[self.sent..], &station.meter) {
+            Ok(count) => self.sent += count,
+            Err(_) => {
+                self.is_closing = true;
+                return false;
+            }
+        }
+        if self.sent < self.unsent.len() {
+            return self.stalled(station);
+        }
+        self.unsent = Vec::new();
+        self.sent = 0;
+        true
+    }
+
+    fn stalled<S: Service<Session = T>>(&self, station: &Station<'_, S>) -> bool {
+        add(&station.meter.counts().stalled, 1);
+        false
+    }
+}
+
+/// How many bytes went; 0 if none can go now.
+fn write(socket: &Socket, bytes: &[u8], meter: &Meter<'_>) -> io::Result<usize> {
+    let begun = meter.begin();
+    let result = socket.send_with_flags(bytes, NO_SIGNAL);
+    meter.end(Operation::Send, begun);
+    add(&meter.counts().writes, 1);
+    match result {
+        Ok(count) => {
+            add(&meter.counts().written_bytes, count as u64);
+            Ok(count)
+        }
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+            ) =>
+        {
+            Ok(0)
+        }
+        Err(error) => Err(error),
+    }
+}

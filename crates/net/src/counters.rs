@@ -1,0 +1,167 @@
+//! What was done, counted by each thread for itself, and what it cost if that was asked for.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use hearth_sys::Linux;
+use hearth_sys::clock::Stamps;
+
+/// What a thread does with an event, as the source times it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A call that waits for events, with the time in which there is none: what the call itself costs shows under full load.
+    Obtain,
+    /// Half-Sync/Half-Async: an event to the queue.
+    Enqueue,
+    /// Half-Sync/Half-Async: an event from the queue, without the time in which it was empty.
+    Dequeue,
+    /// A read.
+    Receive,
+    /// The service's own work.
+    Serve,
+    /// A connection is armed again.
+    Reactivate,
+    /// A write.
+    Send,
+}
+
+impl Operation {
+    /// Every one.
+    pub const ALL: [Operation; 7] = [
+        Operation::Obtain,
+        Operation::Enqueue,
+        Operation::Dequeue,
+        Operation::Receive,
+        Operation::Serve,
+        Operation::Reactivate,
+        Operation::Send,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Obtain => "obtain",
+            Operation::Enqueue => "enqueue",
+            Operation::Dequeue => "dequeue",
+            Operation::Receive => "receive",
+            Operation::Serve => "serve",
+            Operation::Reactivate => "reactivate",
+            Operation::Send => "send",
+        }
+    }
+}
+
+/// How often an operation was done, and the ticks it took in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// How often.
+    pub count: u64,
+    /// In all, in ticks of [`Stamps`].
+    pub ticks: u64,
+}
+
+macro_rules! counters {
+    ($($(#[$about:meta])* $name:ident),* $(,)?) => {
+        /// What a server has done since it began.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counters { $($(#[$about])* pub $name: u64,)* }
+
+        /// Those of one thread, which alone writes them.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counts { $(pub(crate) $name: AtomicU64,)* }
+
+        impl Counts {
+            pub(crate) fn add_to(&self, sum: &mut Counters) {
+                $(sum.$name += self.$name.load(Relaxed);)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections that were accepted.
+    accepted,
+    /// Connections beyond the limit that were refused.
+    refused,
+    /// Times that there was no descriptor for a connection.
+    starved,
+    /// Connections that are gone.
+    closed,
+    /// Of them: those that had nothing to say for too long.
+    idled,
+    /// Bytes that came.
+    read_bytes,
+    /// Bytes that went.
+    written_bytes,
+    /// Calls that read.
+    reads,
+    /// Calls that wrote.
+    writes,
+    /// Calls that waited for events.
+    waits,
+    /// Events of connections.
+    events,
+    /// Connections that were armed again.
+    rearmed,
+    /// Times that a thread that waits was woken by another.
+    rung,
+    /// Times that a connection had to wait until it could be written to.
+    stalled,
+}
+
+/// A number that one thread alone adds to: no atomic operation is needed but the store.
+pub(crate) fn add(counter: &AtomicU64, count: u64) {
+    counter.store(counter.load(Relaxed) + count, Relaxed);
+}
+
+/// What one thread writes; on cache lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Desk {
+    pub(crate) counts: Counts,
+    times: [(AtomicU64, AtomicU64); Operation::ALL.len()],
+}
+
+impl Desk {
+    pub(crate) fn times(&self, of: Operation) -> Times {
+        let (count, ticks) = &self.times[of as usize];
+        Times {
+            count: count.load(Relaxed),
+            ticks: ticks.load(Relaxed),
+        }
+    }
+}
+
+/// A thread's desk, and its watch if operations are timed.
+pub(crate) struct Meter<'a> {
+    pub(crate) desk: &'a Desk,
+    watch: Option<Stamps>,
+}
+
+impl<'a> Meter<'a> {
+    pub(crate) fn new(desk: &'a Desk, is_timed: bool) -> Meter<'a> {
+        Meter {
+            desk,
+            watch: is_timed.then(|| Stamps::here(&Linux)),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> &'a Counts {
+        &self.desk.counts
+    }
+
+    /// Now, if that is of interest.
+    #[inline]
+    pub(crate) fn begin(&self) -> u64 {
+        self.watch.map_or(0, Stamps::ticks)
+    }
+
+    /// An operation that began then is done.
+    #[inline]
+    pub(crate) fn end(&self, of: Operation, begun: u64) {
+        if let Some(watch) = self.watch {
+            let (count, ticks) = &self.desk.times[of as usize];
+            add(count, 1);
+            add(ticks, watch.ticks().saturating_sub(begun));
+        }
+    }
+}

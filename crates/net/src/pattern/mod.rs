@@ -1,0 +1,68 @@
+//! Who waits, and who works.
+
+mod half_async;
+mod leader;
+mod sharded;
+mod shared;
+mod slots;
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use hearth_sys::affinity::Pinned;
+use socket2::Socket;
+
+pub(crate) use half_async::HalfAsync;
+pub(crate) use leader::Leader;
+pub(crate) use sharded::Sharded;
+
+use crate::connection::{Connection, Station};
+use crate::counters::Meter;
+use crate::server::Common;
+use crate::service::{Peer, Service};
+
+/// The threads of a server, and how connections get to them.
+pub(crate) trait Threads<S: Service>: Send + Sync {
+    /// A connection is there.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    fn adopt(&self, socket: Socket, peer: Peer) -> io::Result<()>;
+
+    /// Another second has begun: who has been silent for too long is to be closed.
+    fn sweep(&self);
+
+    /// All are to come to their ends, which the server's flag tells them.
+    fn wake(&self);
+
+    /// All connections, when all threads have ended.
+    fn take_all(&self) -> Vec<Connection<S::Session>>;
+}
+
+/// Starts a thread that serves, on its core if it has one.
+pub(crate) fn spawn<S: Service>(
+    common: &Arc<Common<S>>,
+    number: usize,
+    run: impl FnOnce(&Common<S>, &mut Station<'_, S>) + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let common = common.clone();
+    thread::Builder::new()
+        .name(format!("{}-{number}", common.options.name))
+        .spawn(move || {
+            let cores = &common.options.cores;
+            // A wish: on a core that is not ours the thread runs anywhere.
+            let _pinned = (!cores.is_empty())
+                .then(|| Pinned::to(cores[number % cores.len()]).ok())
+                .flatten();
+            let meter = Meter::new(&common.desks[number], common.options.is_timed);
+            let mut station = Station::new(
+                &common.service,
+                number,
+                meter,
+                &common.second,
+                &common.options,
+            );
+            run(&common, &mut station);
+        })
+}

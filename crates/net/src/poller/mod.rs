@@ -1,0 +1,54 @@
+//! Ways to wait for many connections.
+
+mod epoll;
+mod select;
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+pub(crate) use epoll::Epoll;
+pub(crate) use select::Select;
+
+use crate::connection::{Flags, Waits};
+use crate::options::Mechanism;
+
+/// The bell's own key.
+const BELL: u64 = u64::MAX;
+
+/// A set of descriptors that one thread at a time waits for, while others add, arm and remove.
+pub(crate) trait Poller: Sized + Send + Sync + 'static {
+    /// Where a wait leaves what it sees.
+    type Reports;
+
+    /// An empty set. If threads share it, who is told of a descriptor has it alone until it is settled; with edges it is
+    /// told of it again meanwhile.
+    fn new(mechanism: Mechanism, is_shared: bool) -> io::Result<Self>;
+
+    /// For at most so many descriptors a wait.
+    fn reports(&self, most: usize) -> Self::Reports;
+
+    /// Waits for a descriptor, too, until it can be read.
+    fn add(&self, of: BorrowedFd<'_>, key: u64) -> io::Result<()>;
+
+    /// Who was told of a descriptor is done; it waits for this now, and waited for that before. True if it had to be
+    /// armed again. At once the next may be told.
+    fn settle(&self, of: BorrowedFd<'_>, key: u64, before: Waits, now: Waits) -> io::Result<bool>;
+
+    /// A descriptor may be told again while somebody works on it.
+    fn tells_meanwhile(&self) -> bool;
+
+    /// Takes a descriptor out, before it is closed.
+    fn remove(&self, of: BorrowedFd<'_>);
+
+    /// Waits until something is ready, the bell rings, or so much time has passed. True if the bell rang.
+    fn wait(
+        &self,
+        reports: &mut Self::Reports,
+        time: Option<Duration>,
+        each: impl FnMut(u64, Flags),
+    ) -> bool;
+
+    /// Ends a wait, or the next.
+    fn ring(&self);
+}

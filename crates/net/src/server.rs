@@ -1,0 +1,241 @@
+//! A server: its threads, and its end.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hearth_sys::bell::Bell;
+
+use crate::acceptor::Acceptor;
+use crate::counters::{Counters, Desk, Operation, Times};
+use crate::drain::drain;
+use crate::error::StartError;
+use crate::listen::{Listener, listeners};
+use crate::options::{Builder, Mechanism, Pattern};
+use crate::pattern::{HalfAsync, Leader, Sharded, Threads};
+use crate::poller::{Epoll, Poller, Select};
+use crate::service::Service;
+
+/// A lock whose holder may have panicked: what it guards is whole between any two of its operations.
+pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What all threads of a server see.
+///
+/// | field | who writes | who reads |
+/// |---|---|---|
+/// | `is_stopping` | who stops it, once, before it wakes all | every thread, after it was woken |
+/// | `connections` | who accepts: up; who closes: down | who accepts |
+/// | `wants_room` | who accepts: true before it looks at `connections` again | who closes, after it has counted |
+/// | `second` | who accepts | all, roughly |
+///
+/// `connections` and `wants_room` are sequentially consistent: either who accepts sees that one has gone, or who closes sees
+/// that it is waited for.
+pub(crate) struct Common<S> {
+    pub(crate) service: S,
+    pub(crate) options: Builder,
+    /// One for each thread, then the acceptor's, then that of who stops it.
+    pub(crate) desks: Vec<Desk>,
+    pub(crate) second: AtomicU32,
+    is_stopping: AtomicBool,
+    pub(crate) connections: AtomicUsize,
+    pub(crate) wants_room: AtomicBool,
+    pub(crate) acceptors_bell: Bell,
+}
+
+impl<S> Common<S> {
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn second(&self) -> u32 {
+        self.second.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn idle_seconds(&self) -> Option<u32> {
+        let idle = self.options.idle?;
+        Some(u32::try_from(idle.as_secs()).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn acceptors_desk(&self) -> &Desk {
+        &self.desks[self.options.threads]
+    }
+
+    /// A connection is closed.
+    pub(crate) fn gone(&self) {
+        self.connections.fetch_sub(1, Ordering::SeqCst);
+        if self.wants_room.load(Ordering::SeqCst) {
+            self.acceptors_bell.ring();
+        }
+    }
+}
+
+/// How a server ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Connections that were closed when all that had been asked was answered.
+    pub done: usize,
+    /// Connections that were closed because the time was over, or that broke.
+    pub cut: usize,
+}
+
+/// A server that serves until it is stopped or dropped.
+pub struct Server<S: Service> {
+    common: Arc<Common<S>>,
+    pattern: Arc<dyn Threads<S>>,
+    threads: Vec<JoinHandle<()>>,
+    acceptor: Option<JoinHandle<Vec<Listener>>>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Server<()> {
+    /// Options of a server that is to be.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl Service for () {
+    type Worker = ();
+    type Session = ();
+
+    fn worker(&self, _: usize) {}
+
+    fn open(&self, (): &mut (), _: &crate::Peer) {}
+
+    /// Nothing is ever said.
+    fn serve(
+        &self,
+        (): &mut (),
+        (): &mut (),
+        input: &mut crate::Input<'_>,
+        _: &mut crate::Output,
+    ) -> crate::Next {
+        input.consume(input.bytes().len());
+        crate::Next::More
+    }
+}
+
+impl<S: Service> Server<S> {
+    pub(crate) fn start(options: Builder, service: S) -> Result<Server<S>, StartError> {
+        let least = 1 + usize::from(options.pattern == Pattern::HalfAsync);
+        if options.threads < least {
+            return Err(StartError::TooFewThreads {
+                threads: options.threads,
+                least,
+            });
+        }
+        let refused = |what| move |error| StartError::Refused { what, error };
+        let listeners = listeners(&options)?;
+        let addresses = listeners.iter().filter_map(Listener::tcp_address).collect();
+        let common = Arc::new(Common {
+            service,
+            desks: (0..options.threads + 2).map(|_| Desk::default()).collect(),
+            second: AtomicU32::new(0),
+            is_stopping: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+            wants_room: AtomicBool::new(false),
+            acceptors_bell: Bell::new().map_err(refused("a descriptor"))?,
+            options,
+        });
+        let mut threads = Vec::new();
+        let started = match common.options.mechanism {
+            Mechanism::Select => start_pattern::<Select, S>(&common, &mut threads),
+            Mechanism::Level | Mechanism::Edge => start_pattern::<Epoll, S>(&common, &mut threads),
+        };
+        let pattern = started.map_err(refused("threads and descriptors"))?;
+        let mut server = Server {
+            common,
+            pattern,
+            threads,
+            acceptor: None,
+            addresses,
+        };
+        let acceptor = Acceptor::new(server.common.clone(), server.pattern.clone(), listeners)
+            .and_then(Acceptor::start)
+            .map_err(refused("a thread that accepts"))?;
+        server.acceptor = Some(acceptor);
+        Ok(server)
+    }
+
+    /// Where it listens, in the order asked for; with the ports that the system chose.
+    pub fn tcp_addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What it serves with.
+    pub fn service(&self) -> &S {
+        &self.common.service
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        self.common.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many connections there may be.
+    pub fn connections_max(&self) -> usize {
+        self.common.options.connections_max
+    }
+
+    /// What it has done so far.
+    pub fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        for desk in &self.common.desks {
+            desk.counts.add_to(&mut sum);
+        }
+        sum
+    }
+
+    /// What an operation has cost each thread so far, those that work first; all zero unless [`Builder::timed`].
+    pub fn times(&self, of: Operation) -> Vec<Times> {
+        self.common
+            .desks
+            .iter()
+            .map(|desk| desk.times(of))
+            .collect()
+    }
+
+    /// Accepts no more, answers what was asked, sends what was answered, and closes; after `grace` whatever is left
+    /// is cut off.
+    pub fn stop(mut self, grace: Duration) -> Stopped {
+        self.end(grace)
+    }
+
+    fn end(&mut self, grace: Duration) -> Stopped {
+        self.common.is_stopping.store(true, Ordering::Release);
+        // Those who connected before are served, too: they are accepted, so the listeners close last.
+        self.common.acceptors_bell.ring();
+        let listeners = self.acceptor.take().map(JoinHandle::join);
+        self.pattern.wake();
+        for thread in self.threads.drain(..) {
+            // A service that panicked has ended its thread alone.
+            let _ = thread.join();
+        }
+        let stopped = drain(&self.common, self.pattern.take_all(), grace);
+        drop(listeners);
+        stopped
+    }
+}
+
+impl<S: Service> Drop for Server<S> {
+    fn drop(&mut self) {
+        if self.acceptor.is_some() || !self.threads.is_empty() {
+            self.end(Duration::ZERO);
+        }
+    }
+}
+
+fn start_pattern<P: Poller, S: Service>(
+    common: &Arc<Common<S>>,
+    threads: &mut Vec<JoinHandle<()>>,
+) -> std::io::Result<Arc<dyn Threads<S>>> {
+    Ok(match common.options.pattern {
+        Pattern::Sharded => Arc::new(Sharded::<P, S>::start(common, threads)?),
+        Pattern::HalfAsync => Arc::new(HalfAsync::<P, S>::start(common, threads)?),
+        Pattern::Leader => Arc::new(Leader::<P, S>::start(common, threads)?),
+    })
+}

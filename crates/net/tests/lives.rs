@@ -1,0 +1,184 @@
+//! Connections that end badly, servers that end well, and limits. One test: it counts the process's descriptors.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use hearth_net::{Mechanism, Pattern, Server, WhenFull};
+use hearth_sys::descriptor::break_on_close;
+use std::os::fd::AsFd;
+use support::{Lines, ask, cell, connect, descriptors, expect, expect_end, grid, until};
+
+#[test]
+fn lives() {
+    for (pattern, mechanism) in grid() {
+        let before = descriptors();
+        vanished_clients(pattern, mechanism);
+        slow_clients(pattern, mechanism);
+        limits(pattern, mechanism);
+        silence(pattern, mechanism);
+        stops(pattern, mechanism);
+        crowds(pattern, mechanism);
+        assert_eq!(descriptors(), before, "{pattern} {mechanism}");
+    }
+    unix_sockets();
+}
+
+fn vanished_clients(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
+    for round in 0..50 {
+        let mut client = connect(&server);
+        client.write_all(b"whole\nmuch\nhal").unwrap();
+        if round % 2 == 0 {
+            break_on_close(client.as_fd()).unwrap();
+        }
+    }
+    ask(&mut connect(&server), "still here");
+    until("all are gone", || server.connections() == 0);
+    let Lines { opened, closed } = server.service();
+    assert_eq!(opened.load(Ordering::SeqCst), closed.load(Ordering::SeqCst));
+}
+
+/// One that asks and does not read is not read from, and holds nobody up.
+fn slow_clients(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
+    let mut slow = connect(&server);
+    let mut writer = slow.try_clone().unwrap();
+    let requests = 500;
+    let writes = thread::spawn(move || {
+        for _ in 0..requests {
+            writer.write_all(b"much\n").unwrap();
+        }
+    });
+    until("it has to wait", || server.counters().stalled > 0);
+    for _ in 0..10 {
+        ask(&mut connect(&server), "quick");
+    }
+    let mut reply = vec![0; 100_005];
+    for _ in 0..requests {
+        slow.read_exact(&mut reply).unwrap();
+        assert!(reply.ends_with(b"xhcum\n"), "{pattern} {mechanism}");
+    }
+    writes.join().unwrap();
+    ask(&mut slow, "after all");
+}
+
+fn limits(pattern: Pattern, mechanism: Mechanism) {
+    let limited = cell(pattern, mechanism).connections_max(2);
+    let server = limited
+        .clone()
+        .when_full(WhenFull::Refuse)
+        .start(Lines::default())
+        .unwrap();
+    let (mut one, mut two) = (connect(&server), connect(&server));
+    ask(&mut one, "a");
+    ask(&mut two, "b");
+    let mut three = connect(&server);
+    expect(&mut three, b"full\n");
+    expect_end(&mut three);
+    drop(one);
+    until("there is room", || server.connections() == 1);
+    ask(&mut connect(&server), "c");
+
+    let server = limited
+        .when_full(WhenFull::Wait)
+        .start(Lines::default())
+        .unwrap();
+    let (mut one, mut two, mut three) = (connect(&server), connect(&server), connect(&server));
+    ask(&mut one, "a");
+    ask(&mut two, "b");
+    three.write_all(b"abc\n").unwrap();
+    assert_eq!(server.connections(), 2);
+    drop(two);
+    expect(&mut three, b"cba\n");
+
+    let server = cell(pattern, mechanism)
+        .input_bytes_max(1000)
+        .start(Lines::default())
+        .unwrap();
+    let mut client = connect(&server);
+    ask(&mut client, &"a".repeat(990));
+    client.write_all(&[b'b'; 1000]).unwrap();
+    expect_end(&mut client);
+}
+
+fn silence(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism)
+        .idle(Duration::from_secs(1))
+        .start(Lines::default())
+        .unwrap();
+    let mut client = connect(&server);
+    ask(&mut client, "a");
+    expect_end(&mut client);
+    assert_eq!(server.counters().idled, 1);
+}
+
+fn stops(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
+    let address = server.tcp_addresses()[0];
+    let mut idle = connect(&server);
+    ask(&mut idle, "a");
+    let mut half = connect(&server);
+    ask(&mut half, "b");
+    half.write_all(b"hal").unwrap();
+    let mut asked = connect(&server);
+    asked.write_all("work\n".repeat(200).as_bytes()).unwrap();
+    until("all are there", || server.connections() == 3);
+    until("half a line is there", || server.counters().read_bytes >= 7);
+    let stopped = server.stop(Duration::from_millis(300));
+    assert_eq!((stopped.done, stopped.cut), (2, 1), "{pattern} {mechanism}");
+    expect(&mut asked, "krow\n".repeat(200).as_bytes());
+    expect_end(&mut asked);
+    expect_end(&mut idle);
+    expect_end(&mut half);
+    assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+fn crowds(pattern: Pattern, mechanism: Mechanism) {
+    // Two descriptors each are the process's, and it may have few.
+    let _ = hearth_sys::limits::allow_open_files(4200);
+    let files = hearth_sys::limits::open_files().soft as usize;
+    let most = (files.min(4200) / 2).saturating_sub(60);
+    let server = cell(pattern, mechanism)
+        .connections_max(most)
+        .start(Lines::default())
+        .unwrap();
+    let mut clients: Vec<_> = (0..most).map(|_| connect(&server)).collect();
+    for client in &mut clients {
+        ask(client, "one of many");
+    }
+    assert_eq!(server.connections(), most);
+    // Under load, whoever is left is cut or done, and nothing hangs.
+    for client in &mut clients {
+        client.write_all(b"work\n").unwrap();
+    }
+    let stopped = server.stop(Duration::from_secs(60));
+    assert_eq!(stopped.done + stopped.cut, most);
+    for client in &mut clients {
+        expect(client, b"krow\n");
+    }
+}
+
+fn unix_sockets() {
+    let path = std::env::temp_dir().join(format!("hearth-net-{}", std::process::id()));
+    for _ in 0..2 {
+        // The second time one is left over.
+        drop(std::os::unix::net::UnixListener::bind(&path));
+        let server = Server::builder()
+            .unix(&path, 0o700)
+            .start(Lines::default())
+            .unwrap();
+        let mut client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+        client.write_all(b"abc\n").unwrap();
+        let mut reply = [0; 4];
+        client.read_exact(&mut reply).unwrap();
+        assert_eq!(&reply, b"cba\n");
+        let taken = Server::builder().unix(&path, 0o700).start(Lines::default());
+        assert!(taken.is_err());
+        server.stop(Duration::ZERO);
+        assert!(!path.exists());
+    }
+}
