@@ -325,6 +325,44 @@ mod tests {
         assert_eq!(parsed, Parsed::Nonsense);
     }
 
+    /// Whatever comes: no panic, no reply longer than what is there, and nothing asked for that is there.
+    #[test]
+    fn no_bytes_do_harm() {
+        let mut random = crate::random::Random::new(11);
+        let seeds: [&[u8]; 5] = [
+            b"VALUE key 0 4\r\nabcd\r\nEND\r\n",
+            b"VA 4 kkey\r\nabcd\r\n",
+            b"SERVER_ERROR out of memory\r\n",
+            b"STORED\r\n",
+            b"HD\r\n",
+        ];
+        for round in 0..50_000usize {
+            let mut bytes = seeds[round % seeds.len()].to_vec();
+            for _ in 0..random.below(4) {
+                let place = random.below(bytes.len() as u64) as usize;
+                match random.below(3) {
+                    0 => bytes[place] = random.number() as u8,
+                    1 => bytes.insert(place, b"0189 \r\n"[random.below(7) as usize]),
+                    _ if bytes.len() > 1 => bytes.truncate(place.max(1)),
+                    _ => {}
+                }
+            }
+            for protocol in [Protocol::Text, Protocol::Meta] {
+                for kind in [Kind::Get, Kind::Set] {
+                    match protocol.parse(kind, b"key", &bytes) {
+                        Parsed::Part(needed) => assert!(needed > bytes.len()),
+                        Parsed::Whole(length, Outcome::Hit(place) | Outcome::Error(place)) => {
+                            assert!(place.start <= place.end && place.end < length);
+                            assert!(length <= bytes.len());
+                        }
+                        Parsed::Whole(length, _) => assert!(length <= bytes.len()),
+                        Parsed::Nonsense => {}
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn requests_are_what_the_protocol_says() {
         let mut bytes = Vec::new();

@@ -178,6 +178,20 @@ fn what_is_missing_is_said_with_the_next_step() {
 }
 
 #[test]
+fn echoes_are_counted_whole() {
+    let address = toy::echo(10, 64);
+    for outstanding in [1, 7] {
+        let plan = plan(&address)
+            .protocol("echo:10:64".parse().unwrap())
+            .outstanding(outstanding);
+        let run = Generator::new(plan).unwrap().run().unwrap();
+        let replies = run.tally.replies;
+        assert!(replies.echoes > 0 && replies.echoes == replies.all());
+        assert!(run.tally.broken.is_empty(), "{:?}", run.tally.broken);
+    }
+}
+
+#[test]
 fn a_generator_that_is_stopped_ends_soon_with_what_it_has() {
     let toy = Toy::begin(Manner::Honest);
     let generator = Generator::new(plan(&toy.address).measure(Duration::from_secs(600))).unwrap();

@@ -70,6 +70,27 @@ impl Toy {
     }
 }
 
+/// A server that answers each `request` bytes with as many as `reply`, none of them at once. Its address.
+pub(crate) fn echo(request: usize, reply: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut bytes = vec![0; request];
+                while stream.read_exact(&mut bytes).is_ok() {
+                    let answer = vec![b'r'; reply];
+                    let (first, rest) = answer.split_at(reply / 2);
+                    if stream.write_all(first).and(stream.write_all(rest)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
 /// Serves a connection until it ends; errors end it too.
 fn serve(stream: TcpStream, store: &Mutex<Store>, manner: Manner) -> Option<()> {
     stream.set_nodelay(true).ok()?;
