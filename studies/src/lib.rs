@@ -21,6 +21,7 @@ mod ending;
 mod error;
 pub mod insense_multicore;
 mod kept;
+pub mod message_passing;
 pub mod nmart;
 
 pub use ending::Outcome;

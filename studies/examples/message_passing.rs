@@ -1,0 +1,76 @@
+//! The microbenchmark of the study message-passing, by itself.
+//!
+//! `message_passing run CONFIG.json` prints a run's results as JSON; `message_passing config` a configuration to begin
+//! with. `message_passing grid CACHE_KIB LOOPS SECONDS TURNS` compares `auto` with each mode in every
+//! cell, for sizes in proportion to a first cache of so many KiB; LOOPS is a list such as `1,2`. Its status is 1 if
+//! `auto` is more than 5 % below the best mode in some cell.
+
+use std::error::Error;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::{env, io};
+
+use hearth_studies::message_passing::engine::experiments::Sizes;
+use hearth_studies::message_passing::engine::{Config, grid, repeat};
+
+const USAGE: &str = "message_passing config | run CONFIG.json | grid CACHE_KIB LOOPS SECONDS TURNS";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match command(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn command(arguments: &[String]) -> Result<bool, Box<dyn Error>> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["config"] => println!("{}", serde_json::to_string_pretty(&Config::default())?),
+        ["run", path] => {
+            let summary = repeat(&Config::read(Path::new(path))?)?;
+            println!("{}", serde_json::to_string_pretty(&summary)?);
+        }
+        ["grid", cache, loops, seconds, turns] => {
+            let sizes = Sizes::of_cache_bytes(cache.parse::<f64>()? * 1024.0);
+            let loops = loops
+                .split(',')
+                .map(str::parse)
+                .collect::<Result<Vec<usize>, _>>()?;
+            return compare(sizes, &loops, seconds.parse()?, turns.parse()?);
+        }
+        _ => return Err(format!("usage: {USAGE}").into()),
+    }
+    Ok(true)
+}
+
+/// True if `auto` holds in every cell.
+fn compare(
+    sizes: Sizes,
+    loops: &[usize],
+    seconds: f64,
+    turns: u32,
+) -> Result<bool, Box<dyn Error>> {
+    let base = Config {
+        seconds,
+        warm_up_seconds: 0.5,
+        repetitions: turns,
+        queue: hearth_sync::Queue::Lines,
+        drain_all: true,
+        ..Config::default()
+    };
+    let mut rows = Vec::new();
+    let plan = grid::plan(sizes, loops, &base);
+    for (done, cell) in plan.iter().enumerate() {
+        let row = grid::measure(cell)?;
+        eprintln!("{} of {}: {}", done + 1, plan.len(), row.explained);
+        rows.push(row);
+    }
+    io::stdout().write_all(grid::table(&rows).as_bytes())?;
+    Ok(rows.iter().all(grid::Row::holds))
+}
