@@ -5,6 +5,12 @@
 //! cell, for sizes in proportion to a first cache of so many KiB; LOOPS is a list such as `1,2`. Its status is 1 if
 //! `auto` is more than 5 % below the best mode in some cell.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program, and its answers go there"
+)]
+
 use std::error::Error;
 use std::io::Write as _;
 use std::path::Path;
