@@ -15,6 +15,7 @@ mod heaps_command;
 mod message_model;
 mod pair_latency;
 mod placements_command;
+mod reorder_command;
 mod servers_command;
 mod sync_command;
 

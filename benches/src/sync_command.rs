@@ -111,26 +111,33 @@ impl Cell {
     /// Seconds for so many calls of each thread.
     fn measure(&self, side: &str, calls: u64) -> Result<f64, String> {
         let section = Section::new(side, self.lines)?;
-        let begin = Barrier::new(self.threads + 1);
+        let begin = Barrier::new(self.threads);
         let seconds = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..self.threads)
                 .map(|_| {
                     scope.spawn(|| {
                         let mut own = vec![Line(0); OWN];
                         begin.wait();
+                        let start = Instant::now();
                         for _ in 0..calls {
                             section.call();
                             add(&mut own);
                         }
+                        (start, Instant::now())
                     })
                 })
                 .collect();
-            begin.wait();
-            let start = Instant::now();
-            for thread in threads {
-                let _ = thread.join();
+            // From the first call to the last answer: whoever is woken late begins late.
+            let times: Vec<(Instant, Instant)> = threads
+                .into_iter()
+                .filter_map(|thread| thread.join().ok())
+                .collect();
+            let first = times.iter().map(|(start, _)| *start).min();
+            let last = times.iter().map(|(_, end)| *end).max();
+            match (first, last) {
+                (Some(first), Some(last)) => (last - first).as_secs_f64(),
+                _ => f64::NAN,
             }
-            start.elapsed().as_secs_f64()
         });
         let wanted = calls * (self.threads * self.lines) as u64;
         match section.sum() {

@@ -2,9 +2,9 @@
 
 use super::inside::Inside;
 use super::pilot;
-use super::shared::{AUTO, POISONED, QUEUED, Shared};
+use super::shared::{AUTO, DEAD, POISONED, QUEUED, Shared};
 use super::tally::{SAMPLE_EVERY, Tally};
-use crate::atomics::Ordering;
+use crate::atomics::{Ordering, Word};
 use crate::lock::{Lock, Place};
 use crate::mailbox::Mailbox;
 use crate::request::{DONE, Slot};
@@ -41,10 +41,9 @@ impl<'a, T> Held<'a, T> {
 
     /// Counts a call. True if it is one to be timed.
     #[inline]
-    fn begin(&self, caller: u64) -> bool {
+    fn begin(&self) -> bool {
         self.count(|tally| {
             tally.calls += 1;
-            tally.callers |= caller;
             tally.calls.is_multiple_of(SAMPLE_EVERY)
         })
     }
@@ -81,11 +80,16 @@ impl<'a, T> Held<'a, T> {
     /// Runs the caller's own closure.
     #[inline]
     pub(super) fn run<R>(&mut self, closure: impl FnOnce(&mut T) -> R) -> R {
-        let is_sample = self.begin(1 << (thread::number().unwrap_or(0) & 63));
+        let is_sample = self.begin();
         self.is_running = true;
         // SAFETY: the lock is held.
         let run = || unsafe { self.shared.back.data.with_mut(closure) };
-        let result = if is_sample { self.timed(run) } else { run() };
+        let result = if is_sample {
+            self.has_called();
+            self.timed(run)
+        } else {
+            run()
+        };
         self.is_running = false;
         result
     }
@@ -109,7 +113,7 @@ impl<'a, T> Held<'a, T> {
             serve(std::ptr::null_mut());
             return;
         }
-        let is_sample = self.begin(0);
+        let is_sample = self.begin();
         // SAFETY: the lock is held, so the data is this thread's.
         let run = || unsafe {
             let data = &shared.back.data;
@@ -129,6 +133,7 @@ impl<'a, T> Held<'a, T> {
                 let count = unsafe { ring.take(true) };
                 drop(Letters {
                     ring,
+                    control: &self.shared.front.control,
                     next: 0,
                     count,
                 });
@@ -203,6 +208,7 @@ impl<'a, T> Held<'a, T> {
         let count = unsafe { ring.take(takes_all) };
         let mut letters = Letters {
             ring,
+            control: &self.shared.front.control,
             next: 0,
             count,
         };
@@ -252,6 +258,13 @@ impl<'a, T> Held<'a, T> {
         served
     }
 
+    /// Remembers that the calling thread has called. At timed calls and at those that had to wait, so that most
+    /// calls need not know their thread.
+    pub(super) fn has_called(&self) {
+        let number = thread::number().unwrap_or(0);
+        self.count(|tally| tally.callers |= 1 << (number & 63));
+    }
+
     /// Remembers that the client of a mailbox has called.
     #[inline]
     pub(super) fn has_served(&self, index: usize) {
@@ -284,6 +297,7 @@ impl<T> Drop for Held<'_, T> {
 /// Letters that were taken out of the ring. Those that are not served when this goes are refused.
 struct Letters<'a> {
     ring: &'a Ring,
+    control: &'a Word,
     next: usize,
     count: usize,
 }
@@ -301,6 +315,10 @@ impl Letters<'_> {
 
 impl Drop for Letters<'_> {
     fn drop(&mut self) {
+        if self.next < self.count {
+            // Who is told that the owner has died finds that so.
+            self.control.fetch_or(DEAD, Ordering::Release);
+        }
         while let Some(letter) = self.next() {
             // SAFETY: without data there is nothing to touch.
             unsafe { letter.serve(std::ptr::null_mut()) };

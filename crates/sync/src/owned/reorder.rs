@@ -4,7 +4,8 @@
 //! up to its depth, so nobody is delayed by more than a round.
 
 use super::held::Held;
-use super::shared::Shared;
+use super::shared::{DEAD, Shared};
+use crate::atomics::{Ordering, Word};
 use crate::request::Slot;
 
 /// A request without a key.
@@ -18,6 +19,7 @@ pub(super) fn sent(key: u64) -> u64 {
 /// One round. Says how many requests it served.
 pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
     let mut round = Round {
+        control: &shared.front.control,
         requests: Vec::new(),
         next: 0,
     };
@@ -57,6 +59,7 @@ pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
 
 /// Requests taken from their mailboxes. Those that are not served when this goes are refused.
 struct Round<'a> {
+    control: &'a Word,
     requests: Vec<(u64, &'a Slot)>,
     next: usize,
 }
@@ -71,6 +74,10 @@ impl<'a> Round<'a> {
 
 impl Drop for Round<'_> {
     fn drop(&mut self) {
+        if self.next < self.requests.len() {
+            // Who is told that the owner has died finds that so.
+            self.control.fetch_or(DEAD, Ordering::Release);
+        }
         while let Some(slot) = self.next() {
             // SAFETY: ASKED, and whoever made this holds the lock; without data there is nothing to touch.
             unsafe { slot.serve(std::ptr::null_mut()) };

@@ -387,6 +387,7 @@ impl<T> Shared<T> {
             tally.contended += 1;
             tally.wait_ticks += waited;
         });
+        held.has_called();
         held
     }
 

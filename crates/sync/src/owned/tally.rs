@@ -43,7 +43,8 @@ pub struct Statistics {
     pub rests: u64,
     /// Closures that panicked.
     pub panics: u64,
-    /// Different threads among the callers: at most 64, and too few where their numbers collide.
+    /// Different threads among the callers that were looked at: those of timed calls, of calls that waited and of
+    /// requests. At most 64, and too few where their numbers collide.
     pub callers: u32,
     /// The way that calls take now.
     pub way: Way,
