@@ -123,16 +123,8 @@ impl fmt::Display for Happened {
                     told.join(", ")
                 )
             }
-            Happened::Server {
-                component,
-                way,
-                why,
-            } => {
-                let now = match way {
-                    Servers::Synchronous => "synchronously",
-                    _ => "by message",
-                };
-                write!(f, "{component} is called {now} from now on: {why}")
+            Happened::Server { component, why, .. } => {
+                write!(f, "{component} is called otherwise from now on: {why}")
             }
         }
     }

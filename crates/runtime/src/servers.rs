@@ -5,10 +5,9 @@
 //! worker nothing is to be gained, and light waits do not come here. So one that has not been called from
 //! elsewhere for long, with all its callers where it is, stays there, until that changes.
 
-mod choice;
-
 use std::ptr;
 
+use hearth_sync::auto::{Controller, Window};
 use hearth_sys::clock;
 
 use crate::abi::Arm;
@@ -17,7 +16,6 @@ use crate::options::{self, Servers};
 use crate::seat::{Seat, runs};
 use crate::sync::Ordering;
 use crate::{carrier, component, registry, simulator};
-use choice::{Chooser, Verdict, WINDOW_NS, Way};
 
 /// After so many calls at one worker it is asked whether all callers are there: to stay takes some
 /// microseconds, a hundredth of what so many calls do.
@@ -37,57 +35,90 @@ pub(crate) struct Serving {
 
 /// Calls are counted, and the clock is read once for so many.
 const COUNTED: u32 = 32;
+/// A window that lasts longer than it is to by this factor has a pause in it, and tells nothing.
+const PAUSE: u64 = 4;
 
-/// A server whose ways are compared.
+/// The controller's modes. The first needs less besides: no core of the server's own.
+const MODES: [&str; 2] = ["synchronously", "by message"];
+const SYNCHRONOUS: usize = 0;
+const BY_MESSAGE: usize = 1;
+
+/// A server whose ways are compared. Ticks are ns.
 struct Watch {
-    chooser: Chooser,
+    controller: Controller,
     /// Where it goes back to when it is to be called by message: 1 + that worker's number.
     home: u16,
-    /// Calls of the window so far, and since when, in ns. 0: the next call begins one.
+    callers: u32,
+    /// Calls of the window so far, since when, and how long it is to be. Since 0: the next call begins one.
     calls: u32,
     since: u64,
+    wanted: u64,
+}
+
+/// What is to change.
+struct Change {
+    mode: usize,
+    home: u16,
+    /// Why, if it is for good.
+    why: Option<String>,
 }
 
 impl Watch {
-    /// One more call. Some when a window is over: calls and ns.
-    fn count(&mut self) -> Option<(u32, u64)> {
-        self.calls += 1;
-        if !self.calls.is_multiple_of(COUNTED) {
-            return None;
+    fn new(home: *const carrier::Worker, callers: usize) -> Watch {
+        let controller = Controller::new(MODES, 1e9).starting_in(BY_MESSAGE);
+        Watch {
+            wanted: controller.step().ticks,
+            controller,
+            home: carrier::destination_to(home),
+            callers: callers as u32,
+            calls: 0,
+            since: 0,
         }
-        let now = clock::steady_ns();
-        let took = now.saturating_sub(self.since);
-        if self.since == 0 {
-            self.begin(now);
-            return None;
-        }
-        if took < WINDOW_NS {
-            return None;
-        }
-        let calls = self.calls;
-        self.begin(now);
-        Some((calls, took))
     }
 
-    fn begin(&mut self, now: u64) {
+    /// One more call.
+    #[inline]
+    fn count(&mut self) -> Option<Change> {
+        self.calls += 1;
+        match self.calls.is_multiple_of(COUNTED) {
+            true => self.look(),
+            false => None,
+        }
+    }
+
+    /// Looks at the clock.
+    #[inline(never)]
+    fn look(&mut self) -> Option<Change> {
+        let now = clock::steady_ns();
+        let took = now.saturating_sub(self.since);
+        let is_first = self.since == 0;
+        if took < self.wanted {
+            return None;
+        }
+        let window = Window {
+            ticks: took,
+            calls: u64::from(self.calls),
+            callers: self.callers,
+            ..Window::default()
+        };
         self.calls = 0;
         self.since = now;
+        if is_first || took > PAUSE * self.wanted {
+            return None;
+        }
+        let (was, home) = (self.controller.step().mode, self.controller.home());
+        let next = self.controller.observe(&window);
+        self.wanted = next.ticks;
+        let why = (self.controller.home() != home).then(|| self.controller.explain());
+        (next.mode != was || why.is_some()).then_some(Change {
+            mode: next.mode,
+            home: self.home,
+            why,
+        })
     }
 }
 
 impl Serving {
-    /// The ways of calling it are compared from now on.
-    fn watch(&mut self, home: *const carrier::Worker) {
-        self.watch.get_or_insert_with(|| {
-            Box::new(Watch {
-                chooser: Chooser::new(),
-                home: carrier::destination_to(home),
-                calls: 0,
-                since: 0,
-            })
-        });
-    }
-
     /// One more call; true after some at the same worker.
     fn count(&mut self, home: usize) -> bool {
         if self.at != home {
@@ -128,45 +159,40 @@ unsafe fn count(seat: &Seat) {
         if !seat.more.is_made() {
             return;
         }
-        let change = seat.more.with_mut(|more| {
-            let watch = more.serving.watch.as_mut()?;
-            let (calls, took) = watch.count()?;
-            let was = watch.chooser.way();
-            let verdict = watch.chooser.add(u64::from(calls), took);
-            let now = watch.chooser.way();
-            (now != was || verdict.is_some()).then_some((now, verdict, watch.home))
-        });
-        let Some((way, verdict, home)) = change else {
+        let change = seat
+            .more
+            .with_mut(|more| more.serving.watch.as_mut()?.count());
+        let Some(change) = change else {
             return;
         };
-        match way {
-            Way::Synchronous if !carrier::comes(seat) => carrier::come_from_now(seat),
-            Way::Asynchronous if carrier::comes(seat) => {
+        match change.mode {
+            SYNCHRONOUS if !carrier::comes(seat) => carrier::come_from_now(seat),
+            BY_MESSAGE if carrier::comes(seat) => {
                 carrier::stay(seat);
-                (*seat.component()).destination = home;
+                (*seat.component()).destination = change.home;
             }
             _ => {}
         }
-        if let Some(verdict) = verdict {
-            tell(seat, &verdict);
+        if let Some(why) = change.why {
+            tell(seat, why);
         }
     }
 }
 
 /// Says what was found better.
 #[cold]
-fn tell(seat: &Seat, verdict: &Verdict) {
+fn tell(seat: &Seat, why: String) {
     #[cfg(not(loom))]
     crate::placer::tell_of_server(|| crate::placer::Happened::Server {
         component: registry::name_of(seat),
-        way: match verdict.to {
-            Way::Asynchronous => Servers::Asynchronous,
-            Way::Synchronous => Servers::Synchronous,
+        way: match carrier::comes(seat) {
+            false => Servers::Asynchronous,
+            true => Servers::Synchronous,
         },
-        why: verdict.to_string(),
+        why,
     });
     #[cfg(loom)]
-    let _ = (seat, verdict);
+    let _ = (seat, why);
 }
 
 /// The half-channels of a select's arms.
@@ -240,8 +266,12 @@ fn consider(seat: &Seat, channel: &Channel) {
         // There no time passes that could be compared.
         return;
     }
-    // SAFETY: the component runs the calling code.
-    unsafe { seat.more.with_mut(|more| more.serving.watch(home)) };
+    // SAFETY: the component runs the calling code, which has leave.
+    unsafe {
+        let callers = channel.peer_count();
+        let watch = Box::new(Watch::new(home, callers));
+        seat.more.with_mut(|more| more.serving.watch = Some(watch));
+    }
 }
 
 /// Is any of those that are connected with a half-channel of another worker?
