@@ -413,3 +413,39 @@ fn auto_loses_nothing_and_says_why() {
     assert_eq!(owned.mode(), Mode::Combine);
     assert_eq!(owned.into_inner().unwrap(), 120_000);
 }
+
+#[test]
+fn a_core_that_is_not_there_is_told() {
+    let owned = Owned::builder()
+        .mode(Mode::Message)
+        .proprietor_core(1 << 20)
+        .name("far")
+        .build(0)
+        .unwrap();
+    owned.call(|count| *count += 1);
+    let text = owned.explain();
+    assert!(
+        text.starts_with("far: by message to its proprietor"),
+        "{text}"
+    );
+    assert!(text.contains("core 1048576 is none"), "{text}");
+}
+
+/// More threads than lines: those without wait for the lock, which a busy proprietor must leave.
+#[test]
+fn who_has_no_line_is_not_forgotten() {
+    for lock in LockKind::ALL {
+        let owned = Owned::builder()
+            .mode(Mode::Message)
+            .lock(lock)
+            .clients(0)
+            .build(0u64)
+            .unwrap();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..200).for_each(|_| owned.call(|count| *count += 1)));
+            }
+        });
+        assert_eq!(owned.into_inner().unwrap(), 800);
+    }
+}

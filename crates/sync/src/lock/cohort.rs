@@ -188,4 +188,12 @@ unsafe impl Lock for Cohort {
             }
         }
     }
+
+    fn is_awaited(&self, place: &Place) -> bool {
+        self.part(place).queue.has_successor(place) || self.whole.is_awaited(place)
+    }
+
+    fn is_held(&self) -> bool {
+        self.whole.is_held()
+    }
 }

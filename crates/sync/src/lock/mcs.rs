@@ -179,4 +179,12 @@ unsafe impl Lock for Mcs {
             }
         }
     }
+
+    fn is_awaited(&self, place: &Place) -> bool {
+        self.has_successor(place)
+    }
+
+    fn is_held(&self) -> bool {
+        !self.tail.load(Ordering::Relaxed).is_null()
+    }
 }

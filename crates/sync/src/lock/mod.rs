@@ -84,6 +84,13 @@ pub unsafe trait Lock: Send + Sync {
     /// # Safety
     /// The calling thread took it with this place and has not given it up since.
     unsafe fn release(&self, place: &Place);
+
+    /// Does somebody wait for it? For the holder; a hint, as who comes may not have said so yet, and who spins
+    /// may not be known.
+    fn is_awaited(&self, place: &Place) -> bool;
+
+    /// Does somebody hold it? A hint.
+    fn is_held(&self) -> bool;
 }
 
 /// Which lock.
@@ -186,6 +193,24 @@ unsafe impl Lock for AnyLock {
                 AnyLock::Mcs(lock) => lock.release(place),
                 AnyLock::Cohort(lock) => lock.release(place),
             }
+        }
+    }
+
+    fn is_awaited(&self, place: &Place) -> bool {
+        match self {
+            AnyLock::Mutex(lock) => lock.is_awaited(place),
+            AnyLock::Ticket(lock) => lock.is_awaited(place),
+            AnyLock::Mcs(lock) => lock.is_awaited(place),
+            AnyLock::Cohort(lock) => lock.is_awaited(place),
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        match self {
+            AnyLock::Mutex(lock) => lock.is_held(),
+            AnyLock::Ticket(lock) => lock.is_held(),
+            AnyLock::Mcs(lock) => lock.is_held(),
+            AnyLock::Cohort(lock) => lock.is_held(),
         }
     }
 }

@@ -95,4 +95,12 @@ unsafe impl Lock for Mutex {
             unsafe { Word::wake_one(&raw const self.state) };
         }
     }
+
+    fn is_awaited(&self, _: &Place) -> bool {
+        self.state.load(Ordering::Relaxed) == AWAITED
+    }
+
+    fn is_held(&self) -> bool {
+        self.state.load(Ordering::Relaxed) != FREE
+    }
 }

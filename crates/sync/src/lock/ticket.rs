@@ -128,4 +128,13 @@ unsafe impl Lock for Ticket {
             bed.wake_all();
         }
     }
+
+    fn is_awaited(&self, _: &Place) -> bool {
+        let serving = self.serving.load(Ordering::Relaxed);
+        self.next.load(Ordering::Relaxed) != serving.wrapping_add(1)
+    }
+
+    fn is_held(&self) -> bool {
+        self.next.load(Ordering::Relaxed) != self.serving.load(Ordering::Relaxed)
+    }
 }

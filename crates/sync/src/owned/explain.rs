@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use hearth_sys::clock::Source;
 
-use super::shared::Shared;
+use super::shared::{ASTRAY, Shared};
 use crate::Way;
+use crate::atomics::Ordering;
 
 /// What it does now and what was counted, for people.
 pub(super) fn explain<T>(shared: &Shared<T>) -> String {
@@ -23,6 +24,14 @@ pub(super) fn explain<T>(shared: &Shared<T>) -> String {
     };
     if let Some(reasons) = shared.pilot_explains() {
         let _ = write!(text, ", as measured: {reasons}");
+    }
+    if let Some(core) = options.core
+        && shared.front.control.load(Ordering::Relaxed) & ASTRAY != 0
+    {
+        let _ = write!(
+            text,
+            "; the proprietor runs where the system puts it, as core {core} is none of this process's"
+        );
     }
     if now.calls == 0 {
         text.push_str("; nobody has called yet");

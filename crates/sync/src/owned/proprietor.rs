@@ -6,15 +6,13 @@ use hearth_sys::affinity;
 
 use super::held::Held;
 use super::inside::Inside;
-use super::shared::{CLOSED, Shared, WANTED, WAY};
-use crate::atomics::{Ordering, spin_loop, yield_now};
-use crate::lock::Place;
-use crate::{NoProprietor, Way};
+use super::shared::{ASTRAY, CLOSED, Shared, WANTED, WAY};
+use crate::atomics::Ordering;
+use crate::lock::{Lock, Place};
+use crate::{NoProprietor, Wait, Way};
 
-/// Rounds through all mailboxes for which the lock is kept while others may want it.
-const ROUNDS: u32 = 64;
-/// Looks away for so many pauses when it has left the lock to somebody, so that it does not take it first.
-const COURTESY: u32 = if cfg!(loom) { 1 } else { 64 };
+/// Rounds through all mailboxes from one look at who waits for the lock to the next.
+const ROUNDS: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// Starts the thread, if there is none yet.
 pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), NoProprietor> {
@@ -32,7 +30,9 @@ pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), No
     let body = move || {
         if let Some(core) = its.front.options.core {
             // Elsewhere it is slower, not wrong.
-            let _ = affinity::pin_current(core);
+            if affinity::pin_current(core).is_err() {
+                its.front.control.fetch_or(ASTRAY, Ordering::Relaxed);
+            }
         }
         serve(&its);
     };
@@ -74,7 +74,7 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
 
 /// Why the proprietor gives the lock up.
 enum Pause {
-    /// Somebody else wants the lock, or may have waited for long.
+    /// Somebody else wants the lock.
     Wanted,
     /// There is nothing to do.
     Idle,
@@ -83,39 +83,37 @@ enum Pause {
 /// Serves under the lock, and looks for more for as long as a wake-up would cost.
 fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>) -> Pause {
     let control = &shared.front.control;
-    let mut rounds = 0;
+    let mut rounds = 0u32;
     loop {
         if held.sweep() == 0 {
             held.count(|tally| tally.rests += 1);
-            let mut is_wanted = false;
+            let mut is_over = false;
             let has_come = shared.front.options.proprietor_wait.look(|| {
                 // Nobody is to wait for the lock for as long as the proprietor is patient, and in other ways
                 // nobody asks.
-                is_wanted = control.load(Ordering::Relaxed) & (WAY | WANTED | CLOSED)
-                    != Way::Message as u32;
-                is_wanted || shared.has_request()
+                let now = control.load(Ordering::Relaxed);
+                is_over = now & (WAY | WANTED | CLOSED) != Way::Message as u32;
+                is_over || shared.has_request()
             });
-            if is_wanted && control.load(Ordering::Relaxed) & WANTED != 0 {
+            if control.load(Ordering::Relaxed) & WANTED != 0 {
                 return Pause::Wanted;
             }
-            if !has_come || is_wanted {
+            if !has_come || is_over {
                 return Pause::Idle;
             }
         }
         rounds += 1;
+        // Who began to wait when calls took another way has not said that it wants the lock.
         if control.load(Ordering::Relaxed) & WANTED != 0
-            || rounds >= ROUNDS && shared.way() != Way::Message
+            || rounds.is_multiple_of(ROUNDS) && held.is_awaited()
         {
             return Pause::Wanted;
         }
     }
 }
 
-/// Leaves the lock to those who wait for it.
+/// Leaves the lock to those who wait for it: until one of them has it, or would have been woken and is not there.
 fn stand_back<T>(shared: &Shared<T>) {
     shared.front.control.fetch_and(!WANTED, Ordering::Relaxed);
-    for _ in 0..COURTESY {
-        spin_loop();
-    }
-    yield_now();
+    Wait::default().look(|| shared.back.lock.is_held());
 }

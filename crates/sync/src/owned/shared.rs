@@ -35,6 +35,8 @@ pub(super) const ASLEEP: u32 = 1 << 6;
 pub(super) const WANTED: u32 = 1 << 7;
 /// Measuring chooses the way.
 pub(super) const AUTO: u32 = 1 << 8;
+/// The proprietor is not on the core that was asked for.
+pub(super) const ASTRAY: u32 = 1 << 9;
 /// What the shortest way in does not deal with.
 const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 
