@@ -3,6 +3,7 @@
 //! - [`source`]: the cache-impact source's equations, as intended and as printed, with both of its
 //!   machines.
 //! - [`hearth`]: our own model, fitted to a machine's profile: prediction, fit, advice.
+//! - [`locality`]: reuse distances of a trace, and what components do to each other in caches.
 //! - [`validation`]: both models beside measurements that they have not seen.
 //! - [`stats`]: how well predictions agree with measurements.
 //! - [`timeline`]: when each read of a sequential pass completes, with and without prefetch.
@@ -23,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod hearth;
+pub mod locality;
 pub mod published;
 pub mod source;
 pub mod stats;

@@ -1,0 +1,46 @@
+//! How far apart the uses of data are, and what follows for caches.
+//!
+//! The *reuse distance* of a reference is the number of other lines touched since the last use of
+//! its line (LRU stack distance). A cache of `n` lines that drops the line longest unused holds
+//! exactly the lines whose distance is below `n`. The source of the message-passing study reasons
+//! with it and never measures it; here it is measured, from a trace.
+//!
+//! - [`trace`]: traces as text, line by line: those of valgrind's lackey, and a form of our own.
+//! - [`Analysis`]: a trace in, histograms, miss ratios and what the components do to each other out.
+//! - [`Stack`]: the distances themselves; [`Sampler`]: bounded memory, by following a sample of the
+//!   lines, with the error that comes of it.
+//! - [`Histogram`]: how often which distance occurred.
+//! - [`thrashing`]: does throughput fall as threads are added?
+//!
+//! Two components that each fit a cache and displace each other in it:
+//!
+//! ```
+//! use hearth_model::locality::{Access, Analysis, Level, Options};
+//!
+//! let mut analysis = Analysis::new(Options::new().level(Level::private("L1d", 100)));
+//! for _pass in 0..10 {
+//!     for (name, first) in [("walk", 0_u64), ("section", 1000)] {
+//!         let component = analysis.component(name);
+//!         for line in first..first + 80 {
+//!             analysis.add(Access { line, thread: 0, component, write: false });
+//!         }
+//!     }
+//! }
+//! let report = analysis.report();
+//! assert_eq!(report.displacements.len(), 2);
+//! println!("{}", report.displacements[0]);
+//! ```
+
+mod analysis;
+mod histogram;
+mod report;
+mod sampler;
+mod stack;
+pub mod thrashing;
+pub mod trace;
+
+pub use analysis::{Access, Analysis, ComponentId, Level, Options};
+pub use histogram::Histogram;
+pub use report::{ComponentReport, Displacement, Estimate, Invalidation, LevelReport, Report};
+pub use sampler::Sampler;
+pub use stack::{Stack, Touch};

@@ -1,0 +1,265 @@
+//! Internal thrashing: throughput that falls once threads pass a number.
+
+use std::fmt;
+
+/// How often a fall may be reported where there is none.
+pub const LEVEL: f64 = 0.01;
+
+/// The runs with one number of threads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Runs {
+    /// How many threads ran.
+    pub threads: u32,
+    /// The throughput of each run, in any unit.
+    pub throughputs: Vec<f64>,
+}
+
+/// Why a series cannot be judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SeriesError {
+    /// Fewer than two numbers of threads.
+    TooFewPoints,
+    /// A number of threads with fewer than two runs: nothing tells their spread.
+    TooFewRuns(u32),
+    /// A throughput that is no number, or a negative one.
+    NotAThroughput(u32),
+    /// A number of threads given twice.
+    Twice(u32),
+}
+
+impl fmt::Display for SeriesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SeriesError::TooFewPoints => {
+                write!(f, "a fall needs runs with at least two numbers of threads")
+            }
+            SeriesError::TooFewRuns(threads) => write!(
+                f,
+                "with {threads} threads there are fewer than two runs, so their spread is not known; \
+                 repeat them"
+            ),
+            SeriesError::NotAThroughput(threads) => write!(
+                f,
+                "a throughput with {threads} threads is negative or no number; measure it again"
+            ),
+            SeriesError::Twice(threads) => write!(
+                f,
+                "{threads} threads appear twice; put their runs into one point"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SeriesError {}
+
+/// A fall that chance hardly explains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thrashing {
+    /// Where throughput is highest.
+    pub threads_best: u32,
+    /// The mean there.
+    pub throughput_best: f64,
+    /// The first number of threads with a significant fall.
+    pub threads_first: u32,
+    /// Where the fall is deepest, among the significant ones.
+    pub threads_worst: u32,
+    /// The mean there.
+    pub throughput_worst: f64,
+    /// The chance of such a difference without a fall, after correction for all comparisons.
+    pub chance: f64,
+}
+
+impl fmt::Display for Thrashing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "internal thrashing: throughput is highest with {} threads ({:.4}) and falls from {} threads \
+             on, to {:.4} with {} threads, {:.1} % below (by chance in less than {:.2} % of cases)",
+            self.threads_best,
+            self.throughput_best,
+            self.threads_first,
+            self.throughput_worst,
+            self.threads_worst,
+            100.0 * (1.0 - self.throughput_worst / self.throughput_best),
+            // Rounded up, so that "less than" is true.
+            (100.0 * self.chance * 100.0).ceil().max(1.0) / 100.0
+        )
+    }
+}
+
+/// Does throughput fall as threads are added? `None` if no fall is significant at [`LEVEL`].
+///
+/// The best point is compared with each that has more threads, by Welch's test, one-sided. As the best
+/// was chosen by its figures, the chances are multiplied by the number of all pairs of points among
+/// which it could have been chosen.
+///
+/// # Errors
+///
+/// If the series has too few points or runs, or figures that are no throughputs.
+pub fn detect(series: &[Runs]) -> Result<Option<Thrashing>, SeriesError> {
+    let mut points = series
+        .iter()
+        .map(Point::new)
+        .collect::<Result<Vec<_>, _>>()?;
+    points.sort_by_key(|point| point.threads);
+    if points.len() < 2 {
+        return Err(SeriesError::TooFewPoints);
+    }
+    if let Some(pair) = points.windows(2).find(|w| w[0].threads == w[1].threads) {
+        return Err(SeriesError::Twice(pair[0].threads));
+    }
+    let mut best = &points[0];
+    for point in &points {
+        if point.mean > best.mean {
+            best = point;
+        }
+    }
+    let comparisons = (points.len() * (points.len() - 1) / 2) as f64;
+    let mut found: Option<Thrashing> = None;
+    for point in points.iter().filter(|point| point.threads > best.threads) {
+        let chance = (chance_of_fall(best, point) * comparisons).min(1.0);
+        if chance > LEVEL {
+            continue;
+        }
+        let fall = found.get_or_insert(Thrashing {
+            threads_best: best.threads,
+            throughput_best: best.mean,
+            threads_first: point.threads,
+            threads_worst: point.threads,
+            throughput_worst: point.mean,
+            chance,
+        });
+        if point.mean < fall.throughput_worst {
+            fall.threads_worst = point.threads;
+            fall.throughput_worst = point.mean;
+            fall.chance = chance;
+        }
+    }
+    Ok(found)
+}
+
+struct Point {
+    threads: u32,
+    runs: f64,
+    mean: f64,
+    variance: f64,
+}
+
+impl Point {
+    fn new(runs: &Runs) -> Result<Self, SeriesError> {
+        let throughputs = &runs.throughputs;
+        if throughputs.len() < 2 {
+            return Err(SeriesError::TooFewRuns(runs.threads));
+        }
+        if throughputs.iter().any(|&t| !t.is_finite() || t < 0.0) {
+            return Err(SeriesError::NotAThroughput(runs.threads));
+        }
+        let count = throughputs.len() as f64;
+        let mean = throughputs.iter().sum::<f64>() / count;
+        let squares: f64 = throughputs.iter().map(|t| (t - mean).powi(2)).sum();
+        Ok(Point {
+            threads: runs.threads,
+            runs: count,
+            mean,
+            variance: squares / (count - 1.0),
+        })
+    }
+}
+
+/// The chance of means so far apart, or farther, if the second is no lower than the first.
+fn chance_of_fall(first: &Point, second: &Point) -> f64 {
+    let difference = first.mean - second.mean;
+    let (a, b) = (first.variance / first.runs, second.variance / second.runs);
+    let error = (a + b).sqrt();
+    if difference <= 0.0 {
+        return 1.0;
+    }
+    if error == 0.0 {
+        // Runs without any spread: a difference cannot come from it.
+        return 0.0;
+    }
+    let freedom = (a + b).powi(2) / (a * a / (first.runs - 1.0) + b * b / (second.runs - 1.0));
+    tail(difference / error, freedom)
+}
+
+/// The upper tail of Student's distribution beyond `t ≥ 0`: ½ I(ν/(ν+t²); ν/2, ½).
+fn tail(t: f64, freedom: f64) -> f64 {
+    let x = freedom / (freedom + t * t);
+    0.5 * incomplete_beta(x, freedom / 2.0, 0.5)
+}
+
+/// The regularised incomplete beta function, by its continued fraction on the side where that
+/// converges fast.
+fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    if x >= 1.0 {
+        return 1.0;
+    }
+    let front =
+        (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
+    if x < (a + 1.0) / (a + b + 2.0) {
+        front * fraction(x, a, b) / a
+    } else {
+        1.0 - front * fraction(1.0 - x, b, a) / b
+    }
+}
+
+/// The continued fraction of the incomplete beta function, evaluated from its far end: its terms
+/// converge, and 400 are beyond what the arguments here need.
+fn fraction(x: f64, a: f64, b: f64) -> f64 {
+    let mut value = 0.0;
+    for term in (1..=400_u32).rev() {
+        let m = f64::from(term / 2);
+        let coefficient = if term % 2 == 0 {
+            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
+        } else {
+            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
+        };
+        value = coefficient / (1.0 + value);
+    }
+    1.0 / (1.0 + value)
+}
+
+/// The logarithm of the gamma function for positive arguments: Stirling's series, after moving the
+/// argument above 10, where four terms give 13 digits.
+fn ln_gamma(argument: f64) -> f64 {
+    let (mut x, mut shift) = (argument, 0.0);
+    while x < 10.0 {
+        shift += x.ln();
+        x += 1.0;
+    }
+    let square = x * x;
+    let series = (1.0 / 12.0
+        - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square)
+        / x;
+    (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tails_agree_with_tables() {
+        // Student's distribution as tables print it: t, degrees of freedom, upper tail.
+        for (t, freedom, expected) in [
+            (6.314, 1.0, 0.05),
+            (2.920, 2.0, 0.05),
+            (2.015, 5.0, 0.05),
+            (3.365, 5.0, 0.01),
+            (2.764, 10.0, 0.01),
+            (1.697, 30.0, 0.05),
+            (2.358, 120.0, 0.01),
+        ] {
+            let tail = tail(t, freedom);
+            assert!(
+                (tail / expected - 1.0).abs() < 0.01,
+                "{t} {freedom}: {tail}"
+            );
+        }
+        assert!((tail(0.0, 7.0) - 0.5).abs() < 1e-12);
+        assert!((ln_gamma(0.5) - std::f64::consts::PI.sqrt().ln()).abs() < 1e-10);
+    }
+}
