@@ -4,7 +4,7 @@
 //! a channel is, prints, or ends the process.
 //!
 //! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
-//! [`poll`], [`ready`], [`mod@select`], [`bell`], [`limits`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
+//! [`poll`], [`ready`], [`mod@select`], [`bell`], [`uring`], [`limits`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
 //! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. For those who look at others:
 //! [`process`], [`terminal`]. What the system will not do comes back as a [`Refused`], with the reason
 //! and the next step. [`System`] is the part that can be imagined for a test.
@@ -49,6 +49,7 @@ pub mod stack;
 pub mod sync;
 pub mod system;
 pub mod terminal;
+pub mod uring;
 pub mod usage;
 
 pub use refused::{Reason, Refused};
