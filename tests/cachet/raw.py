@@ -245,6 +245,11 @@ def main():
     options = parser.parse_args()
     host, _, port = options.server.rpartition(":")
     address = (host, int(port))
+    try:
+        socket.create_connection(address, timeout=5).close()
+    except OSError as error:
+        print(f"cannot connect to {options.server}: {error}; start the server there first")
+        return 3
     chance = random.Random(options.seed)
     failed = passed = 0
     for number, one in enumerate(CASES):
