@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -144,7 +145,7 @@ fn programs() -> Result<Vec<Program>, String> {
     let mut programs = vec![Program {
         name: "memcached".into(),
         path: "memcached".into(),
-        options: vec!["-U".into(), "0".into(), "-u".into(), "root".into()],
+        options: Vec::new(),
     }];
     println!("  {}", String::from_utf8_lossy(&version.stdout).trim());
     match beside("cachet", "it is built by benches/run") {
@@ -172,6 +173,15 @@ fn modes(path: &Path) -> Vec<String> {
     }
 }
 
+/// What servers want to hear before they serve as root.
+fn as_root() -> &'static [&'static str] {
+    let own = std::fs::metadata("/proc/self").map(|own| own.uid());
+    match own {
+        Ok(0) => &["-u", "root"],
+        _ => &[],
+    }
+}
+
 impl Program {
     fn start(&self, threads: usize) -> Result<Server, String> {
         let port = TcpListener::bind("127.0.0.1:0")
@@ -182,18 +192,22 @@ impl Program {
             .args(["-l", "127.0.0.1", "-m", MEMORY_MIB, "-p"])
             .arg(port.to_string())
             .args(["-t", &threads.to_string()])
+            .args(["-U", "0"])
+            .args(as_root())
             .args(&self.options)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("{} does not start: {error}", self.name))?;
-        let server = Server {
+        let mut server = Server {
             name: self.name.clone(),
             port,
             process,
         };
         let begin = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            if let Ok(Some(end)) = server.process.try_wait() {
+                return Err(format!("{} ended at once, with {end}", self.name));
+            }
             if begin.elapsed() > LISTENS_WITHIN {
                 return Err(format!("{} does not listen at port {port}", self.name));
             }
