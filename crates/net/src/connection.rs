@@ -175,14 +175,15 @@ impl<T> Connection<T> {
         self.is_ended |= flags.is_ended;
         self.active = station.second();
         for _ in 0..TURNS {
-            if !self.unsent.is_empty() && !self.flush(station) {
-                return if self.is_closing {
-                    Waits::ForEver
-                } else {
-                    Waits::ToWrite
-                };
+            if !self.unsent.is_empty() {
+                match self.flush(station) {
+                    Ok(true) => {}
+                    // One that is to be closed is closed when all is sent, no sooner.
+                    Ok(false) => return Waits::ToWrite,
+                    Err(_) => return Waits::ForEver,
+                }
             }
-            if self.is_closing && self.unsent.is_empty() {
+            if self.is_closing {
                 return Waits::ForEver;
             }
             let next = if self.has_more_to_do {
@@ -316,26 +317,16 @@ impl<T> Connection<T> {
         is_whole
     }
 
-    /// Sends what was kept. False if some is still left, or if the connection is broken, and then it is closing.
-    fn flush<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> bool {
-        match write(&self.socket, &self.unsent[self.sent..], &station.meter) {
-            Ok(count) => self.sent += count,
-            Err(_) => {
-                self.is_closing = true;
-                return false;
-            }
-        }
+    /// Sends what was kept. False if some is still left.
+    fn flush<S: Service<Session = T>>(&mut self, station: &Station<'_, S>) -> io::Result<bool> {
+        self.sent += write(&self.socket, &self.unsent[self.sent..], &station.meter)?;
         if self.sent < self.unsent.len() {
-            return self.stalled(station);
+            add(&station.meter.counts().stalled, 1);
+            return Ok(false);
         }
         self.unsent = Vec::new();
         self.sent = 0;
-        true
-    }
-
-    fn stalled<S: Service<Session = T>>(&self, station: &Station<'_, S>) -> bool {
-        add(&station.meter.counts().stalled, 1);
-        false
+        Ok(true)
     }
 }
 

@@ -18,6 +18,8 @@ fn lives() {
         let before = descriptors();
         vanished_clients(pattern, mechanism);
         slow_clients(pattern, mechanism);
+        long_goodbyes(pattern, mechanism);
+        floods(pattern, mechanism);
         limits(pattern, mechanism);
         silence(pattern, mechanism);
         stops(pattern, mechanism);
@@ -64,6 +66,63 @@ fn slow_clients(pattern: Pattern, mechanism: Mechanism) {
     }
     writes.join().unwrap();
     ask(&mut slow, "after all");
+}
+
+/// What was written before the end is sent, though it goes in pieces. A Unix socket takes less at once than this.
+fn long_goodbyes(pattern: Pattern, mechanism: Mechanism) {
+    let path = std::env::temp_dir().join(format!("hearth-net-long-{}", std::process::id()));
+    let server = cell(pattern, mechanism)
+        .unix(&path, 0o700)
+        .output_bytes_max(64 << 20)
+        .start(Lines::default())
+        .unwrap();
+    let mut client = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    let requests = 15;
+    let asked = "much\n".repeat(requests) + "quit\n";
+    client.write_all(asked.as_bytes()).unwrap();
+    until("it has to wait", || server.counters().stalled > 0);
+    let mut found = Vec::new();
+    client.read_to_end(&mut found).unwrap();
+    assert_eq!(found.len(), requests * 100_005, "{pattern} {mechanism}");
+    until("it is gone", || server.connections() == 0);
+}
+
+/// As many who ask without end as there are threads hold up neither others nor the server's end.
+fn floods(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
+    let floods: Vec<_> = (0..3)
+        .map(|_| {
+            let mut client = connect(&server);
+            let mut writer = client.try_clone().unwrap();
+            let asked = "work\n".repeat(2000);
+            let writes = thread::spawn(move || {
+                let begun = std::time::Instant::now();
+                while begun.elapsed() < Duration::from_secs(60) {
+                    if writer.write_all(asked.as_bytes()).is_err() {
+                        return true;
+                    }
+                }
+                false
+            });
+            let reads = thread::spawn(move || {
+                let mut replies = [0; 65536];
+                while client.read(&mut replies).is_ok_and(|count| count > 0) {}
+            });
+            (writes, reads)
+        })
+        .collect();
+    until("they are at it", || {
+        server.counters().read_bytes > 3 * 65536
+    });
+    ask(&mut connect(&server), "one of few words");
+    server.stop(Duration::ZERO);
+    for (writes, reads) in floods {
+        assert!(
+            writes.join().unwrap(),
+            "{pattern} {mechanism}: the flood ended first"
+        );
+        reads.join().unwrap();
+    }
 }
 
 fn limits(pattern: Pattern, mechanism: Mechanism) {

@@ -1,14 +1,16 @@
 //! Leader/Followers: all threads are alike; the one that leads waits for one event and lets the next lead before it works.
 
+use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use socket2::Socket;
 
 use super::shared::{After, Shared};
 use super::{Threads, spawn};
-use crate::connection::Connection;
+use crate::connection::{Connection, Station};
 use crate::counters::{Operation, add};
 use crate::poller::Poller;
 use crate::server::{Common, locked};
@@ -29,34 +31,89 @@ impl<P: Poller, S: Service> Leader<P, S> {
         for number in 0..common.options.threads {
             let (shared, lead) = (shared.clone(), lead.clone());
             threads.push(spawn(common, number, move |common, station| {
-                let mut reports = shared.poller.reports(1);
-                loop {
-                    let leads = locked(&lead);
-                    if common.is_stopping() {
-                        return;
-                    }
-                    let begun = station.meter.begin();
-                    let mut ready = None;
-                    let is_rung = shared
-                        .poller
-                        .wait(&mut reports, None, |key, flags| ready = Some((key, flags)));
-                    // Whoever works already hears of it.
-                    let ready = ready.filter(|(key, flags)| shared.tell(*key, *flags));
-                    station.meter.end(Operation::Obtain, begun);
-                    drop(leads);
-                    let counts = station.meter.counts();
-                    add(&counts.waits, 1);
-                    add(&counts.rung, u64::from(is_rung));
-                    let Some((key, _)) = ready else { continue };
-                    add(&counts.events, 1);
-                    while shared.work(common, station, key) == After::Turn {}
-                }
+                serve(common, station, &shared, &lead);
             })?);
         }
         Ok(Leader {
             shared,
             common: common.clone(),
         })
+    }
+}
+
+/// What each thread does: leads, then works.
+///
+/// A connection that wants another turn stays with its thread. Between two of its turns the thread leads if nobody else does,
+/// so that those who always have more to ask hold up neither the others nor the server's end.
+fn serve<P: Poller, S: Service>(
+    common: &Common<S>,
+    station: &mut Station<'_, S>,
+    shared: &Shared<P, S::Session>,
+    lead: &Mutex<()>,
+) {
+    let mut reports = shared.poller.reports(1);
+    let mut turns = VecDeque::new();
+    loop {
+        let (leads, time) = if turns.is_empty() {
+            (Some(locked(lead)), None)
+        } else {
+            (try_locked(lead), Some(Duration::ZERO))
+        };
+        if common.is_stopping() {
+            return;
+        }
+        if let Some(leads) = leads {
+            let event = look(station, shared, &mut reports, time);
+            drop(leads);
+            if let Some(key) = event {
+                add(&station.meter.counts().events, 1);
+                take_turn(common, station, shared, &mut turns, key);
+            }
+        }
+        if let Some(key) = turns.pop_front() {
+            take_turn(common, station, shared, &mut turns, key);
+        }
+    }
+}
+
+/// One wait; the connection that the caller has to see to, if it gives one.
+fn look<P: Poller, S: Service>(
+    station: &Station<'_, S>,
+    shared: &Shared<P, S::Session>,
+    reports: &mut P::Reports,
+    time: Option<Duration>,
+) -> Option<u64> {
+    let begun = station.meter.begin();
+    let mut ready = None;
+    let is_rung = shared
+        .poller
+        .wait(reports, time, |key, flags| ready = Some((key, flags)));
+    // Whoever works already hears of it.
+    let ready = ready.filter(|(key, flags)| shared.tell(*key, *flags));
+    station.meter.end(Operation::Obtain, begun);
+    let counts = station.meter.counts();
+    add(&counts.waits, 1);
+    add(&counts.rung, u64::from(is_rung));
+    ready.map(|(key, _)| key)
+}
+
+fn take_turn<P: Poller, S: Service>(
+    common: &Common<S>,
+    station: &mut Station<'_, S>,
+    shared: &Shared<P, S::Session>,
+    turns: &mut VecDeque<u64>,
+    key: u64,
+) {
+    if shared.work(common, station, key) == After::Turn {
+        turns.push_back(key);
+    }
+}
+
+fn try_locked(lead: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
+    match lead.try_lock() {
+        Ok(leads) => Some(leads),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }
 
