@@ -1,7 +1,9 @@
 //! The microbenchmark of the study message-passing, by itself.
 //!
 //! `message_passing run CONFIG.json` prints a run's results as JSON; `message_passing config` a configuration to begin
-//! with. `message_passing grid CACHE_KIB LOOPS SECONDS TURNS` compares `auto` with each mode in every
+//! with. `message_passing experiment NAME SIZES THREADS SECONDS TURNS` runs one of the source's three experiments
+//! (displacement, invalidation, message-size) and prints a line for each cell, with commas; SIZES is `source`, or the
+//! KiB of a first cache. `message_passing grid CACHE_KIB LOOPS SECONDS TURNS` compares `auto` with each mode in every
 //! cell, for sizes in proportion to a first cache of so many KiB; LOOPS is a list such as `1,2`. Its status is 1 if
 //! `auto` is more than 5 % below the best mode in some cell.
 
@@ -17,10 +19,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{env, io};
 
-use hearth_studies::message_passing::engine::experiments::Sizes;
+use hearth_studies::message_passing::engine::experiments::{Cell, Experiment, Sizes, cells};
 use hearth_studies::message_passing::engine::{Config, grid, repeat};
 
-const USAGE: &str = "message_passing config | run CONFIG.json | grid CACHE_KIB LOOPS SECONDS TURNS";
+const USAGE: &str = "message_passing config | run CONFIG.json | experiment NAME SIZES THREADS SECONDS TURNS | \
+                     grid CACHE_KIB LOOPS SECONDS TURNS";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -42,17 +45,75 @@ fn command(arguments: &[String]) -> Result<bool, Box<dyn Error>> {
             let summary = repeat(&Config::read(Path::new(path))?)?;
             println!("{}", serde_json::to_string_pretty(&summary)?);
         }
+        ["experiment", name, sizes, threads, seconds, turns] => {
+            let sizes = match sizes {
+                "source" => Sizes::Source,
+                kib => Sizes::of_cache_bytes(kib.parse::<f64>()? * 1024.0),
+            };
+            let base = Config {
+                seconds: seconds.parse()?,
+                repetitions: turns.parse()?,
+                ..Config::default()
+            };
+            print_cells(&cells(
+                experiment_of(name)?,
+                sizes,
+                Some(&numbers(threads)?),
+                &base,
+            ))?;
+        }
         ["grid", cache, loops, seconds, turns] => {
             let sizes = Sizes::of_cache_bytes(cache.parse::<f64>()? * 1024.0);
-            let loops = loops
-                .split(',')
-                .map(str::parse)
-                .collect::<Result<Vec<usize>, _>>()?;
+            let loops = numbers(loops)?;
             return compare(sizes, &loops, seconds.parse()?, turns.parse()?);
         }
         _ => return Err(format!("usage: {USAGE}").into()),
     }
     Ok(true)
+}
+
+fn numbers(list: &str) -> Result<Vec<usize>, Box<dyn Error>> {
+    Ok(list.split(',').map(str::parse).collect::<Result<_, _>>()?)
+}
+
+fn experiment_of(name: &str) -> Result<Experiment, Box<dyn Error>> {
+    match name {
+        "displacement" => Ok(Experiment::Displacement),
+        "invalidation" => Ok(Experiment::Invalidation),
+        "message-size" => Ok(Experiment::MessageSize),
+        _ => Err(format!(
+            "there is no experiment {name:?}; choose displacement, invalidation or message-size"
+        )
+        .into()),
+    }
+}
+
+/// A line for each cell: medians, and the range of the rate.
+fn print_cells(cells: &[Cell]) -> Result<(), Box<dyn Error>> {
+    println!(
+        "mode,threads,section_lines,modified_lines,message_bytes,iterations_per_second,least,most,\
+         cycles_per_iteration,server_busy_percent"
+    );
+    for Cell { config, .. } in cells {
+        let summary = repeat(config)?;
+        let rate = summary.iterations_per_second;
+        let busy = summary
+            .server_busy_percent
+            .map_or(String::new(), |busy| format!("{:.1}", busy.median));
+        println!(
+            "{},{},{},{},{},{:.0},{:.0},{:.0},{:.0},{busy}",
+            config.mode,
+            config.threads,
+            config.section_lines,
+            config.modified_lines,
+            config.message_bytes,
+            rate.median,
+            rate.least,
+            rate.most,
+            summary.cycles_per_iteration.median,
+        );
+    }
+    Ok(())
 }
 
 /// True if `auto` holds in every cell.

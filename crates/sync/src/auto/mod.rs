@@ -154,7 +154,7 @@ impl Controller {
         }
     }
 
-    /// Begins in this mode instead of 0. What was observed before is forgotten.
+    /// Begins in this mode instead of 0: for before anything is observed.
     ///
     /// # Panics
     /// There is no such mode.
