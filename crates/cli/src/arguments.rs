@@ -10,12 +10,14 @@ use hearth_lang::compile::{Options, Prelude};
 use hearth_machine::topology::Bytes;
 
 pub(crate) mod heap;
+pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod place;
 pub(crate) mod study;
 pub(crate) mod top;
 
 use heap::Heap;
+use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
 use place::Place as Placing;
 use study::Study;
@@ -89,6 +91,7 @@ pub(crate) enum Command {
     Advise(Advise),
     Place(Placing),
     Machine(Machine),
+    Locality(Locality),
     Heap(Heap),
     Top(Top),
     Study(Study),

@@ -96,7 +96,7 @@ fn says(name: &str, place: &Place, words: &[&str], exit: i32) {
 #[test]
 fn help_is_good_reading() {
     let place = Place::new("help");
-    for command in ["probe", "predict", "advise", "machine", "study"] {
+    for command in ["probe", "predict", "advise", "machine", "locality", "study"] {
         says(&format!("help-{command}"), &place, &[command, "--help"], 0);
     }
 }

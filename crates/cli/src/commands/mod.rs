@@ -7,6 +7,7 @@ mod explain;
 mod fmt;
 mod heap;
 mod heap_top;
+mod locality;
 mod machine;
 mod manual;
 mod new;
@@ -37,6 +38,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Advise(arguments) => advise::advise(&arguments),
         Command::Place(arguments) => place::place(&arguments),
         Command::Machine(arguments) => machine::machine(&arguments),
+        Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Study(arguments) => study::study(&arguments),

@@ -1,0 +1,51 @@
+//! The command about reuse distances.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::machine::Basis;
+
+/// Say how far apart a trace's uses of data are, and what caches make of it.
+///
+/// Shows reuse distances, what the machine's caches would miss, and what the trace's components do to
+/// each other: data displacement and data invalidation. A trace is one of valgrind's lackey, or lines
+/// of our own form: `r ADDRESS [BYTES]`, `w ADDRESS [BYTES]`, `t THREAD`, `c COMPONENT`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  hearth locality walk.trace
+  hearth locality walk.trace --machine '1 package, 4 cores' --svg misses.svg
+  valgrind --tool=lackey --trace-mem=yes --log-file=ls.trace ls
+  hearth locality - --sample 100000 < ls.trace")]
+pub(crate) struct Locality {
+    /// The trace; `-` reads it from standard input
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) basis: Basis,
+
+    /// The bytes of a line of cache; otherwise as the machine has it, or 64
+    #[arg(long, value_name = "BYTES", value_parser = line_bytes)]
+    pub(crate) line: Option<u64>,
+
+    /// Follow at most N lines, so that memory is bounded; figures get intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(64..))]
+    pub(crate) sample: Option<u32>,
+
+    /// Draw the miss ratio over the size of a cache
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Show it as JSON and not as text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn line_bytes(text: &str) -> Result<u64, String> {
+    let bytes = text.parse().ok();
+    bytes
+        .filter(|bytes: &u64| bytes.is_power_of_two() && *bytes <= 65_536)
+        .ok_or_else(|| "a power of two is wanted, from 1 to 65536".to_owned())
+}
