@@ -43,6 +43,7 @@ pub mod refused;
 pub mod relay;
 pub mod schedule;
 pub mod select;
+pub mod service;
 pub mod shared;
 pub mod signal;
 pub mod stack;

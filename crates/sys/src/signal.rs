@@ -9,6 +9,7 @@ pub const INTERRUPT: i32 = libc::SIGINT;
 pub const TERMINATE: i32 = libc::SIGTERM;
 pub const PIPE: i32 = libc::SIGPIPE;
 pub const USER_1: i32 = libc::SIGUSR1;
+pub const HANG_UP: i32 = libc::SIGHUP;
 
 /// A signal nobody else uses, for a process to send itself.
 pub fn own() -> i32 {

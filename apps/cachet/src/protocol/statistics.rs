@@ -36,8 +36,6 @@ pub trait About: Sync {
     fn settings(&self, _say: &mut Say<'_>) {}
     /// Each connection.
     fn connections(&self, _say: &mut Say<'_>) {}
-    /// What was measured of the allocation section beyond what the store knows.
-    fn section(&self, _say: &mut Say<'_>) {}
 }
 
 fn answer(context: &mut Context<'_>, text: &[u8]) -> Asked {
@@ -189,16 +187,26 @@ fn slabs(context: &Context<'_>, say: &mut Say<'_>) {
 
 /// What is measured of the allocation section.
 fn hearth(context: &Context<'_>, say: &mut Say<'_>) {
-    let (measured, held) = (context.store.measured(), context.store.holdings());
+    let ((measured, section), held) = (context.store.measured(), context.store.holdings());
+    say("section_mode", &context.store.settings().running.mode);
+    say("section_way", &format!("{:?}", section.way).to_lowercase());
     say("section_entries", &measured.entries);
     say("section_ticks", &measured.ticks);
     say(
         "section_ticks_mean",
         &(measured.ticks / measured.entries.max(1)),
     );
+    say("section_delegated", &section.delegated);
+    say("section_contended", &section.contended);
+    say("section_wait_ticks", &section.wait_ticks);
+    if let Some(busy) = section.server_busy_percent() {
+        say("section_server_busy_percent", &format!("{busy:.1}"));
+    }
+    for (i, line) in context.store.explain().lines().enumerate() {
+        say(&format!("section_why_{i}"), &line);
+    }
     say("heap_owned", &held.owned);
     say("heap_bytes", &held.charged);
-    context.about.section(say);
 }
 
 /// Sizes in classes of 32 bytes, as memcached tells them.

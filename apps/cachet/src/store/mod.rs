@@ -21,6 +21,8 @@ use clock::Clock;
 use counters::Counters;
 use hash::KeyHash;
 use section::{Measured, Section};
+
+pub use section::Running;
 use stripes::{Gone, Stripes};
 
 pub use slot::{Condition, Mode, Slot, Stored};
@@ -38,6 +40,8 @@ pub struct Settings {
     pub hash_power: u32,
     /// How many locks there are: this power of two.
     pub lock_power: u32,
+    /// How the allocation section runs.
+    pub running: Running,
 }
 
 impl Default for Settings {
@@ -48,6 +52,7 @@ impl Default for Settings {
             item_max: 1 << 20,
             hash_power: 16,
             lock_power: 10,
+            running: Running::default(),
         }
     }
 }
@@ -60,6 +65,26 @@ pub enum Refused {
     /// There is no memory for it.
     NoMemory,
 }
+
+/// Why there is no store.
+#[derive(Debug)]
+pub enum NoStore {
+    /// There is no memory for one.
+    Memory,
+    /// There is no thread for the proprietor of its allocation section.
+    Proprietor(hearth_sync::NoProprietor),
+}
+
+impl std::fmt::Display for NoStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoStore::Memory => f.write_str("there is no memory for a store"),
+            NoStore::Proprietor(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NoStore {}
 
 /// The items and all that belongs to them.
 #[derive(Debug)]
@@ -121,17 +146,21 @@ impl Worker {
 const MEMCACHED_OVERHEAD: usize = 48 + 8 + 1 + 2;
 
 impl Store {
-    /// A store. None if there is no memory for one.
-    #[must_use]
-    pub fn new(settings: Settings, ticks: Ticks) -> Option<Store> {
+    /// A store.
+    ///
+    /// # Errors
+    /// There is no memory for one, or no thread for the proprietor of its allocation section.
+    pub fn new(settings: Settings, ticks: Ticks) -> Result<Store, NoStore> {
         let stripes = Arc::new(Stripes::new(
             1 << settings.lock_power,
             1 << settings.hash_power,
         ));
-        let allocation = Allocation::new(Arc::clone(&stripes), settings.memory, settings.evicts)?;
-        Some(Store {
+        let allocation = Allocation::new(Arc::clone(&stripes), settings.memory, settings.evicts)
+            .ok_or(NoStore::Memory)?;
+        Ok(Store {
             moves: allocation.moves(),
-            section: Section::new(allocation, ticks),
+            section: Section::new(allocation, ticks, &settings.running)
+                .map_err(NoStore::Proprietor)?,
             hash: KeyHash::new(),
             clock: Clock::new(),
             stripes,
@@ -164,10 +193,16 @@ impl Store {
         self.section.enter(|allocation| allocation.holdings())
     }
 
-    /// What was measured of the allocation section.
+    /// What was measured of the allocation section, and what the section itself has counted.
     #[must_use]
-    pub fn measured(&self) -> Measured {
+    pub fn measured(&self) -> (Measured, hearth_sync::Statistics) {
         self.section.measured()
+    }
+
+    /// How the allocation section runs, and why.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        self.section.explain()
     }
 
     /// How many items the crawler has freed, and how many it looked at.

@@ -1,19 +1,46 @@
-//! How the allocation section is entered.
+//! How the allocation section is entered: by lock, by message, or by whichever is better.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-
+use hearth_sync::{Drain, LockKind, Mode, NoProprietor, Owned, Queue, Statistics, Wait};
 use hearth_sys::clock::Clock as Ticks;
 
 use super::allocation::Allocation;
 
-/// The section, behind a lock.
+/// How the section runs.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Synchronously, asynchronously, or as measured.
+    pub mode: Mode,
+    /// Which lock protects it.
+    pub lock: LockKind,
+    /// How requests reach its proprietor.
+    pub queue: Queue,
+    /// How many of them the proprietor takes at once.
+    pub drain: Drain,
+    /// How callers wait for answers.
+    pub wait: Wait,
+    /// The core that the proprietor stays on.
+    pub core: Option<usize>,
+}
+
+impl Default for Running {
+    fn default() -> Running {
+        Running {
+            mode: Mode::default(),
+            lock: LockKind::default(),
+            queue: Queue::default(),
+            drain: Drain::default(),
+            wait: Wait::spin_then_park(),
+            core: None,
+        }
+    }
+}
+
+/// The data of the section, and what is measured of it.
 #[derive(Debug)]
-pub struct Section {
-    allocation: Mutex<Allocation>,
+struct Timed {
+    allocation: Allocation,
     ticks: Ticks,
-    entries: AtomicU64,
-    inside: AtomicU64,
+    measured: Measured,
 }
 
 /// What was measured of the section.
@@ -25,47 +52,61 @@ pub struct Measured {
     pub ticks: u64,
 }
 
+/// The section.
+#[derive(Debug)]
+pub struct Section(Owned<Timed>);
+
 impl Section {
     /// A section over its data.
-    #[must_use]
-    pub fn new(allocation: Allocation, ticks: Ticks) -> Section {
-        Section {
-            allocation: Mutex::new(allocation),
-            ticks,
-            entries: AtomicU64::new(0),
-            inside: AtomicU64::new(0),
+    ///
+    /// # Errors
+    /// There is no thread for its proprietor.
+    pub fn new(
+        allocation: Allocation,
+        ticks: Ticks,
+        running: &Running,
+    ) -> Result<Section, NoProprietor> {
+        let mut builder = Owned::builder()
+            .name("cachet-memory")
+            .mode(running.mode)
+            .lock(running.lock)
+            .queue(running.queue)
+            .drain(running.drain)
+            .wait(running.wait);
+        if let Some(core) = running.core {
+            builder = builder.proprietor_core(core);
         }
+        let measured = Measured::default();
+        builder
+            .build(Timed {
+                allocation,
+                ticks,
+                measured,
+            })
+            .map(Section)
     }
 
     /// Runs something in the section. Not to be called by who has a part of the store locked.
+    #[inline]
     pub fn enter<R: Send>(&self, run: impl FnOnce(&mut Allocation) -> R + Send) -> R {
-        let timed = |allocation: &mut Allocation| {
-            let begin = self.ticks.ticks();
-            let result = run(allocation);
-            let took = self.ticks.ticks().saturating_sub(begin);
-            // One at a time is here, so these are plain additions.
-            self.entries
-                .store(self.entries.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            self.inside.store(
-                self.inside.load(Ordering::Relaxed) + took,
-                Ordering::Relaxed,
-            );
+        self.0.call(|timed| {
+            let begin = timed.ticks.ticks();
+            let result = run(&mut timed.allocation);
+            timed.measured.ticks += timed.ticks.ticks().saturating_sub(begin);
+            timed.measured.entries += 1;
             result
-        };
-        timed(
-            &mut self
-                .allocation
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
+        })
     }
 
-    /// What was measured so far.
+    /// What was measured so far, and what the section itself has counted. Enters it.
     #[must_use]
-    pub fn measured(&self) -> Measured {
-        Measured {
-            entries: self.entries.load(Ordering::Relaxed),
-            ticks: self.inside.load(Ordering::Relaxed),
-        }
+    pub fn measured(&self) -> (Measured, Statistics) {
+        (self.0.call(|timed| timed.measured), self.0.statistics())
+    }
+
+    /// How it runs now, and why, in words.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        self.0.explain()
     }
 }

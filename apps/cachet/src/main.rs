@@ -1,0 +1,118 @@
+//! `cachet`: a server in the place of memcached.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::process::ExitCode;
+
+use cachet::options::{Arguments, Options, Wanted};
+use cachet::server::Running;
+use clap::Parser;
+use hearth_sys::{limits, service, signal};
+
+/// Descriptors that the server needs beside those of connections.
+const DESCRIPTORS: u64 = 64;
+
+fn main() -> ExitCode {
+    // Help is no error; what is wrong is one of usage, which ends with 2 anyway.
+    let wanted = match Arguments::parse().wanted() {
+        Ok(wanted) => wanted,
+        Err(wrong) => return fail(&wrong.to_string(), 2),
+    };
+    match wanted {
+        Wanted::Version => say(concat!(
+            "cachet ",
+            env!("CARGO_PKG_VERSION"),
+            ", as memcached 1.6.18"
+        )),
+        Wanted::License => say("cachet: MIT OR Apache-2.0, as all of Hearth"),
+        Wanted::Server(options) => return serve(*options),
+    }
+    ExitCode::SUCCESS
+}
+
+#[allow(clippy::print_stdout, reason = "it was asked for")]
+fn say(text: &str) {
+    println!("{text}");
+}
+
+#[allow(clippy::print_stderr, reason = "a program tells why it does not start")]
+fn fail(text: &str, code: u8) -> ExitCode {
+    eprintln!("cachet: {text}");
+    ExitCode::from(code)
+}
+
+fn serve(options: Options) -> ExitCode {
+    if service::is_superuser() && options.user.is_none() {
+        return fail(
+            "started as root: name the user to become with -u (-u root to stay root)",
+            2,
+        );
+    }
+    let signals = [
+        signal::TERMINATE,
+        signal::INTERRUPT,
+        signal::HANG_UP,
+        signal::USER_1,
+    ];
+    let signals = signal::Signals::of(&signals);
+    // Before any thread begins, so that all hold them back and only this one gets them.
+    signals.block();
+    if options.core_files {
+        service::allow_core_files();
+    }
+    if let Err(refused) = limits::allow_open_files(options.connections as u64 + DESCRIPTORS) {
+        return fail(&refused.to_string(), 3);
+    }
+    if options.daemon
+        && let Err(refused) = service::go_to_background()
+    {
+        return fail(&refused.to_string(), 3);
+    }
+    if let Some(user) = &options.user
+        && service::is_superuser()
+        && user != "root"
+        && let Err(refused) = service::become_user(user)
+    {
+        return fail(&refused.to_string(), 3);
+    }
+    if options.lock_memory
+        && let Err(refused) = service::lock_memory()
+    {
+        return fail(&refused.to_string(), 3);
+    }
+    let pid_file = options.pid_file.clone();
+    let running = match Running::start(options) {
+        Ok(running) => running,
+        Err(error) => return fail(&error.to_string(), 3),
+    };
+    if let Some(path) = &pid_file
+        && let Err(error) = fs::write(path, format!("{}\n", std::process::id()))
+    {
+        running
+            .server()
+            .complain(&format!("cannot write {}: {error}", path.display()));
+    }
+    for at in running.addresses() {
+        running.server().tell(1, || format!("listening at {at}"));
+    }
+    let gracefully = wait(&running, &signals);
+    running.stop(gracefully);
+    if let Some(path) = &pid_file {
+        let _ = fs::remove_file(path);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Waits for a signal to stop: true if it is to be graceful.
+fn wait(running: &Running, signals: &signal::Signals) -> bool {
+    loop {
+        match signals.wait() {
+            Ok(signal::HANG_UP) => running.server().tell(1, || "nothing to read again".into()),
+            Ok(signal::USER_1) => return true,
+            Ok(_) => return false,
+            // A system that cannot wait for signals cannot be asked to stop either.
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! What the server may be told, by the names that memcached gives.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{ArgAction, Parser};
+use hearth_sync::{Drain, LockKind, Mode, Queue, Wait};
+
+use crate::store;
+
+/// A key-value server that speaks memcached's text and meta protocols.
+///
+/// Options are named as memcached names them. Where one differs, or is taken and ignored, its text says so.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cachet",
+    disable_version_flag = true,
+    max_term_width = 100,
+    args_override_self = true
+)]
+pub struct Arguments {
+    /// TCP port to listen on; 0 lets the system choose
+    #[arg(
+        short = 'p',
+        long = "port",
+        value_name = "NUM",
+        default_value_t = 11211
+    )]
+    port: u16,
+    /// UDP port: only 0, as UDP is not served
+    #[arg(
+        short = 'U',
+        long = "udp-port",
+        value_name = "NUM",
+        default_value_t = 0
+    )]
+    udp_port: u16,
+    /// Unix socket to listen on instead of the network
+    #[arg(short = 's', long = "unix-socket", value_name = "FILE")]
+    unix_socket: Option<PathBuf>,
+    /// Rights of the Unix socket, in octal
+    #[arg(short = 'a', long = "unix-mask", value_name = "MASK", default_value = "700", value_parser = octal)]
+    unix_mask: u32,
+    /// Allow the command "shutdown"
+    #[arg(short = 'A', long = "enable-shutdown")]
+    enable_shutdown: bool,
+    /// Addresses to listen on, with or without a port, separated by commas; may be given again. All of this
+    /// machine's if none is given
+    #[arg(
+        short = 'l',
+        long = "listen",
+        value_name = "ADDR",
+        value_delimiter = ','
+    )]
+    listen: Vec<String>,
+    /// Run in the background
+    #[arg(short = 'd', long = "daemon")]
+    daemon: bool,
+    /// Allow core files as large as may be
+    #[arg(short = 'r', long = "enable-coredumps")]
+    enable_coredumps: bool,
+    /// Become this user; needed when started as root
+    #[arg(short = 'u', long = "user", value_name = "USER")]
+    user: Option<String>,
+    /// What items may need, in megabytes, or with a suffix k, m or g
+    #[arg(short = 'm', long = "memory-limit", value_name = "NUM", default_value = "64", value_parser = megabytes)]
+    memory: usize,
+    /// Refuse new items when memory is used up, instead of evicting old ones
+    #[arg(short = 'M', long = "disable-evictions")]
+    disable_evictions: bool,
+    /// Connections open at once
+    #[arg(short = 'c', long = "conn-limit", value_name = "NUM", default_value_t = 1024, value_parser = positive)]
+    connections: usize,
+    /// Keep all memory in memory
+    #[arg(short = 'k', long = "lock-memory")]
+    lock_memory: bool,
+    /// Tell more: errors; -vv: connections, too
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    verbose: u8,
+    /// Print the licences
+    #[arg(short = 'i', long = "license")]
+    license: bool,
+    /// Print the version
+    #[arg(short = 'V', long = "version")]
+    version: bool,
+    /// Write the process's number to a file
+    #[arg(short = 'P', long = "pidfile", value_name = "FILE")]
+    pid_file: Option<PathBuf>,
+    /// Ignored: there are no slab classes whose sizes could grow
+    #[arg(short = 'f', long = "slab-growth-factor", value_name = "NUM")]
+    growth_factor: Option<f64>,
+    /// Ignored: a block has the size that its item needs
+    #[arg(short = 'n', long = "slab-min-size", value_name = "BYTES")]
+    slab_min: Option<usize>,
+    /// Ignored: the system gives large pages by itself where it may
+    #[arg(short = 'L', long = "enable-largepages")]
+    large_pages: bool,
+    /// Ignored: prefixes of keys are not counted
+    #[arg(short = 'D', value_name = "CHAR")]
+    prefix_delimiter: Option<char>,
+    /// Threads that serve
+    #[arg(short = 't', long = "threads", value_name = "NUM", default_value_t = 4, value_parser = positive)]
+    threads: usize,
+    /// Commands served for one connection before others come to their turn
+    #[arg(short = 'R', long = "max-reqs-per-event", value_name = "NUM", default_value_t = 20, value_parser = positive)]
+    requests_per_event: usize,
+    /// Not there: values always have numbers
+    #[arg(short = 'C', long = "disable-cas")]
+    disable_cas: bool,
+    /// Taken, but the backlog is the system's
+    #[arg(
+        short = 'b',
+        long = "listen-backlog",
+        value_name = "NUM",
+        default_value_t = 1024
+    )]
+    backlog: u32,
+    /// Protocol: ascii or auto, which mean the same, as the binary one is not spoken
+    #[arg(short = 'B', long = "protocol", value_name = "NAME", default_value = "auto", value_parser = ["ascii", "auto"])]
+    protocol: String,
+    /// The largest item, with a suffix k or m; from 1k to 1024m
+    #[arg(short = 'I', long = "max-item-size", value_name = "NUM", default_value = "1m", value_parser = bytes)]
+    item_size: usize,
+    /// Forbid the command flush_all
+    #[arg(short = 'F', long = "disable-flush-all")]
+    disable_flush_all: bool,
+    /// Forbid lists of keys
+    #[arg(short = 'X', long = "disable-dumping")]
+    disable_dumping: bool,
+    /// Taken: there is nothing to watch
+    #[arg(short = 'W', long = "disable-watch")]
+    disable_watch: bool,
+    /// More, separated by commas: [no_]maxconns_fast, hashpower=NUM, idle_timeout=SECONDS, hot_lru_pct=NUM,
+    /// warm_lru_pct=NUM, no_lru_crawler. Those that tune memcached's own machinery are taken and ignored
+    #[arg(
+        short = 'o',
+        long = "extended",
+        value_name = "LIST",
+        value_delimiter = ','
+    )]
+    extended: Vec<String>,
+    /// How memory is taken: under a lock, combined, by message to the thread that owns it, or auto
+    #[arg(long = "allocation", value_name = "MODE", default_value = "lock", value_parser = named::<Mode>, help_heading = "Hearth's own options")]
+    allocation: Mode,
+    /// Which lock: mutex, ticket, mcs or cohort
+    #[arg(long = "allocation-lock", value_name = "KIND", default_value = "mutex", value_parser = named::<LockKind>, help_heading = "Hearth's own options")]
+    allocation_lock: LockKind,
+    /// How requests reach that thread: lines, zero-copy, single-copy or double-copy
+    #[arg(long = "allocation-queue", value_name = "KIND", default_value = "lines", value_parser = named::<Queue>, help_heading = "Hearth's own options")]
+    allocation_queue: Queue,
+    /// How many requests it takes at once: all or one
+    #[arg(long = "allocation-drain", value_name = "NUM", default_value = "all", value_parser = drain, help_heading = "Hearth's own options")]
+    allocation_drain: Drain,
+    /// How its clients wait: auto, park, or so many microseconds before they sleep
+    #[arg(long = "allocation-wait", value_name = "HOW", default_value = "auto", value_parser = wait, help_heading = "Hearth's own options")]
+    allocation_wait: Wait,
+    /// The core it stays on
+    #[arg(
+        long = "allocation-core",
+        value_name = "CORE",
+        help_heading = "Hearth's own options"
+    )]
+    allocation_core: Option<usize>,
+}
+
+/// What a server was told, with what that means.
+#[derive(Clone, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
+pub struct Options {
+    /// The port; 0 for any.
+    pub port: u16,
+    /// Addresses to listen at; none for all.
+    pub listen: Vec<String>,
+    /// A path to listen at instead.
+    pub unix_socket: Option<PathBuf>,
+    /// The rights of that.
+    pub unix_mask: u32,
+    /// Connections that are taken together with a waiting list; told only.
+    pub backlog: u32,
+    /// May clients stop the server?
+    pub enable_shutdown: bool,
+    /// What items may need, in bytes.
+    pub memory: usize,
+    /// Refuse what is too much.
+    pub disable_evictions: bool,
+    /// Connections open at once.
+    pub connections: usize,
+    /// Refuse those above at once; else they wait.
+    pub maxconns_fast: bool,
+    /// How much is told.
+    pub verbosity: u32,
+    /// Threads that serve.
+    pub threads: usize,
+    /// Commands served for one connection before others come to their turn.
+    pub requests_per_event: usize,
+    /// The largest item, in bytes.
+    pub item_size: usize,
+    /// Is `flush_all` forbidden?
+    pub disable_flush_all: bool,
+    /// Are lists of keys forbidden?
+    pub disable_dumping: bool,
+    /// The table begins with 2 to this power chains; 0 if not told.
+    pub hash_power: u32,
+    /// Seconds after which an idle connection is closed; 0 for never.
+    pub idle_timeout: u32,
+    /// The share of hot and of warm items, in percent.
+    pub hot_percent: u32,
+    /// See above.
+    pub warm_percent: u32,
+    /// Are expired items looked for?
+    pub crawls: bool,
+    /// How the allocation section runs.
+    pub allocation: Mode,
+    /// In detail.
+    pub running: store::Running,
+    /// Run in the background.
+    pub daemon: bool,
+    /// Allow core files.
+    pub core_files: bool,
+    /// Become this user.
+    pub user: Option<String>,
+    /// Keep memory in memory.
+    pub lock_memory: bool,
+    /// Write the process's number there.
+    pub pid_file: Option<PathBuf>,
+}
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub enum Wanted {
+    /// A server.
+    Server(Box<Options>),
+    /// The version.
+    Version,
+    /// The licences.
+    License,
+}
+
+/// What is wrong with options, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WrongOption(String);
+
+impl fmt::Display for WrongOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongOption {}
+
+/// Extended options that mean something only to memcached's own machinery.
+const IGNORED: &[&str] = &[
+    "modern",
+    "slab_reassign",
+    "slab_automove",
+    "slab_automove_ratio",
+    "slab_automove_window",
+    "slab_automove_freeratio",
+    "slab_chunk_max",
+    "lru_maintainer",
+    "lru_crawler",
+    "lru_crawler_sleep",
+    "lru_crawler_tocrawl",
+    "hot_max_factor",
+    "warm_max_factor",
+    "temporary_ttl",
+    "tail_repair_time",
+    "hash_algorithm",
+    "read_buf_mem_limit",
+    "watcher_logbuf_size",
+    "worker_logbuf_size",
+    "track_sizes",
+    "hashexpand",
+    "inline_ascii_resp",
+    "resp_obj_mem_limit",
+    "drop_privileges",
+];
+
+impl Arguments {
+    /// What they mean together.
+    ///
+    /// # Errors
+    /// Some do not go together, or mean nothing.
+    pub fn wanted(self) -> Result<Wanted, WrongOption> {
+        if self.version {
+            return Ok(Wanted::Version);
+        }
+        if self.license {
+            return Ok(Wanted::License);
+        }
+        self.refuse_impossible()?;
+        let mut options = Options {
+            port: self.port,
+            listen: self
+                .listen
+                .into_iter()
+                .filter(|name| !name.is_empty())
+                .collect(),
+            unix_socket: self.unix_socket,
+            unix_mask: self.unix_mask,
+            backlog: self.backlog,
+            enable_shutdown: self.enable_shutdown,
+            memory: self.memory,
+            disable_evictions: self.disable_evictions,
+            connections: self.connections,
+            maxconns_fast: true,
+            verbosity: u32::from(self.verbose),
+            threads: self.threads,
+            requests_per_event: self.requests_per_event,
+            item_size: self.item_size,
+            disable_flush_all: self.disable_flush_all,
+            disable_dumping: self.disable_dumping,
+            hash_power: 0,
+            idle_timeout: 0,
+            hot_percent: 20,
+            warm_percent: 40,
+            crawls: true,
+            allocation: self.allocation,
+            running: store::Running {
+                mode: self.allocation,
+                lock: self.allocation_lock,
+                queue: self.allocation_queue,
+                drain: self.allocation_drain,
+                wait: self.allocation_wait,
+                core: self.allocation_core,
+            },
+            daemon: self.daemon,
+            core_files: self.enable_coredumps,
+            user: self.user,
+            lock_memory: self.lock_memory,
+            pid_file: self.pid_file,
+        };
+        for extended in self.extended.iter().filter(|text| !text.is_empty()) {
+            options.extend(extended)?;
+        }
+        if options.hot_percent + options.warm_percent > 80 {
+            return Err(WrongOption(
+                "hot_lru_pct and warm_lru_pct are more than 80 together: leave some for cold items"
+                    .into(),
+            ));
+        }
+        Ok(Wanted::Server(Box::new(options)))
+    }
+
+    fn refuse_impossible(&self) -> Result<(), WrongOption> {
+        let wrong = |text: &str| Err(WrongOption(text.into()));
+        if self.udp_port != 0 {
+            return wrong("UDP is not served: leave -U away, or give 0");
+        }
+        if self.disable_cas {
+            return wrong("values always have numbers here: leave -C away");
+        }
+        if !(1 << 10..=1 << 30).contains(&self.item_size) {
+            return wrong("the largest item may have from 1k to 1024m: give -I such a size");
+        }
+        if self.item_size > self.memory / 2 {
+            return wrong("items may have half of the memory at most: give -I less or -m more");
+        }
+        Ok(())
+    }
+}
+
+impl Options {
+    fn extend(&mut self, text: &str) -> Result<(), WrongOption> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let number = || {
+            value
+                .and_then(|value| value.parse::<u32>().ok())
+                .ok_or_else(|| WrongOption(format!("-o {name} needs a number: -o {name}=NUM")))
+        };
+        match name {
+            "maxconns_fast" => self.maxconns_fast = true,
+            "no_maxconns_fast" | "no_modern" => self.maxconns_fast = false,
+            "hashpower" => match number()? {
+                power @ 12..=32 => self.hash_power = power,
+                _ => return Err(WrongOption("-o hashpower is from 12 to 32".into())),
+            },
+            "idle_timeout" => self.idle_timeout = number()?,
+            "hot_lru_pct" => self.hot_percent = number()?,
+            "warm_lru_pct" => self.warm_percent = number()?,
+            "no_lru_crawler" => self.crawls = false,
+            _ if IGNORED.contains(&name.strip_prefix("no_").unwrap_or(name)) => {}
+            _ if name.starts_with("ext_") || name.starts_with("ssl_") => {
+                return Err(WrongOption(format!(
+                    "-o {name}: there is neither external storage nor TLS here; leave it away"
+                )));
+            }
+            _ => {
+                return Err(WrongOption(format!(
+                    "-o {name} is unknown: see cachet --help"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the store needs to know of it.
+    #[must_use]
+    pub fn store_settings(&self) -> store::Settings {
+        let known = store::Settings::default();
+        store::Settings {
+            memory: self.memory,
+            evicts: !self.disable_evictions,
+            item_max: self.item_size,
+            hash_power: if self.hash_power == 0 {
+                known.hash_power
+            } else {
+                self.hash_power
+            },
+            running: self.running.clone(),
+            ..known
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err("a number from 1 on is needed".into()),
+    }
+}
+
+fn octal(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mask) if mask <= 0o777 => Ok(mask),
+        _ => Err("an octal number up to 777 is needed".into()),
+    }
+}
+
+/// A number with a suffix, or what it means without one.
+fn sized(text: &str, plain: usize) -> Result<usize, String> {
+    let (digits, unit) = match text.as_bytes().last().map(u8::to_ascii_lowercase) {
+        Some(b'k') => (&text[..text.len() - 1], 1 << 10),
+        Some(b'm') => (&text[..text.len() - 1], 1 << 20),
+        Some(b'g') => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, plain),
+    };
+    let number = digits.parse::<usize>().ok().filter(|&number| number > 0);
+    number
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| "a number is needed, perhaps with a suffix k, m or g".into())
+}
+
+fn bytes(text: &str) -> Result<usize, String> {
+    sized(text, 1)
+}
+
+fn megabytes(text: &str) -> Result<usize, String> {
+    sized(text, 1 << 20)
+}
+
+fn named<T: FromStr>(text: &str) -> Result<T, String>
+where
+    T::Err: fmt::Display,
+{
+    text.parse().map_err(|error: T::Err| error.to_string())
+}
+
+fn drain(text: &str) -> Result<Drain, String> {
+    match text {
+        "all" => Ok(Drain::All),
+        "one" => Ok(Drain::One),
+        _ => Err("all or one is needed".into()),
+    }
+}
+
+fn wait(text: &str) -> Result<Wait, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Wait::spin_then_park()),
+        ("park", _) => Ok(Wait::park()),
+        (_, Ok(us)) => Ok(Wait::spin_for(Duration::from_micros(us))),
+        _ => Err("auto, park or a number of microseconds is needed".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::{Arguments, Options, Wanted};
+
+    fn options(line: &str) -> Result<Options, String> {
+        let words = std::iter::once("cachet").chain(line.split_whitespace());
+        let arguments = Arguments::try_parse_from(words).map_err(|error| error.to_string())?;
+        match arguments.wanted() {
+            Ok(Wanted::Server(options)) => Ok(*options),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(wrong) => Err(wrong.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn options_mean_what_they_mean_to_memcached() {
+        let told = options(
+            "-p 0 -l 127.0.0.1,::1 -m 100 -I 2m -c 10 -t 2 -R 5 -vv -M -A -a 660 -u root -U 0",
+        );
+        let told = told.expect("all are known");
+        assert_eq!(
+            (told.port, told.memory, told.item_size),
+            (0, 100 << 20, 2 << 20)
+        );
+        assert_eq!(
+            (told.connections, told.threads, told.requests_per_event),
+            (10, 2, 5)
+        );
+        assert_eq!(
+            (told.listen.len(), told.verbosity, told.unix_mask),
+            (2, 2, 0o660)
+        );
+        assert!(told.disable_evictions && told.enable_shutdown && told.maxconns_fast);
+        let told =
+            options("-o no_maxconns_fast,hashpower=20,idle_timeout=5,slab_chunk_max=1,modern");
+        let told = told.expect("all are known");
+        assert!(!told.maxconns_fast);
+        assert_eq!((told.hash_power, told.idle_timeout), (20, 5));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_what_to_do() {
+        for (line, told) in [
+            ("-U 11211", "UDP is not served"),
+            ("-C", "leave -C away"),
+            ("-I 2048m", "from 1k to 1024m"),
+            ("-I 64m", "-m more"),
+            ("-o hashpower", "-o hashpower=NUM"),
+            ("-o ext_path=/x", "leave it away"),
+            ("-o nonsense", "cachet --help"),
+            ("-t 0", "from 1 on"),
+            ("-m x", "suffix"),
+            ("-a 9", "octal"),
+            ("-o hot_lru_pct=50,warm_lru_pct=50", "cold items"),
+        ] {
+            let wrong = options(line).expect_err("it is wrong");
+            assert!(wrong.contains(told), "{line}: {wrong}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What a server knows of itself, and what it tells.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use hearth_sys::signal;
+use hearth_sys::usage::{self, Whose};
+
+use super::Flag;
+use super::stream::Stream;
+use crate::options::Options;
+use crate::protocol::{About, Say};
+use crate::store::counters::Counters;
+use crate::store::{AllCounters, Store};
+
+/// A server, for those who serve in it.
+#[derive(Debug)]
+pub struct Server {
+    store: Store,
+    options: Options,
+    counters: AllCounters,
+    listens_at: Vec<String>,
+    verbosity: AtomicU32,
+    /// Those that are open, by their numbers: descriptor, the other end, ours.
+    connections: Mutex<BTreeMap<u64, (i32, String, String)>>,
+    open: AtomicUsize,
+    last: AtomicU64,
+    rejected: AtomicU64,
+    waited_full: AtomicU64,
+    stops: Flag,
+    end: OnceLock<Instant>,
+    has_complained: Flag,
+}
+
+impl Server {
+    pub(super) fn new(store: Store, options: Options, listens_at: Vec<String>) -> Server {
+        Server {
+            verbosity: AtomicU32::new(options.verbosity),
+            store,
+            options,
+            listens_at,
+            counters: AllCounters::default(),
+            connections: Mutex::default(),
+            open: AtomicUsize::new(0),
+            last: AtomicU64::new(0),
+            rejected: AtomicU64::new(0),
+            waited_full: AtomicU64::new(0),
+            stops: Flag::default(),
+            end: OnceLock::new(),
+            has_complained: Flag::default(),
+        }
+    }
+
+    /// What is stored.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What it was told.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(super) fn counters_for_one(&self) -> Arc<Counters> {
+        self.counters.one_more()
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<u64, (i32, String, String)>> {
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn note_connection(&self, stream: &Stream, at: &str) -> u64 {
+        let id = self.last.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let descriptor = stream.as_fd().as_raw_fd();
+        let peer = stream.peer();
+        self.tell(2, || format!("<{descriptor} new connection from {peer}"));
+        self.known().insert(id, (descriptor, peer, at.into()));
+        id
+    }
+
+    pub(super) fn forget_connection(&self, id: u64) {
+        if let Some((descriptor, ..)) = self.known().remove(&id) {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+            self.tell(2, || format!("<{descriptor} connection closed"));
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.open.load(Ordering::Relaxed) >= self.options.connections
+    }
+
+    pub(super) fn note_rejected(&self) {
+        self.rejected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_full(&self) {
+        self.waited_full.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stop(&self, end: Instant) {
+        // Whoever is first says until when.
+        let _ = self.end.set(end);
+        self.stops.set();
+    }
+
+    pub(super) fn stops(&self) -> bool {
+        self.stops.is_set()
+    }
+
+    /// Until when it stops, if it does.
+    pub(super) fn end(&self) -> Option<Instant> {
+        if self.stops() {
+            self.end.get().copied()
+        } else {
+            None
+        }
+    }
+
+    /// Has the process stopped, as a signal would.
+    pub(super) fn ask_to_stop(&self, gracefully: bool) {
+        signal::send_self(if gracefully {
+            signal::USER_1
+        } else {
+            signal::INTERRUPT
+        });
+    }
+
+    /// Tells the operator, if so much is wanted.
+    pub fn tell(&self, level: u32, what: impl FnOnce() -> String) {
+        if self.verbosity.load(Ordering::Relaxed) >= level {
+            self.complain(&what());
+        }
+    }
+
+    /// Tells the operator in any case.
+    #[allow(
+        clippy::print_stderr,
+        reason = "a server's complaints go to its operator"
+    )]
+    pub fn complain(&self, what: &str) {
+        eprintln!("cachet: {what}");
+    }
+
+    pub(super) fn complain_once(&self, what: &str) {
+        if !self.has_complained.is_set() {
+            self.has_complained.set();
+            self.complain(what);
+        }
+    }
+}
+
+impl About for Server {
+    fn may_flush(&self) -> bool {
+        !self.options.disable_flush_all
+    }
+
+    fn may_shut_down(&self) -> bool {
+        self.options.enable_shutdown
+    }
+
+    fn may_dump(&self) -> bool {
+        !self.options.disable_dumping
+    }
+
+    fn set_verbosity(&self, level: u32) {
+        self.verbosity.store(level, Ordering::Relaxed);
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters.sum()
+    }
+
+    fn reset_counters(&self) {
+        self.counters.reset();
+        self.rejected.store(0, Ordering::Relaxed);
+    }
+
+    fn process(&self, say: &mut Say<'_>) {
+        let used = usage::read(Whose::Process);
+        let seconds = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+        say("rusage_user", &seconds(used.user_us));
+        say("rusage_system", &seconds(used.system_us));
+        say("max_connections", &self.options.connections);
+        say("curr_connections", &self.open.load(Ordering::Relaxed));
+        say("total_connections", &self.last.load(Ordering::Relaxed));
+        say(
+            "rejected_connections",
+            &self.rejected.load(Ordering::Relaxed),
+        );
+        say(
+            "listen_disabled_num",
+            &self.waited_full.load(Ordering::Relaxed),
+        );
+        say("accepting_conns", &u32::from(!self.is_full()));
+        say("threads", &self.options.threads);
+    }
+
+    fn settings(&self, say: &mut Say<'_>) {
+        let options = &self.options;
+        let on = |is: bool| if is { "on" } else { "off" };
+        let yes = |is: bool| if is { "yes" } else { "no" };
+        let none = || "NULL".to_owned();
+        let path = options
+            .unix_socket
+            .as_ref()
+            .map_or_else(none, |path| path.display().to_string());
+        let inter = if options.listen.is_empty() {
+            none()
+        } else {
+            options.listen.join(",")
+        };
+        let say_all: &[(&str, &dyn Display)] = &[
+            ("maxbytes", &self.store.settings().memory),
+            ("maxconns", &options.connections),
+            ("tcpport", &options.port),
+            ("udpport", &0),
+            ("inter", &inter),
+            ("verbosity", &self.verbosity.load(Ordering::Relaxed)),
+            ("evictions", &on(!options.disable_evictions)),
+            ("domain_socket", &path),
+            ("umask", &format!("{:o}", options.unix_mask)),
+            ("shutdown_command", &yes(options.enable_shutdown)),
+            ("num_threads", &options.threads),
+            ("stat_key_prefix", &":"),
+            ("detail_enabled", &"no"),
+            ("reqs_per_event", &options.requests_per_event),
+            ("cas_enabled", &"yes"),
+            ("tcp_backlog", &options.backlog),
+            ("binding_protocol", &"ascii"),
+            ("auth_enabled_sasl", &"no"),
+            ("auth_enabled_ascii", &"no"),
+            ("item_size_max", &options.item_size),
+            ("maxconns_fast", &yes(options.maxconns_fast)),
+            ("hashpower_init", &options.hash_power),
+            ("flush_enabled", &yes(!options.disable_flush_all)),
+            ("dump_enabled", &yes(!options.disable_dumping)),
+            ("idle_timeout", &options.idle_timeout),
+            ("hash_algorithm", &"keyed folded multiply"),
+            ("lru_crawler", &yes(true)),
+            ("hot_lru_pct", &options.hot_percent),
+            ("warm_lru_pct", &options.warm_percent),
+            ("allocation", &options.allocation),
+        ];
+        for (name, value) in say_all {
+            say(name, value);
+        }
+    }
+
+    fn connections(&self, say: &mut Say<'_>) {
+        for (i, at) in self.listens_at.iter().enumerate() {
+            say(&format!("listener{i}:addr"), at);
+            say(&format!("listener{i}:state"), &"conn_listening");
+        }
+        for (descriptor, peer, at) in self.known().values() {
+            say(&format!("{descriptor}:addr"), peer);
+            say(&format!("{descriptor}:listen_addr"), at);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! A server as clients see it: over sockets, whole and in pieces, rude and polite.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use cachet::options::{Arguments, Wanted};
+use cachet::server::Running;
+use clap::Parser;
+
+/// A server with these options, somewhere on this machine.
+fn start(line: &str) -> Running {
+    let words = ["cachet", "-p", "0", "-l", "127.0.0.1", "-t", "2"];
+    let words = words.into_iter().chain(line.split_whitespace());
+    match Arguments::parse_from(words).wanted() {
+        Ok(Wanted::Server(options)) => Running::start(*options).expect("it starts"),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn connect(server: &Running) -> TcpStream {
+    let stream = TcpStream::connect(&server.addresses()[0]).expect("it listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("a time");
+    stream
+}
+
+/// Sends, and reads as many bytes as are expected.
+fn ask(stream: &mut TcpStream, sent: &[u8], expected: &[u8]) {
+    stream.write_all(sent).expect("it reads");
+    let mut answer = vec![0; expected.len()];
+    stream.read_exact(&mut answer).expect("it answers");
+    assert!(
+        answer == expected,
+        "{} to {}",
+        answer.escape_ascii(),
+        sent.escape_ascii()
+    );
+}
+
+fn statistic(stream: &mut TcpStream, name: &str) -> u64 {
+    stream.write_all(b"stats\r\n").expect("it reads");
+    let (mut all, mut part) = (Vec::new(), [0; 4096]);
+    while !all.ends_with(b"END\r\n") {
+        let count = stream.read(&mut part).expect("it answers");
+        all.extend_from_slice(&part[..count]);
+    }
+    let text = String::from_utf8(all).expect("it is text");
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("STAT {name} ")));
+    line.and_then(|value| value.parse().ok())
+        .unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+/// Waits for something that will be so.
+fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "{what} does not happen"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn requests_come_whole_in_pieces_and_many_at_once() {
+    for allocation in ["lock", "combine", "message", "auto"] {
+        let server = start(&format!("--allocation {allocation}"));
+        let mut stream = connect(&server);
+        ask(&mut stream, b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
+        for byte in b"set b 7 0 3\r\nxyz\r\n" {
+            stream.write_all(&[*byte]).expect("it reads");
+        }
+        ask(&mut stream, b"", b"STORED\r\n");
+        // More than may be served at once.
+        let count = 1000;
+        ask(
+            &mut stream,
+            &b"get b\r\n".repeat(count),
+            &b"VALUE b 7 3\r\nxyz\r\nEND\r\n".repeat(count),
+        );
+        server.stop(false);
+    }
+}
+
+#[test]
+fn a_socket_of_this_machine_serves_too() {
+    let path = std::env::temp_dir().join(format!("cachet-test-{}", std::process::id()));
+    let server = start(&format!("-s {}", path.display()));
+    let mut stream = UnixStream::connect(&path).expect("it listens");
+    stream.write_all(b"mn\r\nquit\r\n").expect("it reads");
+    let mut answer = Vec::new();
+    stream
+        .read_to_end(&mut answer)
+        .expect("it answers and closes");
+    assert_eq!(answer, b"MN\r\n");
+    server.stop(true);
+    assert!(!path.exists());
+}
+
+#[test]
+fn who_does_not_read_holds_up_nobody_and_gets_all_in_the_end() {
+    let server = start("-t 1");
+    let mut slow = connect(&server);
+    let value = vec![b'v'; 500_000];
+    let mut sent = format!("set big 0 0 {}\r\n", value.len()).into_bytes();
+    sent.extend_from_slice(&value);
+    sent.extend_from_slice(b"\r\n");
+    ask(&mut slow, &sent, b"STORED\r\n");
+    let count = 60;
+    slow.write_all(&b"get big\r\n".repeat(count))
+        .expect("it reads");
+    let mut other = connect(&server);
+    ask(&mut other, b"mn\r\n", b"MN\r\n");
+    let mut one = format!("VALUE big 0 {}\r\n", value.len()).into_bytes();
+    one.extend_from_slice(&value);
+    one.extend_from_slice(b"\r\nEND\r\n");
+    for _ in 0..count {
+        let mut answer = vec![0; one.len()];
+        slow.read_exact(&mut answer).expect("it answers");
+        assert!(answer == one);
+    }
+    ask(&mut slow, b"mn\r\n", b"MN\r\n");
+    server.stop(false);
+}
+
+#[test]
+fn those_that_vanish_leave_nothing_behind() {
+    let server = start("-t 1");
+    for _ in 0..200 {
+        let mut stream = connect(&server);
+        stream
+            .write_all(b"set gone 0 0 100000\r\nsome of it")
+            .expect("it reads");
+        let mut half = connect(&server);
+        half.write_all(b"get gone and never an e")
+            .expect("it reads");
+        half.shutdown(Shutdown::Both).expect("it is open");
+    }
+    let mut stream = connect(&server);
+    wait_for("the others' end", || {
+        statistic(&mut stream, "curr_connections") == 1
+    });
+    // What was kept back goes when something is stored.
+    ask(&mut stream, b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
+    assert_eq!(statistic(&mut stream, "curr_items"), 1);
+    server.stop(false);
+}
+
+#[test]
+fn more_connections_than_may_be_are_told_so() {
+    let server = start("-c 10");
+    let mut kept: Vec<TcpStream> = (0..10).map(|_| connect(&server)).collect();
+    for stream in &mut kept {
+        ask(stream, b"mn\r\n", b"MN\r\n");
+    }
+    let mut answer = Vec::new();
+    // It may be closed before it is read.
+    let _ = connect(&server).read_to_end(&mut answer);
+    assert_eq!(answer, b"ERROR Too many open connections\r\n");
+    assert_eq!(statistic(&mut kept[0], "rejected_connections"), 1);
+    kept.pop();
+    wait_for("room", || {
+        let mut stream = connect(&server);
+        let mut answer = [0; 4];
+        let _ = stream.write_all(b"mn\r\n");
+        stream.read_exact(&mut answer).is_ok() && &answer == b"MN\r\n"
+    });
+    server.stop(false);
+}
+
+#[test]
+fn those_above_the_limit_wait_if_they_are_not_refused() {
+    let server = start("-c 2 -o no_maxconns_fast");
+    let mut kept: Vec<TcpStream> = (0..2).map(|_| connect(&server)).collect();
+    for stream in &mut kept {
+        ask(stream, b"mn\r\n", b"MN\r\n");
+    }
+    let mut third = connect(&server);
+    third.write_all(b"mn\r\n").expect("the system takes it");
+    kept.pop();
+    ask(&mut third, b"", b"MN\r\n");
+    server.stop(false);
+}
+
+#[test]
+fn stopping_lets_what_is_begun_come_to_its_end() {
+    let server = start("");
+    let mut idle = connect(&server);
+    ask(&mut idle, b"mn\r\n", b"MN\r\n");
+    let mut amid = connect(&server);
+    ask(&mut amid, b"mn\r\nset a 0 0 3\r\nx", b"MN\r\n");
+    let stopping = std::thread::spawn(move || server.stop(true));
+    assert_eq!(idle.read(&mut [0; 1]).expect("an end"), 0);
+    ask(&mut amid, b"yz\r\n", b"STORED\r\n");
+    assert_eq!(amid.read(&mut [0; 1]).expect("an end"), 0);
+    stopping.join().expect("it ends");
+}
+
+#[test]
+fn two_thousand_connections_are_served() {
+    let server = start("-c 2100 -t 2");
+    let wanted = 2000 * 2 + 100;
+    if hearth_sys::limits::allow_open_files(wanted).is_err() {
+        return;
+    }
+    let mut all: Vec<TcpStream> = (0..2000).map(|_| connect(&server)).collect();
+    for (i, stream) in all.iter_mut().enumerate() {
+        let sent = format!("set k{i} 0 0 1\r\nx\r\nget k{i}\r\n");
+        let expected = format!("STORED\r\nVALUE k{i} 0 1\r\nx\r\nEND\r\n");
+        ask(stream, sent.as_bytes(), expected.as_bytes());
+    }
+    assert_eq!(statistic(&mut all[0], "curr_connections"), 2000);
+    drop(all);
+    server.stop(false);
+}
