@@ -132,7 +132,7 @@ pub struct Arguments {
     /// Taken: there is nothing to watch
     #[arg(short = 'W', long = "disable-watch")]
     disable_watch: bool,
-    /// More, separated by commas: [no_]maxconns_fast, hashpower=NUM, idle_timeout=SECONDS, hot_lru_pct=NUM,
+    /// More, separated by commas: maxconns_fast, no_maxconns_fast, hashpower=NUM, idle_timeout=SECONDS, hot_lru_pct=NUM,
     /// warm_lru_pct=NUM, no_lru_crawler. Those that tune memcached's own machinery are taken and ignored
     #[arg(
         short = 'o',

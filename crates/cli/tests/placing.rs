@@ -299,7 +299,10 @@ fn bad_input_is_told() {
     assert!(stderr.contains("ends too early"), "{stderr}");
     let (code, _, stderr) = call(&["run", &file, "--place-log", "log"]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("--place talk: add that"), "{stderr}");
+    assert!(
+        stderr.contains("without --place talk or --servers auto: add one of them"),
+        "{stderr}"
+    );
     let plan = write("plan.json", "{\"format\": 1, \"places\": []}");
     let (code, _, stderr) = place(&[&plan]);
     assert_eq!(code, Some(2));
