@@ -6,20 +6,25 @@
 //!
 //! Buffers, and the bytes of sends, must outlive what the kernel does with them. A ring that is dropped cancels
 //! everything and waits for the completions; if they do not come, it leaks the memory instead of freeing it.
+//!
+//! [`Uring`] moves bytes and belongs to one thread. [`Polls`] only tells what is ready, and may be of several.
+
+mod buffers;
+mod polls;
 
 use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
+use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr;
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use io_uring::types::{BufRingEntry, CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-/// The group of the ring's buffers.
-const GROUP: u16 = 0;
+use buffers::{Buffers, GROUP};
+pub use polls::{Event, Polls, Waiters};
+
 /// What a request is, in the lowest bits of what the kernel gives back with its completion.
 const KIND_BITS: u32 = 2;
 const RECEIVE: u64 = 0;
@@ -28,6 +33,8 @@ const POLL: u64 = 2;
 const CANCEL: u64 = 3;
 /// Linux's `MSG_NOSIGNAL`.
 const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
+/// Linux's `IORING_ENTER_GETEVENTS`: what was put off until the thread comes by is done.
+const GET_EVENTS: u32 = 1;
 /// How long a ring that is dropped waits for the kernel.
 const DROP_WAIT: Duration = Duration::from_secs(1);
 
@@ -73,6 +80,14 @@ pub struct Uring {
     requests: Requests,
     buffers: Buffers,
     completions: VecDeque<cqueue::Entry>,
+    /// The kernel takes requests of one thread.
+    _of_one_thread: PhantomData<*const ()>,
+}
+
+/// Rings that no thread has yet: what can fail has not.
+pub struct Prepared {
+    requests: Requests,
+    buffers: Buffers,
 }
 
 /// Where requests are made.
@@ -83,17 +98,8 @@ pub struct Requests {
     free: Vec<usize>,
     /// Requests of which a completion will come.
     open: usize,
-    /// The kernel takes requests of one thread.
-    _of_one_thread: PhantomData<*const ()>,
-}
-
-/// Memory for what comes, and the ring by which the kernel gets it.
-struct Buffers {
-    memory: Box<[u8]>,
-    bytes_each: usize,
-    entries: *mut BufRingEntry,
-    count: u16,
-    tail: u16,
+    /// How many times the kernel was called.
+    calls: u64,
 }
 
 /// May this process use it? Some systems do not have it or switch it off.
@@ -104,15 +110,16 @@ pub fn is_there() -> io::Result<()> {
     Uring::new(8, 8, 64).map(drop)
 }
 
-impl Uring {
-    /// Rings for at least so many requests at once, and `buffers` buffers, a power of two of at most 32,768, of `bytes` each.
+impl Prepared {
+    /// Rings for at least so many requests at once, and at most `buffers` buffers, a power of two of at most 32,768, of
+    /// `bytes` each. The kernel begins with few buffers, which stay in the cache, and gets more whenever they do not do.
     ///
     /// # Errors
     /// The kernel has no such thing (it needs 6.1), forbids it, or has no memory.
     ///
     /// # Panics
     /// If the number of buffers is none of those.
-    pub fn new(requests: u32, buffers: u16, bytes: usize) -> io::Result<Uring> {
+    pub fn new(requests: u32, buffers: u16, bytes: usize) -> io::Result<Prepared> {
         assert!(
             buffers.is_power_of_two() && buffers <= 1 << 15,
             "{buffers} buffers"
@@ -121,30 +128,48 @@ impl Uring {
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_submit_all()
+            .setup_r_disabled()
             .setup_cqsize(requests.max(8) * 4)
             .build(requests.max(8))?;
         let buffers = Buffers::new(buffers, bytes)?;
-        // SAFETY: the entries are zeroed pages of the length said, and live until after the ring is closed, or for
-        // ever: see `drop`.
-        unsafe {
-            ring.submitter().register_buf_ring_with_flags(
-                buffers.entries as u64,
-                buffers.count,
-                GROUP,
-                0,
-            )?;
-        }
-        Ok(Uring {
+        buffers.register(&ring)?;
+        Ok(Prepared {
             requests: Requests {
                 ring,
                 sends: Vec::new(),
                 free: Vec::new(),
                 open: 0,
-                _of_one_thread: PhantomData,
+                calls: 0,
             },
             buffers,
-            completions: VecDeque::new(),
         })
+    }
+
+    /// Gives them to the thread that calls.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn begin(self) -> io::Result<Uring> {
+        self.requests.ring.submitter().register_enable_rings()?;
+        Ok(Uring {
+            requests: self.requests,
+            buffers: self.buffers,
+            completions: VecDeque::new(),
+            _of_one_thread: PhantomData,
+        })
+    }
+}
+
+impl Uring {
+    /// As [`Prepared::new`], for the thread that calls.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn new(requests: u32, buffers: u16, bytes: usize) -> io::Result<Uring> {
+        Prepared::new(requests, buffers, bytes)?.begin()
     }
 
     /// Where requests are made.
@@ -162,12 +187,34 @@ impl Uring {
         time: Option<Duration>,
         mut each: impl FnMut(&mut Requests, Done<'_>),
     ) -> io::Result<()> {
-        self.requests.submit(time)?;
+        self.requests.enter(time)?;
         self.completions.extend(self.requests.ring.completion());
         while let Some(entry) = self.completions.pop_front() {
             self.tell(&entry, &mut each);
         }
         Ok(())
+    }
+
+    /// Cancels everything and tells what comes until nothing is open, or so much time has passed. True if nothing is.
+    pub fn cancel_all(
+        &mut self,
+        time: Duration,
+        mut each: impl FnMut(&mut Requests, Done<'_>),
+    ) -> bool {
+        if self.requests.open == 0 {
+            return true;
+        }
+        let everything = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
+        // SAFETY: no memory is given.
+        unsafe { self.requests.push(everything, 0, CANCEL) };
+        let begun = Instant::now();
+        while self.requests.open > 0 && begun.elapsed() < time {
+            let step = Some(Duration::from_millis(10));
+            if self.wait(step, &mut each).is_err() {
+                break;
+            }
+        }
+        self.requests.open == 0
     }
 
     fn tell(&mut self, entry: &cqueue::Entry, each: &mut impl FnMut(&mut Requests, Done<'_>)) {
@@ -179,16 +226,18 @@ impl Uring {
         match entry.user_data() & ((1 << KIND_BITS) - 1) {
             RECEIVE => {
                 let buffer = cqueue::buffer_select(entry.flags());
-                let done = match usize::try_from(entry.result()) {
+                let done = match count(entry) {
                     Ok(count) => Done::Received {
                         key,
                         bytes: buffer.map_or(&[], |buffer| self.buffers.filled(buffer, count)),
                         goes_on,
                     },
-                    Err(_) => Done::Ended {
-                        key,
-                        error: io::Error::from_raw_os_error(-entry.result()),
-                    },
+                    Err(error) => {
+                        if error.raw_os_error() == Some(libc::ENOBUFS) {
+                            self.buffers.grow();
+                        }
+                        Done::Ended { key, error }
+                    }
                 };
                 each(&mut self.requests, done);
                 if let Some(buffer) = buffer {
@@ -201,14 +250,17 @@ impl Uring {
                     return;
                 };
                 self.requests.free.push(place);
-                let result = usize::try_from(entry.result())
-                    .map_err(|_| io::Error::from_raw_os_error(-entry.result()));
+                let result = count(entry);
                 each(&mut self.requests, Done::Sent { key, bytes, result });
             }
             POLL => each(&mut self.requests, Done::Readable { key, goes_on }),
             _ => {}
         }
     }
+}
+
+fn count(entry: &cqueue::Entry) -> io::Result<usize> {
+    usize::try_from(entry.result()).map_err(|_| io::Error::from_raw_os_error(-entry.result()))
 }
 
 impl Requests {
@@ -247,14 +299,35 @@ impl Requests {
         unsafe { self.push(request, place as u64, SEND) };
     }
 
-    /// Ends all receives and polls with a key; each is told as ended, or its last bytes are told as such.
-    pub fn cancel(&mut self, key: u64) {
-        for kind in [RECEIVE, POLL] {
-            let what = CancelBuilder::user_data(key << KIND_BITS | kind).all();
-            let request = opcode::AsyncCancel2::new(what).build();
-            // SAFETY: no memory is given.
-            unsafe { self.push(request, 0, CANCEL) };
+    /// Ends all receives with a key; each is told as ended, or its last bytes are told as such.
+    pub fn cancel_receive(&mut self, key: u64) {
+        self.cancel(key, RECEIVE);
+    }
+
+    /// Ends all polls with a key; each is told a last time.
+    pub fn cancel_poll(&mut self, key: u64) {
+        self.cancel(key, POLL);
+    }
+
+    /// Hands in what was asked for, without a wait.
+    pub fn hand_in(&mut self) {
+        if !self.ring.submission().is_empty() {
+            self.calls += 1;
+            // It fails only if the kernel lacks memory for a moment, and then the next call hands it in.
+            let _ = self.ring.submit();
         }
+    }
+
+    /// How many times the kernel was called for these rings.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    fn cancel(&mut self, key: u64, kind: u64) {
+        let what = CancelBuilder::user_data(key << KIND_BITS | kind).all();
+        let request = opcode::AsyncCancel2::new(what).build();
+        // SAFETY: no memory is given.
+        unsafe { self.push(request, 0, CANCEL) };
     }
 
     /// # Safety
@@ -267,249 +340,56 @@ impl Requests {
             if unsafe { self.ring.submission().push(&request) }.is_ok() {
                 return;
             }
-            // Full: what is there goes first. That fails only if the kernel lacks memory for a moment.
-            let _ = self.ring.submit();
+            // Full: what is there goes first.
+            self.hand_in();
         }
     }
 
-    fn submit(&mut self, time: Option<Duration>) -> io::Result<()> {
-        let result = match time {
-            None => self.ring.submit_and_wait(1),
-            Some(time) => {
-                let time = Timespec::new()
-                    .sec(time.as_secs())
-                    .nsec(time.subsec_nanos());
-                let submitter = self.ring.submitter();
-                submitter.submit_with_args(1, &SubmitArgs::new().timespec(&time))
-            }
-        };
-        match result {
-            Ok(_) => Ok(()),
-            Err(error)
-                if matches!(
-                    error.raw_os_error(),
-                    Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)
-                ) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(error),
+    fn enter(&mut self, time: Option<Duration>) -> io::Result<()> {
+        self.calls += 1;
+        enter(&mut self.ring, time)
+    }
+}
+
+/// Hands in what is there and waits until there is a completion or so much time has passed.
+fn enter(ring: &mut IoUring, time: Option<Duration>) -> io::Result<()> {
+    let result = match time {
+        None => ring.submit_and_wait(1),
+        // No timer for no time.
+        Some(Duration::ZERO) => {
+            let count = ring.submission().len() as u32;
+            // SAFETY: no memory is given.
+            unsafe { ring.submitter().enter::<()>(count, 0, GET_EVENTS, None) }
         }
+        Some(time) => {
+            let time = Timespec::new()
+                .sec(time.as_secs())
+                .nsec(time.subsec_nanos());
+            let arguments = SubmitArgs::new().timespec(&time);
+            ring.submitter().submit_with_args(1, &arguments)
+        }
+    };
+    let passes = |error: &io::Error| {
+        let passing = [libc::ETIME, libc::EINTR, libc::EBUSY, libc::EAGAIN];
+        error
+            .raw_os_error()
+            .is_some_and(|number| passing.contains(&number))
+    };
+    match result {
+        Err(error) if !passes(&error) => Err(error),
+        _ => Ok(()),
     }
 }
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        let everything = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
-        // SAFETY: no memory is given.
-        unsafe { self.requests.push(everything, 0, CANCEL) };
-        let begun = std::time::Instant::now();
-        while self.requests.open > 0 && begun.elapsed() < DROP_WAIT {
-            if self
-                .wait(Some(Duration::from_millis(10)), |_, _| {})
-                .is_err()
-            {
-                break;
-            }
-        }
-        if self.requests.open > 0 {
+        if !self.cancel_all(DROP_WAIT, |_, _| {}) {
             // The kernel may still write there.
-            std::mem::forget(std::mem::take(&mut self.buffers.memory));
-            std::mem::forget(std::mem::take(&mut self.requests.sends));
-            self.buffers.entries = ptr::null_mut();
-        }
-    }
-}
-
-impl Buffers {
-    fn new(count: u16, bytes_each: usize) -> io::Result<Buffers> {
-        // SAFETY: fresh pages, at no address in particular.
-        let entries = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                usize::from(count) * size_of::<BufRingEntry>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if entries == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let mut buffers = Buffers {
-            memory: vec![0; usize::from(count) * bytes_each].into_boxed_slice(),
-            bytes_each,
-            entries: entries.cast(),
-            count,
-            tail: 0,
-        };
-        (0..count).for_each(|number| buffers.give(number));
-        Ok(buffers)
-    }
-
-    /// What is in a buffer that the kernel has filled and that was not given back.
-    fn filled(&self, number: u16, count: usize) -> &[u8] {
-        let begin = usize::from(number) * self.bytes_each;
-        &self.memory[begin..begin + count]
-    }
-
-    /// The kernel may fill a buffer again.
-    fn give(&mut self, number: u16) {
-        let begin = usize::from(number) * self.bytes_each;
-        let address = self.memory[begin..begin + self.bytes_each].as_mut_ptr();
-        // SAFETY: the ring has as many entries as there are buffers, so this one is free.
-        let entry = unsafe { &mut *self.entries.add(usize::from(self.tail & (self.count - 1))) };
-        entry.set_addr(address as u64);
-        entry.set_len(self.bytes_each as u32);
-        entry.set_bid(number);
-        self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail is in the first entry, where only we write and the kernel reads; aligned, and shared as an
-        // atomic from here on.
-        let tail = unsafe {
-            let tail = BufRingEntry::tail(self.entries);
-            AtomicU16::from_ptr(tail.cast_mut())
-        };
-        // Released: the kernel, which acquires it, sees the entry.
-        tail.store(self.tail, Ordering::Release);
-    }
-}
-
-impl Drop for Buffers {
-    fn drop(&mut self) {
-        if !self.entries.is_null() {
-            // SAFETY: mapped in `new` with this length, and the kernel is done with it.
-            unsafe {
-                libc::munmap(
-                    self.entries.cast(),
-                    usize::from(self.count) * size_of::<BufRingEntry>(),
-                )
-            };
+            self.buffers.leak();
+            mem::forget(mem::take(&mut self.requests.sends));
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::{Read, Write};
-    use std::os::fd::AsFd;
-    use std::os::unix::net::UnixStream;
-
-    /// Nothing where the kernel has none: that is said elsewhere.
-    fn ring() -> Option<Uring> {
-        Uring::new(8, 8, 64).ok()
-    }
-
-    fn look(ring: &mut Uring, mut each: impl FnMut(&mut Requests, Done<'_>)) {
-        let mut count = 0;
-        while count == 0 {
-            ring.wait(None, |requests, done| {
-                count += 1;
-                each(requests, done);
-            })
-            .unwrap();
-        }
-    }
-
-    #[test]
-    fn one_receive_tells_all_that_comes() {
-        let Some(mut ring) = ring() else { return };
-        let (near, mut far) = UnixStream::pair().unwrap();
-        ring.requests().receive(near.as_fd(), 5);
-        // More than all buffers together, so they are given back.
-        for round in 0..40u8 {
-            far.write_all(&[round; 50]).unwrap();
-            look(&mut ring, |_, done| match done {
-                Done::Received {
-                    key: 5,
-                    bytes,
-                    goes_on: true,
-                } => assert_eq!(bytes, [round; 50]),
-                other => panic!("{other:?}"),
-            });
-        }
-        drop(far);
-        look(&mut ring, |_, done| {
-            assert!(
-                matches!(done, Done::Received { bytes: &[], .. }),
-                "{done:?}"
-            );
-        });
-    }
-
-    #[test]
-    fn what_is_sent_goes_with_the_wait_and_comes_back() {
-        let Some(mut ring) = ring() else { return };
-        let (near, mut far) = UnixStream::pair().unwrap();
-        for round in 0..20 {
-            ring.requests()
-                .send(near.as_fd(), round, b"xhello".to_vec(), 1);
-            look(&mut ring, |_, done| match done {
-                Done::Sent { key, bytes, result } => {
-                    assert_eq!(
-                        (key, bytes.as_slice(), result.unwrap()),
-                        (round, &b"xhello"[..], 5)
-                    );
-                }
-                other => panic!("{other:?}"),
-            });
-            let mut found = [0; 5];
-            far.read_exact(&mut found).unwrap();
-            assert_eq!(&found, b"hello");
-        }
-    }
-
-    #[test]
-    fn without_buffers_a_receive_ends_and_may_be_asked_for_again() {
-        let Some(mut ring) = ring() else { return };
-        let (near, mut far) = UnixStream::pair().unwrap();
-        ring.requests().receive(near.as_fd(), 1);
-        far.write_all(&[7; 64 * 20]).unwrap();
-        let mut count = 0;
-        while count < 64 * 20 {
-            look(&mut ring, |requests, done| match done {
-                Done::Received { bytes, goes_on, .. } => {
-                    count += bytes.len();
-                    if !goes_on {
-                        requests.receive(near.as_fd(), 1);
-                    }
-                }
-                Done::Ended { key: 1, error } => {
-                    assert_eq!(error.raw_os_error(), Some(libc::ENOBUFS));
-                    requests.receive(near.as_fd(), 1);
-                }
-                other => panic!("{other:?}"),
-            });
-        }
-    }
-
-    #[test]
-    fn a_cancelled_receive_is_told_and_a_dropped_ring_ends_what_is_open() {
-        let Some(mut ring) = ring() else { return };
-        let (near, mut far) = UnixStream::pair().unwrap();
-        ring.requests().receive(near.as_fd(), 1);
-        ring.requests().poll(near.as_fd(), 2);
-        ring.wait(Some(Duration::ZERO), |_, _| {}).unwrap();
-        ring.requests().cancel(1);
-        look(&mut ring, |_, done| match done {
-            Done::Ended { key: 1, error } => {
-                assert_eq!(error.raw_os_error(), Some(libc::ECANCELED));
-            }
-            other => panic!("{other:?}"),
-        });
-        far.write_all(b"a").unwrap();
-        look(&mut ring, |_, done| {
-            assert!(matches!(
-                done,
-                Done::Readable {
-                    key: 2,
-                    goes_on: true
-                }
-            ));
-        });
-        let begun = std::time::Instant::now();
-        drop(ring);
-        assert!(begun.elapsed() < DROP_WAIT);
-    }
-}
+mod tests;

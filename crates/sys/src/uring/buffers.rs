@@ -1,0 +1,124 @@
+//! Memory for what comes, and the ring by which the kernel gets it.
+
+use std::io;
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::IoUring;
+use io_uring::types::BufRingEntry;
+
+/// The group of the ring's buffers.
+pub(super) const GROUP: u16 = 0;
+/// With how many buffers the kernel begins.
+const AT_FIRST: u16 = 32;
+
+/// Buffers of one length; the kernel fills them in the order in which they were given.
+pub(super) struct Buffers {
+    memory: Box<[u8]>,
+    bytes_each: usize,
+    entries: *mut BufRingEntry,
+    count: u16,
+    /// So many the kernel has had; the memory of the others was never touched.
+    in_use: u16,
+    tail: u16,
+}
+
+// SAFETY: the entries are of nobody else but the kernel, which does not care about threads.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// So many, a power of two, of so many bytes.
+    pub(super) fn new(count: u16, bytes_each: usize) -> io::Result<Buffers> {
+        // SAFETY: fresh pages, at no address in particular.
+        let entries = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                usize::from(count) * size_of::<BufRingEntry>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if entries == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let mut buffers = Buffers {
+            memory: vec![0; usize::from(count) * bytes_each].into_boxed_slice(),
+            bytes_each,
+            entries: entries.cast(),
+            count,
+            in_use: 0,
+            tail: 0,
+        };
+        buffers.use_more(AT_FIRST);
+        Ok(buffers)
+    }
+
+    /// Shows them to the kernel. They live until after the ring is closed, or for ever: see [`Buffers::leak`].
+    pub(super) fn register(&self, ring: &IoUring) -> io::Result<()> {
+        // SAFETY: the entries are zeroed pages of the length said, and stay as long as was said above.
+        unsafe {
+            ring.submitter()
+                .register_buf_ring_with_flags(self.entries as u64, self.count, GROUP, 0)
+        }
+    }
+
+    /// What is in a buffer that the kernel has filled and that was not given back.
+    pub(super) fn filled(&self, number: u16, count: usize) -> &[u8] {
+        let begin = usize::from(number) * self.bytes_each;
+        &self.memory[begin..begin + count]
+    }
+
+    /// There were too few: twice as many, if there are.
+    pub(super) fn grow(&mut self) {
+        self.use_more(self.in_use);
+    }
+
+    fn use_more(&mut self, count: u16) {
+        let from = self.in_use;
+        self.in_use = from.saturating_add(count).min(self.count);
+        (from..self.in_use).for_each(|number| self.give(number));
+    }
+
+    /// The kernel may fill a buffer again.
+    pub(super) fn give(&mut self, number: u16) {
+        let begin = usize::from(number) * self.bytes_each;
+        let address = self.memory[begin..begin + self.bytes_each].as_mut_ptr();
+        // SAFETY: the ring has as many entries as there are buffers, so this one is free.
+        let entry = unsafe { &mut *self.entries.add(usize::from(self.tail & (self.count - 1))) };
+        entry.set_addr(address as u64);
+        entry.set_len(self.bytes_each as u32);
+        entry.set_bid(number);
+        self.tail = self.tail.wrapping_add(1);
+        // SAFETY: the tail is in the first entry, where only we write and the kernel reads; aligned, and shared as an
+        // atomic from here on.
+        let tail = unsafe {
+            let tail = BufRingEntry::tail(self.entries);
+            AtomicU16::from_ptr(tail.cast_mut())
+        };
+        // Released: the kernel, which acquires it, sees the entry.
+        tail.store(self.tail, Ordering::Release);
+    }
+
+    /// The kernel may write there for ever.
+    pub(super) fn leak(&mut self) {
+        mem::forget(mem::take(&mut self.memory));
+        self.entries = ptr::null_mut();
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        if !self.entries.is_null() {
+            // SAFETY: mapped in `new` with this length, and the kernel is done with it.
+            unsafe {
+                libc::munmap(
+                    self.entries.cast(),
+                    usize::from(self.count) * size_of::<BufRingEntry>(),
+                )
+            };
+        }
+    }
+}

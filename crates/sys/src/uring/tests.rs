@@ -1,0 +1,244 @@
+use super::*;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+/// Nothing where the kernel has none: that is said elsewhere.
+fn ring() -> Option<Uring> {
+    Uring::new(8, 8, 64).ok()
+}
+
+fn look(ring: &mut Uring, mut each: impl FnMut(&mut Requests, Done<'_>)) {
+    let mut count = 0;
+    while count == 0 {
+        ring.wait(None, |requests, done| {
+            count += 1;
+            each(requests, done);
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn one_receive_tells_all_that_comes() {
+    let Some(mut ring) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    ring.requests().receive(near.as_fd(), 5);
+    // More than all buffers together, so they are given back.
+    for round in 0..40u8 {
+        far.write_all(&[round; 50]).unwrap();
+        look(&mut ring, |_, done| match done {
+            Done::Received {
+                key: 5,
+                bytes,
+                goes_on: true,
+            } => assert_eq!(bytes, [round; 50]),
+            other => panic!("{other:?}"),
+        });
+    }
+    drop(far);
+    look(&mut ring, |_, done| {
+        assert!(
+            matches!(done, Done::Received { bytes: &[], .. }),
+            "{done:?}"
+        );
+    });
+}
+
+#[test]
+fn what_is_sent_goes_with_the_wait_and_comes_back() {
+    let Some(mut ring) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    for round in 0..20 {
+        ring.requests()
+            .send(near.as_fd(), round, b"xhello".to_vec(), 1);
+        look(&mut ring, |_, done| match done {
+            Done::Sent { key, bytes, result } => {
+                assert_eq!(
+                    (key, bytes.as_slice(), result.unwrap()),
+                    (round, &b"xhello"[..], 5)
+                );
+            }
+            other => panic!("{other:?}"),
+        });
+        let mut found = [0; 5];
+        far.read_exact(&mut found).unwrap();
+        assert_eq!(&found, b"hello");
+    }
+}
+
+#[test]
+fn without_buffers_a_receive_ends_and_may_be_asked_for_again() {
+    let Some(mut ring) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    ring.requests().receive(near.as_fd(), 1);
+    far.write_all(&[7; 64 * 20]).unwrap();
+    let mut count = 0;
+    while count < 64 * 20 {
+        look(&mut ring, |requests, done| match done {
+            Done::Received { bytes, goes_on, .. } => {
+                count += bytes.len();
+                if !goes_on {
+                    requests.receive(near.as_fd(), 1);
+                }
+            }
+            Done::Ended { key: 1, error } => {
+                assert_eq!(error.raw_os_error(), Some(libc::ENOBUFS));
+                requests.receive(near.as_fd(), 1);
+            }
+            other => panic!("{other:?}"),
+        });
+    }
+}
+
+#[test]
+fn a_cancelled_receive_is_told_and_a_dropped_ring_ends_what_is_open() {
+    let Some(mut ring) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    ring.requests().receive(near.as_fd(), 1);
+    ring.requests().poll(near.as_fd(), 2);
+    ring.wait(Some(Duration::ZERO), |_, _| {}).unwrap();
+    ring.requests().cancel_receive(1);
+    look(&mut ring, |_, done| match done {
+        Done::Ended { key: 1, error } => {
+            assert_eq!(error.raw_os_error(), Some(libc::ECANCELED));
+        }
+        other => panic!("{other:?}"),
+    });
+    far.write_all(b"a").unwrap();
+    look(&mut ring, |_, done| {
+        assert!(matches!(
+            done,
+            Done::Readable {
+                key: 2,
+                goes_on: true
+            }
+        ));
+    });
+    let begun = std::time::Instant::now();
+    drop(ring);
+    assert!(begun.elapsed() < DROP_WAIT);
+}
+
+#[test]
+fn rings_are_made_here_and_used_there_and_grow() {
+    let Ok(prepared) = Prepared::new(8, 64, 64) else {
+        return;
+    };
+    std::thread::spawn(|| {
+        let mut ring = prepared.begin().unwrap();
+        let (near, mut far) = UnixStream::pair().unwrap();
+        ring.requests().receive(near.as_fd(), 1);
+        let mut fewer = 0;
+        for _ in 0..3 {
+            far.write_all(&[7; 64 * 60]).unwrap();
+            let mut count = 0;
+            while count < 64 * 60 {
+                look(&mut ring, |requests, done| match done {
+                    Done::Received { bytes, goes_on, .. } => {
+                        count += bytes.len();
+                        if !goes_on {
+                            requests.receive(near.as_fd(), 1);
+                        }
+                    }
+                    Done::Ended { .. } => {
+                        fewer += 1;
+                        requests.receive(near.as_fd(), 1);
+                    }
+                    other => panic!("{other:?}"),
+                });
+            }
+        }
+        // With 32 buffers of 64 it does not go at once, with all of them it does.
+        assert!(fewer <= 1, "{fewer}");
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_cancelled_ring_gives_back_what_it_could_not_send() {
+    let Some(mut ring) = ring() else { return };
+    let (near, far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    let mut sends = 0;
+    let mut is_stuck = false;
+    while !is_stuck {
+        ring.requests().send(near.as_fd(), 3, vec![1; 10_000], 0);
+        sends += 1;
+        is_stuck = true;
+        ring.wait(Some(Duration::from_millis(20)), |_, done| {
+            assert!(matches!(done, Done::Sent { key: 3, .. }), "{done:?}");
+            is_stuck = false;
+        })
+        .unwrap();
+    }
+    let mut last = None;
+    assert!(ring.cancel_all(DROP_WAIT, |_, done| {
+        if let Done::Sent { bytes, result, .. } = done {
+            last = Some((bytes.len(), result.map_err(|error| error.raw_os_error())));
+        }
+    }));
+    assert_eq!(last, Some((10_000, Err(Some(libc::ECANCELED)))));
+    assert!(sends > 1);
+    drop(far);
+}
+
+#[test]
+fn polls_tell_what_is_new_once_and_by_turns() {
+    for waiters in [Waiters::One, Waiters::Turns] {
+        let Ok(mut polls) = Polls::new(waiters) else {
+            return;
+        };
+        let (near, mut far) = UnixStream::pair().unwrap();
+        polls.add(near.as_raw_fd(), 4);
+        let told = |polls: &mut Polls, time| {
+            let mut last = None;
+            polls
+                .wait(Some(time), 1, |event| {
+                    assert!(event.goes_on);
+                    last = Some(event.ready);
+                })
+                .unwrap();
+            last
+        };
+        let (long, short) = (Duration::from_secs(60), Duration::ZERO);
+        let first = told(&mut polls, long).unwrap();
+        assert!(first.can_write && !first.can_read && first.key == 4);
+        assert!(told(&mut polls, short).is_none());
+        far.write_all(b"a").unwrap();
+        assert!(told(&mut polls, long).unwrap().can_read);
+        assert!(told(&mut polls, short).is_none());
+        far.write_all(b"b").unwrap();
+        assert!(told(&mut polls, long).unwrap().can_read);
+        polls.remove(4);
+        assert!(told(&mut polls, short).is_none());
+        far.write_all(b"c").unwrap();
+        assert!(told(&mut polls, Duration::from_millis(1)).is_none());
+        polls.add(near.as_raw_fd(), 5);
+        assert!(told(&mut polls, long).unwrap().can_read);
+        drop(far);
+        assert!(told(&mut polls, long).unwrap().is_ended);
+        polls.remove_all();
+        assert!(told(&mut polls, short).is_none());
+    }
+}
+
+#[test]
+fn several_threads_wait_by_turns() {
+    let Ok(mut polls) = Polls::new(Waiters::Turns) else {
+        return;
+    };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    polls.add(near.as_raw_fd(), 4);
+    polls.wait(Some(Duration::ZERO), 9, |_| {}).unwrap();
+    std::thread::spawn(move || {
+        far.write_all(b"a").unwrap();
+        let mut told = 0;
+        while told == 0 {
+            polls.wait(None, 9, |_| told += 1).unwrap();
+        }
+    })
+    .join()
+    .unwrap();
+}
