@@ -1,5 +1,8 @@
 //! A connection, and what is done with it when something has come: the same under every pattern.
 
+mod left;
+pub(crate) mod pushed;
+
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hearth_sys::ready::Readiness;
 use socket2::Socket;
 
+use self::left::Left;
 use crate::counters::{Meter, Operation, add};
 use crate::options::Builder;
 use crate::service::{self, Next, Output, Peer, Service};
@@ -82,7 +86,7 @@ pub(crate) struct Connection<T> {
     pub(crate) socket: Socket,
     entry: Entry<T>,
     /// What came and was not consumed.
-    left: Vec<u8>,
+    left: Left,
     /// What was not sent, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
@@ -90,6 +94,8 @@ pub(crate) struct Connection<T> {
     is_ended: bool,
     has_more_to_do: bool,
     is_closing: bool,
+    /// What is not sent is with who sends it.
+    is_lent: bool,
     /// What its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
     pub(crate) armed: Waits,
     /// The second in which it was last heard of.
@@ -104,6 +110,8 @@ pub(crate) struct Station<'a, S: Service> {
     second: &'a AtomicU32,
     scratch: Vec<u8>,
     output: Output,
+    /// Buffers for more output.
+    spare: Vec<Vec<u8>>,
     input_bytes_max: usize,
 }
 
@@ -122,6 +130,7 @@ impl<'a, S: Service> Station<'a, S> {
             second,
             scratch: vec![0; SCRATCH_BYTES.min(options.input_bytes_max)],
             output: Output::new(options.output_bytes_max),
+            spare: Vec::new(),
             input_bytes_max: options.input_bytes_max,
         }
     }
@@ -144,13 +153,14 @@ impl<T> Connection<T> {
         Connection {
             socket,
             entry: Entry::New(peer),
-            left: Vec::new(),
+            left: Left::default(),
             unsent: Vec::new(),
             sent: 0,
             may_read: false,
             is_ended: false,
             has_more_to_do: false,
             is_closing: false,
+            is_lent: false,
             armed: Waits::ToRead,
             active: second,
         }
@@ -213,23 +223,17 @@ impl<T> Connection<T> {
     fn read<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Option<Next> {
         let begun = station.meter.begin();
         let old = self.left.len();
-        let result = if old == 0 {
-            (&self.socket).read(&mut station.scratch)
+        let room = ROOM_BYTES.max(old).min(station.input_bytes_max - old);
+        let mut socket = &self.socket;
+        let (asked, result) = if old == 0 {
+            (station.scratch.len(), socket.read(&mut station.scratch))
         } else {
-            let room = ROOM_BYTES.max(old).min(station.input_bytes_max - old);
-            self.left.resize(old + room, 0);
-            let result = (&self.socket).read(&mut self.left[old..]);
-            self.left
-                .truncate(old + result.as_ref().copied().unwrap_or(0));
-            result
+            let result = self.left.append_from(room, |room| socket.read(room));
+            (room, result)
         };
         station.meter.end(Operation::Receive, begun);
         let counts = station.meter.counts();
         add(&counts.reads, 1);
-        let asked = match old {
-            0 => station.scratch.len(),
-            _ => ROOM_BYTES.max(old).min(station.input_bytes_max - old),
-        };
         let count = match result {
             Ok(0) => return None,
             Ok(count) => count,
@@ -247,9 +251,7 @@ impl<T> Connection<T> {
         Some(if old == 0 {
             let scratch = std::mem::take(&mut station.scratch);
             let (next, consumed) = self.serve(station, &scratch[..count]);
-            if consumed < count {
-                self.left.extend_from_slice(&scratch[consumed..count]);
-            }
+            self.left.append(&scratch[consumed..count]);
             station.scratch = scratch;
             next
         } else {
@@ -258,11 +260,15 @@ impl<T> Connection<T> {
     }
 
     fn serve_left<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Next {
+        // While the service looks at it, it cannot be the connection's.
         let mut left = std::mem::take(&mut self.left);
-        let (next, consumed) = self.serve(station, &left);
-        if consumed < left.len() {
-            left.drain(..consumed);
-            self.left = left;
+        let seen = left.len().min(station.input_bytes_max);
+        let (next, consumed) = self.serve(station, &left.bytes()[..seen]);
+        let is_all = seen == left.len();
+        left.consume(consumed);
+        self.left = left;
+        if next == Next::More && !is_all {
+            return Next::Again;
         }
         next
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::options::Mechanism;
+
 /// A server that did not start; nothing of it is left.
 #[derive(Debug)]
 pub enum StartError {
@@ -21,6 +23,13 @@ pub enum StartError {
         threads: usize,
         /// The fewest.
         least: usize,
+    },
+    /// This system has no such way to wait, or forbids it.
+    NoMechanism {
+        /// What was asked for.
+        mechanism: Mechanism,
+        /// What the system says.
+        error: io::Error,
     },
     /// The system has no descriptors, threads or memory left.
     Refused {
@@ -54,6 +63,19 @@ impl fmt::Display for StartError {
                 f,
                 "this pattern needs {least} threads or more, not {threads}: one waits, the others work"
             ),
+            StartError::NoMechanism { mechanism, error } => {
+                let why = match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        "kernel.io_uring_disabled or a filter of system calls forbids it"
+                    }
+                    io::ErrorKind::OutOfMemory => "it has no memory for the rings",
+                    _ => "it needs Linux 6.1",
+                };
+                write!(
+                    f,
+                    "this system has no {mechanism} for us: {error} ({why}); take edge instead"
+                )
+            }
             StartError::Refused { what, error } => {
                 write!(
                     f,
@@ -67,7 +89,9 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            StartError::Listen { error, .. } | StartError::Refused { error, .. } => Some(error),
+            StartError::Listen { error, .. }
+            | StartError::NoMechanism { error, .. }
+            | StartError::Refused { error, .. } => Some(error),
             _ => None,
         }
     }

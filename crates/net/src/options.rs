@@ -29,6 +29,9 @@ pub enum Mechanism {
     Level,
     /// `epoll`, edge-triggered: never armed again.
     Edge,
+    /// `io_uring`, which Linux has from 6.1 on and some systems forbid. [`Pattern::Sharded`]: receives that go on, and sends that go
+    /// with the wait. Others: polls that go on.
+    Uring,
 }
 
 /// What happens to those who connect when there are as many connections as there may be.
@@ -91,15 +94,30 @@ impl Pattern {
 }
 
 impl Mechanism {
-    const NAMES: [(&'static str, Mechanism); 3] = [
+    const NAMES: [(&'static str, Mechanism); 4] = [
         ("select", Mechanism::Select),
         ("level", Mechanism::Level),
         ("edge", Mechanism::Edge),
+        ("io_uring", Mechanism::Uring),
     ];
 
     /// Every one.
-    pub fn all() -> [Mechanism; 3] {
+    pub fn all() -> [Mechanism; 4] {
         Self::NAMES.map(|(_, mechanism)| mechanism)
+    }
+
+    /// May this process use it?
+    ///
+    /// # Errors
+    /// [`StartError::NoMechanism`], which says why not and what to take instead.
+    pub fn check(self) -> Result<(), StartError> {
+        if self != Mechanism::Uring {
+            return Ok(());
+        }
+        hearth_sys::uring::is_there().map_err(|error| StartError::NoMechanism {
+            mechanism: self,
+            error,
+        })
     }
 }
 

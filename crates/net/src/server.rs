@@ -15,7 +15,7 @@ use crate::error::StartError;
 use crate::listen::{Listener, listeners};
 use crate::options::{Builder, Mechanism, Pattern};
 use crate::pattern::{HalfAsync, Leader, Sharded, Threads};
-use crate::poller::{Epoll, Poller, Select};
+use crate::poller::{Epoll, Poller, Ring, Select};
 use crate::service::Service;
 
 /// A lock whose holder may have panicked: what it guards is whole between any two of its operations.
@@ -128,6 +128,7 @@ impl<S: Service> Server<S> {
                 least,
             });
         }
+        options.mechanism.check()?;
         let refused = |what| move |error| StartError::Refused { what, error };
         let listeners = listeners(&options)?;
         let addresses = listeners.iter().filter_map(Listener::tcp_address).collect();
@@ -145,6 +146,11 @@ impl<S: Service> Server<S> {
         let started = match common.options.mechanism {
             Mechanism::Select => start_pattern::<Select, S>(&common, &mut threads),
             Mechanism::Level | Mechanism::Edge => start_pattern::<Epoll, S>(&common, &mut threads),
+            Mechanism::Uring if common.options.pattern == Pattern::Sharded => {
+                Sharded::start_rings(&common, &mut threads)
+                    .map(|sharded| Arc::new(sharded) as Arc<dyn Threads<S>>)
+            }
+            Mechanism::Uring => start_pattern::<Ring, S>(&common, &mut threads),
         };
         let pattern = started.map_err(refused("threads and descriptors"))?;
         let mut server = Server {

@@ -185,14 +185,28 @@ impl Uring {
     pub fn wait(
         &mut self,
         time: Option<Duration>,
-        mut each: impl FnMut(&mut Requests, Done<'_>),
+        each: impl FnMut(&mut Requests, Done<'_>),
     ) -> io::Result<()> {
+        self.look(time)?;
+        self.tell(each);
+        Ok(())
+    }
+
+    /// The first half of [`Uring::wait`]: without telling. How much there is to tell.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn look(&mut self, time: Option<Duration>) -> io::Result<usize> {
         self.requests.enter(time)?;
         self.completions.extend(self.requests.ring.completion());
+        Ok(self.completions.len())
+    }
+
+    /// The second half: tells what has happened.
+    pub fn tell(&mut self, mut each: impl FnMut(&mut Requests, Done<'_>)) {
         while let Some(entry) = self.completions.pop_front() {
-            self.tell(&entry, &mut each);
+            self.tell_one(&entry, &mut each);
         }
-        Ok(())
     }
 
     /// Cancels everything and tells what comes until nothing is open, or so much time has passed. True if nothing is.
@@ -217,7 +231,7 @@ impl Uring {
         self.requests.open == 0
     }
 
-    fn tell(&mut self, entry: &cqueue::Entry, each: &mut impl FnMut(&mut Requests, Done<'_>)) {
+    fn tell_one(&mut self, entry: &cqueue::Entry, each: &mut impl FnMut(&mut Requests, Done<'_>)) {
         let goes_on = cqueue::more(entry.flags());
         if !goes_on {
             self.requests.open -= 1;

@@ -119,6 +119,7 @@ fn wait<P: Poller, S: Service>(
             }
         }
     }
+    shared.poller.end();
 }
 
 impl<P: Poller, S: Service> Threads<S> for HalfAsync<P, S> {

@@ -60,6 +60,8 @@ fn serve<P: Poller, S: Service>(
             (try_locked(lead), Some(Duration::ZERO))
         };
         if common.is_stopping() {
+            drop(leads);
+            shared.poller.end();
             return;
         }
         if let Some(leads) = leads {

@@ -2,6 +2,7 @@
 
 mod half_async;
 mod leader;
+mod rings;
 mod sharded;
 mod shared;
 mod slots;

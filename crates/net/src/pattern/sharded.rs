@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use socket2::Socket;
 use super::{Threads, spawn};
 use crate::connection::{Connection, Flags, Station, Waits};
 use crate::counters::{Operation, add};
-use crate::poller::Poller;
+use crate::poller::{Poller, Waiters, Wake};
 use crate::server::{Common, locked};
 use crate::service::{Peer, Service};
 
@@ -20,18 +20,46 @@ use crate::service::{Peer, Service};
 const EVENTS: usize = 128;
 
 /// What others see of a thread.
-struct Desk<P> {
-    poller: P,
+pub(super) struct Desk<P> {
+    pub(super) poller: P,
     inbox: Mutex<Vec<(Socket, Peer)>>,
 }
+
+impl<P: Wake> Desk<P> {
+    pub(super) fn new(poller: P) -> Arc<Desk<P>> {
+        Arc::new(Desk {
+            poller,
+            inbox: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Connections that are new.
+    pub(super) fn take_new(&self) -> Vec<(Socket, Peer)> {
+        std::mem::take(&mut *locked(&self.inbox))
+    }
+}
+
+/// Where threads that end leave their connections.
+pub(super) type Leavings<T> = Arc<Mutex<Vec<Connection<T>>>>;
 
 pub(crate) struct Sharded<P, S: Service> {
     desks: Vec<Arc<Desk<P>>>,
     /// Whose turn it is to get a connection.
     turn: AtomicUsize,
     /// What was left when the threads ended.
-    left: Arc<Mutex<Vec<Connection<S::Session>>>>,
+    left: Leavings<S::Session>,
     _service: PhantomData<S>,
+}
+
+impl<P: Wake, S: Service> Sharded<P, S> {
+    pub(super) fn new(desks: Vec<Arc<Desk<P>>>, left: Leavings<S::Session>) -> Sharded<P, S> {
+        Sharded {
+            desks,
+            turn: AtomicUsize::new(0),
+            left,
+            _service: PhantomData,
+        }
+    }
 }
 
 impl<P: Poller, S: Service> Sharded<P, S> {
@@ -39,13 +67,10 @@ impl<P: Poller, S: Service> Sharded<P, S> {
         common: &Arc<Common<S>>,
         threads: &mut Vec<JoinHandle<()>>,
     ) -> io::Result<Sharded<P, S>> {
-        let left = Arc::new(Mutex::new(Vec::new()));
+        let left = Leavings::default();
         let mut desks = Vec::new();
         for number in 0..common.options.threads {
-            let desk = Arc::new(Desk {
-                poller: P::new(common.options.mechanism, false)?,
-                inbox: Mutex::new(Vec::new()),
-            });
+            let desk = Desk::new(P::new(common.options.mechanism, Waiters::Owner)?);
             desks.push(desk.clone());
             let left = left.clone();
             threads.push(spawn(common, number, move |common, station| {
@@ -61,16 +86,11 @@ impl<P: Poller, S: Service> Sharded<P, S> {
                 locked(&left).extend(connections);
             })?);
         }
-        Ok(Sharded {
-            desks,
-            turn: AtomicUsize::new(0),
-            left,
-            _service: PhantomData,
-        })
+        Ok(Sharded::new(desks, left))
     }
 }
 
-impl<P: Poller, S: Service> Threads<S> for Sharded<P, S> {
+impl<P: Wake, S: Service> Threads<S> for Sharded<P, S> {
     fn adopt(&self, socket: Socket, peer: Peer) -> io::Result<()> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.desks.len();
         let desk = &self.desks[turn];
@@ -92,9 +112,8 @@ impl<P: Poller, S: Service> Threads<S> for Sharded<P, S> {
     fn take_all(&self) -> Vec<Connection<S::Session>> {
         let mut all = std::mem::take(&mut *locked(&self.left));
         for desk in &self.desks {
-            let inbox = std::mem::take(&mut *locked(&desk.inbox));
             all.extend(
-                inbox
+                desk.take_new()
                     .into_iter()
                     .map(|(socket, peer)| Connection::new(socket, peer, 0)),
             );
@@ -189,7 +208,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         key: usize,
     ) {
         if let Some(connection) = self.connections[key].take() {
-            self.desk.poller.remove(connection.fd());
+            self.desk.poller.remove(connection.fd(), key as u64);
             station.close(connection);
             self.free.push(key);
             common.gone();
@@ -197,14 +216,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
     }
 
     fn adopt<S: Service<Session = T>>(&mut self, common: &Common<S>, station: &mut Station<'_, S>) {
-        let new = std::mem::take(
-            &mut *self
-                .desk
-                .inbox
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        for (socket, peer) in new {
+        for (socket, peer) in self.desk.take_new() {
             let connection = Connection::new(socket, peer, station.second());
             let key = self.free.pop().unwrap_or_else(|| {
                 self.connections.push(None);

@@ -7,7 +7,7 @@ use socket2::Socket;
 use super::slots::Slots;
 use crate::connection::{Connection, Flags, Station, Waits};
 use crate::counters::{Operation, add};
-use crate::poller::Poller;
+use crate::poller::{Poller, Waiters};
 use crate::server::{Common, locked};
 use crate::service::{Peer, Service};
 
@@ -28,7 +28,10 @@ pub(super) enum After {
 impl<P: Poller, T: Send + 'static> Shared<P, T> {
     pub(super) fn new<S: Service<Session = T>>(common: &Common<S>) -> io::Result<Shared<P, T>> {
         Ok(Shared {
-            poller: P::new(common.options.mechanism, true)?,
+            poller: P::new(
+                common.options.mechanism,
+                Waiters::of(common.options.pattern),
+            )?,
             // Those that are being closed have a slot and are counted no more.
             slots: Slots::new(common.options.connections_max + 256),
         })
@@ -81,7 +84,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
             }
         }
         if let Some(connection) = place.take() {
-            self.poller.remove(connection.fd());
+            self.poller.remove(connection.fd(), key);
             station.close(connection);
             slot.reset();
             drop(place);

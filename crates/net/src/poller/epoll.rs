@@ -7,7 +7,7 @@ use std::time::Duration;
 use hearth_sys::bell::Bell;
 use hearth_sys::ready::{Interest, Ready, Reports, Trigger};
 
-use super::{BELL, Poller};
+use super::{BELL, Poller, Waiters, Wake};
 use crate::connection::{Flags, Waits};
 use crate::options::Mechanism;
 
@@ -28,11 +28,11 @@ fn interest(waits: Waits) -> Interest {
 impl Poller for Epoll {
     type Reports = Reports;
 
-    fn new(mechanism: Mechanism, is_shared: bool) -> io::Result<Epoll> {
-        let trigger = match (mechanism, is_shared) {
+    fn new(mechanism: Mechanism, waiters: Waiters) -> io::Result<Epoll> {
+        let trigger = match (mechanism, waiters) {
             (Mechanism::Edge, _) => Trigger::Edge,
-            (_, true) => Trigger::Once,
-            (_, false) => Trigger::Level,
+            (_, Waiters::Owner) => Trigger::Level,
+            _ => Trigger::Once,
         };
         let (ready, bell) = (Ready::new(1)?, Bell::new()?);
         ready.add(bell.as_fd(), BELL, Interest::Read)?;
@@ -73,7 +73,7 @@ impl Poller for Epoll {
         self.trigger == Trigger::Edge
     }
 
-    fn remove(&self, of: BorrowedFd<'_>) {
+    fn remove(&self, of: BorrowedFd<'_>, _: u64) {
         // At worst it is not there.
         let _ = self.ready.remove(of);
     }
@@ -93,7 +93,9 @@ impl Poller for Epoll {
         }
         is_rung
     }
+}
 
+impl Wake for Epoll {
     fn ring(&self) {
         self.bell.ring();
     }

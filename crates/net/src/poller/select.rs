@@ -18,7 +18,7 @@ use std::time::Duration;
 use hearth_sys::bell::Bell;
 use hearth_sys::select::{WORD_BITS, place, select};
 
-use super::{BELL, Poller};
+use super::{BELL, Poller, Waiters, Wake};
 use crate::connection::{Flags, Waits};
 use crate::options::Mechanism;
 
@@ -67,7 +67,7 @@ impl Select {
 impl Poller for Select {
     type Reports = Sets;
 
-    fn new(_: Mechanism, is_shared: bool) -> io::Result<Select> {
+    fn new(_: Mechanism, waiters: Waiters) -> io::Result<Select> {
         let zeros = |count| (0..count).map(|_| AtomicU64::new(0)).collect();
         let select = Select {
             readable: zeros(DESCRIPTORS_MAX / WORD_BITS),
@@ -77,7 +77,7 @@ impl Poller for Select {
             waits: AtomicBool::new(false),
             next: AtomicUsize::new(0),
             bell: Bell::new()?,
-            is_shared,
+            is_shared: waiters != Waiters::Owner,
         };
         select.add(select.bell.as_fd(), BELL)?;
         Ok(select)
@@ -118,7 +118,7 @@ impl Poller for Select {
         false
     }
 
-    fn remove(&self, of: BorrowedFd<'_>) {
+    fn remove(&self, of: BorrowedFd<'_>, _: u64) {
         self.unset(of);
     }
 
@@ -189,7 +189,9 @@ impl Poller for Select {
         }
         is_rung
     }
+}
 
+impl Wake for Select {
     fn ring(&self) {
         self.bell.ring();
     }

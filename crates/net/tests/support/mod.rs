@@ -72,9 +72,14 @@ impl Service for Lines {
 }
 
 pub fn grid() -> impl Iterator<Item = (Pattern, Mechanism)> {
-    Pattern::all()
-        .into_iter()
-        .flat_map(|pattern| Mechanism::all().map(|mechanism| (pattern, mechanism)))
+    // Some systems forbid one of them.
+    let mechanisms = Mechanism::all().map(|mechanism| mechanism.check().ok().map(|()| mechanism));
+    Pattern::all().into_iter().flat_map(move |pattern| {
+        mechanisms
+            .into_iter()
+            .flatten()
+            .map(move |mechanism| (pattern, mechanism))
+    })
 }
 
 pub fn cell(pattern: Pattern, mechanism: Mechanism) -> Builder {

@@ -1,0 +1,60 @@
+//! What came and was not consumed.
+
+use std::io;
+use std::mem;
+
+/// Bytes, of which the first are consumed little by little. Empty, it holds no memory.
+#[derive(Default)]
+pub(super) struct Left {
+    bytes: Vec<u8>,
+    /// Those before are consumed.
+    from: usize,
+}
+
+impl Left {
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() - self.from
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[self.from..]
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) {
+        self.make_room();
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends what `fill` writes into so much room.
+    pub(super) fn append_from(
+        &mut self,
+        room: usize,
+        fill: impl FnOnce(&mut [u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        self.make_room();
+        let old = self.bytes.len();
+        self.bytes.resize(old + room, 0);
+        let result = fill(&mut self.bytes[old..]);
+        self.bytes
+            .truncate(old + result.as_ref().copied().unwrap_or(0));
+        result
+    }
+
+    pub(super) fn consume(&mut self, count: usize) {
+        self.from += count;
+        if self.from == self.bytes.len() {
+            *self = Left::default();
+        }
+    }
+
+    /// Moves what is left to the front, if that is less than what was consumed: each byte moves once at most.
+    fn make_room(&mut self) {
+        if self.from > self.len() {
+            self.bytes.drain(..mem::take(&mut self.from));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A connection whose bytes are brought, and whose output is fetched: somebody else receives and sends.
+//!
+//! While output is being sent the service is not called; what comes meanwhile is kept. So there is one send at a
+//! time, and a client that does not read is not served.
+
+use std::io;
+use std::mem;
+
+use super::{Connection, SCRATCH_BYTES, Station};
+use crate::counters::{Operation, add};
+use crate::service::{Next, Service};
+
+/// What a connection needs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// More bytes.
+    Input,
+    /// That its output is fetched.
+    Fetch,
+    /// That its output is sent.
+    Sent,
+    /// Its next turn.
+    Turn,
+    /// To be closed.
+    End,
+}
+
+impl<T> Connection<T> {
+    /// Bytes have come; none is the end.
+    pub(crate) fn bring<S: Service<Session = T>>(
+        &mut self,
+        station: &mut Station<'_, S>,
+        bytes: &[u8],
+    ) -> Step {
+        let counts = station.meter.counts();
+        add(&counts.reads, 1);
+        add(&counts.read_bytes, bytes.len() as u64);
+        self.active = station.second();
+        if bytes.is_empty() {
+            self.is_ended = true;
+        }
+        let is_busy = !self.unsent.is_empty() || self.is_lent || self.has_more_to_do;
+        let begun = station.meter.begin();
+        if is_busy || !self.left.is_empty() {
+            self.keep(bytes);
+        }
+        station.meter.end(Operation::Receive, begun);
+        if is_busy {
+            return self.step();
+        }
+        if !self.left.is_empty() {
+            return self.go_on(station);
+        }
+        if bytes.is_empty() {
+            return Step::End;
+        }
+        let seen = bytes.len().min(station.input_bytes_max);
+        let (mut next, consumed) = self.serve(station, &bytes[..seen]);
+        self.left.append(&bytes[consumed..]);
+        if next == Next::More && seen < bytes.len() {
+            next = Next::Again;
+        }
+        self.after(station, next)
+    }
+
+    /// Keeps bytes that have come, for later.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        if !self.is_closing && !bytes.is_empty() {
+            self.left.append(bytes);
+            self.has_more_to_do = true;
+        }
+    }
+
+    /// How much came that is not consumed.
+    pub(crate) fn left_bytes(&self) -> usize {
+        self.left.len()
+    }
+
+    /// No more will come.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// What is to be sent, and from where on; it has to be put back.
+    pub(crate) fn lend(&mut self) -> (Vec<u8>, usize) {
+        self.is_lent = true;
+        (mem::take(&mut self.unsent), self.sent)
+    }
+
+    /// So many bytes of what was lent are sent. Nothing if the connection broke; else what is no longer needed, if all is
+    /// sent: then the connection goes on.
+    pub(crate) fn put_back<S: Service<Session = T>>(
+        &mut self,
+        station: &Station<'_, S>,
+        bytes: Vec<u8>,
+        result: io::Result<usize>,
+    ) -> io::Result<Option<Vec<u8>>> {
+        self.is_lent = false;
+        let counts = station.meter.counts();
+        add(&counts.writes, 1);
+        self.unsent = bytes;
+        let count = match result {
+            Err(error) if is_passing(&error) => 0,
+            result => result?,
+        };
+        add(&counts.written_bytes, count as u64);
+        self.sent += count;
+        if self.sent < self.unsent.len() {
+            add(&counts.stalled, 1);
+            return Ok(None);
+        }
+        self.sent = 0;
+        Ok(Some(mem::take(&mut self.unsent)))
+    }
+
+    /// Serves what was kept, if it may.
+    pub(crate) fn go_on<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Step {
+        let step = self.step();
+        if step != Step::Turn {
+            return step;
+        }
+        let next = self.serve_left(station);
+        self.after(station, next)
+    }
+
+    fn after<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>, next: Next) -> Step {
+        self.has_more_to_do = next == Next::Again;
+        match next {
+            Next::More | Next::Again => {}
+            Next::Close => self.is_closing = true,
+            Next::Break => return Step::End,
+        }
+        if !station.output.bytes().is_empty() {
+            let begun = station.meter.begin();
+            let spare = station.spare.pop().unwrap_or_default();
+            self.unsent = mem::replace(station.output.buffer(), spare);
+            station.meter.end(Operation::Send, begun);
+        }
+        self.step()
+    }
+
+    /// What it needs as it is.
+    pub(crate) fn step(&self) -> Step {
+        if self.is_lent {
+            Step::Sent
+        } else if !self.unsent.is_empty() {
+            Step::Fetch
+        } else if self.is_closing {
+            Step::End
+        } else if self.has_more_to_do {
+            Step::Turn
+        } else if self.is_ended {
+            Step::End
+        } else {
+            Step::Input
+        }
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    ) || error.raw_os_error() == Some(CANCELED)
+}
+
+/// Linux's `ECANCELED`: nothing of it went.
+const CANCELED: i32 = 125;
+/// How many buffers a thread keeps for later output.
+const SPARE_MAX: usize = 256;
+
+impl<S: Service> Station<'_, S> {
+    /// A buffer is free for what comes next.
+    pub(crate) fn spare(&mut self, mut bytes: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX && bytes.capacity() <= SCRATCH_BYTES {
+            bytes.clear();
+            self.spare.push(bytes);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Sharded, and each thread has a ring: it asks once for all that a connection will ever say, and what it answers goes with
+//! the call by which it waits. One system call serves as many requests as have come.
+//!
+//! A connection's place is kept until the kernel is done with all that was asked for it:
+//!
+//! ```text
+//!             receive                     cancel
+//!    idle ──────────────► receives ─────────────────► is_cancelling
+//!     ▲                      │ it ends, fails, finds no buffer │
+//!     └──────────────────────┴─────────────────────────────────┘
+//!
+//!    idle ── send ──► sends ── sent ──► idle        is_ending and both idle: closed
+//! ```
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use hearth_sys::bell::Bell;
+use hearth_sys::uring::{Done, Prepared, Requests, Uring};
+
+use super::sharded::{Desk, Leavings, Sharded};
+use super::spawn;
+use crate::connection::pushed::Step;
+use crate::connection::{Connection, Station};
+use crate::counters::{Operation, add};
+use crate::options::Builder;
+use crate::server::{Common, locked};
+use crate::service::Service;
+
+/// The bell's own key: keys have 62 bits.
+const BELL: u64 = (1 << 62) - 1;
+/// Requests that go at once.
+const REQUESTS: u32 = 256;
+/// The length of a buffer for what comes: small requests fit. The odd line keeps the beginnings of buffers, which is where small
+/// requests are, out of the same set of the cache.
+const BUFFER_BYTES: usize = 4096 + 64;
+/// How many buffers a thread may have. It begins with fewer.
+const BUFFERS: u16 = 512;
+/// A connection of which so much waits to be served is not received from.
+const BACKLOG_BYTES: usize = 64 << 10;
+/// How long a reply waits at most for other requests to be served, before it is handed in.
+const HAND_IN_WAIT: Duration = Duration::from_micros(50);
+/// How long the kernel may take to end everything.
+const END_WAIT: Duration = Duration::from_secs(1);
+/// How long a thread rests whose ring the kernel refuses for a moment.
+const REFUSED_WAIT: Duration = Duration::from_millis(1);
+
+impl<S: Service> Sharded<Bell, S> {
+    /// As [`Sharded::start`], with rings.
+    pub(crate) fn start_rings(
+        common: &Arc<Common<S>>,
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> io::Result<Sharded<Bell, S>> {
+        let left = Leavings::default();
+        let mut desks = Vec::new();
+        for number in 0..common.options.threads {
+            let desk = Desk::new(Bell::new()?);
+            let prepared = prepare(&common.options)?;
+            desks.push(desk.clone());
+            let left = left.clone();
+            threads.push(spawn(common, number, move |common, station| {
+                // It is prepared, so this does not fail but for a filter that is set between the two.
+                let Ok(ring) = prepared.begin() else { return };
+                let connections = Shard::new(&desk, station.second()).run(common, station, ring);
+                locked(&left).extend(connections);
+            })?);
+        }
+        Ok(Sharded::new(desks, left))
+    }
+}
+
+fn prepare(options: &Builder) -> io::Result<Prepared> {
+    let bytes = BUFFER_BYTES.min(options.input_bytes_max);
+    Prepared::new(REQUESTS, BUFFERS, bytes)
+}
+
+/// A connection and what the kernel has of it.
+struct Place<T> {
+    connection: Connection<T>,
+    receives: bool,
+    is_cancelling: bool,
+    sends: bool,
+    /// It is queued for its next turn.
+    has_turn: bool,
+    is_ending: bool,
+}
+
+/// What a thread has to itself.
+struct Shard<'a, T> {
+    desk: &'a Desk<Bell>,
+    places: Vec<Option<Place<T>>>,
+    free: Vec<usize>,
+    turns: Vec<usize>,
+    /// The second in which silent ones were looked for.
+    swept: u32,
+    /// When requests were handed in last.
+    handed_in: Instant,
+    is_rung: bool,
+}
+
+/// What a thread works with at each event.
+struct Tools<'a, 'b, S: Service> {
+    common: &'a Common<S>,
+    station: &'a mut Station<'b, S>,
+    requests: &'a mut Requests,
+}
+
+impl<'a, T: Send + 'static> Shard<'a, T> {
+    fn new(desk: &'a Desk<Bell>, second: u32) -> Shard<'a, T> {
+        Shard {
+            desk,
+            places: Vec::new(),
+            free: Vec::new(),
+            turns: Vec::new(),
+            swept: second,
+            handed_in: Instant::now(),
+            is_rung: false,
+        }
+    }
+
+    /// Serves until the server stops; what is left then.
+    fn run<S: Service<Session = T>>(
+        mut self,
+        common: &Common<S>,
+        station: &mut Station<'_, S>,
+        mut ring: Uring,
+    ) -> Vec<Connection<T>> {
+        ring.requests().poll(self.desk.poller.as_fd(), BELL);
+        let counts = station.meter.counts();
+        let mut turns = Vec::new();
+        loop {
+            let time = (!self.turns.is_empty()).then_some(Duration::ZERO);
+            let begun = station.meter.begin();
+            match ring.look(time) {
+                Ok(events) => add(&counts.events, events as u64),
+                Err(_) => thread::sleep(REFUSED_WAIT),
+            }
+            station.meter.end(Operation::Obtain, begun);
+            add(&counts.waits, 1);
+            self.handed_in = Instant::now();
+            std::mem::swap(&mut turns, &mut self.turns);
+            ring.tell(|requests, done| {
+                let mut tools = Tools {
+                    common,
+                    station,
+                    requests,
+                };
+                self.hear(&mut tools, done);
+            });
+            let mut tools = Tools {
+                common,
+                station,
+                requests: ring.requests(),
+            };
+            for key in turns.drain(..) {
+                self.take_turn(&mut tools, key);
+            }
+            if std::mem::take(&mut self.is_rung) {
+                add(&counts.rung, 1);
+                if common.is_stopping() {
+                    return self.end_all(common, station, ring);
+                }
+                self.adopt(&mut tools);
+                self.sweep(&mut tools);
+            }
+        }
+    }
+
+    fn hear<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, done: Done<'_>) {
+        match done {
+            Done::Readable { goes_on, .. } => {
+                self.is_rung |= self.desk.poller.hear();
+                if !goes_on {
+                    tools.requests.poll(self.desk.poller.as_fd(), BELL);
+                }
+            }
+            Done::Received {
+                key,
+                bytes,
+                goes_on,
+            } => {
+                let key = key as usize;
+                let Some(place) = self.places[key].as_mut() else {
+                    return;
+                };
+                place.receives &= goes_on;
+                place.is_cancelling &= goes_on;
+                let step = match place.is_ending {
+                    true => Step::End,
+                    false => place.connection.bring(tools.station, bytes),
+                };
+                self.settle(tools, key, step);
+            }
+            Done::Ended { key, error } => {
+                let key = key as usize;
+                let Some(place) = self.places[key].as_mut() else {
+                    return;
+                };
+                place.receives = false;
+                place.is_cancelling = false;
+                let step = match error.raw_os_error() {
+                    Some(CANCELED | NO_BUFFERS) if !place.is_ending => place.connection.step(),
+                    _ => Step::End,
+                };
+                self.settle(tools, key, step);
+            }
+            Done::Sent { key, bytes, result } => self.sent(tools, key as usize, bytes, result),
+        }
+    }
+
+    fn sent<S: Service<Session = T>>(
+        &mut self,
+        tools: &mut Tools<'_, '_, S>,
+        key: usize,
+        bytes: Vec<u8>,
+        result: io::Result<usize>,
+    ) {
+        let Some(place) = self.places[key].as_mut() else {
+            return;
+        };
+        place.sends = false;
+        let station = &mut *tools.station;
+        let step = match place.connection.put_back(station, bytes, result) {
+            _ if place.is_ending => Step::End,
+            Ok(Some(spare)) => {
+                station.spare(spare);
+                place.connection.go_on(station)
+            }
+            Ok(None) => place.connection.step(),
+            Err(_) => Step::End,
+        };
+        self.settle(tools, key, step);
+    }
+
+    fn take_turn<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, key: usize) {
+        // Another may have its place.
+        let Some(place) = self.places[key].as_mut().filter(|place| place.has_turn) else {
+            return;
+        };
+        place.has_turn = false;
+        let step = match place.is_ending {
+            true => Step::End,
+            false => place.connection.go_on(tools.station),
+        };
+        self.settle(tools, key, step);
+    }
+
+    /// Asks for what a connection needs.
+    fn settle<S: Service<Session = T>>(
+        &mut self,
+        tools: &mut Tools<'_, '_, S>,
+        key: usize,
+        step: Step,
+    ) {
+        let Some(place) = self.places[key].as_mut() else {
+            return;
+        };
+        match step {
+            Step::End => return self.end(tools, key),
+            Step::Fetch => {
+                let (bytes, from) = place.connection.lend();
+                place.sends = true;
+                tools
+                    .requests
+                    .send(place.connection.fd(), key as u64, bytes, from);
+                if self.handed_in.elapsed() > HAND_IN_WAIT {
+                    tools.requests.hand_in();
+                    self.handed_in = Instant::now();
+                }
+            }
+            Step::Turn if !place.has_turn => {
+                place.has_turn = true;
+                self.turns.push(key);
+            }
+            Step::Turn | Step::Sent | Step::Input => {}
+        }
+        place.receive_or_not(tools.requests, key as u64, step == Step::Input);
+    }
+
+    /// Closes a connection as soon as the kernel is done with it.
+    fn end<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, key: usize) {
+        let Some(place) = self.places[key].as_mut() else {
+            return;
+        };
+        if !place.is_ending {
+            place.is_ending = true;
+            if place.sends {
+                // It may wait for one who never reads.
+                let _ = place.connection.socket.shutdown(std::net::Shutdown::Both);
+            }
+            if place.receives && !place.is_cancelling {
+                tools.requests.cancel_receive(key as u64);
+            }
+        }
+        if place.receives || place.sends {
+            return;
+        }
+        if let Some(place) = self.places[key].take() {
+            tools.station.close(place.connection);
+            self.free.push(key);
+            tools.common.gone();
+        }
+    }
+
+    fn adopt<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>) {
+        for (socket, peer) in self.desk.take_new() {
+            let key = self.free.pop().unwrap_or_else(|| {
+                self.places.push(None);
+                self.places.len() - 1
+            });
+            let place = self.places[key].insert(Place {
+                connection: Connection::new(socket, peer, tools.station.second()),
+                receives: false,
+                is_cancelling: false,
+                sends: false,
+                has_turn: false,
+                is_ending: false,
+            });
+            place.receive_or_not(tools.requests, key as u64, true);
+        }
+    }
+
+    /// Closes those that have been silent for too long.
+    fn sweep<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>) {
+        let second = tools.station.second();
+        let Some(idle) = tools.common.idle_seconds() else {
+            return;
+        };
+        if std::mem::replace(&mut self.swept, second) == second {
+            return;
+        }
+        for key in 0..self.places.len() {
+            let is_silent = self.places[key].as_ref().is_some_and(|place| {
+                !place.is_ending && second.saturating_sub(place.connection.active) > idle
+            });
+            if is_silent {
+                add(&tools.station.meter.counts().idled, 1);
+                self.end(tools, key);
+            }
+        }
+    }
+
+    /// Takes everything back from the kernel.
+    fn end_all<S: Service<Session = T>>(
+        mut self,
+        common: &Common<S>,
+        station: &mut Station<'_, S>,
+        mut ring: Uring,
+    ) -> Vec<Connection<T>> {
+        ring.cancel_all(END_WAIT, |_, done| match done {
+            Done::Received { key, bytes, .. } => {
+                if let Some(Some(place)) = self.places.get_mut(key as usize) {
+                    add(&station.meter.counts().read_bytes, bytes.len() as u64);
+                    place.connection.keep(bytes);
+                }
+            }
+            Done::Sent { key, bytes, result } => {
+                if let Some(Some(place)) = self.places.get_mut(key as usize) {
+                    // Who broke is found out when it is sent to again.
+                    let _ = place.connection.put_back(station, bytes, result);
+                }
+            }
+            Done::Ended { .. } | Done::Readable { .. } => {}
+        });
+        let (ending, left): (Vec<_>, Vec<_>) = self
+            .places
+            .into_iter()
+            .flatten()
+            .partition(|place| place.is_ending);
+        for place in ending {
+            station.close(place.connection);
+            common.gone();
+        }
+        left.into_iter().map(|place| place.connection).collect()
+    }
+}
+
+/// Linux's `ECANCELED` and `ENOBUFS`: a receive that may be asked for again.
+const CANCELED: i32 = 125;
+const NO_BUFFERS: i32 = 105;
+
+impl<T> Place<T> {
+    /// Receives from a connection, but not while much of what came waits to be served.
+    fn receive_or_not(&mut self, requests: &mut Requests, key: u64, is_waiting: bool) {
+        let waits = if is_waiting {
+            0
+        } else {
+            self.connection.left_bytes()
+        };
+        if self.receives {
+            if waits >= BACKLOG_BYTES && !self.is_cancelling {
+                self.is_cancelling = true;
+                requests.cancel_receive(key);
+            }
+        } else if waits < BACKLOG_BYTES / 4 && !self.connection.is_ended() {
+            self.receives = true;
+            requests.receive(self.connection.fd(), key);
+        }
+    }
+}
