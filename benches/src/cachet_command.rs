@@ -1,12 +1,12 @@
 //! memcached and cachet beside each other: requests for a second on a core, and latencies.
 
 use std::fmt::Write as _;
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
+use cachet_load::memcaslap::{self, Memcaslap};
+use cachet_load::server::{Program, Server, Start};
 use cachet_load::{Generator, Plan, Sizes, cpu};
 use hearth_benches::measure::{Kept, in_order, noticing};
 use hearth_benches::peers::beside;
@@ -21,10 +21,11 @@ const KEYS: u64 = 100_000;
 const KEY_SIZE: usize = 64;
 const VALUE_SIZE: usize = 1024;
 /// All values fit, so that both do the same work.
-const MEMORY_MIB: &str = "512";
+const MEMORY_MIB: usize = 512;
 /// At least as many requests for a second on a core as memcached.
 const GOAL: f64 = 1.0;
-const LISTENS_WITHIN: Duration = Duration::from_secs(10);
+/// Keys of each of memcaslap's connections.
+const WINDOW: usize = 10_000;
 
 /// What makes the load.
 #[derive(Clone, Copy, PartialEq)]
@@ -32,21 +33,6 @@ enum Load {
     Ours,
     /// Of libmemcached's tools.
     Memcaslap,
-}
-
-/// A server that runs.
-struct Server {
-    name: String,
-    port: u16,
-    process: Child,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 /// What one run says.
@@ -89,7 +75,13 @@ fn measure_all(programs: &[Program], cores: &[usize], effort: Effort) -> Result<
         allow(&server_cores)?;
         let servers: Vec<Server> = programs
             .iter()
-            .map(|program| program.start(threads))
+            .map(|program| {
+                let start = Start {
+                    threads,
+                    memory_mib: MEMORY_MIB,
+                };
+                program.start(start).map_err(said)
+            })
             .collect::<Result<_, _>>()?;
         allow(&load_cores)?;
         for server in &servers {
@@ -115,13 +107,7 @@ fn allow(cores: &[usize]) -> Result<(), String> {
 }
 
 fn loads() -> Vec<Load> {
-    let has_memcaslap = Command::new("memcaslap")
-        .arg("-V")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok();
-    if has_memcaslap {
+    if memcaslap::found().is_some() {
         vec![Load::Ours, Load::Memcaslap]
     } else {
         println!("  memcaslap: skipped: it is not there; benches/install-peers --system memcached");
@@ -129,25 +115,14 @@ fn loads() -> Vec<Load> {
     }
 }
 
-/// How a server is started.
-struct Program {
-    name: String,
-    path: PathBuf,
-    options: Vec<String>,
-}
-
 /// Memcached first: the others are compared with it.
 fn programs() -> Result<Vec<Program>, String> {
-    let memcached = Command::new("memcached").arg("-V").output();
-    let Ok(version) = memcached else {
+    let memcached = Program::new("memcached", Path::new("memcached"));
+    let Some(version) = memcached.version() else {
         return Err("there is no memcached; benches/install-peers --system memcached".into());
     };
-    let mut programs = vec![Program {
-        name: "memcached".into(),
-        path: "memcached".into(),
-        options: Vec::new(),
-    }];
-    println!("  {}", String::from_utf8_lossy(&version.stdout).trim());
+    let mut programs = vec![memcached];
+    println!("  {version}");
     match beside("cachet", "it is built by benches/run") {
         Err(error) => println!("  cachet: skipped: {error}"),
         Ok(path) => programs.extend(modes(&path).into_iter().map(|mode| Program {
@@ -173,50 +148,6 @@ fn modes(path: &Path) -> Vec<String> {
     }
 }
 
-/// What servers want to hear before they serve as root.
-fn as_root() -> &'static [&'static str] {
-    let own = std::fs::metadata("/proc/self").map(|own| own.uid());
-    match own {
-        Ok(0) => &["-u", "root"],
-        _ => &[],
-    }
-}
-
-impl Program {
-    fn start(&self, threads: usize) -> Result<Server, String> {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .map_err(said)?
-            .port();
-        let process = Command::new(&self.path)
-            .args(["-l", "127.0.0.1", "-m", MEMORY_MIB, "-p"])
-            .arg(port.to_string())
-            .args(["-t", &threads.to_string()])
-            .args(["-U", "0"])
-            .args(as_root())
-            .args(&self.options)
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(|error| format!("{} does not start: {error}", self.name))?;
-        let mut server = Server {
-            name: self.name.clone(),
-            port,
-            process,
-        };
-        let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            if let Ok(Some(end)) = server.process.try_wait() {
-                return Err(format!("{} ended at once, with {end}", self.name));
-            }
-            if begin.elapsed() > LISTENS_WITHIN {
-                return Err(format!("{} does not listen at port {port}", self.name));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(server)
-    }
-}
-
 fn seconds(effort: Effort) -> f64 {
     match effort.brief {
         true => 0.5,
@@ -225,8 +156,7 @@ fn seconds(effort: Effort) -> f64 {
 }
 
 fn plan(server: &Server, reads: f64, effort: Effort) -> Result<Plan, String> {
-    let target = format!("127.0.0.1:{}", server.port).parse()?;
-    Ok(Plan::new(target)
+    Ok(Plan::new(server.target())
         .connections(CONNECTIONS)
         .keys(KEYS)
         .key_sizes(Sizes::Fixed(KEY_SIZE))
@@ -234,7 +164,7 @@ fn plan(server: &Server, reads: f64, effort: Effort) -> Result<Plan, String> {
         .gets(reads)
         .warm_up(Duration::from_millis(200))
         .measure(Duration::from_secs_f64(seconds(effort)))
-        .watched(Some(server.process.id())))
+        .watched(Some(server.id())))
 }
 
 fn ours(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
@@ -244,7 +174,7 @@ fn ours(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
     if replies.misses + replies.errors + run.tally.unanswered > 0 || !run.tally.broken.is_empty() {
         return Err(format!(
             "{}: not every request was served: {replies:?}",
-            server.name
+            server.name()
         ));
     }
     let latency = run.tally.latency();
@@ -260,36 +190,25 @@ fn ours(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
 
 /// Its keys are its own, which it writes before it counts.
 fn memcaslap(server: &Server, reads: f64, effort: Effort) -> Result<Said, String> {
-    let config = std::env::temp_dir().join(format!("memcaslap-{}.cfg", std::process::id()));
-    let text = format!(
-        "key\n{KEY_SIZE} {KEY_SIZE} 1\nvalue\n{VALUE_SIZE} {VALUE_SIZE} 1\ncmd\n0 {:.2}\n1 {reads:.2}\n",
-        1.0 - reads
-    );
-    std::fs::write(&config, text).map_err(said)?;
-    let used = || cpu::used_ns(server.process.id()).ok_or("the server is gone");
-    // It takes whole seconds only.
-    let time = format!("{}s", seconds(effort).max(1.0) as u64);
+    let wanted = Memcaslap {
+        threads: 1,
+        connections: CONNECTIONS,
+        window: WINDOW,
+        gets: reads,
+        key_size: KEY_SIZE,
+        value_size: VALUE_SIZE,
+        verify: 0.0,
+        time: Duration::from_secs_f64(seconds(effort)),
+    };
+    let used = || cpu::used_ns(server.id()).ok_or("the server is gone");
     let before = used()?;
-    let output = Command::new("memcaslap")
-        .args(["-s", &format!("127.0.0.1:{}", server.port), "-T", "1"])
-        .args(["-c", &CONNECTIONS.to_string(), "-t", &time, "-F"])
-        .arg(&config)
-        .output()
+    let told = wanted
+        .run(&server.address(), &std::env::temp_dir())
         .map_err(said)?;
     let server_ns = (used()? - before) as f64;
-    // What is left of it does no harm.
-    let _ = std::fs::remove_file(&config);
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let number = |name: &str| -> Option<f64> {
-        let (_, rest) = text.rsplit_once(name)?;
-        rest.split_whitespace().next()?.parse().ok()
-    };
-    let (Some(requests), Some(rate)) = (number("Ops:"), number("TPS:")) else {
-        return Err(format!("memcaslap says nothing that is known: {text}"));
-    };
     Ok(Said {
-        rate,
-        per_core: requests * 1e9 / server_ns,
+        rate: told.rate,
+        per_core: told.requests as f64 * 1e9 / server_ns,
         latencies: None,
         own_ns: None,
     })
@@ -338,7 +257,7 @@ fn cell(
     );
     let mut rows = Vec::new();
     for (server, kept) in servers.iter().zip(&kept) {
-        println!("{}", line(&server.name, &kept.values)?);
+        println!("{}", line(server.name(), &kept.values)?);
     }
     let peer = per_core(&kept[0]);
     for (server, kept_own) in servers.iter().zip(&kept).skip(1) {
@@ -351,7 +270,10 @@ fn cell(
         };
         println!(
             "  {} over memcached, a core: {:.3} [{:.3}, {:.3}], goal {GOAL} {verdict}",
-            server.name, found.value, found.low, found.high
+            server.name(),
+            found.value,
+            found.low,
+            found.high
         );
         if let Some(found) = ratio(&p99s(kept_own), &p99s(&kept[0])) {
             let (value, low, high) = (found.value, found.low, found.high);
@@ -360,7 +282,7 @@ fn cell(
         let (own, peer) = (middle(&own)?.median, middle(&peer)?.median);
         rows.push(format!(
             "{}-{threads}-{:.0}-{name},{},{own},{peer},{},{},{}",
-            server.name,
+            server.name(),
             reads * 100.0,
             effort.repeats,
             found.value,

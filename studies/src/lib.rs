@@ -17,12 +17,14 @@
 #![forbid(unsafe_code)]
 
 pub mod cache_impact;
+pub mod cache_server;
 mod ending;
 mod error;
 pub mod insense_multicore;
 mod kept;
 pub mod message_passing;
 pub mod nmart;
+mod surroundings;
 
 pub use ending::Outcome;
 pub use error::StudyError;
@@ -54,6 +56,11 @@ pub const STUDIES: &[Study] = &[
         name: "insense-multicore",
         title: "what private heaps and the placement of components are worth, by six workloads",
         experiments: insense_multicore::experiments,
+    },
+    Study {
+        name: "memcached",
+        title: "a server's critical section under a lock or by message, beside memcached",
+        experiments: cache_server::experiments,
     },
 ];
 

@@ -41,7 +41,7 @@ fn set_mask(words: &[usize]) -> io::Result<()> {
     set_mask_of(0, words)
 }
 
-/// Of a thread of this process; 0 is the calling one.
+/// Of any thread; 0 is the calling one.
 fn set_mask_of(thread: u32, words: &[usize]) -> io::Result<()> {
     // SAFETY: the buffer has the size that the call is told, and is only read.
     let result = unsafe {
@@ -108,8 +108,8 @@ pub fn thread_id() -> u32 {
     unsafe { libc::gettid() as u32 }
 }
 
-/// Lets another thread of this process run on all of these cores from now on. One that has ended
-/// is an error.
+/// Lets another thread, of this process or of another one of the same user, run on all of these cores
+/// from now on. One that has ended is an error.
 pub fn allow_thread(thread: u32, cores: &[usize]) -> io::Result<()> {
     set_mask_of(thread, &mask_of(cores)?)
 }

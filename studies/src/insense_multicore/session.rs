@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use hearth_machine::capture::Capture;
-use hearth_sys::{System, affinity, procfs};
+use hearth_sys::{System, affinity};
 
 use super::build::Workshop;
 use super::launch::{self, Ended, Launch};
@@ -28,6 +28,7 @@ use crate::cache_impact::site::Files;
 use crate::ending::{self, End, Outcome};
 use crate::kept;
 use crate::nmart::session::machine;
+use crate::surroundings::{self, Stolen};
 
 /// Where a study stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,11 +78,13 @@ pub fn run(
         planned: 0,
     };
     let begin = Instant::now();
-    let stolen = stolen(system);
+    let stolen = Stolen::now(system);
     let outcome = session.all(&mut results);
     let seconds = begin.elapsed().as_secs_f64();
     results.seconds += seconds;
-    note_stolen(stolen, self::stolen(system), &mut results);
+    if let Some(note) = stolen.note(system) {
+        results.note(note);
+    }
     let outcome = ending::outcome(outcome);
     results.is_complete = matches!(outcome, Ok(Outcome::Complete));
     folder.save(&results)?;
@@ -116,17 +119,14 @@ fn cores(system: &dyn System) -> Result<Vec<usize>, StudyError> {
 }
 
 fn conditions(system: &dyn System, results: &mut Results) {
-    if results.options.quick {
-        results.note("a quick run, with small loads and few runs: a look, not a result");
-    }
-    if results.is_debug_build {
-        results.note("built without optimisation: no figure here is to be kept");
-    }
-    if let Some(hypervisor) = results.machine.hypervisor.clone() {
-        results.note(format!(
-            "a virtual machine ({hypervisor}): its cores are threads of another system, which may move and \
-             interrupt them unseen"
-        ));
+    let notes = surroundings::notes(
+        system,
+        &results.machine,
+        results.options.quick,
+        results.is_debug_build,
+    );
+    for note in notes {
+        results.note(note);
     }
     let used = results.cores.len();
     if used < CORES {
@@ -139,40 +139,6 @@ fn conditions(system: &dyn System, results: &mut Results) {
         results.note(format!(
             "of {} hardware threads four are used, as the source had: {:?}",
             results.machine.threads, results.cores
-        ));
-    }
-    if let Some(quota) = procfs::quota(system) {
-        results.note(format!(
-            "this process may use {quota:.1} cores' worth of time"
-        ));
-    }
-    if let Ok(load) = system.read("/proc/loadavg")
-        && let Some(load) = load
-            .split(' ')
-            .next()
-            .and_then(|load| load.parse::<f64>().ok())
-        && load >= 0.5
-    {
-        results.note(format!(
-            "the machine was not idle as it began: a load of {load:.1}"
-        ));
-    }
-}
-
-/// The hypervisor's and all ticks of the cores.
-fn stolen(system: &dyn System) -> (u64, u64) {
-    let text = system.read("/proc/stat").unwrap_or_default();
-    let times = procfs::parse_stat(&text);
-    let sum = |of: fn(&procfs::CpuTimes) -> u64| times.iter().map(of).sum();
-    (sum(|times| times.steal), sum(procfs::CpuTimes::total))
-}
-
-fn note_stolen(before: (u64, u64), after: (u64, u64), results: &mut Results) {
-    let all = after.1.saturating_sub(before.1).max(1) as f64;
-    let share = 100.0 * after.0.saturating_sub(before.0) as f64 / all;
-    if share >= 0.1 {
-        results.note(format!(
-            "the hypervisor took {share:.1} % of the machine's time"
         ));
     }
 }

@@ -24,6 +24,24 @@ fn exact(process: u32) -> Option<u64> {
     Some(sum)
 }
 
+/// How often its threads left their cores because they waited for something, all together. None if there is
+/// no such process. Threads that ended do not count.
+pub fn waits(process: u32) -> Option<u64> {
+    let mut sum = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task")).ok()? {
+        let text = fs::read_to_string(thread.ok()?.path().join("status")).ok()?;
+        sum += waits_in(&text)?;
+    }
+    Some(sum)
+}
+
+fn waits_in(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line?.trim().parse().ok()
+}
+
 /// The time in its own code and in the kernel for it. The name before it may have spaces in it.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
@@ -47,6 +65,19 @@ mod tests {
         }
         assert!(used_ns(this).unwrap() > before);
         assert_eq!(used_ns(u32::MAX), None);
+    }
+
+    #[test]
+    fn who_waits_leaves_its_core() {
+        let this = std::process::id();
+        let before = waits(this).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(waits(this).unwrap() > before);
+        assert_eq!(waits(u32::MAX), None);
+        assert_eq!(
+            waits_in("Name: x\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n"),
+            Some(12)
+        );
     }
 
     #[test]

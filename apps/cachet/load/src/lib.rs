@@ -2,8 +2,8 @@
 //!
 //! A [`Plan`] says which server gets which requests and when, a [`Generator`] carries it out and gives
 //! a [`Run`]: rates, times in histograms, what was wrong. With [`Verify`] every reply is compared with
-//! what may be seen ([`model`]). This crate knows the bytes of protocols ([`wire`]); it never knows how a server
-//! works.
+//! what may be seen ([`model`]). Who compares servers starts them by [`server`], and has [`memcaslap`] for a second
+//! opinion. This crate knows the bytes of protocols ([`wire`]); it never knows how a server works.
 
 #![forbid(unsafe_code)]
 
@@ -13,12 +13,14 @@ pub mod content;
 pub mod cpu;
 pub mod keys;
 mod line;
+pub mod memcaslap;
 pub mod model;
 mod plan;
 pub mod random;
 pub mod report;
 mod run;
 pub mod search;
+pub mod server;
 pub mod tally;
 mod target;
 pub mod units;

@@ -15,7 +15,8 @@ Examples:
   hearth study list
   hearth study run cache-impact --quick
   hearth study run nmart --quick
-  hearth study run insense-multicore --quick")]
+  hearth study run insense-multicore --quick
+  hearth study run memcached --quick")]
 pub(crate) struct Study {
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -131,7 +132,9 @@ Examples:
   hearth study run nmart --quick --experiment times
   hearth study run nmart --allocator nmart --allocator tlsf --workload gawk3
   hearth study run insense-multicore --quick       a look, in about a minute
-  hearth study run insense-multicore --experiment list --repeats 20")]
+  hearth study run insense-multicore --experiment list --repeats 20
+  hearth study run memcached --quick               a look, in about a minute
+  hearth study run memcached --experiment optimisations --threads 2")]
 pub(crate) struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -142,7 +145,8 @@ pub(crate) struct RunStudy {
     pub(crate) quick: bool,
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
-    /// nmart as many as suit the experiment; in insense-multicore 7, or 3 with --quick
+    /// nmart as many as suit the experiment; in insense-multicore 7, or 3 with --quick; in
+    /// memcached 5, or 2 with --quick
     #[arg(long, value_name = "N")]
     pub(crate) repeats: Option<u32>,
 
@@ -161,6 +165,19 @@ pub(crate) struct RunStudy {
     /// What random placements begin with; 1 if not given
     #[arg(long, value_name = "N", help_heading = "insense-multicore")]
     pub(crate) seed: Option<u64>,
+
+    /// Server threads; may be repeated. As many as the machine carries if none is given
+    #[arg(
+        long = "threads",
+        value_name = "N",
+        value_delimiter = ',',
+        help_heading = "memcached"
+    )]
+    pub(crate) threads: Vec<u32>,
+
+    /// The program cachet; beside this command or among programs if not given
+    #[arg(long, value_name = "FILE", help_heading = "memcached")]
+    pub(crate) cachet: Option<PathBuf>,
 
     /// How often each sweep over the sizes is made; once if not given
     #[arg(long, value_name = "N", help_heading = "cache-impact")]
@@ -214,6 +231,8 @@ impl RunStudy {
             ("nmart", !self.workloads.is_empty(), "--workload"),
             ("nmart", self.objects.is_some(), "--objects"),
             ("insense-multicore", self.seed.is_some(), "--seed"),
+            ("memcached", !self.threads.is_empty(), "--threads"),
+            ("memcached", self.cachet.is_some(), "--cachet"),
         ];
         let mut foreign = options
             .into_iter()

@@ -1,0 +1,174 @@
+//! What is run: every server under every load.
+
+use serde::{Deserialize, Serialize};
+
+use super::kinds::{KINDS, LOCK, MEMCACHED, MESSAGE, PLAIN};
+use super::options::{Experiment, Options};
+
+/// Our generator.
+pub const OURS: &str = "cachet-load";
+/// libmemcached's.
+pub const MEMCASLAP: &str = "memcaslap";
+
+/// One server under one load.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Case {
+    /// Of which experiment.
+    pub experiment: Experiment,
+    /// Reads in a hundred requests.
+    pub reads: u32,
+    /// [`OURS`] or [`MEMCASLAP`].
+    pub load: String,
+    /// Server threads, and threads of the load.
+    pub threads: u32,
+    /// A name of [`KINDS`].
+    pub kind: String,
+    /// Are the server's threads bound to cores?
+    pub is_bound: bool,
+}
+
+/// Servers that run at the same time and get the same load in turns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// One for each server.
+    pub cases: Vec<Case>,
+    /// Runs of each.
+    pub repeats: u32,
+    /// What values may need, in MiB.
+    pub memory_mib: usize,
+    /// Keys.
+    pub keys: u64,
+}
+
+/// All values fit in so much.
+const ROOMY_MIB: usize = 1024;
+/// So much for ten times as much data; with short runs.
+const TIGHT_MIB: (usize, usize) = (64, 16);
+
+/// All rounds of an experiment on so many cores.
+#[must_use]
+pub fn rounds(experiment: Experiment, options: &Options, cores: usize) -> Vec<Round> {
+    let counts = options.threads(cores);
+    let round = |threads, reads, load: &str, kinds: &[(&str, bool)]| Round {
+        cases: kinds
+            .iter()
+            .map(|&(kind, is_bound)| Case {
+                experiment,
+                reads,
+                load: load.to_owned(),
+                threads,
+                kind: kind.to_owned(),
+                is_bound,
+            })
+            .collect(),
+        repeats: options.repeats(),
+        memory_mib: ROOMY_MIB,
+        keys: options.keys(),
+    };
+    let tight = match options.quick {
+        false => TIGHT_MIB.0,
+        true => TIGHT_MIB.1,
+    };
+    let unbound = |kinds: &[&'static str]| -> Vec<(&'static str, bool)> {
+        kinds.iter().map(|&kind| (kind, false)).collect()
+    };
+    match experiment {
+        Experiment::Threads => {
+            let kinds = unbound(&[MEMCACHED, LOCK, MESSAGE, "auto"]);
+            let mut rounds = Vec::new();
+            for &reads in options.mixes() {
+                for &threads in &counts {
+                    rounds
+                        .extend([OURS, MEMCASLAP].map(|load| round(threads, reads, load, &kinds)));
+                }
+            }
+            rounds
+        }
+        Experiment::Optimisations => {
+            let all: Vec<&'static str> = KINDS
+                .iter()
+                .map(|kind| kind.id)
+                .filter(|id| !matches!(*id, MEMCACHED | "auto"))
+                .collect();
+            with_and_beyond(&counts, cores)
+                .into_iter()
+                .map(|threads| round(threads, 70, OURS, &unbound(&all)))
+                .collect()
+        }
+        Experiment::Sections => counts
+            .iter()
+            .map(|&threads| {
+                let kinds = [
+                    (LOCK, false),
+                    (LOCK, true),
+                    (MESSAGE, false),
+                    (MESSAGE, true),
+                ];
+                round(threads, 0, OURS, &kinds)
+            })
+            .collect(),
+        Experiment::Evicting => with_and_beyond(&counts, cores)
+            .into_iter()
+            .take(1)
+            .map(|threads| Round {
+                memory_mib: tight,
+                keys: (10 * tight as u64) << 10,
+                ..round(
+                    threads,
+                    70,
+                    OURS,
+                    &unbound(&[MEMCACHED, LOCK, PLAIN, MESSAGE]),
+                )
+            })
+            .collect(),
+    }
+}
+
+/// The largest count that has a core for each thread, and the largest of all.
+fn with_and_beyond(counts: &[u32], cores: usize) -> Vec<u32> {
+    let fits = counts.iter().copied().filter(|&n| n as usize <= cores);
+    let mut found: Vec<u32> = fits.max().into_iter().collect();
+    found.extend(counts.iter().copied().max());
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mix_and_count_has_every_server_under_both_loads() {
+        let rounds = rounds(Experiment::Threads, &Options::default(), 2);
+        assert_eq!(rounds.len(), 3 * 3 * 2);
+        assert!(rounds.iter().all(|round| round.cases.len() == 4));
+        let of = |reads, threads| {
+            let cases = rounds.iter().flat_map(|round| &round.cases);
+            cases
+                .filter(|case| case.reads == reads && case.threads == threads)
+                .count()
+        };
+        assert_eq!(of(75, 4), 8);
+        assert_eq!(of(90, 4), 0);
+    }
+
+    #[test]
+    fn all_eight_combinations_are_there() {
+        let rounds = rounds(Experiment::Optimisations, &Options::default(), 2);
+        assert_eq!(rounds.len(), 2);
+        assert_eq!(rounds[0].cases.len(), 11);
+        assert_eq!(
+            (rounds[0].cases[0].threads, rounds[1].cases[0].threads),
+            (2, 4)
+        );
+    }
+
+    #[test]
+    fn ten_times_the_memory_is_asked_for() {
+        let rounds = rounds(Experiment::Evicting, &Options::default(), 2);
+        let [round] = &rounds[..] else {
+            panic!("{rounds:?}");
+        };
+        assert_eq!(round.keys * 1024, (10 * round.memory_mib as u64) << 20);
+    }
+}
