@@ -24,8 +24,8 @@ const VALUE_SIZE: usize = 1024;
 const MEMORY_MIB: usize = 512;
 /// At least as many requests for a second on a core as memcached.
 const GOAL: f64 = 1.0;
-/// Keys of each of memcaslap's connections.
-const WINDOW: usize = 10_000;
+/// Keys of each of memcaslap's connections, in units of 1,024.
+const WINDOW_K: usize = 10;
 
 /// What makes the load.
 #[derive(Clone, Copy, PartialEq)]
@@ -193,7 +193,7 @@ fn memcaslap(server: &Server, reads: f64, effort: Effort) -> Result<Said, String
     let wanted = Memcaslap {
         threads: 1,
         connections: CONNECTIONS,
-        window: WINDOW,
+        window_k: WINDOW_K,
         gets: reads,
         key_size: KEY_SIZE,
         value_size: VALUE_SIZE,

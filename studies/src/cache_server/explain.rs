@@ -191,6 +191,11 @@ impl Of<'_> {
                  it alone."
             ));
         }
+        if let Some(busy) = self.at(experiment, (70, most, id, false), "busy_percent") {
+            lines.push(format!(
+                "Of its requests {busy:.0} % found others waiting or being served."
+            ));
+        }
         lines
     }
 

@@ -14,6 +14,7 @@
 //! | `section_percent` | the section's share of the server's time on cores |
 //! | `contended_percent` | entries under the lock that had to wait for it |
 //! | `delegated_percent` | entries that somebody else than the caller ran |
+//! | `busy_percent` | delegated entries, since the server started, that found others waiting or being served |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,8 +34,8 @@ pub const CONNECTIONS: usize = 20;
 pub const KEY_SIZE: usize = 64;
 /// See above.
 pub const VALUE_SIZE: usize = 1024;
-/// Keys of each of memcaslap's connections.
-const WINDOW: usize = 1000;
+/// Keys of each of memcaslap's connections, in units of 1,024.
+const WINDOW_K: usize = 1;
 /// The share of replies whose data memcaslap compares.
 const VERIFY: f64 = 0.01;
 
@@ -190,7 +191,7 @@ impl Bench {
         let wanted = Memcaslap {
             threads: self.threads(),
             connections: CONNECTIONS * self.threads(),
-            window: WINDOW,
+            window_k: WINDOW_K,
             gets: self.gets(),
             key_size: KEY_SIZE,
             value_size: VALUE_SIZE,
@@ -253,6 +254,10 @@ fn since(before: &Counts, after: &Counts, ns_per_tick: f64) -> Figures {
             if let Some(count) = grown(name) {
                 figures.push((figure, 100.0 * count / entries));
             }
+        }
+        let busy = after.section.get("section_server_busy_percent");
+        if let Some(busy) = busy.and_then(|busy| busy.parse().ok()) {
+            figures.push(("busy_percent", busy));
         }
     }
     figures

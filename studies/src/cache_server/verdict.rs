@@ -176,7 +176,7 @@ const CLAIMS: [Claim; 14] = [
         "the three optimisations together make it better than the plain one",
         "in words",
         &[("message/plain", More)],
-        false,
+        true,
     ),
     claim(
         "zero-copy",
@@ -190,14 +190,14 @@ const CLAIMS: [Claim; 14] = [
         "clients that spin before they block are better",
         "in words; not measured alone",
         &[("effect spin", More)],
-        false,
+        true,
     ),
     claim(
         "draining",
         "a server that takes all requests at once is better",
         "in words; not measured alone",
         &[("effect drain", More)],
-        false,
+        true,
     ),
     claim(
         "cycles-lock",

@@ -20,8 +20,8 @@ pub struct Memcaslap {
     pub threads: usize,
     /// Connections, of all threads together.
     pub connections: usize,
-    /// Keys of each connection; it knows numbers such as 1000 as well as 1k.
-    pub window: usize,
+    /// Keys of each connection, in units of 1,024, at least one; it takes no other numbers.
+    pub window_k: usize,
     /// The share of reads, 0 to 1.
     pub gets: f64,
     /// Bytes of keys.
@@ -114,15 +114,19 @@ impl Memcaslap {
         let output = command
             .args(["-s", address, "-T", &self.threads.to_string()])
             .args(["-c", &self.connections.to_string()])
-            .args(["-w", &self.window.to_string()])
+            .args(["-w", &format!("{}k", self.window_k.max(1))])
             .args(["-t", &format!("{}s", self.time.as_secs().max(1)), "-F"])
             .arg(&config)
             .stdin(Stdio::null())
             .output();
         // What is left of it does no harm.
         let _ = std::fs::remove_file(&config);
-        let text = String::from_utf8_lossy(&output?.stdout).into_owned();
-        understood(&text).ok_or(Unsaid::Unknown(text))
+        let output = output?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        understood(&text).ok_or_else(|| {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Unsaid::Unknown(format!("{text}{complaint}"))
+        })
     }
 
     fn write(&self, folder: &Path) -> io::Result<PathBuf> {
@@ -167,7 +171,7 @@ mod tests {
         let wanted = Memcaslap {
             threads: 1,
             connections: 20,
-            window: 1000,
+            window_k: 1,
             gets: 0.75,
             key_size: 64,
             value_size: 1024,
