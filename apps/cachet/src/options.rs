@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
+use hearth_net::{Mechanism, Pattern};
 use hearth_sync::{Drain, LockKind, Mode, Queue, Wait};
 
 use crate::store;
@@ -109,7 +110,7 @@ pub struct Arguments {
     /// Not there: values always have numbers
     #[arg(short = 'C', long = "disable-cas")]
     disable_cas: bool,
-    /// Taken, but the backlog is the system's
+    /// Connections that may wait to be accepted
     #[arg(
         short = 'b',
         long = "listen-backlog",
@@ -163,6 +164,24 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     allocation_core: Option<usize>,
+    /// Which threads wait and which work: sharded, leader or half-async
+    #[arg(
+        long = "pattern",
+        value_name = "NAME",
+        default_value = "sharded",
+        value_parser = named::<Pattern>,
+        help_heading = "Hearth's own options"
+    )]
+    pattern: Pattern,
+    /// How threads wait for connections: edge, level or select
+    #[arg(
+        long = "mechanism",
+        value_name = "NAME",
+        default_value = "edge",
+        value_parser = named::<Mechanism>,
+        help_heading = "Hearth's own options"
+    )]
+    mechanism: Mechanism,
 }
 
 /// What a server was told, with what that means.
@@ -180,7 +199,7 @@ pub struct Options {
     pub unix_socket: Option<PathBuf>,
     /// The rights of that.
     pub unix_mask: u32,
-    /// Connections that are taken together with a waiting list; told only.
+    /// Connections that may wait to be accepted.
     pub backlog: u32,
     /// May clients stop the server?
     pub enable_shutdown: bool,
@@ -214,6 +233,10 @@ pub struct Options {
     pub warm_percent: u32,
     /// Are expired items looked for?
     pub crawls: bool,
+    /// Which threads wait and which work.
+    pub pattern: Pattern,
+    /// How threads wait for connections.
+    pub mechanism: Mechanism,
     /// How the allocation section runs.
     pub allocation: Mode,
     /// In detail.
@@ -320,6 +343,8 @@ impl Arguments {
             hot_percent: 20,
             warm_percent: 40,
             crawls: true,
+            pattern: self.pattern,
+            mechanism: self.mechanism,
             allocation: self.allocation,
             running: store::Running {
                 mode: self.allocation,

@@ -8,5 +8,5 @@ mod statistics;
 mod tests;
 mod words;
 
-pub use session::{Served, Session, Then};
+pub use session::{LINE_OF_KEYS_MAX, Served, Session, Then};
 pub use statistics::{About, Say};

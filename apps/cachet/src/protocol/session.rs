@@ -9,7 +9,7 @@ use crate::store::{Condition, Mode, Refused, Store, Worker};
 /// A line may be so long before its end has come, unless it asks for many keys.
 const LINE_MAX: usize = 2048;
 /// The same if it does: what a client may make the server keep.
-const LINE_OF_KEYS_MAX: usize = 4 << 20;
+pub const LINE_OF_KEYS_MAX: usize = 4 << 20;
 /// Spaces that may stand before a command of such a line.
 const SPACES_MAX: usize = 100;
 /// When so much waits to be sent, what waits to be served must wait.

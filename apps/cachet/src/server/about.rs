@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
 
+use hearth_net::Peer;
 use hearth_sys::signal;
 use hearth_sys::usage::{self, Whose};
 
-use super::Flag;
-use super::stream::Stream;
 use crate::options::Options;
 use crate::protocol::{About, Say};
 use crate::store::counters::Counters;
@@ -23,35 +20,29 @@ pub struct Server {
     store: Store,
     options: Options,
     counters: AllCounters,
-    listens_at: Vec<String>,
+    listens_at: OnceLock<Vec<String>>,
     verbosity: AtomicU32,
-    /// Those that are open, by their numbers: descriptor, the other end, ours.
-    connections: Mutex<BTreeMap<u64, (i32, String, String)>>,
+    /// Those that are open, by their numbers: the other end.
+    connections: Mutex<BTreeMap<u64, Peer>>,
     open: AtomicUsize,
     last: AtomicU64,
     rejected: AtomicU64,
-    waited_full: AtomicU64,
-    stops: Flag,
-    end: OnceLock<Instant>,
-    has_complained: Flag,
+    stops: AtomicBool,
 }
 
 impl Server {
-    pub(super) fn new(store: Store, options: Options, listens_at: Vec<String>) -> Server {
+    pub(super) fn new(store: Store, options: Options) -> Server {
         Server {
             verbosity: AtomicU32::new(options.verbosity),
             store,
             options,
-            listens_at,
+            listens_at: OnceLock::new(),
             counters: AllCounters::default(),
             connections: Mutex::default(),
             open: AtomicUsize::new(0),
             last: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
-            waited_full: AtomicU64::new(0),
-            stops: Flag::default(),
-            end: OnceLock::new(),
-            has_complained: Flag::default(),
+            stops: AtomicBool::new(false),
         }
     }
 
@@ -69,30 +60,33 @@ impl Server {
         self.counters.one_more()
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<u64, (i32, String, String)>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<u64, Peer>> {
         self.connections
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn note_connection(&self, stream: &Stream, at: &str) -> u64 {
+    pub(super) fn set_addresses(&self, addresses: Vec<String>) {
+        // Told once, when it listens.
+        let _ = self.listens_at.set(addresses);
+    }
+
+    pub(super) fn note_connection(&self, peer: &Peer) -> u64 {
         let id = self.last.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
-        let descriptor = stream.as_fd().as_raw_fd();
-        let peer = stream.peer();
-        self.tell(2, || format!("<{descriptor} new connection from {peer}"));
-        self.known().insert(id, (descriptor, peer, at.into()));
+        self.tell(2, || format!("<{id} new connection from {}", name(peer)));
+        self.known().insert(id, peer.clone());
         id
     }
 
     pub(super) fn forget_connection(&self, id: u64) {
-        if let Some((descriptor, ..)) = self.known().remove(&id) {
+        if self.known().remove(&id).is_some() {
             self.open.fetch_sub(1, Ordering::Relaxed);
-            self.tell(2, || format!("<{descriptor} connection closed"));
+            self.tell(2, || format!("<{id} connection closed"));
         }
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.open.load(Ordering::Relaxed) >= self.options.connections
     }
 
@@ -100,27 +94,13 @@ impl Server {
         self.rejected.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn note_full(&self) {
-        self.waited_full.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn stop(&self, end: Instant) {
-        // Whoever is first says until when.
-        let _ = self.end.set(end);
-        self.stops.set();
+    pub(super) fn stop(&self) {
+        // Release: what was done before is seen by who sees it.
+        self.stops.store(true, Ordering::Release);
     }
 
     pub(super) fn stops(&self) -> bool {
-        self.stops.is_set()
-    }
-
-    /// Until when it stops, if it does.
-    pub(super) fn end(&self) -> Option<Instant> {
-        if self.stops() {
-            self.end.get().copied()
-        } else {
-            None
-        }
+        self.stops.load(Ordering::Acquire)
     }
 
     /// Has the process stopped, as a signal would.
@@ -147,12 +127,14 @@ impl Server {
     pub fn complain(&self, what: &str) {
         eprintln!("cachet: {what}");
     }
+}
 
-    pub(super) fn complain_once(&self, what: &str) {
-        if !self.has_complained.is_set() {
-            self.has_complained.set();
-            self.complain(what);
-        }
+/// The other end, as statistics tell it.
+fn name(peer: &Peer) -> String {
+    match peer {
+        Peer::Tcp(address) if address.is_ipv6() => format!("tcp6:{address}"),
+        Peer::Tcp(address) => format!("tcp:{address}"),
+        Peer::Unix => "unix".into(),
     }
 }
 
@@ -193,10 +175,6 @@ impl About for Server {
         say(
             "rejected_connections",
             &self.rejected.load(Ordering::Relaxed),
-        );
-        say(
-            "listen_disabled_num",
-            &self.waited_full.load(Ordering::Relaxed),
         );
         say("accepting_conns", &u32::from(!self.is_full()));
         say("threads", &self.options.threads);
@@ -254,13 +232,12 @@ impl About for Server {
     }
 
     fn connections(&self, say: &mut Say<'_>) {
-        for (i, at) in self.listens_at.iter().enumerate() {
+        for (i, at) in self.listens_at.get().into_iter().flatten().enumerate() {
             say(&format!("listener{i}:addr"), at);
             say(&format!("listener{i}:state"), &"conn_listening");
         }
-        for (descriptor, peer, at) in self.known().values() {
-            say(&format!("{descriptor}:addr"), peer);
-            say(&format!("{descriptor}:listen_addr"), at);
+        for (id, peer) in self.known().iter() {
+            say(&format!("{id}:addr"), &name(peer));
         }
     }
 }

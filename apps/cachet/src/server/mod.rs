@@ -1,38 +1,32 @@
-//! The server: who listens, who serves, and when it ends.
+//! The server: the protocol as a service of `hearth-net`, and what is beside it.
 //!
-//! One thread accepts connections and gives them to the workers in turn; a connection stays with its worker for
-//! life. One thread has the clock. The workers share the [`Store`] and nothing else that is written often.
+//! A connection stays with one thread for life, unless another pattern is asked for. The threads share the
+//! [`Store`](crate::store::Store) and nothing else that is written often. One more thread has the clock.
 
 mod about;
-mod accept;
-mod stream;
-mod worker;
+mod service;
 
-use std::fs;
-use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use hearth_net::{StartError, WhenFull};
 use hearth_sys::clock::Clock as Ticks;
 use hearth_sys::system::Linux;
 
 use crate::options::Options;
+use crate::protocol::LINE_OF_KEYS_MAX;
 use crate::store::{NoStore, Store, Worker};
 
 pub use about::Server;
-use accept::Listeners;
-use worker::Inbox;
+use service::Cachet;
 
 /// A server that runs.
 pub struct Running {
     server: Arc<Server>,
-    inboxes: Arc<[Inbox]>,
-    acceptor: JoinHandle<()>,
-    workers: Vec<JoinHandle<()>>,
+    net: hearth_net::Server<Cachet>,
     clock: JoinHandle<()>,
-    listeners: Vec<String>,
 }
 
 /// Why a server does not start.
@@ -40,23 +34,18 @@ pub struct Running {
 pub enum NoServer {
     /// There is no store.
     Store(NoStore),
-    /// It cannot listen there.
-    Listen(String, io::Error),
-    /// There are no threads or descriptors for it.
-    System(io::Error),
+    /// It cannot listen, or there are no threads for it.
+    Net(StartError),
+    /// There is no thread for its clock.
+    Clock(std::io::Error),
 }
 
 impl std::fmt::Display for NoServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             NoServer::Store(error) => error.fmt(f),
-            NoServer::Listen(at, error) => {
-                write!(
-                    f,
-                    "cannot listen at {at}: {error}; choose another with -p, -l or -s"
-                )
-            }
-            NoServer::System(error) => write!(f, "there are no threads for a server: {error}"),
+            NoServer::Net(error) => error.fmt(f),
+            NoServer::Clock(error) => write!(f, "there is no thread for the clock: {error}"),
         }
     }
 }
@@ -66,6 +55,8 @@ impl std::error::Error for NoServer {}
 /// Who stops waits so long for those who are amid something, if told to be graceful, and if not.
 const GRACE: Duration = Duration::from_secs(5);
 const HASTE: Duration = Duration::from_millis(500);
+/// As much may wait to be sent to one client before it must read.
+const OUTPUT_MAX: usize = 1 << 20;
 
 impl Running {
     /// Listens and serves.
@@ -77,53 +68,32 @@ impl Running {
         let store = Store::new(options.store_settings(), ticks).map_err(NoServer::Store)?;
         store.set_crawler(options.crawls);
         store.set_shares(options.hot_percent as usize, options.warm_percent as usize);
-        let listeners = Listeners::bind(&options)?;
-        let addresses = listeners.addresses();
-        let server = Arc::new(Server::new(store, options, addresses.clone()));
-        let threads = server.options().threads;
-        let inboxes: io::Result<Vec<Inbox>> = (0..threads).map(|_| Inbox::new()).collect();
-        let inboxes: Arc<[Inbox]> = inboxes.map_err(NoServer::System)?.into();
-        let workers: io::Result<Vec<_>> = (0..threads)
-            .map(|i| {
-                let (server, inboxes) = (Arc::clone(&server), Arc::clone(&inboxes));
-                let body = move || worker::run(&server, &inboxes[i]);
-                thread::Builder::new()
-                    .name(format!("cachet-{i}"))
-                    .spawn(body)
-            })
-            .collect();
-        let workers = workers.map_err(NoServer::System)?;
-        let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
-            thread::Builder::new()
-                .name(name.into())
-                .spawn(body)
-                .map_err(NoServer::System)
-        };
-        let acceptor = {
-            let (server, inboxes) = (Arc::clone(&server), Arc::clone(&inboxes));
-            spawn(
-                "cachet-accept",
-                Box::new(move || accept::run(&server, listeners, &inboxes)),
-            )?
-        };
-        let clock = {
-            let server = Arc::clone(&server);
-            spawn("cachet-clock", Box::new(move || keep_time(&server)))?
-        };
-        Ok(Running {
-            server,
-            inboxes,
-            acceptor,
-            workers,
-            clock,
-            listeners: addresses,
-        })
+        let builder = builder(&options);
+        let server = Arc::new(Server::new(store, options));
+        let net = builder
+            .start(Cachet(Arc::clone(&server)))
+            .map_err(NoServer::Net)?;
+        let kept = Arc::clone(&server);
+        let clock = thread::Builder::new()
+            .name("cachet-clock".into())
+            .spawn(move || keep_time(&kept));
+        let clock = clock.map_err(NoServer::Clock)?;
+        let running = Running { server, net, clock };
+        running.server.set_addresses(running.addresses());
+        Ok(running)
     }
 
-    /// Where it listens: addresses with ports, or paths.
+    /// Where it listens: addresses with ports, and paths.
     #[must_use]
-    pub fn addresses(&self) -> &[String] {
-        &self.listeners
+    pub fn addresses(&self) -> Vec<String> {
+        let network = self.net.tcp_addresses().iter().map(ToString::to_string);
+        let path = self
+            .server
+            .options()
+            .unix_socket
+            .iter()
+            .map(|path| path.display().to_string());
+        network.chain(path).collect()
     }
 
     /// What it knows of itself.
@@ -132,22 +102,60 @@ impl Running {
         &self.server
     }
 
-    /// Takes no more connections, lets those that are amid something come to its end for a while, and ends.
+    /// Takes no more connections, answers what has come, and ends.
     pub fn stop(self, gracefully: bool) {
-        let end = Instant::now() + if gracefully { GRACE } else { HASTE };
-        self.server.stop(end);
-        for inbox in self.inboxes.iter() {
-            inbox.ring();
-        }
+        self.server.stop();
+        let _ = self.net.stop(if gracefully { GRACE } else { HASTE });
         self.clock.thread().unpark();
-        for thread in self.workers.into_iter().chain([self.acceptor, self.clock]) {
-            // Who has panicked has told so.
-            let _ = thread.join();
-        }
-        if let Some(path) = &self.server.options().unix_socket {
-            let _ = fs::remove_file(path);
-        }
+        // Who has panicked has told so.
+        let _ = self.clock.join();
     }
+}
+
+fn builder(options: &Options) -> hearth_net::Builder {
+    let mut builder = hearth_net::Server::builder()
+        .name("cachet")
+        .pattern(options.pattern)
+        .mechanism(options.mechanism)
+        .threads(options.threads)
+        .backlog(options.backlog)
+        .connections_max(options.connections)
+        .when_full(if options.maxconns_fast {
+            WhenFull::Refuse
+        } else {
+            WhenFull::Wait
+        })
+        .input_bytes_max(LINE_OF_KEYS_MAX * 2)
+        .output_bytes_max(OUTPUT_MAX);
+    if options.idle_timeout > 0 {
+        builder = builder.idle(Duration::from_secs(u64::from(options.idle_timeout)));
+    }
+    if let Some(path) = &options.unix_socket {
+        return builder.unix(path, options.unix_mask);
+    }
+    for place in places(options) {
+        builder = builder.tcp(place);
+    }
+    builder
+}
+
+/// The addresses to listen at: all of this machine if none is named.
+fn places(options: &Options) -> Vec<String> {
+    let port = options.port;
+    if options.listen.is_empty() {
+        let mut places = vec![format!("0.0.0.0:{port}")];
+        // Not every system has IPv6; and two ports that the system chooses would not be the same.
+        if port != 0 && std::net::TcpListener::bind("[::1]:0").is_ok() {
+            places.push(format!("[::]:{port}"));
+        }
+        return places;
+    }
+    let place = |name: &String| match name.parse::<IpAddr>() {
+        Ok(address) => SocketAddr::new(address, port).to_string(),
+        Err(_) if name.contains(':') => name.clone(),
+        Err(_) => format!("{name}:{port}"),
+    };
+    options.listen.iter().map(place).collect()
 }
 
 /// Every second: the clock, and a part of the crawl.
@@ -163,20 +171,5 @@ fn keep_time(server: &Server) {
             thread::park_timeout(left);
         }
         server.store().tick(&mut worker);
-    }
-}
-
-/// Something that happens once, and may be asked for cheaply.
-#[derive(Debug, Default)]
-struct Flag(AtomicBool);
-
-impl Flag {
-    fn set(&self) {
-        // Release: what was written before is seen by who sees it set.
-        self.0.store(true, Ordering::Release);
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::Acquire)
     }
 }
