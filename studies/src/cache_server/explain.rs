@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::kinds::{LOCK, MEMCACHED, MESSAGE, OPTIMISATIONS, PLAIN};
+use super::measured::Measured;
 use super::options::Experiment;
 use super::plan::{Case, MEMCASLAP};
 use super::results::Results;
-use super::verdict::{Measured, of_runs};
+use super::verdict::{AUTO, of_runs};
 
 /// Sentences by claim.
 pub(super) fn explained(results: &Results) -> BTreeMap<&'static str, Vec<String>> {
@@ -39,6 +40,7 @@ pub(super) fn explained(results: &Results) -> BTreeMap<&'static str, Vec<String>
         .into_iter()
         .filter_map(|kind| of.bound(kind));
     all.insert("bound", bound.collect());
+    all.insert(AUTO, of.choice());
     all.retain(|_, lines| !lines.is_empty());
     all
 }
@@ -117,6 +119,38 @@ impl Of<'_> {
             true => Vec::new(),
             false => vec![format!("By memcaslap: {} times.", found.join("; "))],
         }
+    }
+
+    fn choice(&self) -> Vec<String> {
+        let experiment = Experiment::Threads;
+        let mut lines = Vec::new();
+        for count in self.results.threads(experiment) {
+            let told: Vec<String> = self
+                .results
+                .mixes(experiment)
+                .into_iter()
+                .filter_map(|reads| {
+                    let of = |kind| {
+                        self.measured
+                            .runs(experiment, (reads, count, kind, false), "rate")
+                    };
+                    let (lock, message) = (
+                        of_runs(of("auto"), of(LOCK))?,
+                        of_runs(of("auto"), of(MESSAGE))?,
+                    );
+                    Some(format!(
+                        "{} of the lock's and {} of the message's throughput with {} % writes",
+                        lock.words(),
+                        message.words(),
+                        100 - reads
+                    ))
+                })
+                .collect();
+            if !told.is_empty() {
+                lines.push(format!("{} {}.", with(count), told.join("; ")));
+            }
+        }
+        lines
     }
 
     /// What could be gained: the section's share of all that the server does.

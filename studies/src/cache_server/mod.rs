@@ -7,10 +7,12 @@
 //! made by our generator and by libmemcached's ([`measure`]). [`published`] has what survives of the source's
 //! figures, [`verdict`] judges them and ours by the same rules, [`page`] draws both beside each other.
 
+mod claims;
 mod explain;
 pub mod gaps;
 pub mod kinds;
 pub mod measure;
+mod measured;
 pub mod options;
 pub mod page;
 pub mod plan;

@@ -152,8 +152,12 @@ fn by_threads(results: &Results, reads: u32, load: &str, drawn: &Drawn) -> Pictu
         });
         Series::line(kind, points.collect()).coloured(at)
     });
+    let mut series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
+    if drawn.figure == "rate" {
+        series.extend(as_published(&series, reads));
+    }
     LineChart {
-        series: series.filter(|series| !series.points.is_empty()).collect(),
+        series,
         x: Axis::new("server threads", Scale::Log2, Unit::Number),
         y: Axis::new(drawn.label, Scale::Linear, drawn.unit),
         ..LineChart::new(&format!(
@@ -164,6 +168,19 @@ fn by_threads(results: &Results, reads: u32, load: &str, drawn: &Drawn) -> Pictu
         ))
     }
     .draw()
+}
+
+/// Where the version by message would be if it gained over ours under a lock what the source's gained over its own.
+fn as_published(series: &[Series], reads: u32) -> Option<Series> {
+    let gain = published::gain(reads)?;
+    let lock = series.iter().find(|series| series.name == LOCK)?;
+    let points = lock
+        .points
+        .iter()
+        .map(|point| Point::new(point.x, gain * point.y));
+    let name = format!("{LOCK} × {gain}, the source's gain by message");
+    let colour = SIDES.iter().position(|side| *side == MESSAGE)?;
+    Some(Series::dashed(&name, points.collect()).coloured(colour))
 }
 
 fn case(experiment: Experiment, reads: u32, load: &str, threads: u32, kind: &str) -> Case {
@@ -180,7 +197,7 @@ fn case(experiment: Experiment, reads: u32, load: &str, threads: u32, kind: &str
 fn threads(results: &Results) -> Section {
     let mut section = Section::new("Figure 4.1: throughput by threads").text(
         "The source's curves are lost; its text has a gain for each mix. As many client threads as server threads, 20 \
-         connections each, on the machine's own cores. Bands are the quarters of the runs. What a line does beyond as \
+         connections each, on the machine's own cores. The broken line is what the source's gain would be over the lock here. Bands are the quarters of the runs. What a line does beyond as \
          many threads as cores is the system's sharing of cores.",
     );
     let mixes = results.mixes(Experiment::Threads);
@@ -254,7 +271,11 @@ fn gain_bars(results: &Results) -> Picture {
         let values = mixes
             .iter()
             .map(|&reads| gain(results, reads, threads, OURS).unwrap_or(0.0));
-        series.push((format!("here, {threads} threads"), values.collect()));
+        let of_these = if threads == 1 { "" } else { "s" };
+        series.push((
+            format!("here, {threads} thread{of_these}"),
+            values.collect(),
+        ));
     }
     BarChart {
         classes: mixes
