@@ -93,10 +93,14 @@ impl Options {
         self.repeats.unwrap_or(if self.quick { 2 } else { 5 })
     }
 
-    /// How long a run counts, in milliseconds.
+    /// How long a run counts, in milliseconds. Of throughput by threads and mix there are many.
     #[must_use]
-    pub const fn run_ms(&self) -> u64 {
-        if self.quick { 300 } else { 2000 }
+    pub const fn run_ms(&self, experiment: Experiment) -> u64 {
+        match (experiment, self.quick) {
+            (_, true) => 300,
+            (Experiment::Threads, false) => 1000,
+            (_, false) => 2000,
+        }
     }
 
     /// Shares of reads in percent: the source's mixes.

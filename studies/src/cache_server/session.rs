@@ -281,7 +281,7 @@ impl Session<'_> {
             cores: &self.cores,
             memory_mib: round.memory_mib,
             keys: round.keys,
-            run: Duration::from_millis(self.options.run_ms()),
+            run: Duration::from_millis(self.options.run_ms(case.experiment)),
             ns_per_tick,
         };
         Bench::new(case, &setup)
