@@ -194,11 +194,15 @@ fn stopping_lets_what_is_begun_come_to_its_end() {
     let mut idle = connect(&server);
     ask(&mut idle, b"mn\r\n", b"MN\r\n");
     let mut amid = connect(&server);
-    ask(&mut amid, b"mn\r\nget", b"MN\r\n");
+    ask(&mut amid, b"mn\r\nset a 0 0 3\r\nx", b"MN\r\n");
+    let mut begun = connect(&server);
+    ask(&mut begun, b"mn\r\nget", b"MN\r\n");
     let stopping = std::thread::spawn(move || server.stop(true));
     assert_eq!(idle.read(&mut [0; 1]).expect("an end"), 0);
-    ask(&mut amid, b" a\r\n", b"END\r\n");
+    ask(&mut amid, b"yz\r\n", b"STORED\r\n");
     assert_eq!(amid.read(&mut [0; 1]).expect("an end"), 0);
+    ask(&mut begun, b" b\r\n", b"END\r\n");
+    assert_eq!(begun.read(&mut [0; 1]).expect("an end"), 0);
     stopping.join().expect("it ends");
 }
 

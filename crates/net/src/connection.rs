@@ -171,8 +171,12 @@ impl<T> Connection<T> {
     }
 
     /// Nothing was begun that is not done.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.left.is_empty() && self.unsent.is_empty() && !self.has_more_to_do
+    pub(crate) fn is_idle<S: Service<Session = T>>(&self, service: &S) -> bool {
+        let is_amid = match &self.entry {
+            Entry::New(_) => false,
+            Entry::Open(session) => service.is_amid(session),
+        };
+        self.left.is_empty() && self.unsent.is_empty() && !self.has_more_to_do && !is_amid
     }
 
     /// Reads, serves and writes until there is nothing more to do now.

@@ -109,8 +109,8 @@ fn step<S: Service>(
         flags = Flags::default();
         connection.armed = waits;
         match waits {
-            Waits::ForEver => return Some(connection.is_idle()),
-            Waits::ToRead if connection.is_idle() => return Some(true),
+            Waits::ForEver => return Some(connection.is_idle(station.service)),
+            Waits::ToRead if connection.is_idle(station.service) => return Some(true),
             Waits::ToRead | Waits::ToWrite => return None,
             Waits::ForTurn if Instant::now() >= until => return Some(false),
             Waits::ForTurn => {}

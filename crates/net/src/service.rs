@@ -157,6 +157,11 @@ pub trait Service: Send + Sync + 'static {
         Next::Close
     }
 
+    /// Is a request begun of which nothing is left in the input? A server that stops waits for its end.
+    fn is_amid(&self, _session: &Self::Session) -> bool {
+        false
+    }
+
     /// The connection is gone.
     fn close(&self, _worker: &mut Self::Worker, _session: Self::Session) {}
 

@@ -65,6 +65,10 @@ impl Service for Cachet {
         }
     }
 
+    fn is_amid(&self, connected: &Connected) -> bool {
+        connected.session.is_amid()
+    }
+
     fn close(&self, worker: &mut Worker, mut connected: Connected) {
         connected.session.end(worker);
         self.0.store().settle(worker);
