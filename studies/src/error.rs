@@ -102,6 +102,16 @@ pub enum StudyError {
         /// Why not.
         error: std::io::Error,
     },
+    /// A server of a study does not serve.
+    Server {
+        /// Why not.
+        why: String,
+    },
+    /// Threads cannot be kept to their cores.
+    Cores {
+        /// Why not.
+        error: std::io::Error,
+    },
     /// The system would not.
     Refused(Refused),
     /// The system does not say what machine this is.
@@ -199,6 +209,12 @@ impl fmt::Display for StudyError {
                 "cannot start a thread: {}; raise the limit `ulimit -u`",
                 plain(error)
             ),
+            StudyError::Server { why } => write!(f, "the server of the study ended: {why}"),
+            StudyError::Cores { error } => write!(
+                f,
+                "cannot keep threads to their cores: {}; `taskset -p $$` says which are allowed",
+                plain(error)
+            ),
             StudyError::Refused(refused) => refused.fmt(f),
             StudyError::Machine { why } => write!(
                 f,
@@ -220,6 +236,7 @@ impl std::error::Error for StudyError {
         match self {
             StudyError::File { error, .. }
             | StudyError::Program { error, .. }
+            | StudyError::Cores { error }
             | StudyError::Thread { error } => Some(error),
             StudyError::Refused(refused) => Some(refused),
             _ => None,

@@ -20,6 +20,7 @@ pub mod cache_impact;
 pub mod cache_server;
 mod ending;
 mod error;
+pub mod event_patterns;
 pub mod insense_multicore;
 mod kept;
 pub mod message_passing;
@@ -61,6 +62,11 @@ pub const STUDIES: &[Study] = &[
         name: "memcached",
         title: "a server's critical section under a lock or by message, beside memcached",
         experiments: cache_server::experiments,
+    },
+    Study {
+        name: "event-patterns",
+        title: "event servers: which threads wait, which work, and how they wait for 512 connections",
+        experiments: event_patterns::experiments,
     },
 ];
 

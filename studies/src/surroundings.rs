@@ -1,13 +1,37 @@
-//! What else a machine does while a study measures, in sentences without a full stop.
+//! The cores of the machine that a study runs on, and what else that does meanwhile, in sentences without a full
+//! stop.
 
+use hearth_machine::capture::Capture;
 use hearth_sys::{System, procfs};
 
+use crate::StudyError;
+use crate::cache_impact::site::Files;
 use crate::nmart::results::Machine;
 
 /// A machine with more load than this was not idle.
 const IDLE: f64 = 0.5;
 /// A smaller share of stolen time, in percent, is not worth saying.
 const STOLEN: f64 = 0.1;
+
+/// One hardware thread of each core that may be used.
+pub(crate) fn cores(system: &dyn System) -> Result<Vec<usize>, StudyError> {
+    let unknown = |error: &dyn ToString| StudyError::Machine {
+        why: error.to_string(),
+    };
+    let allowed = system.allowed().map_err(|error| unknown(&error))?;
+    let capture = Capture::gather(&mut Files(system));
+    let reading = capture.read().map_err(|error| unknown(&error))?;
+    let topology = &reading.topology;
+    let is_first = |core: &usize| {
+        let of = topology
+            .threads()
+            .iter()
+            .find(|thread| thread.os.0 as usize == *core);
+        of.is_none_or(|thread| thread.smt == 0)
+    };
+    let cores: Vec<usize> = allowed.iter().copied().filter(is_first).collect();
+    Ok(if cores.is_empty() { allowed } else { cores })
+}
 
 /// What there is to say before a run.
 pub(crate) fn notes(

@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use hearth_machine::capture::Capture;
 use hearth_sys::{System, affinity};
 
 use super::build::Workshop;
@@ -24,7 +23,6 @@ use super::results::{Cell, Folder, Results};
 use super::ways::Way;
 use super::workloads::Load;
 use crate::StudyError;
-use crate::cache_impact::site::Files;
 use crate::ending::{self, End, Outcome};
 use crate::kept;
 use crate::nmart::session::machine;
@@ -99,21 +97,7 @@ fn unknown(error: impl ToString) -> StudyError {
 
 /// The cores that are used: one hardware thread of each core, as many as the source's machine had.
 fn cores(system: &dyn System) -> Result<Vec<usize>, StudyError> {
-    let allowed = system.allowed().map_err(unknown)?;
-    let capture = Capture::gather(&mut Files(system));
-    let reading = capture.read().map_err(unknown)?;
-    let topology = &reading.topology;
-    let is_first = |core: &usize| {
-        let of = topology
-            .threads()
-            .iter()
-            .find(|thread| thread.os.0 as usize == *core);
-        of.is_none_or(|thread| thread.smt == 0)
-    };
-    let mut cores: Vec<usize> = allowed.iter().copied().filter(is_first).collect();
-    if cores.is_empty() {
-        cores = allowed;
-    }
+    let mut cores = surroundings::cores(system)?;
     cores.truncate(CORES);
     Ok(cores)
 }

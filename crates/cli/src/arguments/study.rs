@@ -16,7 +16,8 @@ Examples:
   hearth study run cache-impact --quick
   hearth study run nmart --quick
   hearth study run insense-multicore --quick
-  hearth study run memcached --quick")]
+  hearth study run memcached --quick
+  hearth study run event-patterns --quick")]
 pub(crate) struct Study {
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -30,7 +31,7 @@ pub(crate) enum Action {
     Tool(StudyTool),
 }
 
-/// A tool of the nmart study by itself.
+/// A tool of a study by itself: of nmart but for `events`.
 ///
 /// Programs run with the C library's allocator if none is named, but for `characterise`, which takes
 /// First-fit as the source does.
@@ -99,6 +100,38 @@ pub(crate) enum Tool {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
+    Events(EventServer),
+}
+
+/// The server of event-patterns: echoes messages of 64 bytes
+///
+/// It listens at a port of 127.0.0.1 that it names. A line of input asks for what it has counted; it
+/// stops at the end of its input.
+#[derive(Args, Debug)]
+pub(crate) struct EventServer {
+    /// half-async, leader or sharded
+    #[arg(value_name = "PATTERN")]
+    pub(crate) pattern: String,
+
+    /// select, level, edge or io_uring
+    #[arg(value_name = "MECHANISM")]
+    pub(crate) mechanism: String,
+
+    /// How many threads wait and work
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+
+    /// Microseconds of work for each request
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) work: u32,
+
+    /// The cores of its threads; any if not given
+    #[arg(long, value_name = "N,N...", value_delimiter = ',')]
+    pub(crate) cores: Vec<usize>,
+
+    /// Take the time of each operation
+    #[arg(long)]
+    pub(crate) timed: bool,
 }
 
 /// A program to be looked at.
@@ -134,7 +167,9 @@ Examples:
   hearth study run insense-multicore --quick       a look, in about a minute
   hearth study run insense-multicore --experiment list --repeats 20
   hearth study run memcached --quick               a look, in about a minute
-  hearth study run memcached --experiment optimisations --threads 2")]
+  hearth study run memcached --experiment optimisations --threads 2
+  hearth study run event-patterns --quick          a look, in about a minute
+  hearth study run event-patterns --experiment threads --milliseconds 10000")]
 pub(crate) struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -146,7 +181,7 @@ pub(crate) struct RunStudy {
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
     /// nmart as many as suit the experiment; in insense-multicore 7, or 3 with --quick; in
-    /// memcached 5, or 2 with --quick
+    /// memcached and event-patterns 5, or 2 with --quick
     #[arg(long, value_name = "N")]
     pub(crate) repeats: Option<u32>,
 
@@ -178,6 +213,10 @@ pub(crate) struct RunStudy {
     /// The program cachet; beside this command or among programs if not given
     #[arg(long, value_name = "FILE", help_heading = "memcached")]
     pub(crate) cachet: Option<PathBuf>,
+
+    /// How long each run counts; 2000 if not given, or 200 with --quick
+    #[arg(long, value_name = "N", help_heading = "event-patterns")]
+    pub(crate) milliseconds: Option<u32>,
 
     /// How often each sweep over the sizes is made; once if not given
     #[arg(long, value_name = "N", help_heading = "cache-impact")]
@@ -233,6 +272,11 @@ impl RunStudy {
             ("insense-multicore", self.seed.is_some(), "--seed"),
             ("memcached", !self.threads.is_empty(), "--threads"),
             ("memcached", self.cachet.is_some(), "--cachet"),
+            (
+                "event-patterns",
+                self.milliseconds.is_some(),
+                "--milliseconds",
+            ),
         ];
         let mut foreign = options
             .into_iter()

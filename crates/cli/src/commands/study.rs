@@ -20,7 +20,7 @@ use crate::interruption::Interruption;
 use crate::progress::Bar;
 use crate::{output, profiles};
 
-use super::{study_memcached, study_multicore, study_tool};
+use super::{study_events, study_memcached, study_multicore, study_tool};
 
 pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
     match &arguments.action {
@@ -87,6 +87,7 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
         "nmart" => run_nmart(arguments, &path),
         "insense-multicore" => study_multicore::run(arguments, &path),
         "memcached" => study_memcached::run(arguments, &path),
+        "event-patterns" => study_events::run(arguments, &path),
         _ => run_cache_impact(arguments, &path),
     }
 }

@@ -1,4 +1,4 @@
-//! `hearth study tool`: the nmart study's tools, one at a time.
+//! `hearth study tool`: what studies use, one at a time.
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +17,7 @@ use hearth_sys::clock::Clock;
 use hearth_sys::{Linux, policy, procfs};
 
 use super::study::failure;
+use super::study_events;
 use crate::arguments::study::{OfProgram, Tool};
 use crate::failure::{Failure, cause};
 use crate::interruption::Interruption;
@@ -58,6 +59,7 @@ pub(super) fn tool(tool: &Tool) -> Result<(), Failure> {
             count,
             seed,
         } => output::write(requests(model, *corrected, *count, *seed)),
+        Tool::Events(server) => study_events::server(server),
     }
 }
 
