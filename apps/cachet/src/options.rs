@@ -173,7 +173,7 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     pattern: Pattern,
-    /// How threads wait for connections: edge, level or select
+    /// How threads wait for connections: edge, level, select or io_uring
     #[arg(
         long = "mechanism",
         value_name = "NAME",

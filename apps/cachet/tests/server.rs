@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use cachet::options::{Arguments, Wanted};
 use cachet::server::Running;
 use clap::Parser;
+use hearth_net::Mechanism;
 
 /// A server with these options, somewhere on this machine.
 fn start(line: &str) -> Running {
@@ -17,6 +18,13 @@ fn start(line: &str) -> Running {
         Ok(Wanted::Server(options)) => Running::start(*options).expect("it starts"),
         other => panic!("{other:?}"),
     }
+}
+
+/// Options for every way to wait that this system allows.
+fn mechanisms() -> impl Iterator<Item = String> {
+    let allowed = |mechanism: &Mechanism| mechanism.check().is_ok();
+    let all = Mechanism::all().into_iter().filter(allowed);
+    all.map(|mechanism| format!("--mechanism {mechanism}"))
 }
 
 fn connect(server: &Running) -> TcpStream {
@@ -69,8 +77,9 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
 
 #[test]
 fn requests_come_whole_in_pieces_and_many_at_once() {
-    for allocation in ["lock", "combine", "message", "auto"] {
-        let server = start(&format!("--allocation {allocation}"));
+    let allocations = ["lock", "combine", "message", "auto"].map(|a| format!("--allocation {a}"));
+    for options in allocations.into_iter().chain(mechanisms()) {
+        let server = start(&options);
         let mut stream = connect(&server);
         ask(&mut stream, b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
         for byte in b"set b 7 0 3\r\nxyz\r\n" {
@@ -105,7 +114,11 @@ fn a_socket_of_this_machine_serves_too() {
 
 #[test]
 fn who_does_not_read_holds_up_nobody_and_gets_all_in_the_end() {
-    let server = start("-t 1");
+    mechanisms().for_each(|options| slow_reader(&format!("-t 1 {options}")));
+}
+
+fn slow_reader(options: &str) {
+    let server = start(options);
     let mut slow = connect(&server);
     let value = vec![b'v'; 500_000];
     let mut sent = format!("set big 0 0 {}\r\n", value.len()).into_bytes();

@@ -106,6 +106,14 @@ impl Mechanism {
         Self::NAMES.map(|(_, mechanism)| mechanism)
     }
 
+    /// What to take if you have no reason for another: what costs least of what this process may use.
+    pub fn best_for(pattern: Pattern) -> Mechanism {
+        match pattern {
+            Pattern::Sharded if Mechanism::Uring.check().is_ok() => Mechanism::Uring,
+            _ => Mechanism::Edge,
+        }
+    }
+
     /// May this process use it?
     ///
     /// # Errors

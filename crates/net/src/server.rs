@@ -51,6 +51,11 @@ impl<S> Common<S> {
         self.is_stopping.load(Ordering::Acquire)
     }
 
+    /// From now on. Who sets it wakes all.
+    pub(crate) fn begin_stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+    }
+
     pub(crate) fn second(&self) -> u32 {
         self.second.load(Ordering::Relaxed)
     }
@@ -212,7 +217,7 @@ impl<S: Service> Server<S> {
     }
 
     fn end(&mut self, grace: Duration) -> Stopped {
-        self.common.is_stopping.store(true, Ordering::Release);
+        self.common.begin_stop();
         // Those who connected before are served, too: they are accepted, so the listeners close last.
         self.common.acceptors_bell.ring();
         let listeners = self.acceptor.take().map(JoinHandle::join);

@@ -143,4 +143,14 @@ fn mistakes_are_told() {
             .to_string()
             .contains("edge")
     );
+    // As a kernel says that was told to allow it nobody.
+    let forbidden = StartError::NoMechanism {
+        mechanism: hearth_net::Mechanism::Uring,
+        error: std::io::Error::from_raw_os_error(1),
+    };
+    assert_eq!(
+        forbidden.to_string(),
+        "this system has no io_uring for us: Operation not permitted (os error 1) (kernel.io_uring_disabled or a filter of \
+         system calls forbids it); take edge instead"
+    );
 }

@@ -51,7 +51,7 @@ impl Left {
         }
     }
 
-    /// Moves what is left to the front, if that is less than what was consumed: each byte moves once at most.
+    /// Moves what is left to the front, if that is less than what was consumed: so moving costs less than consuming did.
     fn make_room(&mut self) {
         if self.from > self.len() {
             self.bytes.drain(..mem::take(&mut self.from));

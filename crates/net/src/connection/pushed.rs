@@ -168,11 +168,17 @@ fn is_passing(error: &io::Error) -> bool {
 const CANCELED: i32 = 125;
 /// How many buffers a thread keeps for later output.
 const SPARE_MAX: usize = 256;
+/// A large one is kept only if there are fewer.
+const SPARE_LARGE_MAX: usize = 4;
 
 impl<S: Service> Station<'_, S> {
     /// A buffer is free for what comes next.
     pub(crate) fn spare(&mut self, mut bytes: Vec<u8>) {
-        if self.spare.len() < SPARE_MAX && bytes.capacity() <= SCRATCH_BYTES {
+        let most = match bytes.capacity() <= SCRATCH_BYTES {
+            true => SPARE_MAX,
+            false => SPARE_LARGE_MAX,
+        };
+        if self.spare.len() < most && bytes.capacity() <= 4 * SCRATCH_BYTES {
             bytes.clear();
             self.spare.push(bytes);
         }

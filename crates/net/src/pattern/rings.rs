@@ -22,7 +22,7 @@ use hearth_sys::bell::Bell;
 use hearth_sys::uring::{Done, Prepared, Requests, Uring};
 
 use super::sharded::{Desk, Leavings, Sharded};
-use super::spawn;
+use super::{Threads, spawn};
 use crate::connection::pushed::Step;
 use crate::connection::{Connection, Station};
 use crate::counters::{Operation, add};
@@ -55,20 +55,27 @@ impl<S: Service> Sharded<Bell, S> {
         threads: &mut Vec<JoinHandle<()>>,
     ) -> io::Result<Sharded<Bell, S>> {
         let left = Leavings::default();
-        let mut desks = Vec::new();
-        for number in 0..common.options.threads {
-            let desk = Desk::new(Bell::new()?);
-            let prepared = prepare(&common.options)?;
-            desks.push(desk.clone());
+        let (mut desks, mut rings) = (Vec::new(), Vec::new());
+        for _ in 0..common.options.threads {
+            desks.push(Desk::new(Bell::new()?));
+            rings.push(prepare(&common.options)?);
+        }
+        let sharded = Sharded::new(desks.clone(), left.clone());
+        for (number, (desk, prepared)) in desks.into_iter().zip(rings).enumerate() {
             let left = left.clone();
-            threads.push(spawn(common, number, move |common, station| {
+            let started = spawn(common, number, move |common, station| {
                 // It is prepared, so this does not fail but for a filter that is set between the two.
                 let Ok(ring) = prepared.begin() else { return };
                 let connections = Shard::new(&desk, station.second()).run(common, station, ring);
                 locked(&left).extend(connections);
+            });
+            threads.push(started.inspect_err(|_| {
+                // Those that have begun go.
+                common.begin_stop();
+                Threads::<S>::wake(&sharded);
             })?);
         }
-        Ok(Sharded::new(desks, left))
+        Ok(sharded)
     }
 }
 
