@@ -27,6 +27,7 @@ pub use polls::{Event, Polls, Waiters};
 
 /// What a request is, in the lowest bits of what the kernel gives back with its completion.
 const KIND_BITS: u32 = 2;
+const KINDS: u64 = (1 << KIND_BITS) - 1;
 const RECEIVE: u64 = 0;
 const SEND: u64 = 1;
 const POLL: u64 = 2;
@@ -80,6 +81,8 @@ pub struct Uring {
     requests: Requests,
     buffers: Buffers,
     completions: VecDeque<cqueue::Entry>,
+    /// Places of sends that are over, and are to be told.
+    over: Vec<usize>,
     /// The kernel takes requests of one thread.
     _of_one_thread: PhantomData<*const ()>,
 }
@@ -93,13 +96,25 @@ pub struct Prepared {
 /// Where requests are made.
 pub struct Requests {
     ring: IoUring,
-    /// What is being sent: the key and the bytes.
-    sends: Vec<Option<(u64, Vec<u8>)>>,
+    sends: Vec<Option<Sending>>,
     free: Vec<usize>,
     /// Requests of which a completion will come.
     open: usize,
+    /// Places of sends that are over when they are handed in, and of which a completion comes only if not all went.
+    at_once: Vec<usize>,
     /// How many times the kernel was called.
     calls: u64,
+}
+
+struct Sending {
+    key: u64,
+    bytes: Vec<u8>,
+    /// How many of them are to go.
+    length: u32,
+    /// It is over when it is handed in.
+    is_at_once: bool,
+    /// As the kernel told it, if it did.
+    result: Option<io::Result<usize>>,
 }
 
 /// May this process use it? Some systems do not have it or switch it off.
@@ -139,6 +154,7 @@ impl Prepared {
                 sends: Vec::new(),
                 free: Vec::new(),
                 open: 0,
+                at_once: Vec::new(),
                 calls: 0,
             },
             buffers,
@@ -155,6 +171,7 @@ impl Prepared {
             requests: self.requests,
             buffers: self.buffers,
             completions: VecDeque::new(),
+            over: Vec::new(),
             _of_one_thread: PhantomData,
         })
     }
@@ -198,12 +215,32 @@ impl Uring {
     /// As there.
     pub fn look(&mut self, time: Option<Duration>) -> io::Result<usize> {
         self.requests.enter(time)?;
-        self.completions.extend(self.requests.ring.completion());
-        Ok(self.completions.len())
+        for entry in self.requests.ring.completion() {
+            // One that should have gone at once and did not.
+            let sending = match entry.user_data() & KINDS {
+                SEND => self.requests.sends[(entry.user_data() >> KIND_BITS) as usize].as_mut(),
+                _ => None,
+            };
+            match sending.filter(|sending| sending.is_at_once) {
+                Some(sending) => sending.result = Some(count(&entry)),
+                None => self.completions.push_back(entry),
+            }
+        }
+        let submission = self.requests.ring.submission();
+        // If there was no room for some completion, it may be of one of these.
+        if submission.is_empty() && !submission.cq_overflow() {
+            drop(submission);
+            self.over.append(&mut self.requests.at_once);
+        }
+        Ok(self.completions.len() + self.over.len())
     }
 
     /// The second half: tells what has happened.
     pub fn tell(&mut self, mut each: impl FnMut(&mut Requests, Done<'_>)) {
+        while let Some(place) = self.over.pop() {
+            self.requests.open -= 1;
+            self.tell_sent(place, &mut each);
+        }
         while let Some(entry) = self.completions.pop_front() {
             self.tell_one(&entry, &mut each);
         }
@@ -231,13 +268,26 @@ impl Uring {
         self.requests.open == 0
     }
 
+    fn tell_sent(&mut self, place: usize, each: &mut impl FnMut(&mut Requests, Done<'_>)) {
+        let Some(sending) = self.requests.sends[place].take() else {
+            return;
+        };
+        self.requests.free.push(place);
+        let Sending {
+            key, bytes, length, ..
+        } = sending;
+        // Without a completion all of it went.
+        let result = sending.result.unwrap_or(Ok(length as usize));
+        each(&mut self.requests, Done::Sent { key, bytes, result });
+    }
+
     fn tell_one(&mut self, entry: &cqueue::Entry, each: &mut impl FnMut(&mut Requests, Done<'_>)) {
         let goes_on = cqueue::more(entry.flags());
         if !goes_on {
             self.requests.open -= 1;
         }
         let key = entry.user_data() >> KIND_BITS;
-        match entry.user_data() & ((1 << KIND_BITS) - 1) {
+        match entry.user_data() & KINDS {
             RECEIVE => {
                 let buffer = cqueue::buffer_select(entry.flags());
                 let done = match count(entry) {
@@ -260,12 +310,10 @@ impl Uring {
             }
             SEND => {
                 let place = key as usize;
-                let Some((key, bytes)) = self.requests.sends[place].take() else {
-                    return;
-                };
-                self.requests.free.push(place);
-                let result = count(entry);
-                each(&mut self.requests, Done::Sent { key, bytes, result });
+                if let Some(sending) = &mut self.requests.sends[place] {
+                    sending.result = Some(count(entry));
+                }
+                self.tell_sent(place, each);
             }
             POLL => each(&mut self.requests, Done::Readable { key, goes_on }),
             _ => {}
@@ -294,21 +342,54 @@ impl Requests {
         unsafe { self.push(request, key, POLL) };
     }
 
-    /// Sends bytes, from `from` on, as many as go at once. Two sends of one socket at a time may go in any order.
+    /// Sends bytes, from `from` on, as many as go at once; if none do, it is told as [`io::ErrorKind::WouldBlock`]. Two sends of one
+    /// socket at a time may go in any order.
     ///
     /// # Panics
     /// If there are not so many bytes.
     pub fn send(&mut self, to: BorrowedFd<'_>, key: u64, bytes: Vec<u8>, from: usize) {
+        self.send_or_wait(to, key, bytes, from, true);
+    }
+
+    /// As [`Requests::send`], as soon as some can go.
+    ///
+    /// # Panics
+    /// If there are not so many bytes.
+    pub fn send_later(&mut self, to: BorrowedFd<'_>, key: u64, bytes: Vec<u8>, from: usize) {
+        self.send_or_wait(to, key, bytes, from, false);
+    }
+
+    fn send_or_wait(
+        &mut self,
+        to: BorrowedFd<'_>,
+        key: u64,
+        bytes: Vec<u8>,
+        from: usize,
+        is_at_once: bool,
+    ) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.sends.push(None);
             self.sends.len() - 1
         });
-        let (_, bytes) = self.sends[place].insert((key, bytes));
-        let rest = &bytes[from..];
-        let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
-        let request = opcode::Send::new(Fd(to.as_raw_fd()), rest.as_ptr(), length)
-            .flags(NO_SIGNAL)
-            .build();
+        let length = u32::try_from(bytes.len() - from).unwrap_or(u32::MAX);
+        let sending = self.sends[place].insert(Sending {
+            key,
+            bytes,
+            length,
+            is_at_once,
+            result: None,
+        });
+        let rest = &sending.bytes[from..];
+        let request = opcode::Send::new(Fd(to.as_raw_fd()), rest.as_ptr(), length);
+        let request = if is_at_once {
+            self.at_once.push(place);
+            // Whole or told: less than all counts as a failure, and only failures have completions.
+            let flags = NO_SIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
+            let request = request.flags(flags).build();
+            request.flags(squeue::Flags::SKIP_SUCCESS)
+        } else {
+            request.flags(NO_SIGNAL).build()
+        };
         // SAFETY: the bytes are on the heap, and stay in `sends` as they are until the completion.
         unsafe { self.push(request, place as u64, SEND) };
     }

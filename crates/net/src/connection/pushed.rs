@@ -71,6 +71,11 @@ impl<T> Connection<T> {
         }
     }
 
+    /// There is something to be done when its output is sent, whatever comes.
+    pub(crate) fn goes_on_after_sending(&self) -> bool {
+        self.has_more_to_do || self.is_closing || self.is_ended
+    }
+
     /// How much came that is not consumed.
     pub(crate) fn left_bytes(&self) -> usize {
         self.left.len()

@@ -90,6 +90,8 @@ struct Place<T> {
     receives: bool,
     is_cancelling: bool,
     sends: bool,
+    /// Its last send did not go at once.
+    is_slow: bool,
     /// It is queued for its next turn.
     has_turn: bool,
     is_ending: bool,
@@ -106,6 +108,8 @@ struct Shard<'a, T> {
     /// When requests were handed in last.
     handed_in: Instant,
     is_rung: bool,
+    /// Somebody goes on as soon as a send is over, and that alone ends no wait.
+    is_pressed: bool,
 }
 
 /// What a thread works with at each event.
@@ -125,6 +129,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             swept: second,
             handed_in: Instant::now(),
             is_rung: false,
+            is_pressed: false,
         }
     }
 
@@ -139,7 +144,8 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         let counts = station.meter.counts();
         let mut turns = Vec::new();
         loop {
-            let time = (!self.turns.is_empty()).then_some(Duration::ZERO);
+            let goes_on = std::mem::take(&mut self.is_pressed) || !self.turns.is_empty();
+            let time = goes_on.then_some(Duration::ZERO);
             let begun = station.meter.begin();
             match ring.look(time) {
                 Ok(events) => add(&counts.events, events as u64),
@@ -230,7 +236,9 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         };
         place.sends = false;
         let station = &mut *tools.station;
-        let step = match place.connection.put_back(station, bytes, result) {
+        let put_back = place.connection.put_back(station, bytes, result);
+        place.is_slow = matches!(put_back, Ok(None));
+        let step = match put_back {
             _ if place.is_ending => Step::End,
             Ok(Some(spare)) => {
                 station.spare(spare);
@@ -270,9 +278,11 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             Step::Fetch => {
                 let (bytes, from) = place.connection.lend();
                 place.sends = true;
-                tools
-                    .requests
-                    .send(place.connection.fd(), key as u64, bytes, from);
+                let (to, requests) = (place.connection.fd(), &mut *tools.requests);
+                match place.is_slow {
+                    true => requests.send_later(to, key as u64, bytes, from),
+                    false => requests.send(to, key as u64, bytes, from),
+                }
                 if self.handed_in.elapsed() > HAND_IN_WAIT {
                     tools.requests.hand_in();
                     self.handed_in = Instant::now();
@@ -284,6 +294,8 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             }
             Step::Turn | Step::Sent | Step::Input => {}
         }
+        self.is_pressed |=
+            place.sends && !place.is_slow && place.connection.goes_on_after_sending();
         place.receive_or_not(tools.requests, key as u64, step == Step::Input);
     }
 
@@ -295,6 +307,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         if !place.is_ending {
             place.is_ending = true;
             if place.sends {
+                self.is_pressed = true;
                 // It may wait for one who never reads.
                 let _ = place.connection.socket.shutdown(std::net::Shutdown::Both);
             }
@@ -323,6 +336,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
                 receives: false,
                 is_cancelling: false,
                 sends: false,
+                is_slow: false,
                 has_turn: false,
                 is_ending: false,
             });

@@ -8,6 +8,12 @@ fn ring() -> Option<Uring> {
     Uring::new(8, 8, 64).ok()
 }
 
+/// A send that goes ends no wait.
+fn look_now(ring: &mut Uring, mut each: impl FnMut(Done<'_>)) {
+    ring.wait(Some(Duration::ZERO), |_, done| each(done))
+        .unwrap();
+}
+
 fn look(ring: &mut Uring, mut each: impl FnMut(&mut Requests, Done<'_>)) {
     let mut count = 0;
     while count == 0 {
@@ -52,7 +58,7 @@ fn what_is_sent_goes_with_the_wait_and_comes_back() {
     for round in 0..20 {
         ring.requests()
             .send(near.as_fd(), round, b"xhello".to_vec(), 1);
-        look(&mut ring, |_, done| match done {
+        look_now(&mut ring, |done| match done {
             Done::Sent { key, bytes, result } => {
                 assert_eq!(
                     (key, bytes.as_slice(), result.unwrap()),
@@ -164,7 +170,8 @@ fn a_cancelled_ring_gives_back_what_it_could_not_send() {
     let mut sends = 0;
     let mut is_stuck = false;
     while !is_stuck {
-        ring.requests().send(near.as_fd(), 3, vec![1; 10_000], 0);
+        ring.requests()
+            .send_later(near.as_fd(), 3, vec![1; 10_000], 0);
         sends += 1;
         is_stuck = true;
         ring.wait(Some(Duration::from_millis(20)), |_, done| {
@@ -182,6 +189,40 @@ fn a_cancelled_ring_gives_back_what_it_could_not_send() {
     assert_eq!(last, Some((10_000, Err(Some(libc::ECANCELED)))));
     assert!(sends > 1);
     drop(far);
+}
+
+#[test]
+fn a_send_that_goes_at_once_ends_no_wait_and_one_that_cannot_says_so() {
+    let Some(mut ring) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    ring.requests().receive(near.as_fd(), 1);
+    ring.requests().send(near.as_fd(), 2, vec![1; 10], 0);
+    let writer = std::thread::spawn(move || {
+        far.read_exact(&mut [0; 10]).unwrap();
+        far.write_all(b"a").unwrap();
+        far
+    });
+    let mut told = Vec::new();
+    ring.wait(None, |_, done| match done {
+        Done::Sent { result, .. } => told.push(result.unwrap()),
+        Done::Received { bytes, .. } => told.push(bytes.len()),
+        other => panic!("{other:?}"),
+    })
+    .unwrap();
+    assert_eq!(told, [10, 1]);
+    let _far = writer.join().unwrap();
+    let mut is_stuck = false;
+    while !is_stuck {
+        ring.requests().send(near.as_fd(), 3, vec![1; 10_000], 0);
+        ring.wait(Some(Duration::ZERO), |_, done| match done {
+            Done::Sent { bytes, result, .. } => {
+                assert_eq!(bytes.len(), 10_000);
+                is_stuck = result.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+            }
+            other => panic!("{other:?}"),
+        })
+        .unwrap();
+    }
 }
 
 #[test]
