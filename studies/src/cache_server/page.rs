@@ -65,6 +65,10 @@ pub fn charts(results: &Results) -> Vec<(String, String)> {
     let mut charts = Vec::new();
     for reads in results.mixes(Experiment::Threads) {
         for (load, name) in [(OURS, "throughput"), (MEMCASLAP, "throughput-memcaslap")] {
+            let is_measured = |cell: &Cell| cell.case.load == load && cell.case.reads == reads;
+            if !results.of(Experiment::Threads).any(is_measured) {
+                continue;
+            }
             charts.push((
                 format!("{name}-{reads}.svg"),
                 by_threads(results, reads, load, &RATE).file(),

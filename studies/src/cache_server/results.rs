@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{Experiment, Options};
 use super::plan::Case;
-use super::verdict::Evidence;
+use super::verdict::{Evidence, word};
 use crate::nmart::results::{Machine, Summary};
 use crate::{StudyError, kept};
 
@@ -293,7 +293,7 @@ fn claims(results: &Results) -> String {
     let mut text = String::from("claim,answer,because\n");
     for verdict in Evidence::measured(results).verdicts() {
         let because = verdict.because.replace('"', "'");
-        text += &format!("{},{},\"{because}\"\n", verdict.id, verdict.answer.word());
+        text += &format!("{},{},\"{because}\"\n", verdict.id, word(verdict.answer));
     }
     text
 }
