@@ -75,7 +75,7 @@ pub struct Holdings {
 /// bounds its time.
 const SHIFTS: usize = 4;
 const EXTRA: usize = 4;
-/// So large a part of the limit may be free between items before more items go for it.
+/// So large a part of the limit may be free between items before items go for more of it.
 const LOOSE: usize = 16;
 /// So many active items are spared in a row; then one goes nevertheless.
 const SPARED: usize = 32;
@@ -144,12 +144,10 @@ impl Allocation {
         self.balance();
         let mut extra = 0;
         loop {
-            let is_over = self.pool.charged() + need > self.limit;
-            // What is free between items is memory, too. It becomes less as more items go, but not at once.
-            let is_loose = self.evicts
-                && extra < EXTRA
-                && self.pool.owned() > self.limit + self.limit / LOOSE
-                && self.pool.charged() > self.limit / 2;
+            let after = self.pool.charged() + need;
+            let is_over = after > self.limit;
+            // Beyond the limit items go one at a time, as memory between them becomes less, but not at once.
+            let is_loose = self.evicts && extra < EXTRA && after > self.room();
             if !is_over && !is_loose {
                 break;
             }
@@ -164,6 +162,15 @@ impl Allocation {
             }
         }
         self.pool.make(making).ok_or(NoMemory)
+    }
+
+    /// What items may need, now: what is free between them is memory, too, and so much as the heap has beyond a
+    /// bound, items give up. They give up no more than that, as the heap keeps what it has: a heap a little beyond its
+    /// bound would cost every item in the end. Half of the limit is theirs in any case.
+    fn room(&self) -> usize {
+        let bound = self.limit + self.limit / LOOSE;
+        let beyond = self.pool.owned().saturating_sub(bound);
+        self.limit - beyond.min(self.limit / 2)
     }
 
     /// Moves some items on from queues that have more than their share.

@@ -73,6 +73,27 @@ fn ten_times_as_much_as_there_is_room_for_stays_within_the_limit() {
 }
 
 #[test]
+fn items_of_one_size_use_the_memory_that_there_is() {
+    let memory = 64 << 20;
+    let store = store(Settings {
+        memory,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    // Again and again, so that the heap has grown to what it needs at most.
+    for number in 0..120_000u64 {
+        let key = format!("{number:064}");
+        set(&store, &mut worker, key.as_bytes(), &[7; 1024]).expect("others go");
+    }
+    let held = store.holdings();
+    assert!(
+        held.charged > memory / 100 * 95 && held.charged <= memory,
+        "{held:?}"
+    );
+    assert!(held.owned <= memory + memory / 8, "{held:?}");
+}
+
+#[test]
 fn without_eviction_what_is_too_much_is_refused() {
     let store = store(Settings {
         memory: 1 << 20,
