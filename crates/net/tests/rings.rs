@@ -25,6 +25,7 @@ fn rings() {
         return;
     }
     let before = descriptors();
+    one_call_a_request();
     more_at_once_than_buffers();
     who_vanishes_while_being_sent_to();
     who_never_reads();
@@ -46,6 +47,21 @@ fn stuck(server: &Server<Lines>) -> TcpStream {
     client.write_all("much\n".repeat(200).as_bytes()).unwrap();
     until("it has to wait", || server.counters().stalled > stalled);
     client
+}
+
+/// A reply goes with the call that waits for the next request, and ends no wait.
+fn one_call_a_request() {
+    let server = rings_of_one().start(Lines::default()).unwrap();
+    let mut client = connect(&server);
+    ask(&mut client, "first");
+    let (before, requests) = (server.counters(), 1000);
+    for _ in 0..requests {
+        ask(&mut client, "again");
+    }
+    let calls = server.counters().waits - before.waits;
+    // Some more for the bell, once a second.
+    assert!(calls < requests + requests / 2, "{calls} calls");
+    assert_eq!(server.counters().rearmed, 0);
 }
 
 fn more_at_once_than_buffers() {
