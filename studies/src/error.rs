@@ -69,6 +69,30 @@ pub enum StudyError {
         /// The largest that is taken; the smallest is 1.
         largest: u32,
     },
+    /// The source's listing has no such defect.
+    UnknownListingDefect {
+        /// What was asked for.
+        given: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// A number of threads that cannot be run with.
+    Threads {
+        /// What was asked for.
+        given: usize,
+        /// The largest that is taken; the smallest is 2.
+        largest: usize,
+    },
+    /// A run of a length that makes no sense.
+    Duration {
+        /// What was asked for, seconds.
+        given: f64,
+    },
+    /// A benchmark could not be run.
+    Benchmark {
+        /// Why not, with what to change.
+        why: String,
+    },
     /// The folder holds an earlier run, and nobody said to go on with it.
     Occupied {
         /// The folder.
@@ -177,6 +201,19 @@ impl fmt::Display for StudyError {
                 given,
                 largest,
             } => write!(f, "{given} {what} cannot be made; ask for 1 to {largest}"),
+            StudyError::UnknownListingDefect { given, known } => write!(
+                f,
+                "the listing has no defect {given:?}; choose from {}",
+                known.join(", ")
+            ),
+            StudyError::Threads { given, largest } => write!(
+                f,
+                "cannot run with {given} threads, of which one serves; ask for 2 to {largest}"
+            ),
+            StudyError::Duration { given } => {
+                write!(f, "a run cannot take {given} seconds; ask for 0.01 to 3600")
+            }
+            StudyError::Benchmark { why } => f.write_str(why),
             StudyError::Occupied { folder } => write!(
                 f,
                 "{} holds an earlier run; add --resume to go on with it, or choose another folder \

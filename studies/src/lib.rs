@@ -68,6 +68,11 @@ pub const STUDIES: &[Study] = &[
         title: "event servers: which threads wait, which work, and how they wait for 512 connections",
         experiments: event_patterns::experiments,
     },
+    Study {
+        name: "message-passing",
+        title: "a section of code under a lock, or by message to who has its data: what caches make of it",
+        experiments: message_passing::experiments,
+    },
 ];
 
 /// The study of that name.

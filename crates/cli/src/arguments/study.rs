@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use hearth_studies::cache_impact::Defect;
 
 /// Run the experiments of the publications behind Hearth again.
 ///
@@ -17,7 +16,8 @@ Examples:
   hearth study run nmart --quick
   hearth study run insense-multicore --quick
   hearth study run memcached --quick
-  hearth study run event-patterns --quick")]
+  hearth study run event-patterns --quick
+  hearth study run message-passing --quick")]
 pub(crate) struct Study {
     #[command(subcommand)]
     pub(crate) action: Action,
@@ -169,7 +169,9 @@ Examples:
   hearth study run memcached --quick               a look, in about a minute
   hearth study run memcached --experiment optimisations --threads 2
   hearth study run event-patterns --quick          a look, in about a minute
-  hearth study run event-patterns --experiment threads --milliseconds 10000")]
+  hearth study run event-patterns --experiment threads --milliseconds 10000
+  hearth study run message-passing --quick         a look, in about a minute
+  hearth study run message-passing --threads 4,8 --seconds 30 --repeats 20")]
 pub(crate) struct RunStudy {
     /// The study's name
     #[arg(value_name = "NAME")]
@@ -180,8 +182,8 @@ pub(crate) struct RunStudy {
     pub(crate) quick: bool,
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
-    /// nmart as many as suit the experiment; in insense-multicore 7, or 3 with --quick; in
-    /// memcached and event-patterns 5, or 2 with --quick
+    /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick; in
+    /// the others 7, or 3 with --quick
     #[arg(long, value_name = "N")]
     pub(crate) repeats: Option<u32>,
 
@@ -197,16 +199,24 @@ pub(crate) struct RunStudy {
     #[arg(long)]
     pub(crate) resume: bool,
 
-    /// What random placements begin with; 1 if not given
-    #[arg(long, value_name = "N", help_heading = "insense-multicore")]
+    /// What random placements and shuffles begin with; 1 if not given
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = "insense-multicore, message-passing"
+    )]
     pub(crate) seed: Option<u64>,
 
-    /// Server threads; may be repeated. As many as the machine carries if none is given
+    /// How long each run is measured; 0.5 if not given, or 0.1 with --quick
+    #[arg(long, value_name = "S", help_heading = "message-passing")]
+    pub(crate) seconds: Option<f64>,
+
+    /// Threads, in memcached the server's; may be repeated. As many as the machine carries if none is given
     #[arg(
         long = "threads",
         value_name = "N",
         value_delimiter = ',',
-        help_heading = "memcached"
+        help_heading = "memcached, message-passing"
     )]
     pub(crate) threads: Vec<u32>,
 
@@ -226,9 +236,14 @@ pub(crate) struct RunStudy {
     #[arg(long, value_enum, value_name = "SIZES", help_heading = "cache-impact")]
     pub(crate) sizes: Option<Sizes>,
 
-    /// Reproduce a defect of the source; may be repeated: index, pinning, cliff, unsigned
-    #[arg(long = "defect", value_name = "NAME", value_parser = defect, help_heading = "cache-impact")]
-    pub(crate) defects: Vec<Defect>,
+    /// Reproduce a defect of the source; may be repeated. In cache-impact index, pinning, cliff, unsigned; in
+    /// message-passing power-of-two-mask, cursor-kept, counter-kept, head-unmodified
+    #[arg(
+        long = "defect",
+        value_name = "NAME",
+        help_heading = "cache-impact, message-passing"
+    )]
+    pub(crate) defects: Vec<String>,
 
     /// What a run waits for before its first stamp; the tick if not given
     #[arg(long, value_enum, value_name = "EVENT", help_heading = "cache-impact")]
@@ -240,7 +255,11 @@ pub(crate) struct RunStudy {
 
     /// The profile whose predictions stand beside the measurements; this machine's kept one if not
     /// given
-    #[arg(long, value_name = "FILE", help_heading = "cache-impact")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "cache-impact, message-passing"
+    )]
     pub(crate) profile: Option<PathBuf>,
 
     /// An allocator to run with; may be repeated. All that are there if none is given
@@ -259,28 +278,33 @@ pub(crate) struct RunStudy {
 impl RunStudy {
     /// An option that was given and that only another study has, as it is typed.
     pub(crate) fn foreign(&self, study: &str) -> Option<&'static str> {
+        const IMPACT: &[&str] = &["cache-impact"];
+        const NMART: &[&str] = &["nmart"];
+        const EVENTS: &[&str] = &["event-patterns"];
+        const MEMCACHED: &[&str] = &["memcached"];
+        const THREADED: &[&str] = &["memcached", "message-passing"];
+        const PASSING: &[&str] = &["message-passing"];
+        const MEASURED: &[&str] = &["cache-impact", "message-passing"];
+        const SEEDED: &[&str] = &["insense-multicore", "message-passing"];
         let options = [
-            ("cache-impact", self.sweeps.is_some(), "--sweeps"),
-            ("cache-impact", self.sizes.is_some(), "--sizes"),
-            ("cache-impact", !self.defects.is_empty(), "--defect"),
-            ("cache-impact", self.start.is_some(), "--start"),
-            ("cache-impact", self.unaligned, "--unaligned"),
-            ("cache-impact", self.profile.is_some(), "--profile"),
-            ("nmart", !self.allocators.is_empty(), "--allocator"),
-            ("nmart", !self.workloads.is_empty(), "--workload"),
-            ("nmart", self.objects.is_some(), "--objects"),
-            ("insense-multicore", self.seed.is_some(), "--seed"),
-            ("memcached", !self.threads.is_empty(), "--threads"),
-            ("memcached", self.cachet.is_some(), "--cachet"),
-            (
-                "event-patterns",
-                self.milliseconds.is_some(),
-                "--milliseconds",
-            ),
+            (IMPACT, self.sweeps.is_some(), "--sweeps"),
+            (IMPACT, self.sizes.is_some(), "--sizes"),
+            (MEASURED, !self.defects.is_empty(), "--defect"),
+            (IMPACT, self.start.is_some(), "--start"),
+            (IMPACT, self.unaligned, "--unaligned"),
+            (MEASURED, self.profile.is_some(), "--profile"),
+            (NMART, !self.allocators.is_empty(), "--allocator"),
+            (NMART, !self.workloads.is_empty(), "--workload"),
+            (NMART, self.objects.is_some(), "--objects"),
+            (SEEDED, self.seed.is_some(), "--seed"),
+            (PASSING, self.seconds.is_some(), "--seconds"),
+            (THREADED, !self.threads.is_empty(), "--threads"),
+            (MEMCACHED, self.cachet.is_some(), "--cachet"),
+            (EVENTS, self.milliseconds.is_some(), "--milliseconds"),
         ];
         let mut foreign = options
             .into_iter()
-            .filter(|(of, is_given, _)| *is_given && *of != study);
+            .filter(|(of, is_given, _)| *is_given && !of.contains(&study));
         foreign.next().map(|(_, _, option)| option)
     }
 }
@@ -299,8 +323,4 @@ pub(crate) enum Start {
     Tick,
     /// The next interrupt of the local timer
     Interrupt,
-}
-
-fn defect(text: &str) -> Result<Defect, String> {
-    Defect::parse(text).map_err(|error| error.to_string())
 }

@@ -20,6 +20,7 @@ mod simulate;
 mod study;
 mod study_events;
 mod study_memcached;
+mod study_message;
 mod study_multicore;
 mod study_tool;
 mod top;

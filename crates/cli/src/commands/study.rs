@@ -9,7 +9,7 @@ use hearth_studies::cache_impact::record::Sweep;
 use hearth_studies::cache_impact::results::PAGE;
 use hearth_studies::cache_impact::verdict::Verdict;
 use hearth_studies::cache_impact::{
-    Experiment, Folder, Options, Outcome, Results, Sizes, Start, page,
+    Defect, Experiment, Folder, Options, Outcome, Results, Sizes, Start, page,
 };
 use hearth_studies::{STUDIES, StudyError, nmart};
 use hearth_sys::Linux;
@@ -20,7 +20,7 @@ use crate::interruption::Interruption;
 use crate::progress::Bar;
 use crate::{output, profiles};
 
-use super::{study_events, study_memcached, study_multicore, study_tool};
+use super::{study_events, study_memcached, study_message, study_multicore, study_tool};
 
 pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
     match &arguments.action {
@@ -34,8 +34,11 @@ fn list() -> Result<(), Failure> {
     let mut text = String::new();
     for study in STUDIES {
         text += &format!("{}: {}\n", study.name, study.title);
-        for (name, title) in (study.experiments)() {
-            text += &format!("  {name:<10}{title}\n");
+        let experiments = (study.experiments)();
+        let names = experiments.iter().map(|(name, _)| name.len());
+        let width = names.max().unwrap_or(0);
+        for (name, title) in experiments {
+            text += &format!("  {name:<width$}  {title}\n");
         }
     }
     output::write(text)
@@ -54,6 +57,8 @@ pub(super) fn failure(error: StudyError) -> Failure {
 fn options(arguments: &RunStudy) -> Result<Options, StudyError> {
     let experiments = arguments.experiments.iter();
     let experiments: Result<_, _> = experiments.map(|text| Experiment::parse(text)).collect();
+    let defects = arguments.defects.iter();
+    let defects: Result<_, _> = defects.map(|text| Defect::parse(text)).collect();
     Ok(Options {
         quick: arguments.quick,
         repeats: arguments.repeats,
@@ -63,7 +68,7 @@ fn options(arguments: &RunStudy) -> Result<Options, StudyError> {
             Some(study::Sizes::Powers) => Sizes::Powers,
         },
         experiments: experiments?,
-        defects: arguments.defects.clone(),
+        defects: defects?,
         is_aligned: !arguments.unaligned,
         start: match arguments.start {
             None | Some(study::Start::Tick) => Start::Tick,
@@ -88,6 +93,7 @@ fn run(arguments: &RunStudy) -> Result<(), Failure> {
         "insense-multicore" => study_multicore::run(arguments, &path),
         "memcached" => study_memcached::run(arguments, &path),
         "event-patterns" => study_events::run(arguments, &path),
+        "message-passing" => study_message::run(arguments, profile(arguments)?.as_ref(), &path),
         _ => run_cache_impact(arguments, &path),
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! [`Config`] has the source's five parameters and what else must be said, and is read from a file in JSON. [`run()`]
 //! runs it once and returns what was counted as [`Measured`]; [`repeat`] runs it as often as it says. [`experiments`]
-//! lists the cells of the source's three experiments, and [`grid`] compares `auto` with both modes in each of them.
+//! lists the cells of the source's three experiments, [`grid`] compares `auto` with both modes in each of them, and
+//! [`trace`] tells which lines a run refers to.
 //!
 //! What stands for the source's own kernel: threads pinned one to a core, waiting by looking before sleeping, one
 //! mapping of 32 MiB on huge pages where the system gives them, and cycles that a thread had a core for, by the
@@ -14,6 +15,7 @@ pub mod experiments;
 pub mod grid;
 mod measured;
 mod pool;
+pub mod trace;
 mod walk;
 
 #[cfg(test)]

@@ -79,6 +79,19 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// The lines in the order of the walk.
+    pub(super) fn order(self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.len());
+        let mut line = 0;
+        loop {
+            order.push(line);
+            line = self.link(line).load(Relaxed) as usize;
+            if line == 0 {
+                return order;
+            }
+        }
+    }
+
     /// How often lines were modified, together.
     pub(super) fn modifications(self) -> u64 {
         (0..self.len())
