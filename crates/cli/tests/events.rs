@@ -45,13 +45,32 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
     let table = fs::read_to_string(out.join("threads.csv")).unwrap();
     for line in [
         "half-async,select,apart,2,0,true,rate,1,",
-        "half-async,level,apart,2,0,true,reactivate_ns,1,",
-        "half-async,edge,apart,2,0,true,enqueue_ns,1,",
-        "leader,select,apart,1,0,true,events_a_wait,1,",
-        "leader,edge,apart,2,0,true,server_ns,1,",
+        "half-async,level,apart,4,0,true,rate,1,",
+        "leader,select,apart,1,0,true,p99_us,1,",
+        "leader,edge,apart,2,0,true,rate,1,",
         "sharded,edge,apart,4,0,true,rate,1,",
     ] {
         assert!(table.contains(line), "{line} in {table}");
+    }
+    // On a busy machine a server may have no time to tell of itself in so short a run, but not always.
+    let told = |pattern: &str, mechanism: &str, figure: &str| -> Vec<f64> {
+        let lines = table
+            .lines()
+            .map(|line| line.split(',').collect::<Vec<_>>());
+        lines
+            .filter(|of| of[..2] == [pattern, mechanism] && of[6] == figure)
+            .filter_map(|of| of[8].parse().ok())
+            .collect()
+    };
+    for (pattern, mechanism, figure) in [
+        ("half-async", "edge", "enqueue_ns"),
+        ("half-async", "level", "reactivate_ns"),
+        ("leader", "select", "obtain_ns"),
+        ("sharded", "edge", "send_ns"),
+    ] {
+        let values = told(pattern, mechanism, figure);
+        assert!(!values.is_empty(), "{pattern} {mechanism} {figure}");
+        assert!(values.iter().all(|value| *value > 0.0), "{values:?}");
     }
     // Every request of every cell had its reply.
     let json = fs::read_to_string(out.join("results.json")).unwrap();
@@ -61,15 +80,12 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
     );
     // Who shares connections arms them again once a request with level-triggered epoll, and never with edges.
     assert!(
-        !table.contains("leader,edge,apart,2,0,true,reactivate_ns"),
+        told("leader", "edge", "reactivate_ns").is_empty(),
         "{table}"
     );
-    let armed = table
-        .lines()
-        .find_map(|line| line.strip_prefix("leader,level,apart,2,0,true,rearmed,1,"))
-        .and_then(|rest| rest.split(',').next()?.parse::<f64>().ok());
+    let armed = told("leader", "level", "rearmed");
     assert!(
-        armed.is_some_and(|armed| (0.9..1.1).contains(&armed)),
+        !armed.is_empty() && armed.iter().all(|count| (0.8..1.2).contains(count)),
         "{armed:?}"
     );
     let page = fs::read_to_string(out.join("event-patterns.html")).unwrap();

@@ -67,19 +67,25 @@ fn cost(cell: &Cell, server_cores: usize) -> Option<String> {
             (often >= 0.005).then(|| format!("{name} {often:.2} × {}", ns(time)))
         })
         .collect();
+    let steps = match steps.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; {}; sleeps {:.2}",
+            steps.join(", "),
+            of("sleeps").unwrap_or(0.0)
+        ),
+    };
     let limit = match cell.is_clients_limit(server_cores) {
         true => "; the clients were the limit",
         false => "",
     };
     Some(format!(
-        "{} {}, {} threads: {:.0} replies a second, {} of the server's time a request; {}; sleeps {:.2}{limit}.",
+        "{} {}, {} threads: {:.0} replies a second, {} of the server's time a request{steps}{limit}.",
         cell.case.pattern,
         cell.case.mechanism,
         cell.case.threads,
         of("rate")?,
         ns(of("server_ns")?),
-        steps.join(", "),
-        of("sleeps").unwrap_or(0.0),
     ))
 }
 

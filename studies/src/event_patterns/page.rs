@@ -372,7 +372,7 @@ fn rates(results: &Results, experiment: Experiment, layout: &str, work_us: u32) 
         classes: classes.collect(),
         series: series.collect(),
         y_label: "replies a second".into(),
-        width: 1180.0,
+        width: 1360.0,
         ..BarChart::new(&format!("{work_us} µs of work, {words}: replies a second"))
     }
     .draw()

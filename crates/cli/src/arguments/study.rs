@@ -168,7 +168,7 @@ Examples:
   hearth study run insense-multicore --experiment list --repeats 20
   hearth study run memcached --quick               a look, in about a minute
   hearth study run memcached --experiment optimisations --threads 2
-  hearth study run event-patterns --quick          a look, in about a minute
+  hearth study run event-patterns --quick          a look, in some minutes
   hearth study run event-patterns --experiment threads --milliseconds 10000
   hearth study run message-passing --quick         a look, in about a minute
   hearth study run message-passing --threads 4,8 --seconds 30 --repeats 20")]
