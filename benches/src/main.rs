@@ -13,6 +13,8 @@ mod embedded_command;
 mod heap_command;
 mod heaps_command;
 mod message_model;
+mod net_command;
+mod net_server;
 mod pair_latency;
 mod placements_command;
 mod reorder_command;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     match words.next().as_deref() {
         Some("peak") => return part(measure::tell_peak(&words.collect::<Vec<_>>())),
+        Some("serve") => return part(net_server::serve(&words.collect::<Vec<_>>())),
         Some("embedded") => return part(embedded_command::embedded(&words.collect::<Vec<_>>())),
         _ => {}
     }
@@ -117,6 +120,9 @@ fn main() -> ExitCode {
     }
     for name in placements_command::names().filter(|name| request.wants(name)) {
         keep(&name, placements_command::placements(&name, effort));
+    }
+    for name in net_command::names().filter(|name| request.wants(name)) {
+        keep(&name, net_command::net(&name, effort));
     }
     if request.wants(HEAP) {
         let (size, usual) = if request.brief {
@@ -200,12 +206,14 @@ fn names() -> String {
     let rows = ROWS.iter().map(|row| row.name);
     let of_savina = savina::programs();
     let placements: Vec<String> = placements_command::names().collect();
+    let nets: Vec<String> = net_command::names().collect();
     let of_savina: Vec<String> = of_savina.iter().map(savina::Program::full_name).collect();
     programs
         .chain(rows)
         .chain(commands)
         .chain(of_savina.iter().map(String::as_str))
         .chain(placements.iter().map(String::as_str))
+        .chain(nets.iter().map(String::as_str))
         .chain(embedded_command::names())
         .chain([HEAP])
         .collect::<Vec<_>>()
@@ -215,7 +223,7 @@ fn names() -> String {
 fn usage() -> String {
     format!(
         "usage: benches/run [NAME…] [--small | --brief] [--repeats N] [--record]\nnames: {}\n\
-         groups: compute channels runtime savina placements rust-talk\n\
+         groups: compute channels runtime savina placements rust-talk net\n\
          of heap: [--only GROUP,…] [--with NAME=LIBRARY[,VARIABLE=VALUE…]] [--json FILE] [--quick, \
          which is --brief]; its groups: {}",
         names(),
@@ -249,6 +257,7 @@ fn request(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
             "rust-talk" => request
                 .names
                 .extend(embedded_command::names().map(str::to_owned)),
+            net_command::GROUP => request.names.extend(net_command::names()),
             "placements" => request.names.extend(placements_command::names()),
             "channels" => request.names.extend(of_clock(Clock::Wall)),
             name if known.split(' ').any(|one| one == name) => request.names.push(arg),

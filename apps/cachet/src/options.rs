@@ -101,9 +101,9 @@ pub struct Arguments {
     /// Ignored: prefixes of keys are not counted
     #[arg(short = 'D', value_name = "CHAR")]
     prefix_delimiter: Option<char>,
-    /// Threads that serve
-    #[arg(short = 't', long = "threads", value_name = "NUM", default_value_t = 4, value_parser = positive)]
-    threads: usize,
+    /// Threads that serve; auto: as many as are found to serve most, as --pattern adaptive
+    #[arg(short = 't', long = "threads", value_name = "NUM", default_value = "4", value_parser = threads)]
+    threads: Threads,
     /// Commands served for one connection before others come to their turn
     #[arg(short = 'R', long = "max-reqs-per-event", value_name = "NUM", default_value_t = 20, value_parser = positive)]
     requests_per_event: usize,
@@ -164,7 +164,7 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     allocation_core: Option<usize>,
-    /// Which threads wait and which work: sharded, leader or half-async
+    /// Which threads wait and which work: sharded, leader, half-async or adaptive
     #[arg(
         long = "pattern",
         value_name = "NAME",
@@ -173,15 +173,15 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     pattern: Pattern,
-    /// How threads wait for connections: edge, level, select or io_uring
+    /// How threads wait for connections: edge, io_uring, level or select; edge if not told, and with the pattern adaptive whichever of
+    /// the first two is better
     #[arg(
         long = "mechanism",
         value_name = "NAME",
-        default_value = "edge",
         value_parser = named::<Mechanism>,
         help_heading = "Hearth's own options"
     )]
-    mechanism: Mechanism,
+    mechanism: Option<Mechanism>,
 }
 
 /// What a server was told, with what that means.
@@ -213,7 +213,7 @@ pub struct Options {
     pub maxconns_fast: bool,
     /// How much is told.
     pub verbosity: u32,
-    /// Threads that serve.
+    /// Threads that serve; at most, if the pattern is adaptive.
     pub threads: usize,
     /// Commands served for one connection before others come to their turn.
     pub requests_per_event: usize,
@@ -235,8 +235,8 @@ pub struct Options {
     pub crawls: bool,
     /// Which threads wait and which work.
     pub pattern: Pattern,
-    /// How threads wait for connections.
-    pub mechanism: Mechanism,
+    /// How threads wait for connections, if that was told.
+    pub mechanism: Option<Mechanism>,
     /// How the allocation section runs.
     pub allocation: Mode,
     /// In detail.
@@ -333,7 +333,12 @@ impl Arguments {
             connections: self.connections,
             maxconns_fast: true,
             verbosity: u32::from(self.verbose),
-            threads: self.threads,
+            threads: match self.threads {
+                Threads::Count(count) => count,
+                Threads::Auto => {
+                    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+                }
+            },
             requests_per_event: self.requests_per_event,
             item_size: self.item_size,
             disable_flush_all: self.disable_flush_all,
@@ -343,7 +348,10 @@ impl Arguments {
             hot_percent: 20,
             warm_percent: 40,
             crawls: true,
-            pattern: self.pattern,
+            pattern: match self.threads {
+                Threads::Count(_) => self.pattern,
+                Threads::Auto => Pattern::Adaptive,
+            },
             mechanism: self.mechanism,
             allocation: self.allocation,
             running: store::Running {
@@ -446,6 +454,23 @@ impl Options {
     }
 }
 
+/// How many threads serve.
+#[derive(Clone, Copy, Debug)]
+enum Threads {
+    Count(usize),
+    Auto,
+}
+
+fn threads(text: &str) -> Result<Threads, String> {
+    match text {
+        "auto" => Ok(Threads::Auto),
+        _ => match positive(text) {
+            Ok(count) => Ok(Threads::Count(count)),
+            Err(mistake) => Err(format!("{mistake}, or auto")),
+        },
+    }
+}
+
 fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
@@ -510,7 +535,7 @@ fn wait(text: &str) -> Result<Wait, String> {
 mod tests {
     use clap::{CommandFactory, Parser};
 
-    use super::{Arguments, Options, Wanted};
+    use super::{Arguments, Options, Pattern, Wanted};
 
     fn options(line: &str) -> Result<Options, String> {
         let words = std::iter::once("cachet").chain(line.split_whitespace());
@@ -551,6 +576,8 @@ mod tests {
         let told = told.expect("all are known");
         assert!(!told.maxconns_fast);
         assert_eq!((told.hash_power, told.idle_timeout), (20, 5));
+        let told = options("-t auto").expect("it is known");
+        assert_eq!((told.pattern, told.mechanism), (Pattern::Adaptive, None));
     }
 
     #[test]

@@ -166,7 +166,8 @@ impl<S: Service> Acceptor<S> {
                     }
                     add(&counts.accepted, 1);
                     common.connections.fetch_add(1, Ordering::SeqCst);
-                    if self.pattern.adopt(socket, peer).is_err() {
+                    let second = common.second();
+                    if self.pattern.adopt(socket, peer, second).is_err() {
                         add(&counts.refused, 1);
                         common.gone();
                     }

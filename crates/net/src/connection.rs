@@ -96,6 +96,8 @@ pub(crate) struct Connection<T> {
     is_closing: bool,
     /// What is not sent is with who sends it.
     is_lent: bool,
+    /// How long has been worked for it of late, in ticks; if that is watched.
+    pub(crate) worked: u64,
     /// What its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
     pub(crate) armed: Waits,
     /// The second in which it was last heard of.
@@ -161,6 +163,7 @@ impl<T> Connection<T> {
             has_more_to_do: false,
             is_closing: false,
             is_lent: false,
+            worked: 0,
             armed: Waits::ToRead,
             active: second,
         }
@@ -168,6 +171,25 @@ impl<T> Connection<T> {
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// It goes to another thread, and nobody has anything of it.
+    pub(crate) fn travel(&mut self) {
+        if self.may_read {
+            // The end comes after what is to be read: whoever waits next is told of it again.
+            self.is_ended = false;
+        }
+        self.armed = Waits::ToRead;
+    }
+
+    /// Nothing of it was ever looked at.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self.entry, Entry::New(_))
+    }
+
+    /// Something is to be done whether or not something comes.
+    pub(crate) fn has_more_to_do(&self) -> bool {
+        self.has_more_to_do || !self.unsent.is_empty() || self.is_closing || self.may_read
     }
 
     /// Nothing was begun that is not done.

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use hearth_sys::Linux;
 use hearth_sys::clock::Stamps;
 
+use crate::options::{Builder, Pattern};
+
 /// What a thread does with an event, as the source times it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -104,6 +106,8 @@ counters! {
     rearmed,
     /// Times that a thread that waits was woken by another.
     rung,
+    /// Connections that went from one thread to another.
+    moved,
     /// Times that a connection had to wait until it could be written to.
     stalled,
 }
@@ -119,9 +123,21 @@ pub(crate) fn add(counter: &AtomicU64, count: u64) {
 pub(crate) struct Desk {
     pub(crate) counts: Counts,
     times: [(AtomicU64, AtomicU64); Operation::ALL.len()],
+    /// When the wait began that has not ended; 0 if the thread does not wait.
+    waits_since: AtomicU64,
 }
 
 impl Desk {
+    /// For how long the thread has waited until now, in ticks, if waits are watched. Of a wait that ends this moment nothing or
+    /// twice as much may be told.
+    pub(crate) fn waited(&self, now: u64) -> u64 {
+        let since = match self.waits_since.load(Relaxed) {
+            0 => 0,
+            since => now.saturating_sub(since),
+        };
+        self.times(Operation::Obtain).ticks + since
+    }
+
     pub(crate) fn times(&self, of: Operation) -> Times {
         let (count, ticks) = &self.times[of as usize];
         Times {
@@ -131,17 +147,65 @@ impl Desk {
     }
 }
 
-/// A thread's desk, and its watch if operations are timed.
+/// What a thread times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watching {
+    Nothing,
+    /// Its waits, and how long it works for each connection.
+    Shares,
+    /// Those, and every operation.
+    Everything,
+}
+
+impl Watching {
+    pub(crate) fn of(options: &Builder) -> Watching {
+        match options.pattern {
+            _ if options.is_timed => Watching::Everything,
+            Pattern::Adaptive => Watching::Shares,
+            _ => Watching::Nothing,
+        }
+    }
+}
+
+/// A thread's desk, and its watches if something is timed.
 pub(crate) struct Meter<'a> {
     pub(crate) desk: &'a Desk,
     watch: Option<Stamps>,
+    shares: Option<Stamps>,
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(desk: &'a Desk, is_timed: bool) -> Meter<'a> {
+    pub(crate) fn new(desk: &'a Desk, watching: Watching) -> Meter<'a> {
+        let here = || Stamps::here(&Linux);
         Meter {
             desk,
-            watch: is_timed.then(|| Stamps::here(&Linux)),
+            watch: (watching == Watching::Everything).then(here),
+            shares: (watching != Watching::Nothing).then(here),
+        }
+    }
+
+    /// Now, if shares are of interest.
+    #[inline]
+    pub(crate) fn share(&self) -> u64 {
+        self.shares.map_or(0, Stamps::ticks)
+    }
+
+    /// A wait begins.
+    #[inline]
+    pub(crate) fn begin_wait(&self) -> u64 {
+        let now = self.share();
+        self.desk.waits_since.store(now, Relaxed);
+        now
+    }
+
+    /// It is over.
+    #[inline]
+    pub(crate) fn end_wait(&self, begun: u64) {
+        if let Some(shares) = self.shares {
+            let (count, ticks) = &self.desk.times[Operation::Obtain as usize];
+            add(count, 1);
+            add(ticks, shares.ticks().saturating_sub(begun));
+            self.desk.waits_since.store(0, Relaxed);
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hearth_sys::ready::{Interest, Ready};
 
 use crate::connection::{Connection, Flags, Station, Waits};
-use crate::counters::Meter;
+use crate::counters::{Meter, Watching};
 use crate::server::{Common, Stopped};
 use crate::service::Service;
 
@@ -22,8 +22,8 @@ pub(crate) fn drain<S: Service>(
         return stopped;
     }
     let until = Instant::now() + grace;
-    let number = common.options.threads;
-    let meter = Meter::new(&common.desks[number + 1], false);
+    let number = common.workers;
+    let meter = Meter::new(&common.desks[number + 1], Watching::Nothing);
     let mut station = Station::new(
         &common.service,
         number,

@@ -55,5 +55,5 @@ mod service;
 pub use counters::{Counters, Operation, Times};
 pub use error::StartError;
 pub use options::{Builder, Mechanism, Pattern, UnknownName, WhenFull};
-pub use server::{Server, Stopped};
+pub use server::{Adapted, Server, Stopped};
 pub use service::{Input, Next, Output, Peer, Service};

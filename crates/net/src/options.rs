@@ -18,6 +18,9 @@ pub enum Pattern {
     Leader,
     /// Each thread waits for connections of its own, and works on them.
     Sharded,
+    /// As [`Pattern::Sharded`], and how many threads do, and by which mechanism if none was asked for, is found out by trying while it
+    /// serves.
+    Adaptive,
 }
 
 /// How a thread waits for many connections.
@@ -81,14 +84,15 @@ fn name_of<T: PartialEq>(value: &T, choices: &[(&'static str, T)]) -> &'static s
 }
 
 impl Pattern {
-    const NAMES: [(&'static str, Pattern); 3] = [
+    const NAMES: [(&'static str, Pattern); 4] = [
         ("half-async", Pattern::HalfAsync),
         ("leader", Pattern::Leader),
         ("sharded", Pattern::Sharded),
+        ("adaptive", Pattern::Adaptive),
     ];
 
     /// Every one.
-    pub fn all() -> [Pattern; 3] {
+    pub fn all() -> [Pattern; 4] {
         Self::NAMES.map(|(_, pattern)| pattern)
     }
 }
@@ -163,7 +167,7 @@ pub struct Builder {
     pub(crate) tcp: Vec<String>,
     pub(crate) unix: Vec<(PathBuf, u32)>,
     pub(crate) pattern: Pattern,
-    pub(crate) mechanism: Mechanism,
+    mechanism: Option<Mechanism>,
     pub(crate) threads: usize,
     pub(crate) backlog: i32,
     pub(crate) connections_max: usize,
@@ -182,7 +186,7 @@ impl Default for Builder {
             tcp: Vec::new(),
             unix: Vec::new(),
             pattern: Pattern::Sharded,
-            mechanism: Mechanism::Edge,
+            mechanism: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             backlog: 1024,
             connections_max: 1024,
@@ -217,13 +221,29 @@ impl Builder {
         self
     }
 
-    /// How they wait; edge-triggered if not said.
+    /// How they wait; edge-triggered if not said. With [`Pattern::Adaptive`], if not said, whichever of edges and `io_uring` is better.
     pub fn mechanism(mut self, mechanism: Mechanism) -> Builder {
-        self.mechanism = mechanism;
+        self.mechanism = Some(mechanism);
         self
     }
 
-    /// How many threads wait and work, those that only wait included; as many as the process has cores if not said.
+    pub(crate) fn mechanism_or_edge(&self) -> Mechanism {
+        self.mechanism.unwrap_or(Mechanism::Edge)
+    }
+
+    /// Those that may be used: one, but with [`Pattern::Adaptive`].
+    pub(crate) fn mechanisms(&self) -> Vec<Mechanism> {
+        match (self.mechanism, self.pattern) {
+            (Some(mechanism), _) => vec![mechanism],
+            (None, Pattern::Adaptive) if Mechanism::Uring.check().is_ok() => {
+                vec![Mechanism::Edge, Mechanism::Uring]
+            }
+            (None, _) => vec![Mechanism::Edge],
+        }
+    }
+
+    /// How many threads wait and work, those that only wait included; as many as the process has cores if not said. With
+    /// [`Pattern::Adaptive`] at most so many.
     pub fn threads(mut self, threads: usize) -> Builder {
         self.threads = threads.max(1);
         self

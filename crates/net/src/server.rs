@@ -14,7 +14,7 @@ use crate::drain::drain;
 use crate::error::StartError;
 use crate::listen::{Listener, listeners};
 use crate::options::{Builder, Mechanism, Pattern};
-use crate::pattern::{HalfAsync, Leader, Sharded, Threads};
+use crate::pattern::{Adaptive, HalfAsync, Leader, Sharded, Threads};
 use crate::poller::{Epoll, Poller, Ring, Select};
 use crate::service::Service;
 
@@ -37,6 +37,10 @@ pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Common<S> {
     pub(crate) service: S,
     pub(crate) options: Builder,
+    /// By which its threads may wait: one, but of an adaptive server.
+    pub(crate) mechanisms: Vec<Mechanism>,
+    /// Threads that are started to serve: so many for each mechanism.
+    pub(crate) workers: usize,
     /// One for each thread, then the acceptor's, then that of who stops it.
     pub(crate) desks: Vec<Desk>,
     pub(crate) second: AtomicU32,
@@ -66,7 +70,7 @@ impl<S> Common<S> {
     }
 
     pub(crate) fn acceptors_desk(&self) -> &Desk {
-        &self.desks[self.options.threads]
+        &self.desks[self.workers]
     }
 
     /// A connection is closed.
@@ -85,6 +89,17 @@ pub struct Stopped {
     pub done: usize,
     /// Connections that were closed because the time was over, or that broke.
     pub cut: usize,
+}
+
+/// How an adaptive server serves at the moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adapted {
+    /// Threads that have connections.
+    pub threads: usize,
+    /// By which they wait.
+    pub mechanism: Mechanism,
+    /// What that reaches, what else was tried, and when it changed last, in words.
+    pub why: String,
 }
 
 /// A server that serves until it is stopped or dropped.
@@ -133,13 +148,19 @@ impl<S: Service> Server<S> {
                 least,
             });
         }
-        options.mechanism.check()?;
+        let mechanisms = options.mechanisms();
+        for mechanism in &mechanisms {
+            mechanism.check()?;
+        }
+        let workers = options.threads * mechanisms.len();
         let refused = |what| move |error| StartError::Refused { what, error };
         let listeners = listeners(&options)?;
         let addresses = listeners.iter().filter_map(Listener::tcp_address).collect();
         let common = Arc::new(Common {
             service,
-            desks: (0..options.threads + 2).map(|_| Desk::default()).collect(),
+            mechanisms,
+            workers,
+            desks: (0..workers + 2).map(|_| Desk::default()).collect(),
             second: AtomicU32::new(0),
             is_stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
@@ -148,11 +169,15 @@ impl<S: Service> Server<S> {
             options,
         });
         let mut threads = Vec::new();
-        let started = match common.options.mechanism {
+        let started = match common.options.mechanism_or_edge() {
+            _ if common.options.pattern == Pattern::Adaptive => {
+                Adaptive::start(&common, &mut threads)
+                    .map(|adaptive| Arc::new(adaptive) as Arc<dyn Threads<S>>)
+            }
             Mechanism::Select => start_pattern::<Select, S>(&common, &mut threads),
             Mechanism::Level | Mechanism::Edge => start_pattern::<Epoll, S>(&common, &mut threads),
             Mechanism::Uring if common.options.pattern == Pattern::Sharded => {
-                Sharded::start_rings(&common, &mut threads)
+                Sharded::<S::Session>::start_rings(&common, &mut threads)
                     .map(|sharded| Arc::new(sharded) as Arc<dyn Threads<S>>)
             }
             Mechanism::Uring => start_pattern::<Ring, S>(&common, &mut threads),
@@ -201,7 +226,13 @@ impl<S: Service> Server<S> {
         sum
     }
 
-    /// What an operation has cost each thread so far, those that work first; all zero unless [`Builder::timed`].
+    /// How many threads serve at the moment, and by which mechanism; and why. Nothing but of an adaptive server.
+    pub fn adapted(&self) -> Option<Adapted> {
+        self.pattern.adapted()
+    }
+
+    /// What an operation has cost each thread so far, those that work first; all zero unless [`Builder::timed`], but an
+    /// adaptive server times its waits.
     pub fn times(&self, of: Operation) -> Vec<Times> {
         self.common
             .desks
@@ -245,7 +276,10 @@ fn start_pattern<P: Poller, S: Service>(
     threads: &mut Vec<JoinHandle<()>>,
 ) -> std::io::Result<Arc<dyn Threads<S>>> {
     Ok(match common.options.pattern {
-        Pattern::Sharded => Arc::new(Sharded::<P, S>::start(common, threads)?),
+        // It has threads for several pollers, and is started before.
+        Pattern::Sharded | Pattern::Adaptive => {
+            Arc::new(Sharded::<S::Session>::start::<P, S>(common, threads)?)
+        }
         Pattern::HalfAsync => Arc::new(HalfAsync::<P, S>::start(common, threads)?),
         Pattern::Leader => Arc::new(Leader::<P, S>::start(common, threads)?),
     })

@@ -1,7 +1,7 @@
 //! The server: the protocol as a service of `hearth-net`, and what is beside it.
 //!
 //! A connection stays with one thread for life, unless another pattern is asked for. The threads share the
-//! [`Store`](crate::store::Store) and nothing else that is written often. One more thread has the clock.
+//! [`Store`] and nothing else that is written often. One more thread has the clock.
 
 mod about;
 mod service;
@@ -116,7 +116,6 @@ fn builder(options: &Options) -> hearth_net::Builder {
     let mut builder = hearth_net::Server::builder()
         .name("cachet")
         .pattern(options.pattern)
-        .mechanism(options.mechanism)
         .threads(options.threads)
         .backlog(options.backlog)
         .connections_max(options.connections)
@@ -127,6 +126,9 @@ fn builder(options: &Options) -> hearth_net::Builder {
         })
         .input_bytes_max(LINE_OF_KEYS_MAX * 2)
         .output_bytes_max(OUTPUT_MAX);
+    if let Some(mechanism) = options.mechanism {
+        builder = builder.mechanism(mechanism);
+    }
     if options.idle_timeout > 0 {
         builder = builder.idle(Duration::from_secs(u64::from(options.idle_timeout)));
     }

@@ -123,8 +123,8 @@ fn wait<P: Poller, S: Service>(
 }
 
 impl<P: Poller, S: Service> Threads<S> for HalfAsync<P, S> {
-    fn adopt(&self, socket: Socket, peer: Peer) -> io::Result<()> {
-        self.shared.adopt(socket, peer, self.common.second())
+    fn adopt(&self, socket: Socket, peer: Peer, second: u32) -> io::Result<()> {
+        self.shared.adopt(socket, peer, second)
     }
 
     fn sweep(&self) {

@@ -120,8 +120,8 @@ fn try_locked(lead: &Mutex<()>) -> Option<MutexGuard<'_, ()>> {
 }
 
 impl<P: Poller, S: Service> Threads<S> for Leader<P, S> {
-    fn adopt(&self, socket: Socket, peer: Peer) -> io::Result<()> {
-        self.shared.adopt(socket, peer, self.common.second())
+    fn adopt(&self, socket: Socket, peer: Peer, second: u32) -> io::Result<()> {
+        self.shared.adopt(socket, peer, second)
     }
 
     fn sweep(&self) {

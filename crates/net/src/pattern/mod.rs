@@ -1,5 +1,7 @@
 //! Who waits, and who works.
 
+mod adaptive;
+mod crew;
 mod half_async;
 mod leader;
 mod rings;
@@ -14,28 +16,34 @@ use std::thread::{self, JoinHandle};
 use hearth_sys::affinity::Pinned;
 use socket2::Socket;
 
+pub(crate) use adaptive::Adaptive;
+pub(crate) use crew::Sharded;
 pub(crate) use half_async::HalfAsync;
 pub(crate) use leader::Leader;
-pub(crate) use sharded::Sharded;
 
 use crate::connection::{Connection, Station};
-use crate::counters::Meter;
-use crate::server::Common;
+use crate::counters::{Meter, Watching};
+use crate::server::{Adapted, Common};
 use crate::service::{Peer, Service};
 
 /// The threads of a server, and how connections get to them.
 pub(crate) trait Threads<S: Service>: Send + Sync {
-    /// A connection is there.
+    /// A connection is there, in this second.
     ///
     /// # Errors
     /// It cannot be waited for.
-    fn adopt(&self, socket: Socket, peer: Peer) -> io::Result<()>;
+    fn adopt(&self, socket: Socket, peer: Peer, second: u32) -> io::Result<()>;
 
     /// Another second has begun: who has been silent for too long is to be closed.
     fn sweep(&self);
 
     /// All are to come to their ends, which the server's flag tells them.
     fn wake(&self);
+
+    /// How it serves, if that changes.
+    fn adapted(&self) -> Option<Adapted> {
+        None
+    }
 
     /// All connections, when all threads have ended.
     fn take_all(&self) -> Vec<Connection<S::Session>>;
@@ -56,7 +64,7 @@ pub(crate) fn spawn<S: Service>(
             let _pinned = (!cores.is_empty())
                 .then(|| Pinned::to(cores[number % cores.len()]).ok())
                 .flatten();
-            let meter = Meter::new(&common.desks[number], common.options.is_timed);
+            let meter = Meter::new(&common.desks[number], Watching::of(&common.options));
             let mut station = Station::new(
                 &common.service,
                 number,

@@ -10,6 +10,7 @@
 //!     └──────────────────────┴─────────────────────────────────┘
 //!
 //!    idle ── send ──► sends ── sent ──► idle        is_ending and both idle: closed
+//!                                                   goes_to and both idle: given away
 //! ```
 
 use std::io;
@@ -21,13 +22,12 @@ use std::time::{Duration, Instant};
 use hearth_sys::bell::Bell;
 use hearth_sys::uring::{Done, Prepared, Requests, Uring};
 
-use super::sharded::{Desk, Leavings, Sharded};
-use super::{Threads, spawn};
+use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
+use super::spawn;
 use crate::connection::pushed::Step;
 use crate::connection::{Connection, Station};
-use crate::counters::{Operation, add};
-use crate::options::Builder;
-use crate::server::{Common, locked};
+use crate::counters::add;
+use crate::server::Common;
 use crate::service::Service;
 
 /// The bell's own key: keys have 62 bits.
@@ -48,40 +48,58 @@ const END_WAIT: Duration = Duration::from_secs(1);
 /// How long a thread rests whose ring the kernel refuses for a moment.
 const REFUSED_WAIT: Duration = Duration::from_millis(1);
 
-impl<S: Service> Sharded<Bell, S> {
-    /// As [`Sharded::start`], with rings.
-    pub(crate) fn start_rings(
-        common: &Arc<Common<S>>,
-        threads: &mut Vec<JoinHandle<()>>,
-    ) -> io::Result<Sharded<Bell, S>> {
-        let left = Leavings::default();
-        let (mut desks, mut rings) = (Vec::new(), Vec::new());
-        for _ in 0..common.options.threads {
-            desks.push(Desk::new(Bell::new()?));
-            rings.push(prepare(&common.options)?);
-        }
-        let sharded = Sharded::new(desks.clone(), left.clone());
-        for (number, (desk, prepared)) in desks.into_iter().zip(rings).enumerate() {
-            let left = left.clone();
-            let started = spawn(common, number, move |common, station| {
-                // It is prepared, so this does not fail but for a filter that is set between the two.
-                let Ok(ring) = prepared.begin() else { return };
-                let connections = Shard::new(&desk, station.second()).run(common, station, ring);
-                locked(&left).extend(connections);
-            });
-            threads.push(started.inspect_err(|_| {
-                // Those that have begun go.
-                common.begin_stop();
-                Threads::<S>::wake(&sharded);
-            })?);
-        }
-        Ok(sharded)
-    }
+/// A thread that is to be, and waits by a ring.
+pub(super) struct ByRing<T> {
+    pub(super) desk: Arc<Desk<Bell, T>>,
+    prepared: Prepared,
 }
 
-fn prepare(options: &Builder) -> io::Result<Prepared> {
-    let bytes = BUFFER_BYTES.min(options.input_bytes_max);
-    Prepared::new(REQUESTS, BUFFERS, bytes)
+pub(super) fn desk<S: Service>(common: &Common<S>) -> io::Result<ByRing<S::Session>> {
+    let bytes = BUFFER_BYTES.min(common.options.input_bytes_max);
+    Ok(ByRing {
+        desk: Desk::new(Bell::new()?),
+        prepared: Prepared::new(REQUESTS, BUFFERS, bytes)?,
+    })
+}
+
+/// Starts the thread with this number in the crew.
+pub(super) fn start<S: Service>(
+    common: &Arc<Common<S>>,
+    number: usize,
+    ByRing { desk, prepared }: ByRing<S::Session>,
+    crew: &Arc<Crew<S::Session>>,
+) -> io::Result<JoinHandle<()>> {
+    let crew = crew.clone();
+    spawn(common, number, move |common, station| {
+        // It is prepared, so this does not fail but for a filter that is set between the two.
+        let Ok(ring) = prepared.begin() else { return };
+        let shard = Shard::new(&desk, &crew, station.second());
+        crew.leave(shard.run(common, station, ring));
+    })
+}
+
+impl<T: Send + 'static> Sharded<T> {
+    /// As [`Sharded::start`], with rings.
+    pub(crate) fn start_rings<S: Service<Session = T>>(
+        common: &Arc<Common<S>>,
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> io::Result<Sharded<T>> {
+        let desks: Vec<ByRing<T>> = (0..common.options.threads)
+            .map(|_| desk(common))
+            .collect::<io::Result<_>>()?;
+        let posts = desks
+            .iter()
+            .map(|by_ring| by_ring.desk.clone() as Arc<dyn Post<T>>);
+        let crew = Crew::new(posts.collect());
+        for (number, desk) in desks.into_iter().enumerate() {
+            threads.push(start(common, number, desk, &crew).inspect_err(|_| {
+                // Those that have begun go.
+                common.begin_stop();
+                crew.ring_all();
+            })?);
+        }
+        Ok(Sharded::new(crew))
+    }
 }
 
 /// A connection and what the kernel has of it.
@@ -95,14 +113,19 @@ struct Place<T> {
     /// It is queued for its next turn.
     has_turn: bool,
     is_ending: bool,
+    /// To which thread it is given when the kernel is done with it.
+    goes_to: Option<usize>,
 }
 
 /// What a thread has to itself.
 struct Shard<'a, T> {
-    desk: &'a Desk<Bell>,
+    desk: &'a Desk<Bell, T>,
+    crew: &'a Crew<T>,
     places: Vec<Option<Place<T>>>,
     free: Vec<usize>,
     turns: Vec<usize>,
+    /// Those that go to other threads at the end of the round.
+    leaving: Vec<(usize, Connection<T>)>,
     /// The second in which silent ones were looked for.
     swept: u32,
     /// When requests were handed in last.
@@ -120,12 +143,14 @@ struct Tools<'a, 'b, S: Service> {
 }
 
 impl<'a, T: Send + 'static> Shard<'a, T> {
-    fn new(desk: &'a Desk<Bell>, second: u32) -> Shard<'a, T> {
+    fn new(desk: &'a Desk<Bell, T>, crew: &'a Crew<T>, second: u32) -> Shard<'a, T> {
         Shard {
             desk,
+            crew,
             places: Vec::new(),
             free: Vec::new(),
             turns: Vec::new(),
+            leaving: Vec::new(),
             swept: second,
             handed_in: Instant::now(),
             is_rung: false,
@@ -146,12 +171,12 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         loop {
             let goes_on = std::mem::take(&mut self.is_pressed) || !self.turns.is_empty();
             let time = goes_on.then_some(Duration::ZERO);
-            let begun = station.meter.begin();
+            let begun = station.meter.begin_wait();
             match ring.look(time) {
                 Ok(events) => add(&counts.events, events as u64),
                 Err(_) => thread::sleep(REFUSED_WAIT),
             }
-            station.meter.end(Operation::Obtain, begun);
+            station.meter.end_wait(begun);
             add(&counts.waits, 1);
             self.handed_in = Instant::now();
             std::mem::swap(&mut turns, &mut self.turns);
@@ -171,13 +196,19 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             for key in turns.drain(..) {
                 self.take_turn(&mut tools, key);
             }
+            self.send_off();
             if std::mem::take(&mut self.is_rung) {
                 add(&counts.rung, 1);
                 if common.is_stopping() {
                     return self.end_all(common, station, ring);
                 }
-                self.adopt(&mut tools);
+                let inbox = self.desk.take();
+                self.adopt(&mut tools, inbox.arrivals);
+                for order in inbox.orders {
+                    self.give(&mut tools, order);
+                }
                 self.sweep(&mut tools);
+                self.send_off();
             }
         }
     }
@@ -201,10 +232,18 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
                 };
                 place.receives &= goes_on;
                 place.is_cancelling &= goes_on;
+                if place.goes_to.is_some() && !place.is_ending && !bytes.is_empty() {
+                    // For the other thread.
+                    add(&tools.station.meter.counts().read_bytes, bytes.len() as u64);
+                    place.connection.keep(bytes);
+                    return self.hand_over(tools, key);
+                }
+                let begun = tools.station.meter.share();
                 let step = match place.is_ending {
                     true => Step::End,
                     false => place.connection.bring(tools.station, bytes),
                 };
+                place.connection.worked += tools.station.meter.share().saturating_sub(begun);
                 self.settle(tools, key, step);
             }
             Done::Ended { key, error } => {
@@ -275,6 +314,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         };
         match step {
             Step::End => return self.end(tools, key),
+            _ if place.goes_to.is_some() => return self.hand_over(tools, key),
             Step::Fetch => {
                 let (bytes, from) = place.connection.lend();
                 place.sends = true;
@@ -319,28 +359,88 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             return;
         }
         if let Some(place) = self.places[key].take() {
+            if place.goes_to.is_none() {
+                self.desk.let_go();
+            }
             tools.station.close(place.connection);
             self.free.push(key);
             tools.common.gone();
         }
     }
 
-    fn adopt<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>) {
-        for (socket, peer) in self.desk.take_new() {
+    /// Gives connections away as soon as the kernel is done with them.
+    fn give<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, order: Order) {
+        let mut there = Vec::new();
+        for (key, place) in self.places.iter_mut().enumerate() {
+            let staying = place.as_mut();
+            if let Some(place) = staying.filter(|place| !place.is_ending && place.goes_to.is_none())
+            {
+                // What was long ago counts for less.
+                place.connection.worked /= 2;
+                there.push((place.connection.worked, key));
+            }
+        }
+        for key in choose(there, order) {
+            if let Some(place) = self.places[key].as_mut() {
+                place.goes_to = Some(order.to);
+                self.desk.let_go();
+                if place.receives && !place.is_cancelling {
+                    place.is_cancelling = true;
+                    tools.requests.cancel_receive(key as u64);
+                }
+                self.hand_over(tools, key);
+            }
+        }
+    }
+
+    /// Of a connection that is to go: it goes if the kernel is done with it.
+    fn hand_over<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, key: usize) {
+        // That a send went at once ends no wait.
+        self.is_pressed |= self.places[key].as_ref().is_some_and(|place| place.sends);
+        let place = self.places[key].take_if(|place| !place.receives && !place.sends);
+        let Some(mut place) = place else { return };
+        self.free.push(key);
+        place.connection.travel();
+        add(&tools.station.meter.counts().moved, 1);
+        let to = place.goes_to.unwrap_or_default();
+        self.leaving.push((to, place.connection));
+    }
+
+    /// Those who go, together to each thread.
+    fn send_off(&mut self) {
+        while let Some(&(to, _)) = self.leaving.first() {
+            let (going, others) = std::mem::take(&mut self.leaving)
+                .into_iter()
+                .partition::<Vec<_>, _>(|(other, _)| *other == to);
+            self.leaving = others;
+            let going = going.into_iter().map(|(_, connection)| connection);
+            self.crew.posts[to].put(going.collect());
+        }
+    }
+
+    fn adopt<S: Service<Session = T>>(
+        &mut self,
+        tools: &mut Tools<'_, '_, S>,
+        arrivals: Vec<Connection<T>>,
+    ) {
+        for connection in arrivals {
             let key = self.free.pop().unwrap_or_else(|| {
                 self.places.push(None);
                 self.places.len() - 1
             });
-            let place = self.places[key].insert(Place {
-                connection: Connection::new(socket, peer, tools.station.second()),
+            // One that was another thread's may have something to be done.
+            let step = connection.step();
+            self.places[key] = Some(Place {
+                connection,
                 receives: false,
                 is_cancelling: false,
                 sends: false,
                 is_slow: false,
                 has_turn: false,
                 is_ending: false,
+                goes_to: None,
             });
-            place.receive_or_not(tools.requests, key as u64, true);
+            self.settle(tools, key, step);
         }
     }
 

@@ -1,130 +1,76 @@
-//! Each thread waits for connections of its own: nothing is shared but the inbox, by which new ones come.
+//! Each thread waits for connections of its own: nothing is shared but the inbox, by which connections come.
 
 use std::io;
-use std::marker::PhantomData;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use socket2::Socket;
-
-use super::{Threads, spawn};
+use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
+use super::spawn;
 use crate::connection::{Connection, Flags, Station, Waits};
 use crate::counters::{Operation, add};
-use crate::poller::{Poller, Waiters, Wake};
-use crate::server::{Common, locked};
-use crate::service::{Peer, Service};
+use crate::options::Mechanism;
+use crate::poller::{Poller, Waiters};
+use crate::server::Common;
+use crate::service::Service;
 
 /// How many events one wait gives.
 const EVENTS: usize = 128;
 
-/// What others see of a thread.
-pub(super) struct Desk<P> {
-    pub(super) poller: P,
-    inbox: Mutex<Vec<(Socket, Peer)>>,
+/// A thread that is to be, and waits for readiness.
+pub(super) type ByPoller<P, T> = Arc<Desk<P, T>>;
+
+pub(super) fn desk<P: Poller, T>(mechanism: Mechanism) -> io::Result<ByPoller<P, T>> {
+    Ok(Desk::new(P::new(mechanism, Waiters::Owner)?))
 }
 
-impl<P: Wake> Desk<P> {
-    pub(super) fn new(poller: P) -> Arc<Desk<P>> {
-        Arc::new(Desk {
-            poller,
-            inbox: Mutex::new(Vec::new()),
-        })
-    }
-
-    /// Connections that are new.
-    pub(super) fn take_new(&self) -> Vec<(Socket, Peer)> {
-        std::mem::take(&mut *locked(&self.inbox))
-    }
+/// Starts the thread with this number in the crew.
+pub(super) fn start<P: Poller, S: Service>(
+    common: &Arc<Common<S>>,
+    number: usize,
+    desk: ByPoller<P, S::Session>,
+    crew: &Arc<Crew<S::Session>>,
+) -> io::Result<JoinHandle<()>> {
+    let crew = crew.clone();
+    spawn(common, number, move |common, station| {
+        let mut shard = Shard {
+            desk: &desk,
+            crew: &crew,
+            connections: Vec::new(),
+            free: Vec::new(),
+            turns: Vec::new(),
+            swept: station.second(),
+        };
+        shard.run(common, station);
+        crew.leave(shard.connections.into_iter().flatten());
+    })
 }
 
-/// Where threads that end leave their connections.
-pub(super) type Leavings<T> = Arc<Mutex<Vec<Connection<T>>>>;
-
-pub(crate) struct Sharded<P, S: Service> {
-    desks: Vec<Arc<Desk<P>>>,
-    /// Whose turn it is to get a connection.
-    turn: AtomicUsize,
-    /// What was left when the threads ended.
-    left: Leavings<S::Session>,
-    _service: PhantomData<S>,
-}
-
-impl<P: Wake, S: Service> Sharded<P, S> {
-    pub(super) fn new(desks: Vec<Arc<Desk<P>>>, left: Leavings<S::Session>) -> Sharded<P, S> {
-        Sharded {
-            desks,
-            turn: AtomicUsize::new(0),
-            left,
-            _service: PhantomData,
-        }
-    }
-}
-
-impl<P: Poller, S: Service> Sharded<P, S> {
-    pub(crate) fn start(
+impl<T: Send + 'static> Sharded<T> {
+    pub(crate) fn start<P: Poller, S: Service<Session = T>>(
         common: &Arc<Common<S>>,
         threads: &mut Vec<JoinHandle<()>>,
-    ) -> io::Result<Sharded<P, S>> {
-        let left = Leavings::default();
-        let mut desks = Vec::new();
-        for number in 0..common.options.threads {
-            let desk = Desk::new(P::new(common.options.mechanism, Waiters::Owner)?);
-            desks.push(desk.clone());
-            let left = left.clone();
-            threads.push(spawn(common, number, move |common, station| {
-                let mut shard = Shard {
-                    desk: &desk,
-                    connections: Vec::new(),
-                    free: Vec::new(),
-                    turns: Vec::new(),
-                    swept: station.second(),
-                };
-                shard.run(common, station);
-                let connections = shard.connections.into_iter().flatten();
-                locked(&left).extend(connections);
+    ) -> io::Result<Sharded<T>> {
+        let desks: Vec<ByPoller<P, T>> = (0..common.options.threads)
+            .map(|_| desk(common.options.mechanism_or_edge()))
+            .collect::<io::Result<_>>()?;
+        let posts = desks.iter().map(|desk| desk.clone() as Arc<dyn Post<T>>);
+        let crew = Crew::new(posts.collect());
+        for (number, desk) in desks.into_iter().enumerate() {
+            threads.push(start(common, number, desk, &crew).inspect_err(|_| {
+                // Those that have begun go.
+                common.begin_stop();
+                crew.ring_all();
             })?);
         }
-        Ok(Sharded::new(desks, left))
-    }
-}
-
-impl<P: Wake, S: Service> Threads<S> for Sharded<P, S> {
-    fn adopt(&self, socket: Socket, peer: Peer) -> io::Result<()> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.desks.len();
-        let desk = &self.desks[turn];
-        locked(&desk.inbox).push((socket, peer));
-        desk.poller.ring();
-        Ok(())
-    }
-
-    fn sweep(&self) {
-        self.wake();
-    }
-
-    fn wake(&self) {
-        for desk in &self.desks {
-            desk.poller.ring();
-        }
-    }
-
-    fn take_all(&self) -> Vec<Connection<S::Session>> {
-        let mut all = std::mem::take(&mut *locked(&self.left));
-        for desk in &self.desks {
-            all.extend(
-                desk.take_new()
-                    .into_iter()
-                    .map(|(socket, peer)| Connection::new(socket, peer, 0)),
-            );
-        }
-        all
+        Ok(Sharded::new(crew))
     }
 }
 
 /// What a thread has to itself.
 struct Shard<'a, P, T> {
-    desk: &'a Desk<P>,
+    desk: &'a Desk<P, T>,
+    crew: &'a Crew<T>,
     connections: Vec<Option<Connection<T>>>,
     free: Vec<usize>,
     /// Those that wait for their next turn.
@@ -141,11 +87,11 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         let mut turns = Vec::new();
         loop {
             let time = (!self.turns.is_empty()).then_some(Duration::ZERO);
-            let begun = station.meter.begin();
+            let begun = station.meter.begin_wait();
             let is_rung = desk.poller.wait(&mut reports, time, |key, flags| {
                 events.push((key as usize, flags))
             });
-            station.meter.end(Operation::Obtain, begun);
+            station.meter.end_wait(begun);
             let counts = station.meter.counts();
             add(&counts.waits, 1);
             add(&counts.events, events.len() as u64);
@@ -161,7 +107,11 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
                 if common.is_stopping() {
                     return;
                 }
-                self.adopt(common, station);
+                let inbox = desk.take();
+                self.adopt(common, station, inbox.arrivals);
+                for order in inbox.orders {
+                    self.give(station, order);
+                }
                 self.sweep(common, station);
             }
         }
@@ -178,7 +128,9 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         let Some(connection) = self.connections[key].as_mut() else {
             return;
         };
+        let begun = station.meter.share();
         let mut waits = connection.drive(station, flags);
+        connection.worked += station.meter.share().saturating_sub(begun);
         if waits == Waits::ForTurn {
             self.turns.push(key);
             return;
@@ -211,24 +163,61 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
             self.desk.poller.remove(connection.fd(), key as u64);
             station.close(connection);
             self.free.push(key);
+            self.desk.let_go();
             common.gone();
         }
     }
 
-    fn adopt<S: Service<Session = T>>(&mut self, common: &Common<S>, station: &mut Station<'_, S>) {
-        for (socket, peer) in self.desk.take_new() {
-            let connection = Connection::new(socket, peer, station.second());
+    fn adopt<S: Service<Session = T>>(
+        &mut self,
+        common: &Common<S>,
+        station: &mut Station<'_, S>,
+        arrivals: Vec<Connection<T>>,
+    ) {
+        for connection in arrivals {
             let key = self.free.pop().unwrap_or_else(|| {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
             let added = self.desk.poller.add(connection.fd(), key as u64);
+            // The first request is often there already. What came before it moved here the wait tells.
+            let flags = match connection.is_new() {
+                true => Flags::READ,
+                false => Flags::default(),
+            };
+            let is_due = connection.is_new() || connection.has_more_to_do();
             self.connections[key] = Some(connection);
             match added {
-                // Its first request is often there already.
-                Ok(()) => self.drive(common, station, key, Flags::READ),
+                Ok(()) if is_due => self.drive(common, station, key, flags),
+                Ok(()) => {}
                 Err(_) => self.close(common, station, key),
             }
+        }
+    }
+
+    /// Gives connections away, in whatever state they are: nobody else has anything of them.
+    fn give<S: Service<Session = T>>(&mut self, station: &Station<'_, S>, order: Order) {
+        let mut there = Vec::new();
+        for (key, place) in self.connections.iter_mut().enumerate() {
+            if let Some(connection) = place {
+                // What was long ago counts for less.
+                connection.worked /= 2;
+                there.push((connection.worked, key));
+            }
+        }
+        let mut moving = Vec::new();
+        for key in choose(there, order) {
+            if let Some(mut connection) = self.connections[key].take() {
+                self.desk.poller.remove(connection.fd(), key as u64);
+                self.free.push(key);
+                self.desk.let_go();
+                connection.travel();
+                moving.push(connection);
+            }
+        }
+        add(&station.meter.counts().moved, moving.len() as u64);
+        if !moving.is_empty() {
+            self.crew.posts[order.to].put(moving);
         }
     }
 

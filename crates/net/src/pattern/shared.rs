@@ -29,7 +29,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
     pub(super) fn new<S: Service<Session = T>>(common: &Common<S>) -> io::Result<Shared<P, T>> {
         Ok(Shared {
             poller: P::new(
-                common.options.mechanism,
+                common.options.mechanism_or_edge(),
                 Waiters::of(common.options.pattern),
             )?,
             // Those that are being closed have a slot and are counted no more.

@@ -34,7 +34,7 @@ pub(crate) enum Waiters {
 impl Waiters {
     pub(crate) fn of(pattern: Pattern) -> Waiters {
         match pattern {
-            Pattern::Sharded => Waiters::Owner,
+            Pattern::Sharded | Pattern::Adaptive => Waiters::Owner,
             Pattern::HalfAsync => Waiters::One,
             Pattern::Leader => Waiters::Turns,
         }

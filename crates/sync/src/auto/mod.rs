@@ -67,6 +67,8 @@ struct Known {
     apart: f64,
     /// When it may be tried next.
     due: f64,
+    /// It may be tried at all.
+    allowed: bool,
 }
 
 /// The last change of home.
@@ -98,6 +100,8 @@ struct Change {
 pub struct Controller {
     modes: Vec<Known>,
     ticks_per_second: f64,
+    /// All times are so many times as long as said above.
+    pace: f64,
     home: usize,
     /// Ticks observed so far, in all windows: the time.
     now: f64,
@@ -135,12 +139,14 @@ impl Controller {
                 ratio: None,
                 apart: APART_MIN * ticks_per_second,
                 due: 0.0,
+                allowed: true,
             })
             .collect();
         assert!(!modes.is_empty(), "a controller of no modes");
         Controller {
             modes,
             ticks_per_second,
+            pace: 1.0,
             home: 0,
             now: 0.0,
             recent: Recent::default(),
@@ -152,6 +158,26 @@ impl Controller {
             switches: 0,
             change: None,
         }
+    }
+
+    /// Windows, and all else that takes time, are so many times as long: where a change of modes takes longer than a
+    /// fraction of a millisecond. For before anything is observed.
+    ///
+    /// # Panics
+    /// It is not a positive number.
+    #[must_use]
+    pub fn paced(mut self, times: f64) -> Controller {
+        assert!(times > 0.0 && times.is_finite(), "{times} times as long");
+        self.pace = times;
+        self.credit = self.ticks(CREDIT_MAX);
+        for mode in &mut self.modes {
+            mode.apart *= times;
+        }
+        self
+    }
+
+    fn ticks(&self, seconds: f64) -> f64 {
+        seconds * self.pace * self.ticks_per_second
     }
 
     /// Begins in this mode instead of 0: for before anything is observed.
@@ -169,6 +195,20 @@ impl Controller {
         self
     }
 
+    /// Whether a mode may be tried from now on: for those who know beforehand that it is no use. All may at first. What is home
+    /// or under trial stays so.
+    ///
+    /// # Panics
+    /// There is no such mode.
+    pub fn allow(&mut self, mode: usize, allowed: bool) {
+        self.modes[mode].allowed = allowed;
+    }
+
+    /// Is another mode being tried?
+    pub fn is_trying(&self) -> bool {
+        self.trial.is_some()
+    }
+
     /// What to do now, until the next window is observed.
     pub fn step(&self) -> Step {
         let (mode, settling) = match &self.trial {
@@ -176,10 +216,10 @@ impl Controller {
             None => (self.home, self.settling),
         };
         let seconds = if settling { SETTLE } else { WINDOW };
-        let mut ticks = seconds * self.ticks_per_second;
+        let mut ticks = self.ticks(seconds);
         if let Some(rate) = self.recent.rate() {
             let enough = CALLS_MIN / rate;
-            let most = WINDOW_MAX * self.ticks_per_second;
+            let most = self.ticks(WINDOW_MAX);
             ticks = ticks.max(enough.min(most) * if settling { 0.25 } else { 1.0 });
         }
         Step {
@@ -203,7 +243,7 @@ impl Controller {
     pub fn observe(&mut self, window: &Window) -> Step {
         let ticks = window.ticks as f64;
         self.now += ticks;
-        self.credit = (self.credit + LOSS_SHARE * ticks).min(CREDIT_MAX * self.ticks_per_second);
+        self.credit = (self.credit + LOSS_SHARE * ticks).min(self.ticks(CREDIT_MAX));
         if let Some(seen) = window.seen() {
             if self.trial.is_some() {
                 self.observe_trial(&seen, ticks);
@@ -215,6 +255,17 @@ impl Controller {
             self.end_trial(Verdict::Nothing, true);
         }
         self.step()
+    }
+
+    /// Time in which one mode gives way to another: it is not judged, but what it loses is paid for as what trials lose.
+    pub fn pass(&mut self, window: &Window) {
+        let ticks = window.ticks as f64;
+        self.now += ticks;
+        self.credit = (self.credit + LOSS_SHARE * ticks).min(self.ticks(CREDIT_MAX));
+        if let Some(rate) = self.recent.rate() {
+            let seen = window.seen().map_or(0.0, |seen| seen.rate);
+            self.credit -= ticks * (1.0 - seen / rate).max(0.0);
+        }
     }
 
     fn observe_home(&mut self, seen: &Seen) {
@@ -241,8 +292,9 @@ impl Controller {
         // More than half of those compared are of the new load, so the last of them are.
         self.recent.keep_last(4);
         self.reversals = self.reversals.saturating_sub(1);
+        let near = self.ticks(APART_MIN);
         for mode in &mut self.modes {
-            mode.apart = APART_MIN * self.ticks_per_second;
+            mode.apart = near;
             mode.due = self.now;
             mode.ratio = None;
         }
@@ -251,7 +303,8 @@ impl Controller {
     /// Tries the mode that has been due for longest, if the credit pays for it.
     fn begin_trial(&mut self) {
         let due = (0..self.modes.len())
-            .filter(|&mode| mode != self.home && self.modes[mode].due <= self.now)
+            .filter(|&mode| mode != self.home && self.modes[mode].allowed)
+            .filter(|&mode| self.modes[mode].due <= self.now)
             .min_by(|&a, &b| self.modes[a].due.total_cmp(&self.modes[b].due));
         let (Some(mode), Some(rate)) = (due, self.recent.rate()) else {
             return;
@@ -259,7 +312,7 @@ impl Controller {
         let loss = self.modes[mode]
             .ratio
             .map_or(LOSS_UNKNOWN, |ratio| (1.0 - ratio).max(0.0));
-        let first = (WINDOW + SETTLE) * self.ticks_per_second;
+        let first = self.ticks(WINDOW + SETTLE);
         if loss * first.max(CALLS_MIN / rate) <= self.credit.max(0.0) {
             let margin = trial::margin(self.home, mode);
             let noise = self.recent.noise();
@@ -298,6 +351,7 @@ impl Controller {
         };
         self.settling = was_away;
         let rate = self.recent.rate();
+        let far = self.ticks(APART_MAX);
         let tried = &mut self.modes[trial.mode];
         if let Some(ratio) = trial.ratio() {
             tried.ratio = Some(ratio);
@@ -309,7 +363,7 @@ impl Controller {
         match verdict {
             Verdict::Better => self.move_home(trial.mode, trial.ratio().unwrap_or(1.0)),
             Verdict::NotBetter => {
-                tried.apart = (2.0 * tried.apart).min(APART_MAX * self.ticks_per_second);
+                tried.apart = (2.0 * tried.apart).min(far);
                 tried.due = self.now + tried.apart;
             }
             // Not told, because the load did not hold still or the credit ended.
@@ -330,14 +384,14 @@ impl Controller {
         self.settling = true;
         self.recent = Recent::default();
         self.load = Load::default();
+        let (near, far) = (self.ticks(APART_MIN), self.ticks(APART_MAX));
         for (other, known) in self.modes.iter_mut().enumerate() {
             // Beside the new home. The old one was just seen; the others were not seen beside this one.
             known.ratio = known.ratio.map(|old| old / ratio);
-            known.apart = APART_MIN * self.ticks_per_second;
+            known.apart = near;
             if other == from {
                 known.ratio = Some(1.0 / ratio);
-                known.apart = (4.0 * known.apart * f64::from(self.reversals))
-                    .min(APART_MAX * self.ticks_per_second);
+                known.apart = (4.0 * known.apart * f64::from(self.reversals)).min(far);
             }
             known.due = self.now + known.apart;
         }

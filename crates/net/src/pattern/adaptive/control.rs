@@ -1,0 +1,270 @@
+//! Which threads are to have the connections. Pure: no clock, no threads; it is told what each stretch of time brought.
+//!
+//! Ways to serve are tried beside each other by [`hearth_sync::auto`]. What is added here is which of them are worth a trial,
+//! who gives how many connections to whom when the way changes, and that a thread which cannot keep up with what one
+//! connection asks gives its other connections away.
+
+use std::ops::Range;
+
+use hearth_sync::auto::{Controller, Window};
+
+use crate::pattern::crew::{Order, Which};
+
+/// Windows are so many times as long as those of sections: 10 ms. A change of ways moves connections, and the system's
+/// scheduler needs some milliseconds to spread threads anew.
+const PACE: f64 = 2.0;
+/// If there are no more ways than these, each is tried.
+const WAYS_FEW: usize = 4;
+/// More threads are of no use if those at work wait for more of the time, on average.
+const BUSY_ENOUGH: f64 = 0.5;
+/// The share of the last window in what is known of a thread's business.
+const BUSY_NEW: f64 = 0.2;
+/// A thread that waits for less than the rest cannot keep up with what it is asked,
+const OVERLOADED: f64 = 0.9;
+/// and gives connections to one that is busy for so much less of the time.
+const UNEVEN: f64 = 0.3;
+/// While connections move to other threads, time passes in steps of this many seconds, and is not judged,
+const MOVING: f64 = 0.002;
+/// but for at most so many steps: one that is stuck in a long call gives nothing away.
+const MOVING_STEPS: u32 = 10;
+/// After connections have moved, nothing is said of who is busy for so many windows.
+const CALM_WINDOWS: u32 = 10;
+
+/// So many threads, which wait by one mechanism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    /// Which of the mechanisms.
+    pub(super) kind: usize,
+    pub(super) threads: usize,
+}
+
+/// What a stretch of time has brought.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) ticks: u64,
+    /// Replies, or what is proportional to them.
+    pub(super) calls: u64,
+    /// For each thread that was started, the share of the time in which it did not wait.
+    pub(super) busy: &'a [f64],
+    /// How many connections each has.
+    pub(super) held: &'a [usize],
+}
+
+/// What is to be done now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    /// How long the next stretch is to be.
+    pub(super) ticks: u64,
+    /// From which thread, and what.
+    pub(super) moves: Vec<(usize, Order)>,
+}
+
+pub(super) struct Control {
+    auto: Controller,
+    ways: Vec<Way>,
+    /// Threads of each kind.
+    most: usize,
+    /// The way in which it serves.
+    now: usize,
+    /// Steps for which connections have been moving to the threads of this way; nothing if they are there.
+    moving: Option<u32>,
+    ticks_per_second: f64,
+    busy: Vec<f64>,
+    /// Windows since connections moved.
+    calm: u32,
+}
+
+impl Control {
+    /// For so many threads of each of these kinds. It begins with one thread of the first.
+    pub(super) fn new(kinds: &[String], most: usize, ticks_per_second: f64) -> Control {
+        let mut counts: Vec<usize> = (0..usize::BITS)
+            .map(|power| 1 << power)
+            .take_while(|count| *count < most)
+            .collect();
+        counts.push(most);
+        // In the order of what they need.
+        let ways: Vec<Way> = counts
+            .iter()
+            .flat_map(|&threads| (0..kinds.len()).map(move |kind| Way { kind, threads }))
+            .collect();
+        let names = ways.iter().map(|way| {
+            let plural = if way.threads == 1 { "" } else { "s" };
+            format!("{} thread{plural}, {}", way.threads, kinds[way.kind])
+        });
+        Control {
+            auto: Controller::new(names, ticks_per_second).paced(PACE),
+            busy: vec![0.0; most * kinds.len()],
+            ways,
+            most,
+            now: 0,
+            moving: None,
+            ticks_per_second,
+            calm: 0,
+        }
+    }
+
+    /// The way in which it serves now, trials included.
+    pub(super) fn way(&self) -> Way {
+        self.ways[self.now]
+    }
+
+    /// The threads that have connections now.
+    pub(super) fn active(&self) -> Range<usize> {
+        let way = self.way();
+        let first = way.kind * self.most;
+        first..first + way.threads
+    }
+
+    pub(super) fn explain(&self) -> String {
+        self.auto.explain()
+    }
+
+    #[cfg(test)]
+    pub(super) fn home(&self) -> Way {
+        self.ways[self.auto.home()]
+    }
+
+    #[cfg(test)]
+    pub(super) fn switches(&self) -> u64 {
+        self.auto.switches()
+    }
+
+    /// Nothing is being tried: if nothing happens, nothing need be looked at.
+    pub(super) fn is_calm(&self) -> bool {
+        !self.auto.is_trying()
+    }
+
+    pub(super) fn ticks(&self) -> u64 {
+        self.auto.step().ticks
+    }
+
+    pub(super) fn observe(&mut self, seen: &Seen<'_>) -> Plan {
+        for (known, new) in self.busy.iter_mut().zip(seen.busy) {
+            *known += BUSY_NEW * (new - *known);
+        }
+        let connections: usize = seen.held.iter().sum();
+        self.allow(connections);
+        let window = Window {
+            ticks: seen.ticks,
+            calls: seen.calls,
+            callers: u32::try_from(connections).unwrap_or(u32::MAX),
+            ..Window::default()
+        };
+        if let Some(steps) = self.moving {
+            self.auto.pass(&window);
+            let is_over = steps >= MOVING_STEPS || self.strays(seen.held).next().is_none();
+            self.moving = (!is_over).then_some(steps + 1);
+            let ticks = if is_over {
+                self.auto.step().ticks
+            } else {
+                self.moving_ticks()
+            };
+            let moves = Vec::new();
+            return Plan { ticks, moves };
+        }
+        let step = self.auto.observe(&window);
+        let is_new = step.mode != self.now;
+        self.now = step.mode;
+        let moves = match is_new {
+            true => self.spread(seen.held),
+            false => self.mend(seen.held),
+        };
+        self.calm = if moves.is_empty() { self.calm + 1 } else { 0 };
+        let moves_ways = is_new && !moves.is_empty();
+        self.moving = moves_ways.then_some(0);
+        let ticks = match moves_ways {
+            true => self.moving_ticks(),
+            false => step.ticks,
+        };
+        Plan { ticks, moves }
+    }
+
+    fn moving_ticks(&self) -> u64 {
+        (MOVING * self.ticks_per_second) as u64
+    }
+
+    /// Threads that have connections and are to have none.
+    fn strays<'a>(&self, held: &'a [usize]) -> impl Iterator<Item = usize> + use<'a> {
+        let active = self.active();
+        (0..held.len()).filter(move |thread| !active.contains(thread) && held[*thread] > 0)
+    }
+
+    /// Says which ways may be tried.
+    fn allow(&mut self, connections: usize) {
+        let home = self.ways[self.auto.home()];
+        let at_home = home.kind * self.most..home.kind * self.most + home.threads;
+        let busy: f64 = self.busy[at_home].iter().sum::<f64>() / home.threads as f64;
+        let is_few = self.ways.len() <= WAYS_FEW;
+        for (mode, way) in self.ways.iter().enumerate() {
+            let is_near = match way.kind == home.kind {
+                true => way.threads <= 2 * home.threads && home.threads <= 2 * way.threads,
+                false => way.threads == home.threads,
+            };
+            let is_more = way.threads > home.threads;
+            let is_of_use = !is_more || (way.threads <= connections && busy > BUSY_ENOUGH);
+            self.auto.allow(mode, (is_few || is_near) && is_of_use);
+        }
+    }
+
+    /// All connections to the threads that are to have them, as many to each.
+    fn spread(&self, held: &[usize]) -> Vec<(usize, Order)> {
+        let active = self.active();
+        let all: usize = held.iter().sum();
+        let wanted = |thread: usize| match active.contains(&thread) {
+            true => all / active.len() + usize::from(thread - active.start < all % active.len()),
+            false => 0,
+        };
+        let mut moves = Vec::new();
+        let mut to = active.start;
+        let mut room = wanted(to).saturating_sub(held[to]);
+        for (from, &has) in held.iter().enumerate() {
+            let mut over = has.saturating_sub(wanted(from));
+            while over > 0 {
+                while room == 0 && to + 1 < active.end {
+                    to += 1;
+                    room = wanted(to).saturating_sub(held[to]);
+                }
+                // Those counted twice on their way make no room; the last takes them.
+                let count = if room == 0 { over } else { over.min(room) };
+                if from != to {
+                    let which = Which::Mixed;
+                    moves.push((from, Order { to, count, which }));
+                }
+                over -= count;
+                room = room.saturating_sub(count);
+            }
+        }
+        moves
+    }
+
+    /// Connections that came to a thread that has none any more, and those that suffer beside one that asks too much.
+    fn mend(&self, held: &[usize]) -> Vec<(usize, Order)> {
+        let active = self.active();
+        let Some(least) = active.clone().min_by_key(|&thread| held[thread]) else {
+            return Vec::new();
+        };
+        let strays: Vec<_> = self
+            .strays(held)
+            .map(|from| {
+                let (to, count, which) = (least, held[from], Which::Mixed);
+                (from, Order { to, count, which })
+            })
+            .collect();
+        if !strays.is_empty() || self.auto.is_trying() || self.calm < CALM_WINDOWS {
+            return strays;
+        }
+        let by_busy = |a: &usize, b: &usize| self.busy[*a].total_cmp(&self.busy[*b]);
+        let (Some(from), Some(to)) = (active.clone().max_by(by_busy), active.min_by(by_busy))
+        else {
+            return Vec::new();
+        };
+        let uneven = self.busy[from] - self.busy[to];
+        if self.busy[from] < OVERLOADED || uneven < UNEVEN || held[from] < 2 {
+            return Vec::new();
+        }
+        let share = uneven / (2.0 * self.busy[from]);
+        let count = ((held[from] as f64 * share) as usize).clamp(1, held[from] - 1);
+        let which = Which::Lightest;
+        vec![(from, Order { to, count, which })]
+    }
+}

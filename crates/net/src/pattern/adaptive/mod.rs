@@ -1,0 +1,153 @@
+//! As sharded, with threads by every mechanism that may be used, of which some have the connections and the others
+//! sleep: see `docs/internals/adaptive.md`.
+//!
+//! | field | who writes | who reads |
+//! |---|---|---|
+//! | `control` | the governor, under its lock | who accepts, who asks how it serves: under its lock |
+//! | `bell` | who stops the server, under the lock of `control` | the governor, which waits by it with that lock |
+
+mod control;
+mod governor;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+
+use socket2::Socket;
+
+use super::crew::{Crew, Post};
+use super::{Threads, rings, sharded};
+use crate::connection::Connection;
+use crate::options::Mechanism;
+use crate::poller::{Epoll, Select};
+use crate::server::{Adapted, Common, locked};
+use crate::service::{Peer, Service};
+
+use control::Control;
+use governor::Governor;
+
+pub(super) struct Shared {
+    control: Mutex<Control>,
+    bell: Condvar,
+}
+
+pub(crate) struct Adaptive<S: Service> {
+    crew: Arc<Crew<S::Session>>,
+    shared: Arc<Shared>,
+    common: Arc<Common<S>>,
+}
+
+/// A thread that is to be, by its mechanism.
+enum Desk<T> {
+    Epoll(sharded::ByPoller<Epoll, T>),
+    Select(sharded::ByPoller<Select, T>),
+    Ring(Box<rings::ByRing<T>>),
+}
+
+impl<T: Send + 'static> Desk<T> {
+    fn new<S: Service<Session = T>>(
+        common: &Common<S>,
+        mechanism: Mechanism,
+    ) -> io::Result<Desk<T>> {
+        Ok(match mechanism {
+            Mechanism::Uring => Desk::Ring(rings::desk(common)?.into()),
+            Mechanism::Select => Desk::Select(sharded::desk(mechanism)?),
+            Mechanism::Level | Mechanism::Edge => Desk::Epoll(sharded::desk(mechanism)?),
+        })
+    }
+
+    fn post(&self) -> Arc<dyn Post<T>> {
+        match self {
+            Desk::Epoll(desk) => desk.clone(),
+            Desk::Select(desk) => desk.clone(),
+            Desk::Ring(by_ring) => by_ring.desk.clone(),
+        }
+    }
+
+    fn start<S: Service<Session = T>>(
+        self,
+        common: &Arc<Common<S>>,
+        number: usize,
+        crew: &Arc<Crew<T>>,
+    ) -> io::Result<JoinHandle<()>> {
+        match self {
+            Desk::Epoll(desk) => sharded::start(common, number, desk, crew),
+            Desk::Select(desk) => sharded::start(common, number, desk, crew),
+            Desk::Ring(by_ring) => rings::start(common, number, *by_ring, crew),
+        }
+    }
+}
+
+impl<S: Service> Adaptive<S> {
+    pub(crate) fn start(
+        common: &Arc<Common<S>>,
+        threads: &mut Vec<JoinHandle<()>>,
+    ) -> io::Result<Adaptive<S>> {
+        let most = common.options.threads;
+        let desks: Vec<Desk<S::Session>> = common
+            .mechanisms
+            .iter()
+            .flat_map(|mechanism| std::iter::repeat_n(*mechanism, most))
+            .map(|mechanism| Desk::new(common, mechanism))
+            .collect::<io::Result<_>>()?;
+        let crew = Crew::new(desks.iter().map(Desk::post).collect());
+        for (number, desk) in desks.into_iter().enumerate() {
+            threads.push(desk.start(common, number, &crew).inspect_err(|_| {
+                // Those that have begun go.
+                common.begin_stop();
+                crew.ring_all();
+            })?);
+        }
+        let governor = Governor::new(common, &crew);
+        let shared = Arc::new(Shared {
+            control: Mutex::new(governor.control(&common.mechanisms, most)),
+            bell: Condvar::new(),
+        });
+        threads.push(governor.start(&shared)?);
+        Ok(Adaptive {
+            crew,
+            shared,
+            common: common.clone(),
+        })
+    }
+}
+
+impl<S: Service> Threads<S> for Adaptive<S> {
+    fn adopt(&self, socket: Socket, peer: Peer, second: u32) -> io::Result<()> {
+        // Under the lock, so that none comes to a thread after it was told to give all away.
+        let control = locked(&self.shared.control);
+        let posts = &self.crew.posts[control.active()];
+        if let Some(post) = posts.iter().min_by_key(|post| post.held()) {
+            post.put(vec![Connection::new(socket, peer, second)]);
+        }
+        Ok(())
+    }
+
+    fn sweep(&self) {
+        self.crew.ring_all();
+    }
+
+    fn wake(&self) {
+        self.crew.ring_all();
+        // Under the lock: the governor has not looked yet, or waits.
+        let _control = locked(&self.shared.control);
+        self.shared.bell.notify_all();
+    }
+
+    fn adapted(&self) -> Option<Adapted> {
+        let control = locked(&self.shared.control);
+        let way = control.way();
+        Some(Adapted {
+            threads: way.threads,
+            mechanism: self.common.mechanisms[way.kind],
+            why: control.explain(),
+        })
+    }
+
+    fn take_all(&self) -> Vec<Connection<S::Session>> {
+        self.crew.take_all()
+    }
+}
