@@ -75,15 +75,16 @@ static ASLEEP: AtomicU32 = AtomicU32::new(0);
 
 /// The first carrier starts. The calling thread is not pinned.
 pub(crate) fn start() {
+    let is_first = options::get().watches_traffic() && !STARTED.swap(true, Ordering::Relaxed);
+    // Before the log is there: who sees it may take cores away, and the placer is to notice.
+    let cores = is_first.then(Cores::look);
     log::begin();
-    if !options::get().watches_traffic() || STARTED.swap(true, Ordering::Relaxed) {
-        return;
-    }
+    let Some(cores) = cores else { return };
     // Without the thread everything stays where it began, and works.
     let _ = std::thread::Builder::new()
         .name("placer".to_owned())
         .stack_size(4 << 20)
-        .spawn(|| Placer::new().live());
+        .spawn(|| Placer::new(cores).live());
 }
 
 /// Something was published.
@@ -145,10 +146,10 @@ struct Placer {
 }
 
 impl Placer {
-    fn new() -> Placer {
+    fn new(cores: Cores) -> Placer {
         let now = Instant::now();
         Placer {
-            cores: Cores::look(),
+            cores,
             survey: None,
             is_surveyed: false,
             site: None,

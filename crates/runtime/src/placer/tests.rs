@@ -29,7 +29,7 @@ struct Watched {
 
 impl Watched {
     fn new(machine: &str, homes: &[u16]) -> Watched {
-        let mut placer = Placer::new();
+        let mut placer = Placer::new(Cores::look());
         placer.site = Some(Site::described(machine, Carrier::Worker));
         Watched {
             placer,
@@ -206,7 +206,7 @@ fn of_thousands_that_come_and_go_nothing_is_kept() {
 
 #[test]
 fn newcomers_get_a_place_and_move_nobody() {
-    let mut placer = Placer::new();
+    let mut placer = Placer::new(Cores::look());
     placer.site = Some(Site::described("1 package, 4 cores", Carrier::Threads));
     // Two that are not quite where they would best be, and others that have no place.
     let slots = placer.site.as_ref().map(|site| site.machine.slots().len());
