@@ -87,7 +87,7 @@ impl Cell {
         ADAPTIVE.parse::<Pattern>().ok().map(|_| Cell {
             pattern: ADAPTIVE.into(),
             mechanism: ANY.into(),
-            threads: affinity::allowed().len(),
+            threads: THREADS[2],
         })
     }
 }

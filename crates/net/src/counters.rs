@@ -1,9 +1,10 @@
 //! What was done, counted by each thread for itself, and what it cost if that was asked for.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use hearth_sys::Linux;
-use hearth_sys::clock::Stamps;
+use hearth_sys::affinity::thread_id;
+use hearth_sys::clock::{Stamps, other_thread_ns};
 
 use crate::options::{Builder, Pattern};
 
@@ -125,6 +126,8 @@ pub(crate) struct Desk {
     times: [(AtomicU64, AtomicU64); Operation::ALL.len()],
     /// When the wait began that has not ended; 0 if the thread does not wait.
     waits_since: AtomicU64,
+    /// The system's number of the thread; 0 before it begins.
+    thread: AtomicU32,
 }
 
 impl Desk {
@@ -136,6 +139,15 @@ impl Desk {
             since => now.saturating_sub(since),
         };
         self.times(Operation::Obtain).ticks + since
+    }
+
+    /// For how long the thread has had a core, in nanoseconds: a system call. What the system does for a ring counts here, and is
+    /// done while the thread waits.
+    pub(crate) fn ran_ns(&self) -> u64 {
+        match self.thread.load(Relaxed) {
+            0 => 0,
+            thread => other_thread_ns(thread),
+        }
     }
 
     pub(crate) fn times(&self, of: Operation) -> Times {
@@ -175,7 +187,9 @@ pub(crate) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
+    /// For the calling thread.
     pub(crate) fn new(desk: &'a Desk, watching: Watching) -> Meter<'a> {
+        desk.thread.store(thread_id(), Relaxed);
         let here = || Stamps::here(&Linux);
         Meter {
             desk,

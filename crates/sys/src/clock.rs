@@ -64,6 +64,13 @@ pub fn thread_ns() -> u64 {
     system_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// As [`thread_ns`], of another thread of this process by its number ([`crate::affinity::thread_id`]); 0 if it has ended.
+pub fn other_thread_ns(thread: u32) -> u64 {
+    // As the system numbers threads' clocks: the complement of the thread's number before three bits, which say that it
+    // is one thread's and counts what the scheduler does.
+    system_ns(!(thread as libc::clockid_t) << 3 | 6)
+}
+
 fn system_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -115,6 +115,7 @@ pub struct Controller {
     /// Changes of home under the same load.
     reversals: u32,
     switches: u64,
+    loads: u64,
     change: Option<Change>,
 }
 
@@ -156,6 +157,7 @@ impl Controller {
             credit: CREDIT_MAX * ticks_per_second,
             reversals: 0,
             switches: 0,
+            loads: 0,
             change: None,
         }
     }
@@ -238,6 +240,38 @@ impl Controller {
         self.switches
     }
 
+    /// How often the load was found to be another.
+    pub fn loads(&self) -> u64 {
+        self.loads
+    }
+
+    /// All the time that may be saved up for trials is there.
+    pub fn is_rich(&self) -> bool {
+        self.credit >= self.ticks(CREDIT_MAX)
+    }
+
+    /// Makes this mode home, and goes there: for those who have found out by other means that it is the better one. What is known
+    /// of the modes beside each other is forgotten.
+    ///
+    /// # Panics
+    /// There is no such mode.
+    pub fn move_to(&mut self, mode: usize) {
+        assert!(
+            mode < self.modes.len(),
+            "mode {mode} of {}",
+            self.modes.len()
+        );
+        self.trial = None;
+        if mode != self.home {
+            self.move_home(mode, 1.0);
+        }
+        for known in &mut self.modes {
+            known.ratio = None;
+            known.due = self.now + known.apart;
+        }
+        self.change = None;
+    }
+
     /// What happened in the window that has just ended, which was in the last step's mode; and what next. A
     /// window without calls says nothing, and passes.
     pub fn observe(&mut self, window: &Window) -> Step {
@@ -289,6 +323,7 @@ impl Controller {
     /// What was found out under another load is no longer held against a mode.
     fn load_differs(&mut self) {
         self.load = Load::default();
+        self.loads += 1;
         // More than half of those compared are of the new load, so the last of them are.
         self.recent.keep_last(4);
         self.reversals = self.reversals.saturating_sub(1);

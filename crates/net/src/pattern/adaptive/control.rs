@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use hearth_sync::auto::{Controller, Window};
 
+use super::survey::Survey;
 use crate::pattern::crew::{Order, Which};
 
 /// Windows are so many times as long as those of sections: 10 ms. A change of ways moves connections, and the system's
@@ -16,9 +17,9 @@ const PACE: f64 = 2.0;
 /// If there are no more ways than these, each is tried.
 const WAYS_FEW: usize = 4;
 /// More threads are of no use if those at work wait for more of the time, on average.
-const BUSY_ENOUGH: f64 = 0.5;
+const BUSY_ENOUGH: f64 = 0.2;
 /// The share of the last window in what is known of a thread's business.
-const BUSY_NEW: f64 = 0.2;
+const BUSY_NEW: f64 = 0.3;
 /// A thread that waits for less than the rest cannot keep up with what it is asked,
 const OVERLOADED: f64 = 0.9;
 /// and gives connections to one that is busy for so much less of the time.
@@ -26,7 +27,11 @@ const UNEVEN: f64 = 0.3;
 /// While connections move to other threads, time passes in steps of this many seconds, and is not judged,
 const MOVING: f64 = 0.002;
 /// but for at most so many steps: one that is stuck in a long call gives nothing away.
-const MOVING_STEPS: u32 = 10;
+const MOVING_STEPS: u32 = 50;
+/// Under a load that is new all ways are looked at after so many windows.
+const SURVEY_AFTER: u32 = 4;
+/// In that, twice as many threads must bring so many times as many replies.
+const SURVEY_GAIN: f64 = 1.03;
 /// After connections have moved, nothing is said of who is busy for so many windows.
 const CALM_WINDOWS: u32 = 10;
 
@@ -68,6 +73,10 @@ pub(super) struct Control {
     now: usize,
     /// Steps for which connections have been moving to the threads of this way; nothing if they are there.
     moving: Option<u32>,
+    survey: Option<Survey>,
+    /// The load of the last survey, by number, and windows under the present one.
+    surveyed: Option<u64>,
+    windows: (u64, u32),
     ticks_per_second: f64,
     busy: Vec<f64>,
     /// Windows since connections moved.
@@ -98,6 +107,9 @@ impl Control {
             most,
             now: 0,
             moving: None,
+            survey: None,
+            surveyed: None,
+            windows: (0, 0),
             ticks_per_second,
             calm: 0,
         }
@@ -131,7 +143,7 @@ impl Control {
 
     /// Nothing is being tried: if nothing happens, nothing need be looked at.
     pub(super) fn is_calm(&self) -> bool {
-        !self.auto.is_trying()
+        !self.auto.is_trying() && self.survey.is_none()
     }
 
     pub(super) fn ticks(&self) -> u64 {
@@ -155,28 +167,95 @@ impl Control {
             let is_over = steps >= MOVING_STEPS || self.strays(seen.held).next().is_none();
             self.moving = (!is_over).then_some(steps + 1);
             let ticks = if is_over {
-                self.auto.step().ticks
+                self.stretch()
             } else {
                 self.moving_ticks()
             };
             let moves = Vec::new();
             return Plan { ticks, moves };
         }
-        let step = self.auto.observe(&window);
-        let is_new = step.mode != self.now;
-        self.now = step.mode;
+        let mode = match self.survey {
+            Some(_) => self.look_on(&window),
+            None => {
+                let step = self.auto.observe(&window);
+                self.begin_survey(&window).unwrap_or(step.mode)
+            }
+        };
+        self.go_to(mode, seen.held)
+    }
+
+    fn go_to(&mut self, mode: usize, held: &[usize]) -> Plan {
+        let is_new = mode != self.now;
+        self.now = mode;
         let moves = match is_new {
-            true => self.spread(seen.held),
-            false => self.mend(seen.held),
+            true => self.spread(held),
+            false => self.mend(held),
         };
         self.calm = if moves.is_empty() { self.calm + 1 } else { 0 };
         let moves_ways = is_new && !moves.is_empty();
         self.moving = moves_ways.then_some(0);
         let ticks = match moves_ways {
             true => self.moving_ticks(),
-            false => step.ticks,
+            false => self.stretch(),
         };
         Plan { ticks, moves }
+    }
+
+    /// How long the next stretch is to be, if nothing moves.
+    fn stretch(&self) -> u64 {
+        match &self.survey {
+            Some(survey) => (survey.seconds() * self.ticks_per_second) as u64,
+            None => self.auto.step().ticks,
+        }
+    }
+
+    /// If the load is new, known, and can be paid for: the way with which a survey begins.
+    fn begin_survey(&mut self, window: &Window) -> Option<usize> {
+        let load = self.auto.loads();
+        self.windows = match self.windows {
+            (known, windows) if known == load => (load, windows + 1),
+            _ => (load, 0),
+        };
+        let is_due = self.windows.1 >= SURVEY_AFTER && self.surveyed != Some(load);
+        if !is_due || self.auto.is_trying() || !self.auto.is_rich() {
+            return None;
+        }
+        self.surveyed = Some(load);
+        let connections = window.callers as usize;
+        let is_busy = self.is_busy();
+        let home = self.ways[self.auto.home()];
+        let ways = self.ways.iter().enumerate().filter(|(_, way)| {
+            way.threads <= home.threads || is_busy && way.threads <= connections
+        });
+        let worth = |way: &Way| SURVEY_GAIN.powf(-(way.threads as f64).log2());
+        let ways = ways.map(|(mode, way)| (mode, worth(way)));
+        let rate = window.calls as f64 / window.ticks.max(1) as f64 * self.ticks_per_second;
+        self.survey = Survey::new(ways, rate);
+        self.survey.as_ref().map(Survey::way)
+    }
+
+    /// A survey goes on. The way in which to serve now.
+    fn look_on(&mut self, window: &Window) -> usize {
+        self.auto.pass(window);
+        let Some(survey) = &mut self.survey else {
+            return self.auto.home();
+        };
+        let rate = window.calls as f64 / window.ticks.max(1) as f64;
+        match survey.observe(rate) {
+            Some(best) => {
+                self.survey = None;
+                self.auto.move_to(best);
+                best
+            }
+            None => survey.way(),
+        }
+    }
+
+    /// More threads than those at home may be of use.
+    fn is_busy(&self) -> bool {
+        let home = self.ways[self.auto.home()];
+        let at_home = home.kind * self.most..home.kind * self.most + home.threads;
+        self.busy[at_home].iter().sum::<f64>() / home.threads as f64 > BUSY_ENOUGH
     }
 
     fn moving_ticks(&self) -> u64 {
@@ -192,8 +271,7 @@ impl Control {
     /// Says which ways may be tried.
     fn allow(&mut self, connections: usize) {
         let home = self.ways[self.auto.home()];
-        let at_home = home.kind * self.most..home.kind * self.most + home.threads;
-        let busy: f64 = self.busy[at_home].iter().sum::<f64>() / home.threads as f64;
+        let is_busy = self.is_busy();
         let is_few = self.ways.len() <= WAYS_FEW;
         for (mode, way) in self.ways.iter().enumerate() {
             let is_near = match way.kind == home.kind {
@@ -201,7 +279,7 @@ impl Control {
                 false => way.threads == home.threads,
             };
             let is_more = way.threads > home.threads;
-            let is_of_use = !is_more || (way.threads <= connections && busy > BUSY_ENOUGH);
+            let is_of_use = !is_more || (way.threads <= connections && is_busy);
             self.auto.allow(mode, (is_few || is_near) && is_of_use);
         }
     }
@@ -250,7 +328,7 @@ impl Control {
                 (from, Order { to, count, which })
             })
             .collect();
-        if !strays.is_empty() || self.auto.is_trying() || self.calm < CALM_WINDOWS {
+        if !strays.is_empty() || !self.is_calm() || self.calm < CALM_WINDOWS {
             return strays;
         }
         let by_busy = |a: &usize, b: &usize| self.busy[*a].total_cmp(&self.busy[*b]);

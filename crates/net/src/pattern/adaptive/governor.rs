@@ -27,11 +27,11 @@ pub(super) struct Governor<S: Service> {
     common: Arc<Common<S>>,
     crew: Arc<Crew<S::Session>>,
     stamps: Stamps,
-    /// At the end of the last window: nanoseconds, ticks, what was done, and for how long each thread has waited.
+    /// At the end of the last window: nanoseconds, ticks, what was done, and for how long each thread has waited and run.
     ns: u64,
     ticks: u64,
     done: Counters,
-    waited: Vec<u64>,
+    waited: Vec<(u64, u64)>,
     bytes: BytesPerReply,
 }
 
@@ -45,7 +45,7 @@ impl<S: Service> Governor<S> {
             ns: monotonic_ns(),
             ticks: stamps.ticks(),
             done: Counters::default(),
-            waited: vec![0; crew.posts.len()],
+            waited: vec![(0, 0); crew.posts.len()],
             bytes: BytesPerReply::default(),
         }
     }
@@ -88,10 +88,11 @@ impl<S: Service> Governor<S> {
         let mut busy = Vec::with_capacity(self.waited.len());
         for (desk, before) in self.common.desks.iter().zip(&mut self.waited) {
             desk.counts.add_to(&mut done);
-            let waited = desk.waited(ticks);
-            let share = waited.saturating_sub(*before) as f64 / passed_ticks as f64;
-            busy.push((1.0 - share).clamp(0.0, 1.0));
-            *before = waited;
+            let (waited, ran) = (desk.waited(ticks), desk.ran_ns());
+            let waits = waited.saturating_sub(before.0) as f64 / passed_ticks as f64;
+            let runs = ran.saturating_sub(before.1) as f64 / passed as f64;
+            busy.push((1.0 - waits).max(runs).clamp(0.0, 1.0));
+            *before = (waited, ran);
         }
         let replies = done.writes - self.done.writes;
         let bytes =

@@ -8,6 +8,7 @@
 
 mod control;
 mod governor;
+mod survey;
 
 #[cfg(test)]
 mod tests;

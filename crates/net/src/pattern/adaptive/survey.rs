@@ -1,0 +1,108 @@
+//! A first look at all ways to serve under a load that is new: each is gone through for a moment, then the better half of
+//! them for longer, until one is left. Trials by turns, which are careful, follow.
+//!
+//! Moments here are longer than trials' windows, as the system's scheduler needs tens of milliseconds to find its own way with
+//! other threads.
+
+/// Seconds for which each way serves, in the first round, the second, and those that follow.
+const ROUNDS: [f64; 3] = [0.05, 0.08, 0.12];
+/// Or longer, until about so many replies are there,
+const REPLIES: f64 = 200.0;
+/// but for no longer than this many seconds.
+const LONGEST: f64 = 0.12;
+
+pub(super) struct Survey {
+    /// Ways, what their rates are worth, and those rates in this round as far as it has come.
+    left: Vec<(usize, f64, f64)>,
+    at: usize,
+    round: usize,
+    /// Seconds for each reply when it began.
+    apart: f64,
+}
+
+impl Survey {
+    /// Of these ways, each with a factor by which its replies count; none if there is no choice, or if replies are too seldom.
+    pub(super) fn new(
+        ways: impl Iterator<Item = (usize, f64)>,
+        replies_per_second: f64,
+    ) -> Option<Survey> {
+        let left: Vec<_> = ways.map(|(way, worth)| (way, worth, 0.0)).collect();
+        let apart = 1.0 / replies_per_second;
+        (left.len() > 1 && REPLIES * apart <= LONGEST).then_some(Survey {
+            left,
+            at: 0,
+            round: 0,
+            apart,
+        })
+    }
+
+    pub(super) fn way(&self) -> usize {
+        self.left[self.at].0
+    }
+
+    /// How long this way is to serve.
+    pub(super) fn seconds(&self) -> f64 {
+        // Two are compared as well as may be.
+        let round = match self.left.len() {
+            2 => ROUNDS.len() - 1,
+            _ => self.round.min(ROUNDS.len() - 1),
+        };
+        ROUNDS[round].max(REPLIES * self.apart).min(LONGEST)
+    }
+
+    /// So many replies for a second came in the present way. The best way, if it is known now.
+    pub(super) fn observe(&mut self, replies_per_second: f64) -> Option<usize> {
+        self.left[self.at].2 = replies_per_second;
+        self.at += 1;
+        if self.at < self.left.len() {
+            return None;
+        }
+        let value = |(_, worth, rate): &(usize, f64, f64)| worth * rate;
+        self.left.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        self.left.truncate(self.left.len().div_ceil(2));
+        (self.at, self.round) = (0, self.round + 1);
+        match self.left[..] {
+            [(way, ..)] => Some(way),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_found_by_halves() {
+        let rates = [3.0, 9.0, 4.0, 8.0, 1.0, 7.0].map(|rate| 1e4 * rate);
+        let mut survey = Survey::new((0..6).map(|way| (way, 1.0)), 3e4).expect("there is a choice");
+        let mut gone_through = Vec::new();
+        let best = loop {
+            gone_through.push((survey.way(), survey.seconds()));
+            if let Some(best) = survey.observe(rates[survey.way()]) {
+                break best;
+            }
+        };
+        assert_eq!(best, 1);
+        let later: Vec<_> = gone_through.iter().skip(6).copied().collect();
+        assert_eq!(later, [(1, 0.08), (3, 0.08), (5, 0.08), (1, 0.12), (3, 0.12)]);
+    }
+
+    #[test]
+    fn what_is_worth_less_must_bring_more() {
+        let ways = [(0, 1.0), (1, 0.97)];
+        let find = |second| {
+            let mut survey = Survey::new(ways.into_iter(), 1e5).expect("there is a choice");
+            assert_eq!(survey.observe(1e5), None);
+            survey.observe(second)
+        };
+        assert_eq!(find(1.02e5), Some(0));
+        assert_eq!(find(1.05e5), Some(1));
+    }
+
+    #[test]
+    fn one_way_and_few_replies_are_none() {
+        assert!(Survey::new([(0, 1.0)].into_iter(), 1e5).is_none());
+        assert!(Survey::new([(0, 1.0), (1, 1.0)].into_iter(), 100.0).is_none());
+    }
+}
