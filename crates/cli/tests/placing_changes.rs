@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
@@ -195,14 +195,16 @@ impl Pairs {
         told.expect("it is asked once")
             .write_all(b"over\n")
             .expect("it reads");
-        let found = self.child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&found.stdout);
+        let mut said = String::new();
+        let mut output = self.child.stdout.take().expect("it is piped");
+        output.read_to_string(&mut said).expect("it is text");
+        let status = self.child.wait().expect("it ends");
         // Each print is whole, and those of the three may come between each other: in all it is thrice
         // the word, nought and the end of a line.
         let numbers: String = said.split("wrong: ").collect();
         assert_eq!(
             (
-                found.status.code(),
+                status.code(),
                 said.matches("wrong: ").count(),
                 numbers.matches('\n').count(),
                 numbers.replace('\n', "").as_str(),
@@ -210,6 +212,15 @@ impl Pairs {
             (Some(0), 3, 3, "000"),
             "{said}"
         );
+    }
+}
+
+/// A test that fails leaves none behind that would run for ever.
+impl Drop for Pairs {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -281,7 +292,7 @@ for i = 1 .. 3 do { worker = new Worker() }
             .env("HEARTH_PLACE", policy)
             .spawn()
             .expect("the program starts");
-        let mut computing = Pairs {
+        let computing = Pairs {
             child,
             told: None,
             log: PathBuf::new(),
@@ -295,7 +306,5 @@ for i = 1 .. 3 do { worker = new Worker() }
                 .count()
                 >= 3
         });
-        computing.child.kill().expect("it runs");
-        computing.child.wait().expect("it ends");
     }
 }

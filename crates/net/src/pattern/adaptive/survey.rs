@@ -85,7 +85,10 @@ mod tests {
         };
         assert_eq!(best, 1);
         let later: Vec<_> = gone_through.iter().skip(6).copied().collect();
-        assert_eq!(later, [(1, 0.08), (3, 0.08), (5, 0.08), (1, 0.12), (3, 0.12)]);
+        assert_eq!(
+            later,
+            [(1, 0.08), (3, 0.08), (5, 0.08), (1, 0.12), (3, 0.12)]
+        );
     }
 
     #[test]
