@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -40,6 +40,18 @@ pub fn wait_writable(descriptor: BorrowedFd<'_>) {
     };
     // SAFETY: one pollfd, as told.
     unsafe { libc::poll(&mut poll, 1, -1) };
+}
+
+/// Whether a wait for this descriptor would end at once, as far as can be told from outside; of one that is not open, no. Closed
+/// meanwhile and used anew for another, it tells of that.
+pub fn has_something(descriptor: RawFd) -> bool {
+    let mut poll = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one pollfd, as told; a number that is no descriptor is reported.
+    unsafe { libc::poll(&mut poll, 1, 0) == 1 && poll.revents & libc::POLLIN != 0 }
 }
 
 /// Takes what has come at a socket, without waiting, though the socket waits otherwise: nothing there

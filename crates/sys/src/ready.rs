@@ -4,7 +4,7 @@
 //! costs one system call for as many descriptors as are ready, and none to arm them again.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use crate::poll::wait_for;
@@ -118,6 +118,11 @@ impl Ready {
             set: unsafe { OwnedFd::from_raw_fd(set) },
             reports: Reports::new(reports),
         })
+    }
+
+    /// The set's own descriptor, for [`crate::descriptor::has_something`]; open for as long as the set is.
+    pub fn number(&self) -> RawFd {
+        self.set.as_raw_fd()
     }
 
     /// Adds a descriptor.

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
@@ -187,6 +187,11 @@ impl Uring {
     /// As there.
     pub fn new(requests: u32, buffers: u16, bytes: usize) -> io::Result<Uring> {
         Prepared::new(requests, buffers, bytes)?.begin()
+    }
+
+    /// The ring's own descriptor, for [`crate::descriptor::has_something`]; open for as long as the ring is.
+    pub fn number(&self) -> RawFd {
+        self.requests.ring.as_raw_fd()
     }
 
     /// Where requests are made.

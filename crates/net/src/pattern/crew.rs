@@ -4,12 +4,16 @@
 //! |---|---|---|
 //! | `inbox` | who accepts, who gives a connection away, who orders: under its lock, then rings | the thread, under its lock, when it was rung |
 //! | `held` | who puts a connection: up, before it is there; the thread: down, when it closes one or has begun to give it away | who accepts, who orders: roughly |
+//! | `core` | the thread, now and then | the others: roughly |
+//! | `waits_by` | the thread, before it waits for the first time | the others |
 //! | `left` | threads that end, under its lock | who stops the server, when they have ended |
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use hearth_sys::descriptor::has_something;
 use socket2::Socket;
 
 use super::Threads;
@@ -57,6 +61,10 @@ pub(super) struct Desk<P, T> {
     pub(super) poller: P,
     inbox: Mutex<Inbox<T>>,
     held: AtomicUsize,
+    /// Where the thread was when it looked last; `usize::MAX` before.
+    core: AtomicUsize,
+    /// The descriptor by which one sees that something waits for the thread; -1 if there is none.
+    waits_by: AtomicI32,
 }
 
 impl<P: Wake, T> Desk<P, T> {
@@ -65,7 +73,19 @@ impl<P: Wake, T> Desk<P, T> {
             poller,
             inbox: Mutex::new(Inbox::default()),
             held: AtomicUsize::new(0),
+            core: AtomicUsize::new(usize::MAX),
+            waits_by: AtomicI32::new(-1),
         })
+    }
+
+    /// The thread will wait by this descriptor.
+    pub(super) fn waits_by(&self, descriptor: RawFd) {
+        self.waits_by.store(descriptor, Ordering::Relaxed);
+    }
+
+    /// The thread is on this core.
+    pub(super) fn is_on(&self, core: usize) {
+        self.core.store(core, Ordering::Relaxed);
     }
 
     /// What has come.
@@ -92,6 +112,10 @@ pub(crate) trait Post<T>: Send + Sync {
 
     fn ring(&self);
 
+    /// On this core there is something for the thread to do that it has not begun, as far as one can see: a system call if it is
+    /// on this core at all.
+    fn is_kept_waiting(&self, core: usize) -> bool;
+
     /// What the thread has not taken any more.
     fn take_arrivals(&self) -> Vec<Connection<T>>;
 }
@@ -114,6 +138,11 @@ impl<P: Wake, T: Send + 'static> Post<T> for Desk<P, T> {
 
     fn ring(&self) {
         self.poller.ring();
+    }
+
+    fn is_kept_waiting(&self, core: usize) -> bool {
+        let waits_by = self.waits_by.load(Ordering::Relaxed);
+        self.core.load(Ordering::Relaxed) == core && waits_by >= 0 && has_something(waits_by)
     }
 
     fn take_arrivals(&self) -> Vec<Connection<T>> {
@@ -223,7 +252,27 @@ impl<S: Service> Threads<S> for Sharded<S::Session> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::{AsFd, AsRawFd};
+
+    use hearth_sys::bell::Bell;
+
     use super::*;
+
+    #[test]
+    fn a_thread_is_kept_waiting_on_the_core_where_it_has_something_to_do() {
+        let bell = Bell::new().expect("there are descriptors");
+        let number = bell.as_fd().as_raw_fd();
+        let desk: Arc<Desk<Bell, ()>> = Desk::new(bell);
+        desk.ring();
+        assert!(!desk.is_kept_waiting(1), "nobody knows where it is");
+        desk.is_on(1);
+        assert!(!desk.is_kept_waiting(1), "it does not wait yet");
+        desk.waits_by(number);
+        assert!(desk.is_kept_waiting(1));
+        assert!(!desk.is_kept_waiting(0));
+        desk.poller.hear();
+        assert!(!desk.is_kept_waiting(1), "there is nothing to do");
+    }
 
     #[test]
     fn work_is_divided_and_not_numbers() {

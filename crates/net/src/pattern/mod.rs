@@ -1,6 +1,7 @@
 //! Who waits, and who works.
 
 mod adaptive;
+mod courtesy;
 mod crew;
 mod half_async;
 mod leader;

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use hearth_sys::bell::Bell;
 use hearth_sys::uring::{Done, Prepared, Requests, Uring};
 
+use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
 use super::spawn;
 use crate::connection::pushed::Step;
@@ -73,7 +74,9 @@ pub(super) fn start<S: Service>(
     spawn(common, number, move |common, station| {
         // It is prepared, so this does not fail but for a filter that is set between the two.
         let Ok(ring) = prepared.begin() else { return };
-        let shard = Shard::new(&desk, &crew, station.second());
+        desk.waits_by(ring.number());
+        let courtesy = Courtesy::new(&crew, number);
+        let shard = Shard::new(&desk, &crew, courtesy, station.second());
         crew.leave(shard.run(common, station, ring));
     })
 }
@@ -120,6 +123,7 @@ struct Place<T> {
 /// What a thread has to itself.
 struct Shard<'a, T> {
     desk: &'a Desk<Bell, T>,
+    courtesy: Courtesy<T>,
     crew: &'a Crew<T>,
     places: Vec<Option<Place<T>>>,
     free: Vec<usize>,
@@ -143,9 +147,15 @@ struct Tools<'a, 'b, S: Service> {
 }
 
 impl<'a, T: Send + 'static> Shard<'a, T> {
-    fn new(desk: &'a Desk<Bell, T>, crew: &'a Crew<T>, second: u32) -> Shard<'a, T> {
+    fn new(
+        desk: &'a Desk<Bell, T>,
+        crew: &'a Crew<T>,
+        courtesy: Courtesy<T>,
+        second: u32,
+    ) -> Shard<'a, T> {
         Shard {
             desk,
+            courtesy,
             crew,
             places: Vec::new(),
             free: Vec::new(),
@@ -169,6 +179,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         let counts = station.meter.counts();
         let mut turns = Vec::new();
         loop {
+            self.courtesy.look(self.desk);
             let goes_on = std::mem::take(&mut self.is_pressed) || !self.turns.is_empty();
             let time = goes_on.then_some(Duration::ZERO);
             let begun = station.meter.begin_wait();

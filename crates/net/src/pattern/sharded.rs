@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
 use super::spawn;
 use crate::connection::{Connection, Flags, Station, Waits};
@@ -33,8 +34,12 @@ pub(super) fn start<P: Poller, S: Service>(
 ) -> io::Result<JoinHandle<()>> {
     let crew = crew.clone();
     spawn(common, number, move |common, station| {
+        if let Some(descriptor) = desk.poller.number() {
+            desk.waits_by(descriptor);
+        }
         let mut shard = Shard {
             desk: &desk,
+            courtesy: Courtesy::new(&crew, number),
             crew: &crew,
             connections: Vec::new(),
             free: Vec::new(),
@@ -70,6 +75,7 @@ impl<T: Send + 'static> Sharded<T> {
 /// What a thread has to itself.
 struct Shard<'a, P, T> {
     desk: &'a Desk<P, T>,
+    courtesy: Courtesy<T>,
     crew: &'a Crew<T>,
     connections: Vec<Option<Connection<T>>>,
     free: Vec<usize>,
@@ -86,6 +92,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut turns = Vec::new();
         loop {
+            self.courtesy.look(desk);
             let time = (!self.turns.is_empty()).then_some(Duration::ZERO);
             let begun = station.meter.begin_wait();
             let is_rung = desk.poller.wait(&mut reports, time, |key, flags| {

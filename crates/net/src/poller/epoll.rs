@@ -1,7 +1,7 @@
 //! `epoll`: the kernel keeps the set.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use hearth_sys::bell::Bell;
@@ -41,6 +41,10 @@ impl Poller for Epoll {
             bell,
             trigger,
         })
+    }
+
+    fn number(&self) -> Option<RawFd> {
+        Some(self.ready.number())
     }
 
     fn reports(&self, most: usize) -> Reports {

@@ -5,7 +5,7 @@ mod select;
 mod uring;
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::time::Duration;
 
 use hearth_sys::bell::Bell;
@@ -61,6 +61,11 @@ pub(crate) trait Poller: Wake + Sized {
     /// An empty set. If others work than its owner, who is told of a descriptor has it alone until it is settled; with edges it is
     /// told of it again meanwhile.
     fn new(mechanism: Mechanism, waiters: Waiters) -> io::Result<Self>;
+
+    /// A descriptor of its own that can be read when a wait would end, if it has one.
+    fn number(&self) -> Option<RawFd> {
+        None
+    }
 
     /// For at most so many descriptors a wait.
     fn reports(&self, most: usize) -> Self::Reports;
