@@ -173,8 +173,8 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     pattern: Pattern,
-    /// How threads wait for connections: edge, io_uring, level or select; edge if not told, and with the pattern adaptive whichever of
-    /// the first two is better
+    /// How threads wait for connections: edge, io_uring, level or select; if not told, io_uring where the system has it with the pattern
+    /// sharded, and edge else; with adaptive whichever of the two is better
     #[arg(
         long = "mechanism",
         value_name = "NAME",

@@ -175,6 +175,7 @@ pub struct Builder {
     pub(crate) input_bytes_max: usize,
     pub(crate) output_bytes_max: usize,
     pub(crate) idle: Option<Duration>,
+    pub(crate) spin: Duration,
     pub(crate) cores: Vec<usize>,
     pub(crate) is_timed: bool,
     pub(crate) name: String,
@@ -194,6 +195,7 @@ impl Default for Builder {
             input_bytes_max: 1 << 20,
             output_bytes_max: 256 << 10,
             idle: None,
+            spin: Duration::ZERO,
             cores: Vec::new(),
             is_timed: false,
             name: "net".into(),
@@ -246,6 +248,14 @@ impl Builder {
     /// [`Pattern::Adaptive`] at most so many.
     pub fn threads(mut self, threads: usize) -> Builder {
         self.threads = threads.max(1);
+        self
+    }
+
+    /// Before a thread sleeps it looks again and again for so long whether something comes; it sleeps at once if not said. That
+    /// saves what waking it would cost, and takes the time from others who want its core. With [`Pattern::Sharded`]; an adaptive
+    /// server finds out by itself, and the other patterns do not look.
+    pub fn spin(mut self, time: Duration) -> Builder {
+        self.spin = time;
         self
     }
 

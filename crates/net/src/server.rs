@@ -98,6 +98,8 @@ pub struct Adapted {
     pub threads: usize,
     /// By which they wait.
     pub mechanism: Mechanism,
+    /// They look for a while before they sleep.
+    pub spins: bool,
     /// What that reaches, what else was tried, and when it changed last, in words.
     pub why: String,
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use hearth_net::{Operation, Server, StartError};
+use hearth_net::{Mechanism, Operation, Pattern, Server, StartError};
 use support::{Lines, ask, cell, connect, expect, expect_end, grid, until};
 
 #[test]
@@ -71,6 +71,29 @@ fn many_clients_at_once() {
         });
         assert_eq!(server.counters().accepted, 200, "{pattern} {mechanism}");
         until("all are gone", || server.connections() == 0);
+    }
+}
+
+/// Who looks before it sleeps is told of the same, of what comes while it looks and of what comes when it sleeps.
+#[test]
+fn threads_that_spin() {
+    for mechanism in Mechanism::all() {
+        if mechanism.check().is_err() {
+            continue;
+        }
+        let builder = cell(Pattern::Sharded, mechanism).spin(Duration::from_millis(2));
+        let server = builder.start(Lines::default()).unwrap();
+        let mut client = connect(&server);
+        for round in 0..100 {
+            client
+                .write_all(format!("{round:04}\n").as_bytes())
+                .unwrap();
+            let wanted: String = format!("{round:04}").chars().rev().collect();
+            expect(&mut client, format!("{wanted}\n").as_bytes());
+            if round % 25 == 0 {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
     }
 }
 

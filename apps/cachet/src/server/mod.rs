@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use hearth_net::{StartError, WhenFull};
+use hearth_net::{Mechanism, Pattern, StartError, WhenFull};
 use hearth_sys::clock::Clock as Ticks;
 use hearth_sys::system::Linux;
 
@@ -126,7 +126,16 @@ fn builder(options: &Options) -> hearth_net::Builder {
         })
         .input_bytes_max(LINE_OF_KEYS_MAX * 2)
         .output_bytes_max(OUTPUT_MAX);
-    if let Some(mechanism) = options.mechanism {
+    let mechanism = match options.pattern {
+        // It finds out.
+        Pattern::Adaptive => options.mechanism,
+        pattern => Some(
+            options
+                .mechanism
+                .unwrap_or_else(|| Mechanism::best_for(pattern)),
+        ),
+    };
+    if let Some(mechanism) = mechanism {
         builder = builder.mechanism(mechanism);
     }
     if options.idle_timeout > 0 {

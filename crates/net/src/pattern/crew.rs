@@ -6,12 +6,14 @@
 //! | `held` | who puts a connection: up, before it is there; the thread: down, when it closes one or has begun to give it away | who accepts, who orders: roughly |
 //! | `core` | the thread, now and then | the others: roughly |
 //! | `waits_by` | the thread, before it waits for the first time | the others |
+//! | `spin_ns` | who starts the thread, and who governs | the thread |
 //! | `left` | threads that end, under its lock | who stops the server, when they have ended |
 
 use std::io;
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hearth_sys::descriptor::has_something;
 use socket2::Socket;
@@ -65,6 +67,8 @@ pub(super) struct Desk<P, T> {
     core: AtomicUsize,
     /// The descriptor by which one sees that something waits for the thread; -1 if there is none.
     waits_by: AtomicI32,
+    /// Before the thread sleeps it looks for so long, in nanoseconds.
+    spin_ns: AtomicU64,
 }
 
 impl<P: Wake, T> Desk<P, T> {
@@ -75,12 +79,21 @@ impl<P: Wake, T> Desk<P, T> {
             held: AtomicUsize::new(0),
             core: AtomicUsize::new(usize::MAX),
             waits_by: AtomicI32::new(-1),
+            spin_ns: AtomicU64::new(0),
         })
     }
 
     /// The thread will wait by this descriptor.
     pub(super) fn waits_by(&self, descriptor: RawFd) {
         self.waits_by.store(descriptor, Ordering::Relaxed);
+    }
+
+    /// Before it sleeps the thread is to look for so long; nothing if it is to sleep at once.
+    pub(super) fn spin(&self) -> Option<Duration> {
+        match self.spin_ns.load(Ordering::Relaxed) {
+            0 => None,
+            ns => Some(Duration::from_nanos(ns)),
+        }
     }
 
     /// The thread is on this core.
@@ -112,6 +125,9 @@ pub(crate) trait Post<T>: Send + Sync {
 
     fn ring(&self);
 
+    /// From now on the thread looks for so long before it sleeps.
+    fn set_spin(&self, time: Duration);
+
     /// On this core there is something for the thread to do that it has not begun, as far as one can see: a system call if it is
     /// on this core at all.
     fn is_kept_waiting(&self, core: usize) -> bool;
@@ -138,6 +154,11 @@ impl<P: Wake, T: Send + 'static> Post<T> for Desk<P, T> {
 
     fn ring(&self) {
         self.poller.ring();
+    }
+
+    fn set_spin(&self, time: Duration) {
+        let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.spin_ns.store(ns, Ordering::Relaxed);
     }
 
     fn is_kept_waiting(&self, core: usize) -> bool {

@@ -13,6 +13,7 @@
 //!                                                   goes_to and both idle: given away
 //! ```
 
+use std::hint::spin_loop;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -95,6 +96,7 @@ impl<T: Send + 'static> Sharded<T> {
             .map(|by_ring| by_ring.desk.clone() as Arc<dyn Post<T>>);
         let crew = Crew::new(posts.collect());
         for (number, desk) in desks.into_iter().enumerate() {
+            desk.desk.set_spin(common.options.spin);
             threads.push(start(common, number, desk, &crew).inspect_err(|_| {
                 // Those that have begun go.
                 common.begin_stop();
@@ -181,9 +183,8 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         loop {
             self.courtesy.look(self.desk);
             let goes_on = std::mem::take(&mut self.is_pressed) || !self.turns.is_empty();
-            let time = goes_on.then_some(Duration::ZERO);
             let begun = station.meter.begin_wait();
-            match ring.look(time) {
+            match self.look(&mut ring, goes_on) {
                 Ok(events) => add(&counts.events, events as u64),
                 Err(_) => thread::sleep(REFUSED_WAIT),
             }
@@ -222,6 +223,23 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
                 self.send_off();
             }
         }
+    }
+
+    /// Hands in and waits, if nothing is to be done besides. How much there is to tell.
+    fn look(&self, ring: &mut Uring, goes_on: bool) -> io::Result<usize> {
+        if goes_on {
+            return ring.look(Some(Duration::ZERO));
+        }
+        if let Some(spin) = self.desk.spin() {
+            let begun = Instant::now();
+            while begun.elapsed() < spin {
+                match ring.look(Some(Duration::ZERO))? {
+                    0 => spin_loop(),
+                    some => return Ok(some),
+                }
+            }
+        }
+        ring.look(None)
     }
 
     fn hear<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, done: Done<'_>) {

@@ -1,9 +1,10 @@
 //! Each thread waits for connections of its own: nothing is shared but the inbox, by which connections come.
 
+use std::hint::spin_loop;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
@@ -62,6 +63,7 @@ impl<T: Send + 'static> Sharded<T> {
         let posts = desks.iter().map(|desk| desk.clone() as Arc<dyn Post<T>>);
         let crew = Crew::new(posts.collect());
         for (number, desk) in desks.into_iter().enumerate() {
+            desk.set_spin(common.options.spin);
             threads.push(start(common, number, desk, &crew).inspect_err(|_| {
                 // Those that have begun go.
                 common.begin_stop();
@@ -93,11 +95,8 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         let mut turns = Vec::new();
         loop {
             self.courtesy.look(desk);
-            let time = (!self.turns.is_empty()).then_some(Duration::ZERO);
             let begun = station.meter.begin_wait();
-            let is_rung = desk.poller.wait(&mut reports, time, |key, flags| {
-                events.push((key as usize, flags))
-            });
+            let is_rung = self.wait(&mut reports, &mut events);
             station.meter.end_wait(begun);
             let counts = station.meter.counts();
             add(&counts.waits, 1);
@@ -122,6 +121,28 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
                 self.sweep(common, station);
             }
         }
+    }
+
+    /// Waits, if nobody waits for a turn. True if the bell rang.
+    fn wait(&self, reports: &mut P::Reports, events: &mut Vec<(usize, Flags)>) -> bool {
+        let mut look = |time| {
+            let each = |key, flags| events.push((key as usize, flags));
+            let is_rung = self.desk.poller.wait(reports, time, each);
+            (is_rung, is_rung || !events.is_empty())
+        };
+        if !self.turns.is_empty() {
+            return look(Some(Duration::ZERO)).0;
+        }
+        if let Some(spin) = self.desk.spin() {
+            let begun = Instant::now();
+            while begun.elapsed() < spin {
+                if let (is_rung, true) = look(Some(Duration::ZERO)) {
+                    return is_rung;
+                }
+                spin_loop();
+            }
+        }
+        look(None).0
     }
 
     fn drive<S: Service<Session = T>>(

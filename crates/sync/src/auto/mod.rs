@@ -270,6 +270,8 @@ impl Controller {
             known.due = self.now + known.apart;
         }
         self.change = None;
+        // What finding out has cost beyond what was saved up is forgiven: a load that changes soon is to be followed, too.
+        self.credit = self.credit.max(0.0);
     }
 
     /// What happened in the window that has just ended, which was in the last step's mode; and what next. A

@@ -18,6 +18,8 @@ const PACE: f64 = 2.0;
 const WAYS_FEW: usize = 4;
 /// More threads are of no use if those at work wait for more of the time, on average.
 const BUSY_ENOUGH: f64 = 0.2;
+/// Who waits for less than the rest of the time has nothing to gain by looking.
+const BUSY_ALL: f64 = 0.95;
 /// The share of the last window in what is known of a thread's business.
 const BUSY_NEW: f64 = 0.3;
 /// A thread that waits for less than the rest cannot keep up with what it is asked,
@@ -41,6 +43,8 @@ pub(super) struct Way {
     /// Which of the mechanisms.
     pub(super) kind: usize,
     pub(super) threads: usize,
+    /// They look for a while before they sleep.
+    pub(super) spins: bool,
 }
 
 /// What a stretch of time has brought.
@@ -84,8 +88,13 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// For so many threads of each of these kinds. It begins with one thread of the first.
-    pub(super) fn new(kinds: &[String], most: usize, ticks_per_second: f64) -> Control {
+    /// For so many threads of each of these kinds on so many cores. It begins with one thread of the first.
+    pub(super) fn new(
+        kinds: &[String],
+        most: usize,
+        cores: usize,
+        ticks_per_second: f64,
+    ) -> Control {
         let mut counts: Vec<usize> = (0..usize::BITS)
             .map(|power| 1 << power)
             .take_while(|count| *count < most)
@@ -94,11 +103,24 @@ impl Control {
         // In the order of what they need.
         let ways: Vec<Way> = counts
             .iter()
-            .flat_map(|&threads| (0..kinds.len()).map(move |kind| Way { kind, threads }))
+            .flat_map(|&threads| [(threads, false), (threads, true)])
+            // Who looks all the time needs a core, and those who ask need one, too.
+            .filter(|(threads, spins)| !spins || *threads < cores)
+            .flat_map(|(threads, spins)| {
+                (0..kinds.len()).map(move |kind| Way {
+                    kind,
+                    threads,
+                    spins,
+                })
+            })
             .collect();
         let names = ways.iter().map(|way| {
             let plural = if way.threads == 1 { "" } else { "s" };
-            format!("{} thread{plural}, {}", way.threads, kinds[way.kind])
+            let spinning = if way.spins { " spinning" } else { "" };
+            format!(
+                "{} thread{plural}, {}{spinning}",
+                way.threads, kinds[way.kind]
+            )
         });
         Control {
             auto: Controller::new(names, ticks_per_second).paced(PACE),
@@ -224,10 +246,15 @@ impl Control {
         let connections = window.callers as usize;
         let is_busy = self.is_busy();
         let home = self.ways[self.auto.home()];
+        let waits = self.waits();
         let ways = self.ways.iter().enumerate().filter(|(_, way)| {
-            way.threads <= home.threads || is_busy && way.threads <= connections
+            let is_worth = way.threads <= home.threads || is_busy && way.threads <= connections;
+            is_worth && (waits || !way.spins)
         });
-        let worth = |way: &Way| SURVEY_GAIN.powf(-(way.threads as f64).log2());
+        let worth = |way: &Way| {
+            let doublings = (way.threads as f64).log2() + f64::from(u8::from(way.spins));
+            SURVEY_GAIN.powf(-doublings)
+        };
         let ways = ways.map(|(mode, way)| (mode, worth(way)));
         let rate = window.calls as f64 / window.ticks.max(1) as f64 * self.ticks_per_second;
         self.survey = Survey::new(ways, rate);
@@ -251,11 +278,21 @@ impl Control {
         }
     }
 
-    /// More threads than those at home may be of use.
-    fn is_busy(&self) -> bool {
+    /// Those at home have time to look, or look already.
+    fn waits(&self) -> bool {
+        self.ways[self.auto.home()].spins || self.business() < BUSY_ALL
+    }
+
+    /// The share of the time for which those at home are busy, on average.
+    fn business(&self) -> f64 {
         let home = self.ways[self.auto.home()];
         let at_home = home.kind * self.most..home.kind * self.most + home.threads;
-        self.busy[at_home].iter().sum::<f64>() / home.threads as f64 > BUSY_ENOUGH
+        self.busy[at_home].iter().sum::<f64>() / home.threads as f64
+    }
+
+    /// More threads than those at home may be of use.
+    fn is_busy(&self) -> bool {
+        self.business() > BUSY_ENOUGH
     }
 
     fn moving_ticks(&self) -> u64 {
@@ -272,6 +309,7 @@ impl Control {
     fn allow(&mut self, connections: usize) {
         let home = self.ways[self.auto.home()];
         let is_busy = self.is_busy();
+        let waits = self.waits();
         let is_few = self.ways.len() <= WAYS_FEW;
         for (mode, way) in self.ways.iter().enumerate() {
             let is_near = match way.kind == home.kind {
@@ -280,6 +318,7 @@ impl Control {
             };
             let is_more = way.threads > home.threads;
             let is_of_use = !is_more || (way.threads <= connections && is_busy);
+            let is_of_use = is_of_use && (waits || !way.spins);
             self.auto.allow(mode, (is_few || is_near) && is_of_use);
         }
     }

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use hearth_sys::Linux;
+use hearth_sys::affinity::allowed;
 use hearth_sys::clock::{Stamps, monotonic_ns};
 
 use super::Shared;
@@ -18,6 +19,8 @@ use crate::service::Service;
 
 /// So long it sleeps at most while nobody asks for anything.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
+/// Threads that are to look before they sleep do so for this long: some times what waking a thread costs on a core that sleeps.
+const SPIN: Duration = Duration::from_micros(100);
 /// Replies by which it is known how many bytes there are to one.
 const REPLIES_KNOWN: u64 = 32;
 /// If there are so many times as many, or as few, it is found out anew.
@@ -52,7 +55,7 @@ impl<S: Service> Governor<S> {
 
     pub(super) fn control(&self, mechanisms: &[Mechanism], most: usize) -> Control {
         let names: Vec<String> = mechanisms.iter().map(Mechanism::to_string).collect();
-        Control::new(&names, most, 1e9)
+        Control::new(&names, most, allowed().len(), 1e9)
     }
 
     pub(super) fn start(mut self, shared: &Arc<Shared>) -> io::Result<JoinHandle<()>> {
@@ -112,7 +115,16 @@ impl<S: Service> Governor<S> {
         for (from, order) in plan.moves {
             self.crew.posts[from].order(order);
         }
+        self.tell_whether_to_spin(control);
         Duration::from_nanos(plan.ticks)
+    }
+
+    fn tell_whether_to_spin(&self, control: &Control) {
+        let (way, active) = (control.way(), control.active());
+        for (number, post) in self.crew.posts.iter().enumerate() {
+            let spins = way.spins && active.contains(&number);
+            post.set_spin(if spins { SPIN } else { Duration::ZERO });
+        }
     }
 }
 

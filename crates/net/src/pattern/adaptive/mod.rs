@@ -144,6 +144,7 @@ impl<S: Service> Threads<S> for Adaptive<S> {
         Some(Adapted {
             threads: way.threads,
             mechanism: self.common.mechanisms[way.kind],
+            spins: way.spins,
             why: control.explain(),
         })
     }

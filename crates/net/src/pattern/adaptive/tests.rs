@@ -6,6 +6,7 @@ use crate::pattern::crew::{Which, choose};
 const SECOND: f64 = 1e9;
 /// Threads of each kind.
 const MOST: usize = 4;
+const CORES: usize = 2;
 const KINDS: [&str; 2] = ["edge", "io_uring"];
 
 /// SplitMix64.
@@ -58,7 +59,13 @@ impl Load {
     }
 
     fn best(&self) -> f64 {
-        let ways = (0..KINDS.len()).flat_map(|kind| [1, 2, 4].map(|threads| Way { kind, threads }));
+        let ways = (0..KINDS.len()).flat_map(|kind| {
+            [1, 2, 4].map(|threads| Way {
+                kind,
+                threads,
+                spins: false,
+            })
+        });
         ways.map(|way| self.rate(way)).fold(0.0, f64::max)
     }
 
@@ -84,7 +91,7 @@ impl Simulation {
     fn new(noise: f64, seed: u64) -> Simulation {
         let kinds: Vec<String> = KINDS.iter().map(|kind| (*kind).to_owned()).collect();
         Simulation {
-            control: Control::new(&kinds, MOST, SECOND),
+            control: Control::new(&kinds, MOST, CORES, SECOND),
             held: vec![0; MOST * KINDS.len()],
             random: Random(seed),
             noise,
@@ -234,7 +241,7 @@ fn the_threads_at_work_have_all_connections_and_as_many_each() {
 #[test]
 fn who_asks_too_much_is_left_alone() {
     let kinds = ["edge".to_owned()];
-    let mut control = Control::new(&kinds, 2, SECOND);
+    let mut control = Control::new(&kinds, 2, CORES, SECOND);
     // What each connection has asked for of late; the first asks for most.
     let heavy = 90_000;
     let mut there: Vec<Vec<u64>> = vec![vec![500; 11], Vec::new()];
@@ -278,7 +285,7 @@ fn who_asks_too_much_is_left_alone() {
 #[test]
 fn more_threads_than_connections_are_not_tried() {
     let kinds: Vec<String> = (0..1).map(|_| "edge".to_owned()).collect();
-    let mut control = Control::new(&kinds, 8, SECOND);
+    let mut control = Control::new(&kinds, 8, CORES, SECOND);
     for _ in 0..2000 {
         control.observe(&Seen {
             ticks: control.ticks(),
