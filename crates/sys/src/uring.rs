@@ -17,6 +17,8 @@ use std::io;
 use std::marker::PhantomData;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
@@ -139,6 +141,13 @@ impl Prepared {
             buffers.is_power_of_two() && buffers <= 1 << 15,
             "{buffers} buffers"
         );
+        // By a thread that ends: when a ring ends, the system interrupts whoever made it, and whatever timed wait it is in.
+        let maker =
+            thread::Builder::new().spawn(move || Prepared::make(requests, buffers, bytes))?;
+        maker.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn make(requests: u32, buffers: u16, bytes: usize) -> io::Result<Prepared> {
         let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()

@@ -283,3 +283,25 @@ fn several_threads_wait_by_turns() {
     .join()
     .unwrap();
 }
+
+/// A ring that ends elsewhere does not interrupt who prepared it.
+#[test]
+fn the_end_of_a_ring_interrupts_nobody() {
+    if is_there().is_err() {
+        return;
+    }
+    for _ in 0..5 {
+        let prepared = Prepared::new(8, 8, 64).expect("rings");
+        let (mut near, _far) = UnixStream::pair().expect("a pair");
+        near.set_read_timeout(Some(Duration::from_millis(100)))
+            .expect("it may be set");
+        let other = std::thread::spawn(move || {
+            let ring = prepared.begin().expect("it is prepared");
+            std::thread::sleep(Duration::from_millis(20));
+            drop(ring);
+        });
+        let error = near.read(&mut [0; 1]).expect_err("nothing comes");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        other.join().expect("it does not panic");
+    }
+}
