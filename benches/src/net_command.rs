@@ -87,7 +87,7 @@ impl Cell {
         ADAPTIVE.parse::<Pattern>().ok().map(|_| Cell {
             pattern: ADAPTIVE.into(),
             mechanism: ANY.into(),
-            threads: THREADS[2],
+            threads: THREADS.into_iter().max().unwrap_or(1),
         })
     }
 }

@@ -42,9 +42,9 @@ pub fn wait_writable(descriptor: BorrowedFd<'_>) {
     unsafe { libc::poll(&mut poll, 1, -1) };
 }
 
-/// Whether a wait for this descriptor would end at once, as far as can be told from outside; of one that is not open, no. Closed
-/// meanwhile and used anew for another, it tells of that.
-pub fn has_something(descriptor: RawFd) -> bool {
+/// Whether this descriptor can be read now; one that is not open cannot. If the number is another's by now, it is that one
+/// which is told of.
+pub fn is_readable(descriptor: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd: descriptor,
         events: libc::POLLIN,

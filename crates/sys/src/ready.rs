@@ -102,6 +102,13 @@ pub struct Ready {
     reports: Reports,
 }
 
+/// The set's own descriptor, which can be read when something is ready; open for as long as the set is.
+impl AsRawFd for Ready {
+    fn as_raw_fd(&self) -> RawFd {
+        self.set.as_raw_fd()
+    }
+}
+
 impl Ready {
     /// An empty set, of which one look tells at most so many descriptors.
     ///
@@ -118,11 +125,6 @@ impl Ready {
             set: unsafe { OwnedFd::from_raw_fd(set) },
             reports: Reports::new(reports),
         })
-    }
-
-    /// The set's own descriptor, for [`crate::descriptor::has_something`]; open for as long as the set is.
-    pub fn number(&self) -> RawFd {
-        self.set.as_raw_fd()
     }
 
     /// Adds a descriptor.

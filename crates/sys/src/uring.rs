@@ -186,6 +186,13 @@ impl Prepared {
     }
 }
 
+/// The ring's own descriptor, which can be read when a wait would end; open for as long as the ring is.
+impl AsRawFd for Uring {
+    fn as_raw_fd(&self) -> RawFd {
+        self.requests.ring.as_raw_fd()
+    }
+}
+
 impl Uring {
     /// As [`Prepared::new`], for the thread that calls.
     ///
@@ -196,11 +203,6 @@ impl Uring {
     /// As there.
     pub fn new(requests: u32, buffers: u16, bytes: usize) -> io::Result<Uring> {
         Prepared::new(requests, buffers, bytes)?.begin()
-    }
-
-    /// The ring's own descriptor, for [`crate::descriptor::has_something`]; open for as long as the ring is.
-    pub fn number(&self) -> RawFd {
-        self.requests.ring.as_raw_fd()
     }
 
     /// Where requests are made.

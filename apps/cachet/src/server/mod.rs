@@ -126,18 +126,12 @@ fn builder(options: &Options) -> hearth_net::Builder {
         })
         .input_bytes_max(LINE_OF_KEYS_MAX * 2)
         .output_bytes_max(OUTPUT_MAX);
-    let mechanism = match options.pattern {
+    builder = match (options.mechanism, options.pattern) {
+        (Some(mechanism), _) => builder.mechanism(mechanism),
         // It finds out.
-        Pattern::Adaptive => options.mechanism,
-        pattern => Some(
-            options
-                .mechanism
-                .unwrap_or_else(|| Mechanism::best_for(pattern)),
-        ),
+        (None, Pattern::Adaptive) => builder,
+        (None, pattern) => builder.mechanism(Mechanism::best_for(pattern)),
     };
-    if let Some(mechanism) = mechanism {
-        builder = builder.mechanism(mechanism);
-    }
     if options.idle_timeout > 0 {
         builder = builder.idle(Duration::from_secs(u64::from(options.idle_timeout)));
     }

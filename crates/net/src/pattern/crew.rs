@@ -9,13 +9,14 @@
 //! | `spin_ns` | who starts the thread, and who governs | the thread |
 //! | `left` | threads that end, under its lock | who stops the server, when they have ended |
 
+use std::hint::spin_loop;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use hearth_sys::descriptor::has_something;
+use hearth_sys::descriptor::is_readable;
 use socket2::Socket;
 
 use super::Threads;
@@ -88,12 +89,21 @@ impl<P: Wake, T> Desk<P, T> {
         self.waits_by.store(descriptor, Ordering::Relaxed);
     }
 
-    /// Before it sleeps the thread is to look for so long; nothing if it is to sleep at once.
-    pub(super) fn spin(&self) -> Option<Duration> {
-        match self.spin_ns.load(Ordering::Relaxed) {
-            0 => None,
-            ns => Some(Duration::from_nanos(ns)),
+    /// Looks again and again for as long as the thread is to before it sleeps. What was found, if something was.
+    pub(super) fn spin<R>(&self, mut look: impl FnMut() -> Option<R>) -> Option<R> {
+        let time = match self.spin_ns.load(Ordering::Relaxed) {
+            0 => return None,
+            ns => Duration::from_nanos(ns),
+        };
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            let found = look();
+            if found.is_some() {
+                return found;
+            }
+            spin_loop();
         }
+        None
     }
 
     /// The thread is on this core.
@@ -163,7 +173,7 @@ impl<P: Wake, T: Send + 'static> Post<T> for Desk<P, T> {
 
     fn is_kept_waiting(&self, core: usize) -> bool {
         let waits_by = self.waits_by.load(Ordering::Relaxed);
-        self.core.load(Ordering::Relaxed) == core && waits_by >= 0 && has_something(waits_by)
+        self.core.load(Ordering::Relaxed) == core && waits_by >= 0 && is_readable(waits_by)
     }
 
     fn take_arrivals(&self) -> Vec<Connection<T>> {
@@ -280,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_kept_waiting_on_the_core_where_it_has_something_to_do() {
+    fn a_thread_is_kept_waiting_on_the_core_where_it_is_readable_to_do() {
         let bell = Bell::new().expect("there are descriptors");
         let number = bell.as_fd().as_raw_fd();
         let desk: Arc<Desk<Bell, ()>> = Desk::new(bell);

@@ -13,9 +13,8 @@
 //!                                                   goes_to and both idle: given away
 //! ```
 
-use std::hint::spin_loop;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -75,7 +74,7 @@ pub(super) fn start<S: Service>(
     spawn(common, number, move |common, station| {
         // It is prepared, so this does not fail but for a filter that is set between the two.
         let Ok(ring) = prepared.begin() else { return };
-        desk.waits_by(ring.number());
+        desk.waits_by(ring.as_raw_fd());
         let courtesy = Courtesy::new(&crew, number);
         let shard = Shard::new(&desk, &crew, courtesy, station.second());
         crew.leave(shard.run(common, station, ring));
@@ -230,16 +229,11 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         if goes_on {
             return ring.look(Some(Duration::ZERO));
         }
-        if let Some(spin) = self.desk.spin() {
-            let begun = Instant::now();
-            while begun.elapsed() < spin {
-                match ring.look(Some(Duration::ZERO))? {
-                    0 => spin_loop(),
-                    some => return Ok(some),
-                }
-            }
-        }
-        ring.look(None)
+        let found = self.desk.spin(|| match ring.look(Some(Duration::ZERO)) {
+            Ok(0) => None,
+            found => Some(found),
+        });
+        found.unwrap_or_else(|| ring.look(None))
     }
 
     fn hear<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, done: Done<'_>) {

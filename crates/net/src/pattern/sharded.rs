@@ -1,10 +1,9 @@
 //! Each thread waits for connections of its own: nothing is shared but the inbox, by which connections come.
 
-use std::hint::spin_loop;
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
@@ -35,7 +34,7 @@ pub(super) fn start<P: Poller, S: Service>(
 ) -> io::Result<JoinHandle<()>> {
     let crew = crew.clone();
     spawn(common, number, move |common, station| {
-        if let Some(descriptor) = desk.poller.number() {
+        if let Some(descriptor) = desk.poller.descriptor() {
             desk.waits_by(descriptor);
         }
         let mut shard = Shard {
@@ -133,16 +132,11 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         if !self.turns.is_empty() {
             return look(Some(Duration::ZERO)).0;
         }
-        if let Some(spin) = self.desk.spin() {
-            let begun = Instant::now();
-            while begun.elapsed() < spin {
-                if let (is_rung, true) = look(Some(Duration::ZERO)) {
-                    return is_rung;
-                }
-                spin_loop();
-            }
-        }
-        look(None).0
+        let found = self.desk.spin(|| match look(Some(Duration::ZERO)) {
+            (is_rung, true) => Some(is_rung),
+            (_, false) => None,
+        });
+        found.unwrap_or_else(|| look(None).0)
     }
 
     fn drive<S: Service<Session = T>>(

@@ -1,7 +1,7 @@
 //! `epoll`: the kernel keeps the set.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 use hearth_sys::bell::Bell;
@@ -43,8 +43,8 @@ impl Poller for Epoll {
         })
     }
 
-    fn number(&self) -> Option<RawFd> {
-        Some(self.ready.number())
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.ready.as_raw_fd())
     }
 
     fn reports(&self, most: usize) -> Reports {

@@ -63,7 +63,7 @@ pub(crate) trait Poller: Wake + Sized {
     fn new(mechanism: Mechanism, waiters: Waiters) -> io::Result<Self>;
 
     /// A descriptor of its own that can be read when a wait would end, if it has one.
-    fn number(&self) -> Option<RawFd> {
+    fn descriptor(&self) -> Option<RawFd> {
         None
     }
 

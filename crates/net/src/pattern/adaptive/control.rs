@@ -16,7 +16,7 @@ use crate::pattern::crew::{Order, Which};
 const PACE: f64 = 2.0;
 /// If there are no more ways than these, each is tried.
 const WAYS_FEW: usize = 4;
-/// More threads are of no use if those at work wait for more of the time, on average.
+/// More threads are of no use if those at work are busy for less of the time, on average.
 const BUSY_ENOUGH: f64 = 0.2;
 /// Who waits for less than the rest of the time has nothing to gain by looking.
 const BUSY_ALL: f64 = 0.95;
@@ -32,7 +32,7 @@ const MOVING: f64 = 0.002;
 const MOVING_STEPS: u32 = 50;
 /// Under a load that is new all ways are looked at after so many windows.
 const SURVEY_AFTER: u32 = 4;
-/// In that, twice as many threads must bring so many times as many replies.
+/// In that, twice as many threads must bring so many times as many replies, and threads that spin as well.
 const SURVEY_GAIN: f64 = 1.03;
 /// After connections have moved, nothing is said of who is busy for so many windows.
 const CALM_WINDOWS: u32 = 10;
@@ -244,13 +244,8 @@ impl Control {
         }
         self.surveyed = Some(load);
         let connections = window.callers as usize;
-        let is_busy = self.is_busy();
-        let home = self.ways[self.auto.home()];
-        let waits = self.waits();
-        let ways = self.ways.iter().enumerate().filter(|(_, way)| {
-            let is_worth = way.threads <= home.threads || is_busy && way.threads <= connections;
-            is_worth && (waits || !way.spins)
-        });
+        let ways = self.ways.iter().enumerate();
+        let ways = ways.filter(|(_, way)| self.is_of_use(way, connections));
         let worth = |way: &Way| {
             let doublings = (way.threads as f64).log2() + f64::from(u8::from(way.spins));
             SURVEY_GAIN.powf(-doublings)
@@ -278,9 +273,13 @@ impl Control {
         }
     }
 
-    /// Those at home have time to look, or look already.
-    fn waits(&self) -> bool {
-        self.ways[self.auto.home()].spins || self.business() < BUSY_ALL
+    /// Could this way be better than home, by what is known without trying?
+    fn is_of_use(&self, way: &Way, connections: usize) -> bool {
+        let home = self.ways[self.auto.home()];
+        let busy = self.business();
+        let is_more = way.threads > home.threads;
+        let has_work = !is_more || way.threads <= connections && busy > BUSY_ENOUGH;
+        has_work && (!way.spins || home.spins || busy < BUSY_ALL)
     }
 
     /// The share of the time for which those at home are busy, on average.
@@ -288,11 +287,6 @@ impl Control {
         let home = self.ways[self.auto.home()];
         let at_home = home.kind * self.most..home.kind * self.most + home.threads;
         self.busy[at_home].iter().sum::<f64>() / home.threads as f64
-    }
-
-    /// More threads than those at home may be of use.
-    fn is_busy(&self) -> bool {
-        self.business() > BUSY_ENOUGH
     }
 
     fn moving_ticks(&self) -> u64 {
@@ -308,18 +302,14 @@ impl Control {
     /// Says which ways may be tried.
     fn allow(&mut self, connections: usize) {
         let home = self.ways[self.auto.home()];
-        let is_busy = self.is_busy();
-        let waits = self.waits();
         let is_few = self.ways.len() <= WAYS_FEW;
         for (mode, way) in self.ways.iter().enumerate() {
             let is_near = match way.kind == home.kind {
                 true => way.threads <= 2 * home.threads && home.threads <= 2 * way.threads,
                 false => way.threads == home.threads,
             };
-            let is_more = way.threads > home.threads;
-            let is_of_use = !is_more || (way.threads <= connections && is_busy);
-            let is_of_use = is_of_use && (waits || !way.spins);
-            self.auto.allow(mode, (is_few || is_near) && is_of_use);
+            let allowed = (is_few || is_near) && self.is_of_use(way, connections);
+            self.auto.allow(mode, allowed);
         }
     }
 

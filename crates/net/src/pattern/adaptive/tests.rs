@@ -50,7 +50,8 @@ impl Load {
         let asking = 2.0;
         let server = self.cost(way);
         let at_once = way.threads.min(self.connections) as f64;
-        let one_by_one = self.connections as f64 / (server + asking + 10.0);
+        let waking = if way.spins { 2.0 } else { 10.0 };
+        let one_by_one = self.connections as f64 / (server + asking + waking);
         let all = 2.0 / (server + asking);
         1e6 * (at_once / server)
             .min(1.0 / asking)
@@ -59,14 +60,17 @@ impl Load {
     }
 
     fn best(&self) -> f64 {
-        let ways = (0..KINDS.len()).flat_map(|kind| {
-            [1, 2, 4].map(|threads| Way {
-                kind,
-                threads,
-                spins: false,
+        let ways = [(1, true), (1, false), (2, false), (4, false)];
+        let of = |kind| {
+            ways.map(|(threads, spins)| {
+                self.rate(Way {
+                    kind,
+                    threads,
+                    spins,
+                })
             })
-        });
-        ways.map(|way| self.rate(way)).fold(0.0, f64::max)
+        };
+        (0..KINDS.len()).flat_map(of).fold(0.0, f64::max)
     }
 
     /// The share of its time for which each thread at work is busy, if one did it all.
