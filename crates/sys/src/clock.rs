@@ -71,14 +71,28 @@ pub fn other_thread_ns(thread: u32) -> u64 {
     system_ns(!(thread as libc::clockid_t) << 3 | 6)
 }
 
+/// For how long a process, all its threads together and those that have ended, has run; None if there is no such
+/// process. A system call.
+pub fn process_ns(process: u32) -> Option<u64> {
+    // As above, without the bit that says that it is one thread's. No system numbers processes that high.
+    let number = libc::clockid_t::try_from(process)
+        .ok()
+        .filter(|number| number >> 28 == 0)?;
+    read_ns(!number << 3 | 2)
+}
+
 fn system_ns(clock: libc::clockid_t) -> u64 {
+    read_ns(clock).unwrap_or(0)
+}
+
+fn read_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the call writes the structure given.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    let status = unsafe { libc::clock_gettime(clock, &mut time) };
+    (status == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -396,4 +410,24 @@ fn both() -> (u64, u64) {
         })
         .min_by_key(|(width, _)| *width)
         .map_or((0, 0), |(_, pair)| pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_works_uses_more() {
+        let this = std::process::id();
+        let before = process_ns(this).unwrap();
+        let own = thread_ns();
+        while thread_ns() < own + 1_000_000 {}
+        assert!(process_ns(this).unwrap() >= before + 1_000_000);
+    }
+
+    #[test]
+    fn of_no_process_nothing_is_known() {
+        assert_eq!(process_ns(u32::MAX), None);
+        assert_eq!(process_ns((1 << 28) - 1), None);
+    }
 }

@@ -24,6 +24,7 @@ use cachet_load::memcaslap::Memcaslap;
 use cachet_load::server::{Server, Start};
 use cachet_load::{Generator, Plan, Sizes, cpu};
 use hearth_sys::affinity;
+use hearth_sys::clock::process_ns;
 
 use super::kinds::Kind;
 use super::plan::{Case, MEMCASLAP};
@@ -145,7 +146,7 @@ impl Bench {
             .ok_or_else(|| format!("{} does not count its requests", self.server.name()))?;
         Ok(Counts {
             requests: reads + writes,
-            core_ns: cpu::used_ns(self.server.id()).ok_or_else(gone)? as f64,
+            core_ns: process_ns(self.server.id()).ok_or_else(gone)? as f64,
             waits: cpu::waits(self.server.id()).ok_or_else(gone)? as f64,
             section: self.server.stats("hearth").map_err(said)?,
         })

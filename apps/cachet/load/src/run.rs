@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use hearth_sys::Refused;
 use hearth_sys::affinity::Pinned;
-use hearth_sys::clock::steady_ns;
+use hearth_sys::clock::{process_ns, steady_ns};
 
 use crate::content::Content;
-use crate::cpu;
 use crate::line::Line;
 use crate::model::Model;
 use crate::plan::{Mistake, Pacing, Plan, Verify};
@@ -374,9 +373,9 @@ impl Generator {
     fn watch(&self, process: Option<u32>, window: Window) -> Option<u64> {
         let process = process?;
         self.sleep_until(window.begin_ns);
-        let before = cpu::used_ns(process)?;
+        let before = process_ns(process)?;
         self.sleep_until(window.end_ns);
-        cpu::used_ns(process)?.checked_sub(before)
+        process_ns(process)?.checked_sub(before)
     }
 
     fn sleep_until(&self, ns: u64) {
