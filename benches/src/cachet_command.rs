@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use cachet_load::memcaslap::{self, Memcaslap};
 use cachet_load::server::{Program, Server, Start};
-use cachet_load::{Generator, Plan, Sizes, cpu};
+use cachet_load::{Generator, Plan, Sizes};
 use hearth_benches::measure::{Kept, in_order, noticing};
 use hearth_benches::peers::beside;
 use hearth_benches::runtime::Effort;
 use hearth_benches::stats::{Summary, ratio, summary};
 use hearth_sys::affinity::{allow_current, allowed};
+use hearth_sys::clock::process_ns;
 
 /// Shares of reads: the source's mixes.
 const MIXES: [f64; 3] = [0.70, 0.75, 0.80];
@@ -200,7 +201,7 @@ fn memcaslap(server: &Server, reads: f64, effort: Effort) -> Result<Said, String
         verify: 0.0,
         time: Duration::from_secs_f64(seconds(effort)),
     };
-    let used = || cpu::used_ns(server.id()).ok_or("the server is gone");
+    let used = || process_ns(server.id()).ok_or("the server is gone");
     let before = used()?;
     let told = wanted
         .run(&server.address(), &std::env::temp_dir())

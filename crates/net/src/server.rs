@@ -14,7 +14,7 @@ use crate::drain::drain;
 use crate::error::StartError;
 use crate::listen::{Listener, listeners};
 use crate::options::{Builder, Mechanism, Pattern};
-use crate::pattern::{Adaptive, HalfAsync, Leader, Sharded, Threads};
+use crate::pattern::{Adaptive, HalfAsync, Leader, Sharded, Starting, Threads};
 use crate::poller::{Epoll, Poller, Ring, Select};
 use crate::service::Service;
 
@@ -170,28 +170,30 @@ impl<S: Service> Server<S> {
             acceptors_bell: Bell::new().map_err(refused("a descriptor"))?,
             options,
         });
-        let mut threads = Vec::new();
+        let mut starting = Starting::default();
         let started = match common.options.mechanism_or_edge() {
             _ if common.options.pattern == Pattern::Adaptive => {
-                Adaptive::start(&common, &mut threads)
+                Adaptive::start(&common, &mut starting)
                     .map(|adaptive| Arc::new(adaptive) as Arc<dyn Threads<S>>)
             }
-            Mechanism::Select => start_pattern::<Select, S>(&common, &mut threads),
-            Mechanism::Level | Mechanism::Edge => start_pattern::<Epoll, S>(&common, &mut threads),
+            Mechanism::Select => start_pattern::<Select, S>(&common, &mut starting),
+            Mechanism::Level | Mechanism::Edge => start_pattern::<Epoll, S>(&common, &mut starting),
             Mechanism::Uring if common.options.pattern == Pattern::Sharded => {
-                Sharded::<S::Session>::start_rings(&common, &mut threads)
+                Sharded::<S::Session>::start_rings(&common, &mut starting)
                     .map(|sharded| Arc::new(sharded) as Arc<dyn Threads<S>>)
             }
-            Mechanism::Uring => start_pattern::<Ring, S>(&common, &mut threads),
+            Mechanism::Uring => start_pattern::<Ring, S>(&common, &mut starting),
         };
-        let pattern = started.map_err(refused("threads and descriptors"))?;
         let mut server = Server {
             common,
-            pattern,
-            threads,
+            pattern: started.map_err(refused("descriptors"))?,
+            threads: starting.threads,
             acceptor: None,
             addresses,
         };
+        if let Some(error) = starting.refused {
+            return Err(refused("threads")(error));
+        }
         let acceptor = Acceptor::new(server.common.clone(), server.pattern.clone(), listeners)
             .and_then(Acceptor::start)
             .map_err(refused("a thread that accepts"))?;
@@ -275,14 +277,14 @@ impl<S: Service> Drop for Server<S> {
 
 fn start_pattern<P: Poller, S: Service>(
     common: &Arc<Common<S>>,
-    threads: &mut Vec<JoinHandle<()>>,
+    starting: &mut Starting,
 ) -> std::io::Result<Arc<dyn Threads<S>>> {
     Ok(match common.options.pattern {
         // It has threads for several pollers, and is started before.
         Pattern::Sharded | Pattern::Adaptive => {
-            Arc::new(Sharded::<S::Session>::start::<P, S>(common, threads)?)
+            Arc::new(Sharded::<S::Session>::start::<P, S>(common, starting)?)
         }
-        Pattern::HalfAsync => Arc::new(HalfAsync::<P, S>::start(common, threads)?),
-        Pattern::Leader => Arc::new(Leader::<P, S>::start(common, threads)?),
+        Pattern::HalfAsync => Arc::new(HalfAsync::<P, S>::start(common, starting)?),
+        Pattern::Leader => Arc::new(Leader::<P, S>::start(common, starting)?),
     })
 }

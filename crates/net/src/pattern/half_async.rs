@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::io;
 use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
 use socket2::Socket;
 
 use super::shared::{After, Shared};
-use super::{Threads, spawn};
+use super::{Starting, Threads, spawn};
 use crate::connection::{Connection, Station};
 use crate::counters::{Operation, add};
 use crate::poller::Poller;
@@ -62,7 +61,7 @@ pub(crate) struct HalfAsync<P, S: Service> {
 impl<P: Poller, S: Service> HalfAsync<P, S> {
     pub(crate) fn start(
         common: &Arc<Common<S>>,
-        threads: &mut Vec<JoinHandle<()>>,
+        starting: &mut Starting,
     ) -> io::Result<HalfAsync<P, S>> {
         let shared = Arc::new(Shared::<P, S::Session>::new(common)?);
         let queue = Arc::new(Queue {
@@ -70,18 +69,18 @@ impl<P: Poller, S: Service> HalfAsync<P, S> {
             filled: Condvar::new(),
         });
         let (for_waiter, keys) = (shared.clone(), queue.clone());
-        threads.push(spawn(common, 0, move |common, station| {
+        starting.add(spawn(common, 0, move |common, station| {
             wait(common, station, &for_waiter, &keys);
-        })?);
+        }));
         for number in 1..common.options.threads {
             let (shared, queue) = (shared.clone(), queue.clone());
-            threads.push(spawn(common, number, move |common, station| {
+            starting.add(spawn(common, number, move |common, station| {
                 while let Some(key) = queue.pop(common, station) {
                     if shared.work(common, station, key) == After::Turn {
                         queue.push(key);
                     }
                 }
-            })?);
+            }));
         }
         Ok(HalfAsync {
             shared,

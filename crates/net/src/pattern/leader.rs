@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use socket2::Socket;
 
 use super::shared::{After, Shared};
-use super::{Threads, spawn};
+use super::{Starting, Threads, spawn};
 use crate::connection::{Connection, Station};
 use crate::counters::{Operation, add};
 use crate::poller::Poller;
@@ -24,15 +23,15 @@ pub(crate) struct Leader<P, S: Service> {
 impl<P: Poller, S: Service> Leader<P, S> {
     pub(crate) fn start(
         common: &Arc<Common<S>>,
-        threads: &mut Vec<JoinHandle<()>>,
+        starting: &mut Starting,
     ) -> io::Result<Leader<P, S>> {
         let shared = Arc::new(Shared::<P, S::Session>::new(common)?);
         let lead = Arc::new(Mutex::new(()));
         for number in 0..common.options.threads {
             let (shared, lead) = (shared.clone(), lead.clone());
-            threads.push(spawn(common, number, move |common, station| {
+            starting.add(spawn(common, number, move |common, station| {
                 serve(common, station, &shared, &lead);
-            })?);
+            }));
         }
         Ok(Leader {
             shared,

@@ -50,6 +50,25 @@ pub(crate) trait Threads<S: Service>: Send + Sync {
     fn take_all(&self) -> Vec<Connection<S::Session>>;
 }
 
+/// The threads of a server that is being started.
+#[derive(Default)]
+pub(crate) struct Starting {
+    pub(crate) threads: Vec<JoinHandle<()>>,
+    /// Why one of them is not there. Whoever starts the server ends it then, as it always ends.
+    pub(crate) refused: Option<io::Error>,
+}
+
+impl Starting {
+    fn add(&mut self, thread: io::Result<JoinHandle<()>>) {
+        match thread {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => {
+                self.refused.get_or_insert(error);
+            }
+        }
+    }
+}
+
 /// Starts a thread that serves, on its core if it has one.
 pub(crate) fn spawn<S: Service>(
     common: &Arc<Common<S>>,

@@ -24,7 +24,7 @@ use hearth_sys::uring::{Done, Prepared, Requests, Uring};
 
 use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
-use super::spawn;
+use super::{Starting, spawn};
 use crate::connection::pushed::Step;
 use crate::connection::{Connection, Station};
 use crate::counters::add;
@@ -85,7 +85,7 @@ impl<T: Send + 'static> Sharded<T> {
     /// As [`Sharded::start`], with rings.
     pub(crate) fn start_rings<S: Service<Session = T>>(
         common: &Arc<Common<S>>,
-        threads: &mut Vec<JoinHandle<()>>,
+        starting: &mut Starting,
     ) -> io::Result<Sharded<T>> {
         let desks: Vec<ByRing<T>> = (0..common.options.threads)
             .map(|_| desk(common))
@@ -96,11 +96,7 @@ impl<T: Send + 'static> Sharded<T> {
         let crew = Crew::new(posts.collect());
         for (number, desk) in desks.into_iter().enumerate() {
             desk.desk.set_spin(common.options.spin);
-            threads.push(start(common, number, desk, &crew).inspect_err(|_| {
-                // Those that have begun go.
-                common.begin_stop();
-                crew.ring_all();
-            })?);
+            starting.add(start(common, number, desk, &crew));
         }
         Ok(Sharded::new(crew))
     }

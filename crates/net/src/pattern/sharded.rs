@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
-use super::spawn;
+use super::{Starting, spawn};
 use crate::connection::{Connection, Flags, Station, Waits};
 use crate::counters::{Operation, add};
 use crate::options::Mechanism;
@@ -54,7 +54,7 @@ pub(super) fn start<P: Poller, S: Service>(
 impl<T: Send + 'static> Sharded<T> {
     pub(crate) fn start<P: Poller, S: Service<Session = T>>(
         common: &Arc<Common<S>>,
-        threads: &mut Vec<JoinHandle<()>>,
+        starting: &mut Starting,
     ) -> io::Result<Sharded<T>> {
         let desks: Vec<ByPoller<P, T>> = (0..common.options.threads)
             .map(|_| desk(common.options.mechanism_or_edge()))
@@ -63,11 +63,7 @@ impl<T: Send + 'static> Sharded<T> {
         let crew = Crew::new(posts.collect());
         for (number, desk) in desks.into_iter().enumerate() {
             desk.set_spin(common.options.spin);
-            threads.push(start(common, number, desk, &crew).inspect_err(|_| {
-                // Those that have begun go.
-                common.begin_stop();
-                crew.ring_all();
-            })?);
+            starting.add(start(common, number, desk, &crew));
         }
         Ok(Sharded::new(crew))
     }

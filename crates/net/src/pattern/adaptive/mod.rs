@@ -20,7 +20,7 @@ use std::thread::JoinHandle;
 use socket2::Socket;
 
 use super::crew::{Crew, Post};
-use super::{Threads, rings, sharded};
+use super::{Starting, Threads, rings, sharded};
 use crate::connection::Connection;
 use crate::options::Mechanism;
 use crate::poller::{Epoll, Select};
@@ -85,7 +85,7 @@ impl<T: Send + 'static> Desk<T> {
 impl<S: Service> Adaptive<S> {
     pub(crate) fn start(
         common: &Arc<Common<S>>,
-        threads: &mut Vec<JoinHandle<()>>,
+        starting: &mut Starting,
     ) -> io::Result<Adaptive<S>> {
         let most = common.options.threads;
         let desks: Vec<Desk<S::Session>> = common
@@ -96,18 +96,14 @@ impl<S: Service> Adaptive<S> {
             .collect::<io::Result<_>>()?;
         let crew = Crew::new(desks.iter().map(Desk::post).collect());
         for (number, desk) in desks.into_iter().enumerate() {
-            threads.push(desk.start(common, number, &crew).inspect_err(|_| {
-                // Those that have begun go.
-                common.begin_stop();
-                crew.ring_all();
-            })?);
+            starting.add(desk.start(common, number, &crew));
         }
         let governor = Governor::new(common, &crew);
         let shared = Arc::new(Shared {
             control: Mutex::new(governor.control(&common.mechanisms, most)),
             bell: Condvar::new(),
         });
-        threads.push(governor.start(&shared)?);
+        starting.add(governor.start(&shared));
         Ok(Adaptive {
             crew,
             shared,

@@ -1,0 +1,49 @@
+//! A system that refuses threads: the server does not start, and nothing of it is left.
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use hearth_net::{Mechanism, Pattern, StartError};
+use support::{Lines, cell, descriptors, until};
+
+/// Their stacks are more than the process may have.
+const THREADS: usize = 256;
+const KIB_MAX: usize = 300_000;
+
+#[test]
+fn a_server_without_its_threads_does_not_start() {
+    let command = format!("ulimit -v {KIB_MAX} && exec \"$0\" --exact --ignored within_limits");
+    let output = Command::new("sh")
+        .args(["-c", &command])
+        .arg(std::env::current_exe().unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "{said}");
+}
+
+#[test]
+#[ignore = "the test above runs it, with less memory"]
+fn within_limits() {
+    let threads = || fs::read_dir("/proc/self/task").unwrap().count();
+    let left = || (threads(), descriptors());
+    let before = left();
+    for pattern in [
+        Pattern::HalfAsync,
+        Pattern::Leader,
+        Pattern::Sharded,
+        Pattern::Adaptive,
+    ] {
+        let builder = cell(pattern, Mechanism::Edge).threads(THREADS);
+        match builder.start(Lines::default()) {
+            Err(StartError::Refused { what, .. }) => assert_eq!(what, "threads", "{pattern:?}"),
+            Err(other) => panic!("{pattern:?}: {other}"),
+            Ok(_) => panic!("{pattern:?}: there were threads enough"),
+        }
+        // A thread that has ended is in the system's list for a moment more.
+        until("nothing is left", || left() == before);
+    }
+}
