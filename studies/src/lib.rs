@@ -22,13 +22,18 @@ mod ending;
 mod error;
 pub mod event_patterns;
 pub mod insense_multicore;
+pub mod judging;
 mod kept;
 pub mod message_passing;
 pub mod nmart;
+mod pages;
+mod progress;
+pub mod results;
 mod surroundings;
 
 pub use ending::Outcome;
 pub use error::StudyError;
+pub use progress::Progress;
 
 /// A study that can be run.
 #[derive(Clone, Copy, Debug)]

@@ -2,16 +2,37 @@
 //! stop.
 
 use hearth_machine::capture::Capture;
-use hearth_sys::{System, procfs};
+use hearth_sys::{System, policy, procfs};
 
 use crate::StudyError;
 use crate::cache_impact::site::Files;
-use crate::nmart::results::Machine;
+use crate::results::Machine;
 
 /// A machine with more load than this was not idle.
 const IDLE: f64 = 0.5;
 /// A smaller share of stolen time, in percent, is not worth saying.
 const STOLEN: f64 = 0.1;
+
+/// The machine at hand.
+pub(crate) fn machine(system: &dyn System) -> Result<Machine, StudyError> {
+    let unknown = |why: String| StudyError::Machine { why };
+    let capture = Capture::gather(&mut Files(system));
+    let reading = capture.read().map_err(|error| unknown(error.to_string()))?;
+    let allowed = system
+        .allowed()
+        .map_err(|error| unknown(error.to_string()))?;
+    Ok(Machine {
+        processor: reading
+            .environment
+            .processor
+            .unwrap_or_else(|| "unknown".into()),
+        kernel: reading.environment.kernel.unwrap_or_default(),
+        hypervisor: reading.environment.hypervisor,
+        threads: allowed.len(),
+        // A kernel without nodes has one.
+        nodes: policy::nodes_allowed().unwrap_or_else(|_| vec![0]),
+    })
+}
 
 /// One hardware thread of each core that may be used.
 pub(crate) fn cores(system: &dyn System) -> Result<Vec<usize>, StudyError> {

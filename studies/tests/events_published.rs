@@ -4,17 +4,16 @@
 use std::collections::BTreeSet;
 
 use hearth_net::{Mechanism, Pattern};
-use hearth_studies::cache_impact::verdict::Answer;
 use hearth_studies::event_patterns::figures::Figures;
 use hearth_studies::event_patterns::grid::{GRID, Kind};
 use hearth_studies::event_patterns::page;
 use hearth_studies::event_patterns::plan::{APART, Case, cases};
 use hearth_studies::event_patterns::published;
 use hearth_studies::event_patterns::results::Cell;
-use hearth_studies::event_patterns::verdict::{Evidence, Verdict};
+use hearth_studies::event_patterns::verdict::Evidence;
 use hearth_studies::event_patterns::{Experiment, Options, Results};
-use hearth_studies::insense_multicore::verdict::Figure;
-use hearth_studies::nmart::results::Machine;
+use hearth_studies::judging::{Answer, Figure, Verdict};
+use hearth_studies::results::Machine;
 
 fn verdict(evidence: &Evidence, id: &str) -> Verdict {
     let verdicts = evidence.verdicts();
@@ -103,7 +102,9 @@ fn as_published(server_cores: usize) -> Results {
     for case in cases(Experiment::Threads, &Options::default()) {
         let mut cell = Cell::new(case.clone());
         for run in 0..5 {
-            cell.push(imagined(&case, 1.0 + 0.002 * f64::from(run)));
+            for (figure, value) in imagined(&case, 1.0 + 0.002 * f64::from(run)) {
+                cell.push(&figure, value);
+            }
         }
         results.cells.push(cell);
     }
@@ -240,7 +241,7 @@ fn the_grid_has_the_sources_cells_and_all_of_ours() {
 
 #[test]
 fn halves_of_the_cores_are_the_servers_and_the_clients() {
-    let machine = as_published(1).machine;
+    let machine = as_published(1).about.machine;
     let of = |cores: &[usize]| {
         let results = Results::new(machine.clone(), cores, Options::default());
         (

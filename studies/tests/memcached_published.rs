@@ -1,12 +1,12 @@
 //! The memcached study's published figures give the published answers by the rules that judge this machine; and
 //! made-up results give the answers that they must.
 
-use hearth_studies::cache_impact::verdict::Answer;
 use hearth_studies::cache_server::kinds::KINDS;
 use hearth_studies::cache_server::plan::{Case, OURS, rounds};
 use hearth_studies::cache_server::results::Cell;
-use hearth_studies::cache_server::verdict::{AUTO, Evidence, Verdict, between};
+use hearth_studies::cache_server::verdict::{AUTO, Evidence, between};
 use hearth_studies::cache_server::{Experiment, Options, Results, page, published};
+use hearth_studies::judging::{Answer, Verdict};
 
 fn verdict(evidence: &Evidence, id: &str) -> Verdict {
     let mut verdicts = evidence.verdicts().into_iter();
@@ -64,7 +64,7 @@ fn made_up(cores: usize, law: impl Fn(&Case, &str) -> f64) -> Results {
     let options = Options::default();
     let machine = Default::default();
     let mut results = Results::new(machine, (0..cores).collect(), options.clone());
-    results.is_complete = true;
+    results.about.is_complete = true;
     for experiment in Experiment::ALL {
         for round in rounds(experiment, &options, cores) {
             for case in round.cases {

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hearth_studies::cache_impact::verdict::Answer;
-use hearth_studies::insense_multicore::verdict::Relation;
+use hearth_studies::judging::{Answer, Relation, Verdict};
 use hearth_studies::message_passing::costs::Costs;
 use hearth_studies::message_passing::distances::traced;
 use hearth_studies::message_passing::engine::experiments::Sizes;
@@ -13,9 +12,8 @@ use hearth_studies::message_passing::evidence::{Evidence, Slopes, measured};
 use hearth_studies::message_passing::options::{DEFECTS, set_defect};
 use hearth_studies::message_passing::plan::{Case, Fit, rounds};
 use hearth_studies::message_passing::results::{BUSY, CYCLES, Cell, RATE};
-use hearth_studies::message_passing::verdict::Verdict;
 use hearth_studies::message_passing::{Experiment, Options, Results, page, published};
-use hearth_studies::nmart::results::Machine;
+use hearth_studies::results::Machine;
 use hearth_sync::Mode;
 
 /// A first cache of 512 lines at 1 ns, a second at 4 ns.
@@ -69,10 +67,7 @@ fn predicted(case: Case) -> Cell {
     let mut cell = Cell::new(case);
     let threads = cell.case.config.threads as f64;
     for factor in [0.99, 1.0, 1.01] {
-        let mut push = |name: &str, value: f64| {
-            let runs = cell.figures.entry(name.to_owned()).or_default();
-            runs.push(value * factor);
-        };
+        let mut push = |name: &str, value: f64| cell.figures.push(name, value * factor);
         push(RATE, expected.rate);
         // Everybody looks all the while.
         push(CYCLES, 2e9 * threads / expected.rate);

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use hearth_studies::cache_impact::verdict::Answer;
 use hearth_studies::insense_multicore::defects::DEFECTS;
 use hearth_studies::insense_multicore::layouts::Hand;
 use hearth_studies::insense_multicore::plan::rounds;
 use hearth_studies::insense_multicore::published;
-use hearth_studies::insense_multicore::verdict::{Evidence, Figure, Relation};
+use hearth_studies::insense_multicore::verdict::Evidence;
 use hearth_studies::insense_multicore::workloads::{Load, Workload};
 use hearth_studies::insense_multicore::{Experiment, Options};
+use hearth_studies::judging::{Answer, Figure, Relation};
 
 fn answer(evidence: &Evidence, id: &str) -> Answer {
     let verdicts = evidence.verdicts();

@@ -5,7 +5,7 @@ use hearth_allocators::meter::format::{Call, Event};
 use hearth_allocators::synthetic::{
     BETWEEN, HOLDING, Model, Random, Request, SIZES, Units, peak, plan,
 };
-use hearth_studies::cache_impact::verdict::Answer;
+use hearth_studies::judging::Answer;
 use hearth_studies::nmart::characterise::{characterise, cumulative, edge_of};
 use hearth_studies::nmart::distances::{Whole, header, means, orders, table, transpose};
 use hearth_studies::nmart::floor::Floor;

@@ -10,9 +10,10 @@ use std::time::Duration;
 use hearth_studies::Outcome;
 use hearth_studies::nmart::distances::{self, Effort, Mode};
 use hearth_studies::nmart::monitor::{self, Status};
-use hearth_studies::nmart::results::{PAGE, RESULTS};
-use hearth_studies::nmart::{Experiment, Folder, Options, Progress, Results, page, run};
-use hearth_studies::{StudyError, study};
+use hearth_studies::nmart::results::PAGE;
+use hearth_studies::nmart::{Experiment, Folder, Options, Results, page, run};
+use hearth_studies::results::RESULTS;
+use hearth_studies::{Progress, StudyError, study};
 use hearth_sys::Linux;
 
 /// Where the allocators are. Cargo builds another package's examples only if it is asked to.
@@ -101,7 +102,7 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
     })
     .unwrap();
     assert_eq!(outcome, Outcome::Complete);
-    assert!(results.is_complete);
+    assert!(results.about.is_complete);
     assert!(fractions.windows(2).all(|pair| pair[0] <= pair[1]));
     let expected = [
         (Experiment::Sharing, "cache-scratch", "seconds"),
@@ -147,7 +148,7 @@ fn a_tiny_study_measures_everything_it_is_asked_for() {
     // What was kept is what was found, and the page can be drawn from it.
     let kept = Folder::at(&folder).results().unwrap().unwrap();
     assert_eq!(kept.cells.len(), results.cells.len());
-    assert_eq!(kept.notes, results.notes);
+    assert_eq!(kept.about.notes, results.about.notes);
     let table = fs::read_to_string(folder.join("shbench.csv")).unwrap();
     assert!(
         table
@@ -171,12 +172,15 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
     let options = tiny(&[Experiment::Shbench, Experiment::Sharing], &[]);
     let cancel = AtomicBool::new(false);
     let stopped = go(&options, &folder, false, &cancel, &mut |progress| {
-        if progress.experiment == Experiment::Shbench {
+        if progress.what.starts_with(Experiment::Shbench.id()) {
             cancel.store(true, Ordering::Relaxed);
         }
     });
     let (results, outcome) = stopped.unwrap();
-    assert_eq!((outcome, results.is_complete), (Outcome::Cancelled, false));
+    assert_eq!(
+        (outcome, results.about.is_complete),
+        (Outcome::Cancelled, false)
+    );
     // Cells are whole or absent.
     assert!(
         results
@@ -195,7 +199,10 @@ fn a_study_that_was_stopped_goes_on_where_it_was() {
     let other = go(&other, &folder, true, &cancel, &mut |_| {});
     assert!(matches!(other, Err(StudyError::OtherRun { .. })));
     let (results, outcome) = go(&options, &folder, true, &cancel, &mut |_| {}).unwrap();
-    assert_eq!((outcome, results.is_complete), (Outcome::Complete, true));
+    assert_eq!(
+        (outcome, results.about.is_complete),
+        (Outcome::Complete, true)
+    );
     assert!(results.of(Experiment::Shbench).count() == 3);
 }
 
@@ -218,6 +225,7 @@ fn without_the_objects_the_study_says_so() {
     assert!(results.cells.is_empty());
     assert!(
         results
+            .about
             .notes
             .iter()
             .any(|note| note.contains("cargo build --release -p hearth-allocators"))

@@ -3,7 +3,8 @@
 use hearth_model::source::{Latency, Level, Parameters, Type, ZeroData};
 use hearth_studies::cache_impact::compare::{errors, moving_average};
 use hearth_studies::cache_impact::replay::headlines;
-use hearth_studies::cache_impact::verdict::{Answer, Evidence, Point};
+use hearth_studies::cache_impact::verdict::{Evidence, Point};
+use hearth_studies::judging::Answer;
 
 fn answers(evidence: &Evidence) -> Vec<(&'static str, Answer)> {
     let verdicts = evidence.verdicts();

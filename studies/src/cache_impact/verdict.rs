@@ -9,6 +9,7 @@
 //! [`LASTING_SIZES`] sizes in a row or at a twentieth of all sizes, whichever is more: single sizes
 //! differ by chance.
 
+use crate::judging::Answer;
 use hearth_model::published::cache_impact::Impact;
 use hearth_model::source::{Parameters, Slope, Type};
 use hearth_model::stats::{median, spearman};
@@ -54,32 +55,6 @@ pub struct Evidence {
     pub model: Option<Parameters>,
     /// Why something cannot be shown here, in sentences.
     pub limits: Vec<String>,
-}
-
-/// An answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Yes.
-    Yes,
-    /// No.
-    No,
-    /// One half of the question yes, the other no.
-    InPart,
-    /// This machine or these data cannot tell.
-    CannotTell,
-}
-
-impl Answer {
-    /// For people.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Answer::Yes => "yes",
-            Answer::No => "no",
-            Answer::InPart => "in part",
-            Answer::CannotTell => "cannot be told here",
-        }
-    }
 }
 
 /// A question and its answer.

@@ -1,7 +1,5 @@
 //! The source's claims, each with the relations that must hold for it and what is published.
 
-use crate::insense_multicore::verdict::Relation;
-
 /// The claim that is our own.
 pub const AUTO: &str = "auto";
 
@@ -43,6 +41,7 @@ const fn sized(claim: Claim, size: f64) -> Claim {
     }
 }
 
+use crate::judging::Relation;
 use Relation::{Alike, Less, More};
 
 /// All of them.

@@ -1,5 +1,6 @@
 //! Evidence from results: the ratios that claims ask for.
 
+use crate::judging::Figure;
 use hearth_model::stats::quantile;
 
 use super::kinds::{LOCK, MESSAGE, OPTIMISATIONS, PLAIN, pairs};
@@ -7,7 +8,6 @@ use super::options::Experiment;
 use super::plan::{Case, OURS};
 use super::results::Results;
 use super::verdict::{Evidence, between, of_runs};
-use crate::insense_multicore::verdict::Figure;
 
 /// Figures of results, by what claims ask for.
 pub(super) struct Measured<'a>(pub(super) &'a Results);

@@ -3,7 +3,7 @@
 use hearth_draw::Picture;
 use hearth_draw::bars::BarChart;
 use hearth_draw::line::{Axis, LineChart, Point, Series};
-use hearth_draw::page::{Page, Section, Table, Tone};
+use hearth_draw::page::{Section, Table};
 use hearth_draw::scale::{Scale, Unit};
 
 use super::gaps::GAPS;
@@ -12,10 +12,9 @@ use super::options::Experiment;
 use super::plan::{Case, MEMCASLAP, OURS};
 use super::published;
 use super::results::{Cell, Results};
-use super::verdict::{Evidence, Verdict, of_runs, word};
-use crate::cache_impact::page::tables::sentence;
-use crate::cache_impact::verdict::Answer;
-use crate::nmart::results::Summary;
+use super::verdict::{Evidence, of_runs};
+use crate::pages::{self, counted};
+use crate::results::Summary;
 
 /// The servers of the figure on threads, in the order of their colours.
 const SIDES: [&str; 4] = [MEMCACHED, LOCK, MESSAGE, "auto"];
@@ -23,27 +22,15 @@ const SIDES: [&str; 4] = [MEMCACHED, LOCK, MESSAGE, "auto"];
 /// Draws the page.
 #[must_use]
 pub fn page(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut page = Page::new("memcached, synchronous or asynchronous");
-    page.lead(&format!(
-        "Measured on {}: {} core{}{}.",
-        machine.processor,
-        results.cores.len(),
-        if results.cores.len() == 1 { "" } else { "s" },
-        machine
-            .hypervisor
-            .as_ref()
-            .map_or(String::new(), |name| format!(", virtual ({name})")),
-    ));
-    page.lead(
+    let used = counted(results.cores.len(), "core");
+    let mut page = pages::begin(
+        "memcached, synchronous or asynchronous",
+        &results.about,
+        &used,
         "Is a server faster when the section that takes memory for new items belongs to a thread of its own, asked by \
          message? The source, of 2014, changed memcached 1.4.20 so and ran it on 64 cores. Here it is cachet, whose \
          section runs either way by an option, with today's memcached beside.",
     );
-    let notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
-    if !notes.is_empty() {
-        page.callout(Tone::Note, "About this run", &notes);
-    }
     page.add(claims(results));
     page.add(threads(results));
     page.add(gains(results));
@@ -52,11 +39,7 @@ pub fn page(results: &Results) -> String {
     page.add(evicting(results));
     page.add(setup(results));
     page.add(gaps());
-    page.footer(&format!(
-        "hearth {} study run memcached; the figures are in the folder of this page.",
-        results.hearth_version
-    ));
-    page.html()
+    pages::end(page, "memcached", &results.about)
 }
 
 /// The charts as files of their own, by name.
@@ -95,30 +78,16 @@ pub fn charts(results: &Results) -> Vec<(String, String)> {
 }
 
 fn claims(results: &Results) -> Section {
-    let mut section = Section::new("What the source claims").text(
+    let section = Section::new("What the source claims").text(
         "Each claim is judged by one rule, which the source's own figures go through as well. A ratio stands with the \
          interval that the quarters of the runs give; alike is within 5 %.",
     );
-    for verdict in Evidence::measured(results).verdicts() {
-        let mut lines = vec![
-            format!("Published: {}.", verdict.published),
-            format!("Here: {}; {}.", word(verdict.answer), verdict.because),
-        ];
-        lines.extend(verdict.explained.iter().cloned());
-        section = section.callout(tone(&verdict), verdict.claim, &lines);
-    }
-    if !results.is_complete {
-        section = section.text("The study is not complete: the answers rest on what there is.");
-    }
-    section
-}
-
-fn tone(verdict: &Verdict) -> Tone {
-    match verdict.answer {
-        Answer::CannotTell | Answer::InPart => Tone::Note,
-        Answer::Yes => Tone::Good,
-        Answer::No => Tone::Bad,
-    }
+    pages::claims(
+        section,
+        &Evidence::measured(results).verdicts(),
+        &[],
+        &results.about,
+    )
 }
 
 /// A figure by threads.

@@ -2,7 +2,7 @@
 //! repository, so that a row that cannot be understood is left out and found by a test.
 
 use super::verdict::{Evidence, between};
-use crate::insense_multicore::verdict::{Figure, Relation};
+use crate::judging::{Figure, Relation};
 
 const FINDINGS: &str = include_str!("../../published/memcached/findings.csv");
 const SETUP: &str = include_str!("../../published/memcached/setup.csv");

@@ -5,8 +5,8 @@
 //! round is kept when all its runs are there.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use cachet_load::memcaslap;
 use cachet_load::server::Program;
@@ -19,23 +19,12 @@ use super::options::{Experiment, Options};
 use super::plan::{Case, MEMCASLAP, Round, rounds};
 use super::results::{Cell, Folder, Results};
 use crate::StudyError;
-use crate::ending::{self, End, Outcome};
-use crate::nmart::session::machine;
-use crate::surroundings::{self, Stolen};
+use crate::ending::{End, Outcome};
+use crate::progress::{Progress, Watched};
+use crate::surroundings::{self, machine};
 
 /// The program that servers of ours are.
 const CACHET: &str = "cachet";
-
-/// Where a study stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// How much is done, 0 to 1, by the number of runs.
-    pub fraction: f64,
-    /// What is being measured.
-    pub experiment: Experiment,
-    /// The case, in words.
-    pub what: String,
-}
 
 /// Runs the study and keeps everything in `folder`.
 ///
@@ -63,22 +52,9 @@ pub fn run(
         folder: &folder,
         cores,
         there: &there,
-        cancel,
-        progress,
-        done: 0,
-        planned: 0,
+        watched: Watched::new(cancel, progress),
     };
-    let begin = Instant::now();
-    let stolen = Stolen::now(system);
-    let outcome = session.all(&mut results);
-    results.seconds += begin.elapsed().as_secs_f64();
-    if let Some(note) = stolen.note(system) {
-        results.note(note);
-    }
-    let outcome = ending::outcome(outcome);
-    results.is_complete = matches!(outcome, Ok(Outcome::Complete));
-    folder.save(&results)?;
-    Ok((results, outcome?))
+    folder.fill(system, results, |results| session.all(results))
 }
 
 fn unknown(error: impl ToString) -> StudyError {
@@ -148,13 +124,13 @@ fn conditions(system: &dyn System, results: &mut Results, there: &There) {
     results.ns_per_tick = Clock::calibrate(system, 20).ns_per_tick();
     let notes = surroundings::notes(
         system,
-        &results.machine,
+        &results.about.machine,
         results.options.quick,
-        results.is_debug_build,
+        results.about.is_debug_build,
     );
-    notes.into_iter().for_each(|note| results.note(note));
+    notes.into_iter().for_each(|note| results.about.note(note));
     let cores = results.cores.len();
-    results.note(format!(
+    results.about.note(format!(
         "{cores} core{}, where the source had 64: servers and generators share them all, so that rates are \
          those of both together; the server's time for a request is its own",
         if cores == 1 { "" } else { "s" }
@@ -164,7 +140,7 @@ fn conditions(system: &dyn System, results: &mut Results, there: &There) {
             let version = version.to_owned();
             results.versions.insert(name.to_owned(), version);
         }
-        None => results.note(without),
+        None => results.about.note(without),
     };
     version(
         MEMCACHED,
@@ -188,11 +164,7 @@ struct Session<'a> {
     folder: &'a Folder,
     cores: Vec<usize>,
     there: &'a There,
-    cancel: &'a AtomicBool,
-    progress: &'a mut dyn FnMut(Progress),
-    /// Runs.
-    done: u32,
-    planned: u32,
+    watched: Watched<'a>,
 }
 
 impl Session<'_> {
@@ -206,33 +178,13 @@ impl Session<'_> {
         for round in &mut plan {
             round.cases.retain(|case| self.there.has(case));
         }
-        self.planned = plan
-            .iter()
-            .map(|round| round.repeats * round.cases.len() as u32)
-            .sum();
+        let runs = plan.iter();
+        let runs = runs.map(|round| round.repeats * round.cases.len() as u32);
+        self.watched.plan(runs.sum());
         for round in plan {
             self.round(results, round)?;
             self.folder.save(results)?;
         }
-        Ok(())
-    }
-
-    fn is_cancelled(&self) -> bool {
-        // Relaxed: says only that it is to stop.
-        self.cancel.load(Ordering::Relaxed)
-    }
-
-    /// Checks whether it is to go on, and says where it is.
-    fn tell(&mut self, case: &Case) -> Result<(), End> {
-        if self.is_cancelled() {
-            return Err(End::Cancelled);
-        }
-        (self.progress)(Progress {
-            fraction: f64::from(self.done) / f64::from(self.planned.max(1)),
-            experiment: case.experiment,
-            what: words(case),
-        });
-        self.done += 1;
         Ok(())
     }
 
@@ -245,12 +197,11 @@ impl Session<'_> {
             .filter(|case| results.cell(case).is_none())
             .cloned()
             .collect();
-        self.done += round.repeats * (planned - left.len()) as u32;
+        self.watched
+            .skip(round.repeats * (planned - left.len()) as u32);
         let mut cells = Vec::new();
         for case in left {
-            if self.is_cancelled() {
-                return Err(End::Cancelled);
-            }
+            self.watched.go_on()?;
             let bench = self.bench(&case, &round, results.ns_per_tick);
             cells.push((Cell::new(case), bench));
         }
@@ -258,16 +209,14 @@ impl Session<'_> {
             for turn in 0..cells.len() {
                 let count = cells.len();
                 let (cell, bench) = &mut cells[(turn + run) % count];
-                self.tell(&cell.case)?;
+                self.watched.tell(|| words(&cell.case))?;
                 one(cell, bench);
             }
         }
-        if self.is_cancelled() {
-            return Err(End::Cancelled);
-        }
+        self.watched.go_on()?;
         for (cell, _) in cells {
             if let Some(why) = &cell.failed {
-                results.note(format!("{}: {why}", words(&cell.case)));
+                results.about.note(format!("{}: {why}", words(&cell.case)));
             }
             results.cells.push(cell);
         }

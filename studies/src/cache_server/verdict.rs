@@ -13,8 +13,7 @@ use super::explain::explained;
 use super::measured::Measured;
 use super::published;
 use super::results::Results;
-use crate::cache_impact::verdict::Answer;
-use crate::insense_multicore::verdict::{Figure, Relation};
+use crate::judging::{Answer, Figure, Relation, Verdict};
 
 /// Ratios this near to 1 are alike. Gains of some percent are what this study is about.
 pub const ALIKE: f64 = 0.05;
@@ -30,23 +29,6 @@ pub struct Evidence {
     cores: usize,
     /// Sentences for each claim that say why it came out so.
     explained: BTreeMap<&'static str, Vec<String>>,
-}
-
-/// A claim and what is said of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
-    /// Its name in tables.
-    pub id: &'static str,
-    /// What the source claims.
-    pub claim: &'static str,
-    /// Its figures, in words.
-    pub published: &'static str,
-    /// What the evidence says.
-    pub answer: Answer,
-    /// Why, with figures.
-    pub because: String,
-    /// What was measured of the cause, in sentences.
-    pub explained: Vec<String>,
 }
 
 /// A ratio with its interval.
@@ -73,17 +55,6 @@ pub fn between(value: f64, low: f64, high: f64) -> Figure {
 pub fn of_runs(of: &[f64], to: &[f64]) -> Option<Figure> {
     let (value, low, high) = Figure::of_runs(of, to)?.ratio?;
     Some(between(value, low, high))
-}
-
-/// The word for an answer to "does the claim come again?".
-#[must_use]
-pub const fn word(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Yes => "reproduced",
-        Answer::InPart => "reproduced in part",
-        Answer::No => "refuted",
-        Answer::CannotTell => "cannot be shown here",
-    }
 }
 
 impl Evidence {
@@ -183,7 +154,7 @@ impl Evidence {
         Verdict {
             id: claim.id,
             claim: claim.claim,
-            published: claim.published,
+            published: Some(claim.published),
             answer,
             because,
             explained: self.explained.get(claim.id).cloned().unwrap_or_default(),

@@ -3,7 +3,7 @@
 use hearth_draw::Picture;
 use hearth_draw::bars::BarChart;
 use hearth_draw::line::{Axis, LineChart, Mark, Point, Series};
-use hearth_draw::page::{Page, Section, Table, Tone};
+use hearth_draw::page::{Section, Table};
 use hearth_draw::scale::{Scale, Unit};
 
 use super::grid::{GRID, Kind, mechanism_words, mechanisms, pattern_words, patterns};
@@ -11,9 +11,8 @@ use super::options::{CONNECTIONS, Experiment, MESSAGE_BYTES};
 use super::plan::APART;
 use super::published;
 use super::results::{Cell, Results};
-use super::verdict::{Evidence, LAYOUTS, Verdict};
-use crate::cache_impact::page::tables::sentence;
-use crate::cache_impact::verdict::Answer;
+use super::verdict::{Evidence, LAYOUTS};
+use crate::pages::{self, counted};
 
 /// How the study differs from the source's, beyond the machine.
 const DIFFERENCES: [[&str; 3]; 7] = [
@@ -53,32 +52,21 @@ const DIFFERENCES: [[&str; 3]; 7] = [
 /// Draws the page.
 #[must_use]
 pub fn page(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut page = Page::new("Event servers");
-    page.lead(&format!(
-        "Measured on {}: {} core{} for the server and {} for the clients{}.",
-        machine.processor,
-        results.server_cores.len(),
-        if results.server_cores.len() == 1 {
-            ""
-        } else {
-            "s"
-        },
-        results.client_cores.len(),
-        machine
-            .hypervisor
-            .as_ref()
-            .map_or(String::new(), |name| format!(", virtual ({name})")),
-    ));
-    page.lead(&format!(
-        "Which threads wait, which work, and how do they wait? The source, of 2012, compared two patterns of threads \
+    let used = format!(
+        "{} for the server and {} for the clients",
+        counted(results.server_cores.len(), "core"),
+        results.client_cores.len()
+    );
+    let mut page = pages::begin(
+        "Event servers",
+        &results.about,
+        &used,
+        &format!(
+            "Which threads wait, which work, and how do they wait? The source, of 2012, compared two patterns of threads \
          with three ways to wait on a machine of 32 cores. The same grid is run here by {CONNECTIONS} connections \
          with one request of {MESSAGE_BYTES} bytes under way each; connections of each thread's own are added."
-    ));
-    let notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
-    if !notes.is_empty() {
-        page.callout(Tone::Note, "About this run", &notes);
-    }
+        ),
+    );
     page.add(claims(results));
     page.add(threads(results));
     page.add(operations(results));
@@ -87,11 +75,7 @@ pub fn page(results: &Results) -> String {
     page.add(timers(results));
     page.add(figures());
     page.add(differences());
-    page.footer(&format!(
-        "hearth {} study run event-patterns; the figures are in the folder of this page.",
-        results.hearth_version
-    ));
-    page.html()
+    pages::end(page, "event-patterns", &results.about)
 }
 
 /// The charts as files of their own, by name.
@@ -134,45 +118,17 @@ pub fn charts(results: &Results) -> Vec<(String, String)> {
 }
 
 fn claims(results: &Results) -> Section {
-    let mut section = Section::new("What is claimed").text(
+    let section = Section::new("What is claimed").text(
         "Each claim is judged by one rule, which the source's own figures go through as well. Rates are compared where \
          each is highest by the number of threads; a ratio stands with the interval that the quarters of the runs give. \
          A time of an operation has in it whatever time its thread was off its core.",
     );
-    let published = Evidence::published().verdicts();
-    let measured = Evidence::measured(results).verdicts();
-    for (here, there) in measured.iter().zip(&published) {
-        section = section.callout(tone(here), here.claim, &said(here, there));
-    }
-    if !results.is_complete {
-        section = section.text("The study is not complete: the answers rest on what there is.");
-    }
-    section
-}
-
-fn tone(here: &Verdict) -> Tone {
-    match here.answer {
-        Answer::CannotTell | Answer::InPart => Tone::Note,
-        Answer::Yes => Tone::Good,
-        Answer::No => Tone::Bad,
-    }
-}
-
-fn said(here: &Verdict, there: &Verdict) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(published) = here.published {
-        lines.push(format!("Published: {published}."));
-    }
-    lines.push(format!("Here: {}; {}.", here.word(), here.because));
-    lines.extend(here.explained.iter().cloned());
-    if here.published.is_some() && there.answer != Answer::Yes {
-        lines.push(format!(
-            "The source's own figures by this rule: {}; {}.",
-            there.word(),
-            there.because
-        ));
-    }
-    lines
+    pages::claims(
+        section,
+        &Evidence::measured(results).verdicts(),
+        &Evidence::published().verdicts(),
+        &results.about,
+    )
 }
 
 fn line<'a>(results: &'a Results, pattern: &str, mechanism: &str) -> Vec<&'a Cell> {

@@ -2,7 +2,7 @@
 //! repository, so that a row that cannot be understood is left out and found by a test.
 
 use super::verdict::Evidence;
-use crate::insense_multicore::verdict::{Figure, Relation};
+use crate::judging::{Figure, Relation};
 
 const FINDINGS: &str = include_str!("../../published/event-patterns/findings.csv");
 const FIGURES: &str = include_str!("../../published/event-patterns/figures.csv");

@@ -4,7 +4,7 @@
 //! machine down for a while slows all of them. Each run is kept when it is there.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use hearth_sys::System;
@@ -15,9 +15,9 @@ use super::options::{Experiment, Options};
 use super::plan::{APART, Case, cases};
 use super::results::{Cell, Folder, Results};
 use crate::StudyError;
-use crate::ending::{self, End, Outcome};
-use crate::nmart::session::machine;
-use crate::surroundings::{self, Stolen};
+use crate::ending::{End, Outcome};
+use crate::progress::{Progress, Watched};
+use crate::surroundings::{self, machine};
 
 /// A run in which others kept more of the cores busy is made again, as few cores leave no room for others.
 const DISTURBED: f64 = 0.1;
@@ -25,15 +25,6 @@ const DISTURBED: f64 = 0.1;
 const TRIES: u32 = 3;
 /// How often what is measured is written down.
 const SAVE_EVERY: Duration = Duration::from_secs(5);
-
-/// Where a study stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// How much is done, 0 to 1, by the number of runs.
-    pub fraction: f64,
-    /// The case, in words.
-    pub what: String,
-}
 
 /// Runs the study with this `hearth`, whose tool is the server, and keeps everything in `folder`.
 ///
@@ -56,47 +47,38 @@ pub fn run(
     let empty = Results::new(machine(system)?, &cores, options.clone());
     let (folder, mut results) = Folder::open(folder, empty, resume)?;
     note_conditions(system, &mut results);
-    let begin = Instant::now();
-    let stolen = Stolen::now(system);
     let mut session = Session {
         hearth,
         options,
         folder: &folder,
-        cancel,
-        progress,
-        done: 0,
-        planned: 0,
-        saved: begin,
+        watched: Watched::new(cancel, progress),
+        saved: Instant::now(),
     };
-    let outcome = session.all(&mut results);
-    results.seconds += begin.elapsed().as_secs_f64();
-    if let Some(note) = stolen.note(system) {
-        results.note(note);
-    }
-    let outcome = ending::outcome(outcome);
-    note_disturbed(&mut results);
-    results.is_complete = matches!(outcome, Ok(Outcome::Complete));
-    folder.save(&results)?;
-    Ok((results, outcome?))
+    folder.fill(system, results, |results| {
+        let ended = session.all(results);
+        note_disturbed(results);
+        ended
+    })
 }
 
 fn note_conditions(system: &dyn System, results: &mut Results) {
     // Of an earlier part, if this goes on with it; what disturbed runs is in their figures.
     results
+        .about
         .notes
         .retain(|note| !OF_A_PART.iter().any(|begin| note.starts_with(begin)));
-    let (quick, debug) = (results.options.quick, results.is_debug_build);
-    for note in surroundings::notes(system, &results.machine, quick, debug) {
-        results.note(note);
+    let (quick, debug) = (results.options.quick, results.about.is_debug_build);
+    for note in surroundings::notes(system, &results.about.machine, quick, debug) {
+        results.about.note(note);
     }
     let (server, clients) = (results.server_cores.len(), results.client_cores.len());
     let s = |count| if count == 1 { "" } else { "s" };
     if results.server_cores == results.client_cores {
-        results.note(
+        results.about.note(
             "one core: server and clients share it, and nothing is told of threads side by side",
         );
     } else if server < 16 {
-        results.note(format!(
+        results.about.note(format!(
             "{server} core{} for the server and {clients} for the clients, where the source had 16 each: more \
              than {server} thread{} share cores, and what threads do to each other side by side is not seen",
             s(server),
@@ -113,9 +95,9 @@ fn note_disturbed(results: &mut Results) {
     let (all, disturbed) = runs.fold((0, 0), |(all, disturbed), others| {
         (all + 1, disturbed + usize::from(*others >= DISTURBED))
     });
-    results.notes.retain(|note| !note.ends_with(AMID));
+    results.about.notes.retain(|note| !note.ends_with(AMID));
     if disturbed > 0 {
-        results.note(format!("{disturbed} of {all} {AMID}"));
+        results.about.note(format!("{disturbed} of {all} {AMID}"));
     }
 }
 
@@ -128,11 +110,7 @@ struct Session<'a> {
     hearth: &'a Path,
     options: &'a Options,
     folder: &'a Folder,
-    cancel: &'a AtomicBool,
-    progress: &'a mut dyn FnMut(Progress),
-    /// Runs.
-    done: usize,
-    planned: usize,
+    watched: Watched<'a>,
     saved: Instant,
 }
 
@@ -144,13 +122,14 @@ impl Session<'_> {
             .map(|e| (e, cases(e, self.options)))
             .collect();
         let repeats = self.options.repeats() as usize;
-        self.planned = repeats * wanted.iter().map(|(_, cases)| cases.len()).sum::<usize>();
+        let runs = repeats * wanted.iter().map(|(_, cases)| cases.len()).sum::<usize>();
+        self.watched.plan(runs as u32);
         for (_, cases) in wanted {
             let places = places(results, cases);
             for run in 0..repeats {
                 for turn in 0..places.len() {
                     let place = places[(turn + run) % places.len()];
-                    self.one(results, place, run as u32)?;
+                    self.one(results, place, run)?;
                 }
             }
             self.folder.save(results)?;
@@ -159,26 +138,21 @@ impl Session<'_> {
     }
 
     /// A run of a cell, if it is not there yet.
-    fn one(&mut self, results: &mut Results, place: usize, run: u32) -> Result<(), End> {
+    fn one(&mut self, results: &mut Results, place: usize, run: usize) -> Result<(), End> {
         let cell = &results.cells[place];
-        self.done += 1;
-        if cell.runs > run || cell.failed.is_some() {
+        if cell.count() > run || cell.failed.is_some() {
+            self.watched.skip(1);
             return Ok(());
         }
-        // Relaxed: says only that it is to stop.
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(End::Cancelled);
-        }
         let case = cell.case.clone();
-        (self.progress)(Progress {
-            fraction: self.done.saturating_sub(1) as f64 / self.planned.max(1) as f64,
-            what: case.words(),
-        });
+        self.watched.tell(|| case.words())?;
         let cores = cores_of(results, &case.layout);
         match self.undisturbed(&case, &cores)? {
-            Ended::Well(figures) => results.cells[place].push(figures),
+            Ended::Well(figures) => figures
+                .into_iter()
+                .for_each(|(figure, value)| results.cells[place].push(&figure, value)),
             Ended::Failed(why) => {
-                results.note(format!("{}: {why}", case.words()));
+                results.about.note(format!("{}: {why}", case.words()));
                 results.cells[place].failed = Some(why);
             }
             Ended::Cancelled => return Err(End::Cancelled),
@@ -199,7 +173,7 @@ impl Session<'_> {
         // The system's times are too coarse for the short runs of a quick study.
         let tries = if self.options.quick { 1 } else { TRIES };
         for _ in 0..tries {
-            let ended = launch::run(self.hearth, case, cores, self.options, self.cancel)?;
+            let ended = launch::run(self.hearth, case, cores, self.options, self.watched.cancel)?;
             let Ended::Well(figures) = ended else {
                 return Ok(ended);
             };

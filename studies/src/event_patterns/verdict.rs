@@ -12,47 +12,14 @@ use super::options::Experiment;
 use super::plan::{APART, TOGETHER};
 use super::published;
 use super::results::{Cell, Results};
-use crate::cache_impact::verdict::Answer;
-use crate::insense_multicore::verdict::{Figure, Relation};
+use crate::judging::{Answer, Figure, Relation, SIZE, Verdict};
 
-/// A ratio within this factor of the published one has its size.
-pub const SIZE: f64 = 1.5;
 /// A rate this near to the highest is at the peak.
 const AT_PEAK: f64 = 0.95;
 /// No system call is faster: a shorter time is a difference of larger ones that are too near.
 const CALL_NS_MIN: f64 = 50.0;
 /// Events that the source's select told of in one call, at most.
 const EVENTS_A_CALL: f64 = 8.0;
-
-/// A claim and what is said of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
-    /// Its name in tables.
-    pub id: &'static str,
-    /// What is claimed.
-    pub claim: &'static str,
-    /// The source's figures, in words; nothing if the claim is ours.
-    pub published: Option<&'static str>,
-    /// What the evidence says.
-    pub answer: Answer,
-    /// Why, with figures.
-    pub because: String,
-    /// What else was measured that explains it, in sentences.
-    pub explained: Vec<String>,
-}
-
-impl Verdict {
-    /// The answer in words.
-    #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self.answer {
-            Answer::Yes => "confirmed",
-            Answer::InPart => "confirmed in part",
-            Answer::No => "refuted",
-            Answer::CannotTell => "cannot be shown here",
-        }
-    }
-}
 
 /// A claim: relations that must hold, and the size of the first if the source gives one.
 struct Claim {

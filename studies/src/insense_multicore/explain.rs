@@ -1,10 +1,11 @@
 //! Why claims came out as they did: what else was measured beside them.
 
+use crate::judging::Figure;
 use std::collections::BTreeMap;
 
 use super::options::Experiment;
 use super::results::Results;
-use super::verdict::{Figure, last_load};
+use super::verdict::last_load;
 use super::ways::WAYS;
 
 /// Sentences by claim.

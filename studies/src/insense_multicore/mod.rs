@@ -28,7 +28,7 @@ pub mod workloads;
 
 pub use options::{Experiment, Options};
 pub use results::{Folder, Results};
-pub use session::{Progress, run};
+pub use session::run;
 
 /// The experiments' names and titles, in the order in which they run.
 #[must_use]

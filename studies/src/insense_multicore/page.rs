@@ -2,7 +2,7 @@
 
 use hearth_draw::Picture;
 use hearth_draw::bars::BarChart;
-use hearth_draw::page::{Page, Section, Table, Tone};
+use hearth_draw::page::{Section, Table};
 use hearth_draw::scale::{Scale, Unit};
 
 use super::defects::DEFECTS;
@@ -11,36 +11,27 @@ use super::placements::PLACEMENTS;
 use super::plan::{C, CARRIERS};
 use super::published;
 use super::results::{Cell, Results};
-use super::verdict::{Evidence, Verdict, word};
+use super::verdict::Evidence;
 use super::ways::{HEAPS, WAYS};
 use crate::cache_impact::page::tables::sentence;
-use crate::cache_impact::verdict::Answer;
+use crate::pages::{self, counted};
 
 /// Draws the page.
 #[must_use]
 pub fn page(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut page = Page::new("Insense on several cores");
-    page.lead(&format!(
-        "Measured on {}: {} of {} hardware thread{}{}.",
-        machine.processor,
+    let used = format!(
+        "{} of {}",
         results.cores.len(),
-        machine.threads,
-        if machine.threads == 1 { "" } else { "s" },
-        machine
-            .hypervisor
-            .as_ref()
-            .map_or(String::new(), |name| format!(", virtual ({name})")),
-    ));
-    page.lead(
+        counted(results.about.machine.threads, "hardware thread")
+    );
+    let mut page = pages::begin(
+        "Insense on several cores",
+        &results.about,
+        &used,
         "What are private heaps and the placement of components worth? The source, of 2013, gave each \
          component of Insense a thread on a desktop machine of four cores, and measured six workloads. They \
          are run again here, with its own heaps rebuilt beside Hearth's, and in plain C.",
     );
-    let notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
-    if !notes.is_empty() {
-        page.callout(Tone::Note, "About this run", &notes);
-    }
     page.add(claims(results));
     for experiment in Experiment::ALL {
         page.add(match experiment {
@@ -52,11 +43,7 @@ pub fn page(results: &Results) -> String {
     }
     page.add(names());
     page.add(defects());
-    page.footer(&format!(
-        "hearth {} study run insense-multicore; the figures are in the folder of this page.",
-        results.hearth_version
-    ));
-    page.html()
+    pages::end(page, "insense-multicore", &results.about)
 }
 
 /// The charts as files of their own, by name.
@@ -77,47 +64,17 @@ pub fn charts(results: &Results) -> Vec<(String, String)> {
 }
 
 fn claims(results: &Results) -> Section {
-    let mut section = Section::new("What the source claims").text(
+    let section = Section::new("What the source claims").text(
         "Each claim is judged by one rule, which the source's own figures go through as well. Its components \
          were threads, so that the figures are of threads; a ratio stands with the interval that the \
          quarters of the runs give.",
     );
-    let published = Evidence::published().verdicts();
-    for (here, there) in Evidence::measured(results)
-        .verdicts()
-        .iter()
-        .zip(&published)
-    {
-        section = section.callout(tone(here), here.claim, &said(here, there));
-    }
-    if !results.is_complete {
-        section = section.text("The study is not complete: the answers rest on what there is.");
-    }
-    section
-}
-
-fn tone(here: &Verdict) -> Tone {
-    match here.answer {
-        Answer::CannotTell | Answer::InPart => Tone::Note,
-        Answer::Yes => Tone::Good,
-        Answer::No => Tone::Bad,
-    }
-}
-
-fn said(here: &Verdict, there: &Verdict) -> Vec<String> {
-    let mut lines = vec![
-        format!("Published: {}.", here.published),
-        format!("Here: {}; {}.", word(here.answer), here.because),
-    ];
-    lines.extend(here.explained.iter().cloned());
-    if there.answer != Answer::Yes {
-        lines.push(format!(
-            "The source's own figures by this rule: {}; {}.",
-            word(there.answer),
-            there.because
-        ));
-    }
-    lines
+    pages::claims(
+        section,
+        &Evidence::measured(results).verdicts(),
+        &Evidence::published().verdicts(),
+        &results.about,
+    )
 }
 
 /// The series of a chart of a load: carrier and heap.

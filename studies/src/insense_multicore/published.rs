@@ -1,7 +1,8 @@
 //! What the source found. The files are in `studies/published/insense-multicore`; they are facts of
 //! this repository, so that a row that cannot be understood is left out and found by a test.
 
-use super::verdict::{Evidence, Figure, Relation};
+use super::verdict::Evidence;
+use crate::judging::{Figure, Relation};
 
 const FINDINGS: &str = include_str!("../../published/insense-multicore/findings.csv");
 const CACHEGRIND: &str = include_str!("../../published/insense-multicore/cachegrind.csv");

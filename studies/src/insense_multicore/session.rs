@@ -7,8 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
 use hearth_sys::{System, affinity};
 
@@ -23,21 +22,10 @@ use super::results::{Cell, Folder, Results};
 use super::ways::Way;
 use super::workloads::Load;
 use crate::StudyError;
-use crate::ending::{self, End, Outcome};
+use crate::ending::{End, Outcome};
 use crate::kept;
-use crate::nmart::session::machine;
-use crate::surroundings::{self, Stolen};
-
-/// Where a study stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// How much is done, 0 to 1, by the number of runs.
-    pub fraction: f64,
-    /// What is being measured.
-    pub experiment: Experiment,
-    /// The case, in words.
-    pub what: String,
-}
+use crate::progress::{Progress, Watched};
+use crate::surroundings::{self, machine};
 
 /// Runs the study with this `hearth` and keeps everything in `folder`.
 ///
@@ -70,23 +58,9 @@ pub fn run(
         folder: &folder,
         cores,
         workshop,
-        cancel,
-        progress,
-        done: 0,
-        planned: 0,
+        watched: Watched::new(cancel, progress),
     };
-    let begin = Instant::now();
-    let stolen = Stolen::now(system);
-    let outcome = session.all(&mut results);
-    let seconds = begin.elapsed().as_secs_f64();
-    results.seconds += seconds;
-    if let Some(note) = stolen.note(system) {
-        results.note(note);
-    }
-    let outcome = ending::outcome(outcome);
-    results.is_complete = matches!(outcome, Ok(Outcome::Complete));
-    folder.save(&results)?;
-    Ok((results, outcome?))
+    folder.fill(system, results, |results| session.all(results))
 }
 
 fn unknown(error: impl ToString) -> StudyError {
@@ -105,24 +79,24 @@ fn cores(system: &dyn System) -> Result<Vec<usize>, StudyError> {
 fn conditions(system: &dyn System, results: &mut Results) {
     let notes = surroundings::notes(
         system,
-        &results.machine,
+        &results.about.machine,
         results.options.quick,
-        results.is_debug_build,
+        results.about.is_debug_build,
     );
     for note in notes {
-        results.note(note);
+        results.about.note(note);
     }
     let used = results.cores.len();
     if used < CORES {
-        results.note(format!(
+        results.about.note(format!(
             "{used} core{}, where the source had four: what it put on single cores shares them here, and \
              nothing can be more than {used} times as fast as on one",
             if used == 1 { "" } else { "s" }
         ));
-    } else if results.machine.threads > used {
-        results.note(format!(
+    } else if results.about.machine.threads > used {
+        results.about.note(format!(
             "of {} hardware threads four are used, as the source had: {:?}",
-            results.machine.threads, results.cores
+            results.about.machine.threads, results.cores
         ));
     }
 }
@@ -132,11 +106,7 @@ struct Session<'a> {
     folder: &'a Folder,
     cores: Vec<usize>,
     workshop: Workshop,
-    cancel: &'a AtomicBool,
-    progress: &'a mut dyn FnMut(Progress),
-    /// Runs.
-    done: u32,
-    planned: u32,
+    watched: Watched<'a>,
 }
 
 impl Session<'_> {
@@ -155,13 +125,12 @@ impl Session<'_> {
             }
         }
         let all = plans.iter().flat_map(|(_, rounds)| rounds);
-        self.planned = all
-            .map(|round| round.repeats * round.cases.len() as u32)
-            .sum();
+        let runs = all.map(|round| round.repeats * round.cases.len() as u32);
+        self.watched.plan(runs.sum());
         let valgrind = misses::valgrind();
         for (experiment, rounds) in plans {
             if experiment == Experiment::Misses && valgrind.is_none() {
-                results.note(
+                results.about.note(
                     "cache misses are not counted, as there is no valgrind; install it, for example: apt-get \
                      install valgrind",
                 );
@@ -186,7 +155,7 @@ impl Session<'_> {
             if is_there {
                 there.push(placement.id);
             } else {
-                results.note(format!(
+                results.about.note(format!(
                     "this Hearth has no --place {}: left out",
                     placement.id
                 ));
@@ -208,24 +177,6 @@ impl Session<'_> {
         Ok(command.status().is_ok_and(|status| status.success()))
     }
 
-    /// Checks whether it is to go on, and says where it is.
-    fn tell(&mut self, case: &Case) -> Result<(), End> {
-        // Relaxed: says only that it is to stop.
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(End::Cancelled);
-        }
-        (self.progress)(Progress {
-            fraction: f64::from(self.done) / f64::from(self.planned.max(1)),
-            experiment: case.experiment,
-            what: format!(
-                "{} {} {} {}",
-                case.load, case.carrier, case.heaps, case.placement
-            ),
-        });
-        self.done += 1;
-        Ok(())
-    }
-
     /// All runs of a load in each case that it was not run in already.
     fn round(
         &mut self,
@@ -239,19 +190,19 @@ impl Session<'_> {
             cases,
             repeats,
         } = round;
-        let words = (experiment, load.id(), load.words());
-        if !results.loads.contains(&words) {
-            results.loads.push(words);
+        let named = (experiment, load.id(), load.words());
+        if !results.loads.contains(&named) {
+            results.loads.push(named);
         }
         let planned = cases.len();
         let is_known = |case: &Case| results.cells.iter().any(|cell| cell.case == *case);
         let left: Vec<Case> = cases.into_iter().filter(|case| !is_known(case)).collect();
-        self.done += repeats * (planned - left.len()) as u32;
+        self.watched.skip(repeats * (planned - left.len()) as u32);
         let mut cells: Vec<Cell> = left.into_iter().map(Cell::new).collect();
         for run in 0..repeats as usize {
             for turn in 0..cells.len() {
                 let at = (turn + run) % cells.len();
-                self.tell(&cells[at].case)?;
+                self.watched.tell(|| words(&cells[at].case))?;
                 if cells[at].failed.is_none() {
                     self.one(&mut cells[at], &load, run as u64, valgrind)?;
                 }
@@ -259,14 +210,7 @@ impl Session<'_> {
         }
         for cell in cells {
             if let Some(why) = &cell.failed {
-                let Case {
-                    load,
-                    carrier,
-                    heaps,
-                    placement,
-                    ..
-                } = &cell.case;
-                results.note(format!("{load} {carrier} {heaps} {placement}: {why}"));
+                results.about.note(format!("{}: {why}", words(&cell.case)));
             }
             results.cells.push(cell);
         }
@@ -283,7 +227,7 @@ impl Session<'_> {
     ) -> Result<(), End> {
         let mut launch = self.launch(&cell.case, load, run)?;
         match cell.case.experiment {
-            Experiment::Memory => match launch::memory(&launch, self.cancel)? {
+            Experiment::Memory => match launch::memory(&launch, self.watched.cancel)? {
                 Ended::Well(memory) => {
                     cell.push("peak_kb", memory.peak_kb);
                     cell.push("growth_kb", memory.growth_kb);
@@ -298,7 +242,7 @@ impl Session<'_> {
                     .arguments
                     .splice(0..0, before.into_iter().map(OsString::from));
                 launch.program = valgrind.map_or(PathBuf::from("valgrind"), Path::to_owned);
-                match launch::time(&launch, self.cancel)? {
+                match launch::time(&launch, self.watched.cancel)? {
                     Ended::Well(_) => {
                         let text = fs::read_to_string(&out).unwrap_or_default();
                         match misses::figures(&text) {
@@ -312,7 +256,7 @@ impl Session<'_> {
                     Ended::Cancelled => return Err(End::Cancelled),
                 }
             }
-            _ => match launch::time(&launch, self.cancel)? {
+            _ => match launch::time(&launch, self.watched.cancel)? {
                 Ended::Well(ran) => {
                     cell.push("real", ran.real);
                     cell.push("user", ran.user);
@@ -399,4 +343,16 @@ impl Session<'_> {
             _ => None,
         }
     }
+}
+
+/// A case for people.
+fn words(case: &Case) -> String {
+    let Case {
+        load,
+        carrier,
+        heaps,
+        placement,
+        ..
+    } = case;
+    format!("{load} {carrier} {heaps} {placement}")
 }

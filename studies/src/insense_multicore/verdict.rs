@@ -1,10 +1,7 @@
 //! What the source claims, judged by rules.
 //!
 //! The same rules judge what is measured here and what the source published, so that an answer differs
-//! because machines and programs differ and for no other reason. Everything compared is a ratio of two
-//! times (or counts). Two are *alike* if they differ by no more than [`ALIKE`] and nothing speaks
-//! against it; one is *more* if the whole interval of the ratio is above 1. A claim's size is met within
-//! a factor of [`SIZE`].
+//! because machines and programs differ and for no other reason.
 //!
 //! The source's components were threads: it is the threads here that its claims are judged by. Its
 //! shared heap had a list of all blocks under a lock, and that is the shared heap in claims about
@@ -12,128 +9,12 @@
 
 use std::collections::BTreeMap;
 
-use hearth_model::stats::quantile;
-
 use super::explain::explained;
 use super::layouts::CORES;
 use super::options::Experiment;
 use super::published;
-use super::results::{Cell, Results};
-use crate::cache_impact::verdict::Answer;
-
-/// Ratios this near to 1 are alike.
-pub const ALIKE: f64 = 0.1;
-/// A ratio within this factor of the published one has its size.
-pub const SIZE: f64 = 1.5;
-
-/// How two times stand to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    /// The first is longer.
-    More,
-    /// Neither is, noticeably.
-    Alike,
-    /// The first is shorter.
-    Less,
-    /// The runs differ by more than the two do.
-    Unclear,
-}
-
-impl Relation {
-    /// As the published tables write it.
-    #[must_use]
-    pub fn named(text: &str) -> Option<Relation> {
-        match text {
-            "more" => Some(Relation::More),
-            "alike" => Some(Relation::Alike),
-            "less" => Some(Relation::Less),
-            _ => None,
-        }
-    }
-
-    /// Of a ratio with its interval.
-    #[must_use]
-    pub fn of(value: f64, low: f64, high: f64) -> Relation {
-        let is_near = (1.0 - ALIKE..=1.0 + ALIKE).contains(&value);
-        if is_near && low <= 1.0 + ALIKE && high >= 1.0 - ALIKE {
-            Relation::Alike
-        } else if low > 1.0 {
-            Relation::More
-        } else if high < 1.0 {
-            Relation::Less
-        } else {
-            Relation::Unclear
-        }
-    }
-}
-
-/// A ratio.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    /// How the two stand to each other.
-    pub relation: Relation,
-    /// The ratio and its interval, unless there are words only.
-    pub ratio: Option<(f64, f64, f64)>,
-}
-
-impl Figure {
-    /// Without an interval.
-    #[must_use]
-    pub fn exact(value: f64) -> Figure {
-        Figure::between(value, value, value)
-    }
-
-    /// With one.
-    #[must_use]
-    pub fn between(value: f64, low: f64, high: f64) -> Figure {
-        Figure {
-            relation: Relation::of(value, low, high),
-            ratio: Some((value, low, high)),
-        }
-    }
-
-    /// Said and not measured.
-    #[must_use]
-    pub fn in_words(relation: Relation) -> Figure {
-        Figure {
-            relation,
-            ratio: None,
-        }
-    }
-
-    /// Of the medians of runs; the interval is of their quarters.
-    #[must_use]
-    pub fn of_runs(of: &[f64], to: &[f64]) -> Option<Figure> {
-        let at = |values, share| quantile(values, share).filter(|value| *value > 0.0);
-        Some(Figure::between(
-            at(of, 0.5)? / at(to, 0.5)?,
-            at(of, 0.25)? / at(to, 0.75)?,
-            at(of, 0.75)? / at(to, 0.25)?,
-        ))
-    }
-
-    /// For people.
-    #[must_use]
-    pub fn words(&self) -> String {
-        match (self.ratio, self.relation) {
-            (Some((value, low, high)), _) if low == high => digits(value),
-            (Some((value, low, high)), _) => {
-                format!("{} [{}, {}]", digits(value), digits(low), digits(high))
-            }
-            (None, Relation::More) => "more".into(),
-            (None, Relation::Less) => "less".into(),
-            (None, _) => "alike".into(),
-        }
-    }
-}
-
-fn digits(value: f64) -> String {
-    if value < 9.95 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.1}")
-    }
-}
+use super::results::Results;
+use crate::judging::{Answer, Figure, Relation, Verdict, has_size};
 
 /// What claims are judged from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -142,34 +23,6 @@ pub struct Evidence {
     cores: usize,
     /// Sentences for each claim that say why it came out so.
     explained: BTreeMap<&'static str, Vec<String>>,
-}
-
-/// A claim and what is said of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
-    /// Its name in tables.
-    pub id: &'static str,
-    /// What the source claims.
-    pub claim: &'static str,
-    /// Its figures, in words.
-    pub published: &'static str,
-    /// What the evidence says.
-    pub answer: Answer,
-    /// Why, with figures.
-    pub because: String,
-    /// What else was seen that explains it, in sentences.
-    pub explained: Vec<String>,
-}
-
-/// The word for an answer to "does the claim come again?".
-#[must_use]
-pub const fn word(answer: Answer) -> &'static str {
-    match answer {
-        Answer::Yes => "reproduced",
-        Answer::InPart => "reproduced in part",
-        Answer::No => "not reproduced",
-        Answer::CannotTell => "cannot be shown here",
-    }
 }
 
 /// A claim: relations that must hold, and the size of the first if the source gives one.
@@ -360,10 +213,8 @@ impl Evidence {
         evidence.caches(results);
         evidence.communication(results);
         let real = |case: [&str; 4]| {
-            results
-                .cell(Experiment::NoCommunication, case)?
-                .figures
-                .get("real")
+            let cell = results.cell(Experiment::NoCommunication, case)?;
+            Some(cell.runs("real"))
         };
         // The last load is the larger array.
         let load = last_load(results, Experiment::NoCommunication);
@@ -379,7 +230,7 @@ impl Evidence {
         evidence
     }
 
-    fn put_runs(&mut self, name: &str, of: Option<&Vec<f64>>, to: Option<&Vec<f64>>) {
+    fn put_runs(&mut self, name: &str, of: Option<&[f64]>, to: Option<&[f64]>) {
         if let (Some(of), Some(to)) = (of, to)
             && let Some(figure) = Figure::of_runs(of, to)
         {
@@ -392,29 +243,22 @@ impl Evidence {
             let load = format!("alloc-{components}x1000");
             results.cell(Experiment::List, [&load, "threads", heaps, placement])
         };
-        let real = |cell: Option<&Cell>| cell.map(|cell| cell.runs("real").to_vec());
+        let real =
+            |components, heaps, placement| Some(cell(components, heaps, placement)?.runs("real"));
         for (name, components, placement) in [
             ("alloc-1 shared/private", 1, "os"),
             ("alloc-4 shared/private", 4, "os"),
             ("alloc-4 shared/private spread", 4, "spread"),
             ("alloc-4 shared/private single", 4, "single"),
         ] {
-            let shared = real(cell(components, "listed", placement));
-            let private = real(cell(components, "private", placement));
-            self.put_runs(name, shared.as_ref(), private.as_ref());
+            let shared = real(components, "listed", placement);
+            let private = real(components, "private", placement);
+            self.put_runs(name, shared, private);
         }
-        let listed = |placement| real(cell(4, "listed", placement));
-        self.put_runs(
-            "alloc-4 shared os/single",
-            listed("os").as_ref(),
-            listed("single").as_ref(),
-        );
-        let times = |figure| cell(4, "listed", "os").map(|cell| cell.runs(figure).to_vec());
-        self.put_runs(
-            "alloc-4 shared system/user",
-            times("system").as_ref(),
-            times("user").as_ref(),
-        );
+        let listed = |placement| real(4, "listed", placement);
+        self.put_runs("alloc-4 shared os/single", listed("os"), listed("single"));
+        let times = |figure| cell(4, "listed", "os").map(|cell| cell.runs(figure));
+        self.put_runs("alloc-4 shared system/user", times("system"), times("user"));
         let load = last_load(results, Experiment::Memory);
         let load = results
             .loads_of(Experiment::Memory)
@@ -437,7 +281,7 @@ impl Evidence {
             let load = format!("cache-4x{rows}");
             let real = |heaps| {
                 let cell = results.cell(Experiment::Cache, [&load, "threads", heaps, "os"])?;
-                cell.figures.get("real")
+                Some(cell.runs("real"))
             };
             let name = format!("cache-{rows} shared/private");
             self.put_runs(&name, real("shared"), real("private"));
@@ -445,10 +289,7 @@ impl Evidence {
         for placement in ["os", "single", "spread"] {
             let misses = |heaps| {
                 let case = ["cache-4x250", "threads", heaps, placement];
-                results
-                    .cell(Experiment::Misses, case)?
-                    .figures
-                    .get("d1_misses")
+                Some(results.cell(Experiment::Misses, case)?.runs("d1_misses"))
             };
             let name = format!("misses private/shared {placement}");
             self.put_runs(&name, misses("private"), misses("listed"));
@@ -474,7 +315,7 @@ impl Evidence {
             let load = experiment.id();
             let real = |placement| {
                 let cell = results.cell(experiment, [load, "threads", "shared", placement])?;
-                cell.figures.get("real")
+                Some(cell.runs("real"))
             };
             for (of, to) in pairs {
                 self.put_runs(&format!("{load} {of}/{to}"), real(of), real(to));
@@ -534,21 +375,12 @@ impl Evidence {
         Verdict {
             id: claim.id,
             claim: claim.claim,
-            published: claim.published,
+            published: Some(claim.published),
             answer,
             because,
             explained: self.explained.get(claim.id).cloned().unwrap_or_default(),
         }
     }
-}
-
-/// Is a ratio as large as the published one? Of one below 1 it is what is saved that counts.
-fn has_size(value: f64, published: f64) -> bool {
-    let (value, published) = match published < 1.0 {
-        true => (1.0 - value, 1.0 - published),
-        false => (value, published),
-    };
-    value <= published * SIZE && value >= published / SIZE
 }
 
 /// The last of an experiment's loads; nothing if it did not run.

@@ -1,5 +1,6 @@
 //! What claims are judged from: ratios by name, of measurements or as published.
 
+use crate::judging::{Figure, Verdict};
 use std::collections::BTreeMap;
 
 use hearth_sync::Mode;
@@ -9,8 +10,7 @@ use super::options::Experiment;
 use super::plan::{Fit, INVALIDATION_THREADS, MESSAGE_THREADS};
 use super::published;
 use super::results::{BUSY, CYCLES, Cell, RATE, Results};
-use super::verdict::{self, Verdict};
-use crate::insense_multicore::verdict::Figure;
+use super::verdict;
 
 /// Ratios by name.
 #[derive(Clone, Debug, Default, PartialEq)]

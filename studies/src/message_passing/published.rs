@@ -5,7 +5,7 @@
 //! is drawn that it does not say.
 
 use super::evidence::Evidence;
-use crate::insense_multicore::verdict::{Figure, Relation};
+use crate::judging::{Figure, Relation};
 
 const FINDINGS: &str = include_str!("../../published/message-passing/findings.csv");
 

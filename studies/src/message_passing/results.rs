@@ -1,9 +1,4 @@
-//! All that the study found, and the folder that it is kept in: `results.json`, replaced whole when a
-//! round has all its runs, and a table for each experiment. Whatever stops a study, what is there is good.
-
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+//! All that the study found.
 
 use hearth_sync::Mode;
 use serde::{Deserialize, Serialize};
@@ -14,15 +9,9 @@ use super::engine::experiments::Sizes;
 use super::engine::{Config, Measured, Pages};
 use super::options::{Experiment, Options};
 use super::plan::{Case, Fit};
-use super::verdict::Verdict;
 use super::{evidence, options};
-use crate::nmart::results::{Machine, Summary};
-use crate::{StudyError, kept};
+use crate::results::{self, About, Figures, File, Found, Machine, Summary};
 
-/// The format of `results.json`.
-const FORMAT: u32 = 1;
-/// The name of the file with everything.
-pub const RESULTS: &str = "results.json";
 /// The name of the page.
 pub const PAGE: &str = "message-passing.html";
 
@@ -40,8 +29,8 @@ pub const MODIFIED: &str = "modified";
 pub struct Cell {
     /// What was run.
     pub case: Case,
-    /// Figures by name, one a run: [`RATE`], [`CYCLES`], [`BUSY`], [`MODIFIED`], `lines`, `fairness`.
-    pub figures: BTreeMap<String, Vec<f64>>,
+    /// [`RATE`], [`CYCLES`], [`BUSY`], [`MODIFIED`], `lines`, `fairness`.
+    pub figures: Figures,
     /// What the data was on in the last run.
     pub pages: Option<Pages>,
     /// What the section said of itself then, in `auto`.
@@ -56,7 +45,7 @@ impl Cell {
     pub fn new(case: Case) -> Cell {
         Cell {
             case,
-            figures: BTreeMap::new(),
+            figures: Figures::default(),
             pages: None,
             explained: None,
             failed: None,
@@ -75,7 +64,7 @@ impl Cell {
         ];
         for (name, value) in figures {
             if let Some(value) = value {
-                self.figures.entry(name.to_owned()).or_default().push(value);
+                self.figures.push(name, value);
             }
         }
         self.pages = Some(run.pages);
@@ -87,27 +76,25 @@ impl Cell {
     /// A figure of all runs.
     #[must_use]
     pub fn runs(&self, figure: &str) -> &[f64] {
-        self.figures.get(figure).map_or(&[], Vec::as_slice)
+        self.figures.runs(figure)
     }
 
     /// A figure over the runs.
     #[must_use]
     pub fn summary(&self, figure: &str) -> Option<Summary> {
-        Summary::of(self.runs(figure))
+        self.figures.summary(figure)
     }
 }
+
+/// The folder of the study.
+pub type Folder = results::Folder<Results>;
 
 /// All that the study found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The format of the file.
-    pub format: u32,
-    /// The version of the Hearth that measured.
-    pub hearth_version: String,
-    /// Built without optimisation.
-    pub is_debug_build: bool,
-    /// Where.
-    pub machine: Machine,
+    /// Of which run.
+    #[serde(flatten)]
+    pub about: About,
     /// The cores that were used, by the system's numbers.
     pub cores: Vec<usize>,
     /// Lines of the first data cache, by which sizes are fitted.
@@ -118,12 +105,6 @@ pub struct Results {
     pub costs: Option<Costs>,
     /// How.
     pub options: Options,
-    /// How long it has taken so far, in seconds.
-    pub seconds: f64,
-    /// All that was asked for is there.
-    pub is_complete: bool,
-    /// What was left out or went differently, in sentences without a full stop.
-    pub notes: Vec<String>,
     /// Runs.
     pub cells: Vec<Cell>,
     /// Reuse distances.
@@ -140,28 +121,14 @@ impl Results {
         options: Options,
     ) -> Results {
         Results {
-            format: FORMAT,
-            hearth_version: env!("CARGO_PKG_VERSION").to_owned(),
-            is_debug_build: cfg!(debug_assertions),
-            machine,
+            about: About::new(Results::FORMAT, machine),
             cores,
             cache_lines,
             second_cache_lines: None,
             costs: None,
             options,
-            seconds: 0.0,
-            is_complete: false,
-            notes: Vec::new(),
             cells: Vec::new(),
             traced: Vec::new(),
-        }
-    }
-
-    /// Says something once.
-    pub fn note(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if !self.notes.contains(&text) {
-            self.notes.push(text);
         }
     }
 
@@ -221,95 +188,49 @@ impl Results {
     }
 }
 
-/// The folder of a study.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
-    path: PathBuf,
-}
+impl Found for Results {
+    const FORMAT: u32 = 1;
 
-impl Folder {
-    /// The folder at a path, whatever is in it.
-    #[must_use]
-    pub fn at(path: &Path) -> Folder {
-        Folder {
-            path: path.to_owned(),
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn about_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
+
+    fn differs(&self, empty: &Results) -> Option<&'static str> {
+        if self.cores != empty.cores {
+            return Some("the machine");
         }
-    }
-
-    /// Opens or makes the folder, and reads what is there if it is to be gone on with.
-    ///
-    /// # Errors
-    /// It holds results and `resume` is false; they were made on another machine or with other
-    /// options; a file cannot be read, written or understood.
-    pub fn open(
-        path: &Path,
-        empty: Results,
-        resume: bool,
-    ) -> Result<(Folder, Results), StudyError> {
-        let folder = Folder::at(path);
-        fs::create_dir_all(path).map_err(|error| kept::file("make the folder", path, error))?;
-        let Some(mut earlier) = folder.results()? else {
-            return Ok((folder, empty));
-        };
-        let differs = if earlier.machine != empty.machine || earlier.cores != empty.cores {
-            Some("the machine")
-        } else if earlier.cache_lines != empty.cache_lines {
-            Some("the size of the first cache")
-        } else if earlier.is_debug_build != empty.is_debug_build {
-            Some("how Hearth was built")
-        } else {
-            earlier.options.differs(&empty.options)
-        };
-        kept::go_on(path, resume, differs)?;
-        earlier.options = empty.options;
-        earlier.costs = empty.costs.or(earlier.costs);
-        earlier.is_complete = false;
-        Ok((folder, earlier))
-    }
-
-    /// What the folder holds; nothing if there is none.
-    ///
-    /// # Errors
-    /// The file cannot be read or understood.
-    pub fn results(&self) -> Result<Option<Results>, StudyError> {
-        kept::read(&self.path.join(RESULTS), FORMAT, |results: &Results| {
-            results.format
-        })
-    }
-
-    /// Replaces `results.json` and the tables.
-    ///
-    /// # Errors
-    /// They cannot be written.
-    pub fn save(&self, results: &Results) -> Result<(), StudyError> {
-        let text = serde_json::to_string(results).unwrap_or_default();
-        self.replace(RESULTS, text.as_bytes())?;
-        for experiment in Experiment::ALL {
-            if results.of(experiment).next().is_some() {
-                let id = experiment.id();
-                let summaries = summaries(results, experiment);
-                self.replace(&format!("{id}.csv"), summaries.as_bytes())?;
-                let runs = runs(results, experiment);
-                self.replace(&format!("{id}.runs.csv"), runs.as_bytes())?;
-            }
+        if self.cache_lines != empty.cache_lines {
+            return Some("the size of the first cache");
         }
-        self.replace("claims.csv", claims(results).as_bytes())?;
-        Ok(())
+        self.options.differs(&empty.options)
     }
 
-    /// Gives a file new contents by one rename.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn replace(&self, name: &str, contents: &[u8]) -> Result<PathBuf, StudyError> {
-        kept::replace(&self.path, name, contents)
+    fn adopt(&mut self, empty: Results) {
+        self.options = empty.options;
+        self.costs = empty.costs.or(self.costs.take());
+    }
+
+    fn tables(&self) -> Vec<File> {
+        let of = |experiment: Experiment| {
+            let cells = self.of(experiment);
+            let rows = cells.map(|cell| (begin(&cell.case), &cell.figures));
+            results::tables(experiment.id(), HEAD, &rows.collect::<Vec<_>>())
+        };
+        let run = Experiment::ALL.into_iter();
+        let run = run.filter(|experiment| self.of(*experiment).next().is_some());
+        let claims = results::claims(&evidence::measured(self).verdicts());
+        run.flat_map(of).chain([claims]).collect()
     }
 }
 
 const HEAD: &str =
     "sizes,mode,threads,loops,local_lines,section_lines,modified_lines,message_bytes,defect";
 
-fn head(case: &Case) -> String {
+fn begin(case: &Case) -> String {
     let Config {
         mode,
         threads,
@@ -325,53 +246,4 @@ fn head(case: &Case) -> String {
         case.config.loops(),
         options::defects_of(case.config.defects).join("+")
     )
-}
-
-fn summaries(results: &Results, experiment: Experiment) -> String {
-    let mut text = format!("{HEAD},figure,runs,median,least,most,mean,deviation\n");
-    for cell in results.of(experiment) {
-        for (figure, values) in &cell.figures {
-            let Some(summary) = Summary::of(values) else {
-                continue;
-            };
-            text += &format!(
-                "{},{figure},{},{},{},{},{},{}\n",
-                head(&cell.case),
-                values.len(),
-                summary.median,
-                summary.least,
-                summary.most,
-                summary.mean,
-                summary.deviation
-            );
-        }
-    }
-    text
-}
-
-fn runs(results: &Results, experiment: Experiment) -> String {
-    let mut text = format!("{HEAD},figure,run,value\n");
-    for cell in results.of(experiment) {
-        for (figure, values) in &cell.figures {
-            for (run, value) in values.iter().enumerate() {
-                text += &format!("{},{figure},{},{value}\n", head(&cell.case), run + 1);
-            }
-        }
-    }
-    text
-}
-
-fn claims(results: &Results) -> String {
-    let mut text = String::from("claim,answer,because\n");
-    for Verdict {
-        id,
-        answer,
-        because,
-        ..
-    } in evidence::measured(results).verdicts()
-    {
-        let because = because.replace('"', "'");
-        text += &format!("{id},{},\"{because}\"\n", answer.word());
-    }
-    text
 }

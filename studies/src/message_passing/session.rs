@@ -4,8 +4,7 @@
 //! machine down for a while slows all of them. A round is kept when all its runs are there.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
 use hearth_machine::capture::Capture;
 use hearth_machine::profile::Profile;
@@ -21,23 +20,12 @@ use super::plan::{Case, DISPLACEMENT_THREADS, Fit, Round, rounds};
 use super::results::{Cell, Folder, Results};
 use crate::StudyError;
 use crate::cache_impact::site::Files;
-use crate::ending::{self, End, Outcome};
-use crate::nmart::session::machine;
-use crate::surroundings::{self, Stolen};
+use crate::ending::{End, Outcome};
+use crate::progress::{Progress, Watched};
+use crate::surroundings::{self, machine};
 
 /// If neither a measurement nor the system says how large the first cache is: as large as many are.
 const CACHE_LINES: usize = 512;
-
-/// Where a study stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// How much is done, 0 to 1, by the number of runs.
-    pub fraction: f64,
-    /// What is being measured.
-    pub experiment: Experiment,
-    /// The case, in words.
-    pub what: String,
-}
 
 /// Runs the study and keeps everything in `folder`. The profile says how large caches are and what transfers cost;
 /// without one the system's word is taken for the sizes, and nothing is predicted.
@@ -69,23 +57,13 @@ pub fn run(
     let mut session = Session {
         options,
         folder: &folder,
-        cancel,
-        progress,
-        done: 0,
-        planned: 0,
+        watched: Watched::new(cancel, progress),
     };
-    let begin = Instant::now();
-    let stolen = Stolen::now(system);
-    let outcome = session.all(&mut results);
-    results.seconds += begin.elapsed().as_secs_f64();
-    if let Some(note) = stolen.note(system) {
-        results.note(note);
-    }
-    note_pages(&mut results);
-    let outcome = ending::outcome(outcome);
-    results.is_complete = matches!(outcome, Ok(Outcome::Complete));
-    folder.save(&results)?;
-    Ok((results, outcome?))
+    folder.fill(system, results, |results| {
+        let ended = session.all(results);
+        note_pages(results);
+        ended
+    })
 }
 
 fn unknown(error: impl ToString) -> StudyError {
@@ -124,36 +102,38 @@ fn caches(
 fn conditions(system: &dyn System, results: &mut Results) {
     let notes = surroundings::notes(
         system,
-        &results.machine,
+        &results.about.machine,
         results.options.quick,
-        results.is_debug_build,
+        results.about.is_debug_build,
     );
     for note in notes {
-        results.note(note);
+        results.about.note(note);
     }
     let used = results.cores.len();
     if used < DISPLACEMENT_THREADS {
-        results.note(format!(
+        results.about.note(format!(
             "{used} core{}, where the source had 24 and put ten threads or more on as many: what takes more \
              threads than cores is not run unless asked for",
             if used == 1 { "" } else { "s" }
         ));
     }
     if results.costs.is_none() {
-        results.note(
+        results.about.note(
             "caches and transfers were not measured, so that nothing is predicted; `hearth probe` measures them",
         );
     }
     if let Some(more) = results.options.threads.iter().find(|n| **n > used) {
-        results.note(format!(
+        results.about.note(format!(
             "{more} threads were asked for on {used} cores: there threads share cores, which the source's did not"
         ));
     }
     let on = defects_of(results.options.defects);
     if !on.is_empty() {
-        results.note(format!("with defects of the listing: {}", on.join(", ")));
+        results
+            .about
+            .note(format!("with defects of the listing: {}", on.join(", ")));
     }
-    results.note(
+    results.about.note(
         "the source ran inside a kernel of its own; here threads are pinned and look for their answers before \
          they sleep, and interrupts and the system's scheduler remain",
     );
@@ -163,7 +143,7 @@ fn note_pages(results: &mut Results) {
     let is_small = |cell: &Cell| cell.pages.is_some_and(|pages| pages != Pages::Huge);
     let small = results.cells.iter().filter(|cell| is_small(cell)).count();
     if small > 0 {
-        results.note(format!(
+        results.about.note(format!(
             "in {small} of {} cells the system did not give huge pages for all data, so that misses of the \
              address cache are in the figures",
             results.cells.len()
@@ -174,11 +154,7 @@ fn note_pages(results: &mut Results) {
 struct Session<'a> {
     options: &'a Options,
     folder: &'a Folder,
-    cancel: &'a AtomicBool,
-    progress: &'a mut dyn FnMut(Progress),
-    /// Runs.
-    done: u32,
-    planned: u32,
+    watched: Watched<'a>,
 }
 
 impl Session<'_> {
@@ -191,9 +167,8 @@ impl Session<'_> {
             .map(|e| (e, rounds(e, self.options, cores, lines)))
             .collect();
         let all = plans.iter().flat_map(|(_, rounds)| rounds);
-        self.planned = all
-            .map(|round| round.repeats * round.cases.len() as u32)
-            .sum();
+        let runs = all.map(|round| round.repeats * round.cases.len() as u32);
+        self.watched.plan(runs.sum());
         for (experiment, rounds) in plans {
             if experiment == Experiment::Distances {
                 trace(results)?;
@@ -207,27 +182,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Checks whether it is to go on, and says where it is.
-    fn tell(&mut self, case: &Case) -> Result<(), End> {
-        // Relaxed: says only that it is to stop.
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(End::Cancelled);
-        }
-        (self.progress)(Progress {
-            fraction: f64::from(self.done) / f64::from(self.planned.max(1)),
-            experiment: case.experiment,
-            what: format!(
-                "{} {}, {} threads, {}",
-                case.experiment.id(),
-                case.config.mode,
-                case.config.threads,
-                case.x
-            ),
-        });
-        self.done += 1;
-        Ok(())
-    }
-
     /// All runs of each case of a round that was not run already.
     fn round(&mut self, results: &mut Results, round: Round) -> Result<(), End> {
         let planned = round.cases.len();
@@ -238,12 +192,15 @@ impl Session<'_> {
                 left.push(case);
             }
         }
-        self.done += round.repeats * (planned - left.len()) as u32;
+        self.watched
+            .skip(round.repeats * (planned - left.len()) as u32);
         let mut cells: Vec<Cell> = left.into_iter().map(Cell::new).collect();
         for run in 0..round.repeats {
             for turn in 0..cells.len() {
                 let at = (turn + run as usize) % cells.len();
-                self.tell(&cells[at].case)?;
+                let case = &cells[at].case;
+                self.watched
+                    .tell(|| format!("{}, {}", words(case), case.x))?;
                 let cell = &mut cells[at];
                 if cell.failed.is_some() {
                     continue;
@@ -256,15 +213,7 @@ impl Session<'_> {
         }
         for cell in cells {
             if let Some(why) = &cell.failed {
-                let Case {
-                    experiment, config, ..
-                } = &cell.case;
-                results.note(format!(
-                    "{} {} with {} threads: {why}",
-                    experiment.id(),
-                    config.mode,
-                    config.threads
-                ));
+                results.about.note(format!("{}: {why}", words(&cell.case)));
             }
             results.cells.push(cell);
         }
@@ -279,4 +228,10 @@ fn trace(results: &mut Results) -> Result<(), StudyError> {
     let sizes = results.sizes(Fit::Machine);
     results.traced = distances::traced(sizes, &levels, 2, results.options.seed)?;
     Ok(())
+}
+
+/// A case for people, but for what is on the horizontal axis.
+fn words(case: &Case) -> String {
+    let (id, config) = (case.experiment.id(), &case.config);
+    format!("{id} {}, {} threads", config.mode, config.threads)
 }

@@ -9,25 +9,7 @@
 //! server's core is a larger share of all.
 
 use super::evidence::Evidence;
-use crate::cache_impact::verdict::Answer;
-use crate::insense_multicore::verdict::{Figure, Relation, SIZE};
-
-/// A claim and what is said of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
-    /// Its name in tables.
-    pub id: &'static str,
-    /// What the source claims.
-    pub claim: &'static str,
-    /// Its figures, in words.
-    pub published: &'static str,
-    /// What the evidence says.
-    pub answer: Answer,
-    /// Why, with figures.
-    pub because: String,
-    /// What else explains it, in sentences.
-    pub explained: Vec<String>,
-}
+use crate::judging::{Answer, Figure, Relation, Verdict, has_size};
 
 /// A claim: relations that must hold, and the size of the first if the source gives one.
 struct Claim {
@@ -229,7 +211,7 @@ fn judge(evidence: &Evidence, claim: &Claim) -> Verdict {
     Verdict {
         id: claim.id,
         claim: claim.claim,
-        published: claim.published,
+        published: Some(claim.published),
         answer,
         because: [said.join(", "), remark]
             .into_iter()
@@ -288,13 +270,4 @@ fn answered(
         return (Answer::InPart, "the direction and not the size".into());
     }
     (Answer::Yes, String::new())
-}
-
-/// Is a ratio as large as the published one? Of one below 1 it is what is saved that counts.
-fn has_size(value: f64, published: f64) -> bool {
-    let (value, published) = match published < 1.0 {
-        true => (1.0 - value, 1.0 - published),
-        false => (value, published),
-    };
-    (published / SIZE..=published * SIZE).contains(&value)
 }

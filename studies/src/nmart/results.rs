@@ -1,9 +1,6 @@
-//! All that the study found, and the folder that it is kept in: `results.json`, replaced whole when
-//! a cell is finished, and tables for each experiment. Whatever stops a study, what is there is good.
+//! All that the study found.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
@@ -13,29 +10,14 @@ use super::characterise::Character;
 use super::floor::Least;
 use super::options::{Experiment, Options};
 use super::published;
-use crate::{StudyError, kept};
+use super::verdict::Evidence;
+use crate::results::{self, About, Figures, File, Found, Machine, Summary};
 
-/// The format of `results.json`.
-const FORMAT: u32 = 1;
-/// The name of the file with everything.
-pub const RESULTS: &str = "results.json";
 /// The name of the page.
 pub const PAGE: &str = "nmart.html";
 
-/// The machine that results come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
-    /// The processor's name.
-    pub processor: String,
-    /// The kernel's release.
-    pub kernel: String,
-    /// The hypervisor, if this is a virtual machine.
-    pub hypervisor: Option<String>,
-    /// Hardware threads that may be used.
-    pub threads: usize,
-    /// Nodes with memory that may be used.
-    pub nodes: Vec<usize>,
-}
+/// The folder of the study.
+pub type Folder = results::Folder<Results>;
 
 /// A program's runs with an allocator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,58 +30,22 @@ pub struct Cell {
     pub stands_for: Option<String>,
     /// Its id.
     pub allocator: String,
-    /// Figures by name, one a run.
-    pub figures: BTreeMap<String, Vec<f64>>,
+    /// What was measured.
+    pub figures: Figures,
     /// Why it could not be run, if so.
     pub failed: Option<String>,
-}
-
-/// Mean, standard deviation, least, most and median.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// The mean.
-    pub mean: f64,
-    /// The sample standard deviation; 0 for one run.
-    pub deviation: f64,
-    /// The least.
-    pub least: f64,
-    /// The most.
-    pub most: f64,
-    /// The median.
-    pub median: f64,
-}
-
-impl Summary {
-    /// Of values; none for none.
-    #[must_use]
-    pub fn of(values: &[f64]) -> Option<Summary> {
-        let count = values.len() as f64;
-        let median = hearth_model::stats::median(values)?;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Some(Summary {
-            mean,
-            deviation: (squares / (count - 1.0).max(1.0)).sqrt(),
-            least: values.iter().copied().fold(f64::INFINITY, f64::min),
-            most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            median,
-        })
-    }
 }
 
 impl Cell {
     /// A figure over the runs.
     #[must_use]
     pub fn summary(&self, figure: &str) -> Option<Summary> {
-        Summary::of(self.figures.get(figure)?)
+        self.figures.summary(figure)
     }
 
     /// Notes a run's figure.
     pub fn push(&mut self, figure: &str, value: f64) {
-        self.figures
-            .entry(figure.to_owned())
-            .or_default()
-            .push(value);
+        self.figures.push(figure, value);
     }
 
     /// Notes what is left of several runs.
@@ -111,7 +57,7 @@ impl Cell {
             ("floor_free_sum", least.free_sum as f64),
         ];
         for (name, value) in figures {
-            self.figures.insert(name.to_owned(), vec![value]);
+            self.figures.set(name, vec![value]);
         }
     }
 }
@@ -119,24 +65,13 @@ impl Cell {
 /// All that the study found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The format of the file.
-    pub format: u32,
-    /// The version of the Hearth that measured.
-    pub hearth_version: String,
-    /// Built without optimisation.
-    pub is_debug_build: bool,
-    /// Where.
-    pub machine: Machine,
+    /// Of which run.
+    #[serde(flatten)]
+    pub about: About,
     /// How.
     pub options: Options,
     /// With what.
     pub allocators: Vec<Allocator>,
-    /// How long it has taken so far, in seconds.
-    pub seconds: f64,
-    /// All that was asked for is there.
-    pub is_complete: bool,
-    /// What was left out or went differently, in sentences without a full stop.
-    pub notes: Vec<String>,
     /// Nanoseconds to one of the meter's units.
     pub ns_per_unit: f64,
     /// Runs.
@@ -152,27 +87,13 @@ impl Results {
     #[must_use]
     pub fn new(machine: Machine, options: Options) -> Results {
         Results {
-            format: FORMAT,
-            hearth_version: env!("CARGO_PKG_VERSION").to_owned(),
-            is_debug_build: cfg!(debug_assertions),
-            machine,
+            about: About::new(Results::FORMAT, machine),
             options,
             allocators: Vec::new(),
-            seconds: 0.0,
-            is_complete: false,
-            notes: Vec::new(),
             ns_per_unit: 1.0,
             cells: Vec::new(),
             characters: BTreeMap::new(),
             distances: None,
-        }
-    }
-
-    /// Says something once.
-    pub fn note(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if !self.notes.contains(&text) {
-            self.notes.push(text);
         }
     }
 
@@ -214,98 +135,47 @@ impl Results {
     }
 }
 
-/// The folder of a study.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
-    path: PathBuf,
-}
+impl Found for Results {
+    const FORMAT: u32 = 1;
 
-impl Folder {
-    /// The folder at a path, whatever is in it.
-    #[must_use]
-    pub fn at(path: &Path) -> Folder {
-        Folder {
-            path: path.to_owned(),
-        }
+    fn about(&self) -> &About {
+        &self.about
     }
 
-    /// Where it is.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    fn about_mut(&mut self) -> &mut About {
+        &mut self.about
     }
 
-    /// Opens or makes the folder, and reads what is there if it is to be gone on with.
-    ///
-    /// # Errors
-    /// It holds results and `resume` is false; they were made on another machine or with other
-    /// options; a file cannot be read, written or understood.
-    pub fn open(
-        path: &Path,
-        machine: Machine,
-        options: &Options,
-        resume: bool,
-    ) -> Result<(Folder, Results), StudyError> {
-        let folder = Folder::at(path);
-        fs::create_dir_all(path).map_err(|error| kept::file("make the folder", path, error))?;
-        let Some(mut earlier) = folder.results()? else {
-            return Ok((folder, Results::new(machine, options.clone())));
+    fn differs(&self, empty: &Results) -> Option<&'static str> {
+        self.options.differs(&empty.options)
+    }
+
+    fn adopt(&mut self, empty: Results) {
+        self.options = empty.options;
+    }
+
+    fn tables(&self) -> Vec<File> {
+        let of = |experiment: Experiment| {
+            let id = experiment.id();
+            let cells = self.of(experiment);
+            let rows = cells.map(|cell| {
+                let begin = format!("{},{}", cell.workload, cell.allocator);
+                (begin, &cell.figures)
+            });
+            let runs = results::runs("workload,allocator", &rows.collect::<Vec<_>>());
+            [
+                (format!("{id}.csv"), summaries(self, experiment)),
+                (format!("{id}.runs.csv"), runs),
+            ]
         };
-        let differs = if earlier.machine != machine {
-            Some("the machine")
-        } else if earlier.is_debug_build != cfg!(debug_assertions) {
-            Some("how Hearth was built")
-        } else {
-            earlier.options.differs(options)
-        };
-        kept::go_on(path, resume, differs)?;
-        earlier.options = options.clone();
-        earlier.is_complete = false;
-        Ok((folder, earlier))
-    }
-
-    /// What the folder holds; nothing if there is none.
-    ///
-    /// # Errors
-    /// The file cannot be read or understood.
-    pub fn results(&self) -> Result<Option<Results>, StudyError> {
-        kept::read(&self.path.join(RESULTS), FORMAT, |results: &Results| {
-            results.format
-        })
-    }
-
-    /// Replaces `results.json` and the tables.
-    ///
-    /// # Errors
-    /// They cannot be written.
-    pub fn save(&self, results: &Results) -> Result<(), StudyError> {
-        let text = serde_json::to_string(results).unwrap_or_default();
-        self.replace(RESULTS, text.as_bytes())?;
-        for experiment in Experiment::ALL {
-            if results.of(experiment).next().is_some() {
-                let id = experiment.id();
-                self.replace(
-                    &format!("{id}.csv"),
-                    summaries(results, experiment).as_bytes(),
-                )?;
-                self.replace(
-                    &format!("{id}.runs.csv"),
-                    runs(results, experiment).as_bytes(),
-                )?;
-            }
+        let run = Experiment::ALL.into_iter();
+        let run = run.filter(|experiment| self.of(*experiment).next().is_some());
+        let mut tables: Vec<File> = run.flat_map(of).collect();
+        if !self.characters.is_empty() {
+            tables.push(("histograms.csv".to_owned(), histograms(self)));
         }
-        if !results.characters.is_empty() {
-            self.replace("histograms.csv", histograms(results).as_bytes())?;
-        }
-        Ok(())
-    }
-
-    /// Gives a file new contents by one rename.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn replace(&self, name: &str, contents: &[u8]) -> Result<PathBuf, StudyError> {
-        kept::replace(&self.path, name, contents)
+        tables.push(results::claims(&Evidence::measured(self).verdicts()));
+        tables
     }
 }
 
@@ -388,7 +258,7 @@ fn summaries(results: &Results, experiment: Experiment) -> String {
     );
     for cell in results.of(experiment) {
         let stands_for = cell.stands_for.as_deref().unwrap_or_default();
-        for (figure, values) in &cell.figures {
+        for (figure, values) in cell.figures.iter() {
             let Some(summary) = Summary::of(values) else {
                 continue;
             };
@@ -405,19 +275,6 @@ fn summaries(results: &Results, experiment: Experiment) -> String {
                 summary.most,
                 summary.median,
             );
-        }
-    }
-    text
-}
-
-fn runs(results: &Results, experiment: Experiment) -> String {
-    let mut text = String::from("workload,allocator,figure,run,value\n");
-    for cell in results.of(experiment) {
-        for (figure, values) in &cell.figures {
-            for (run, value) in values.iter().enumerate() {
-                let (workload, allocator) = (&cell.workload, &cell.allocator);
-                text += &format!("{workload},{allocator},{figure},{},{value}\n", run + 1);
-            }
         }
     }
     text

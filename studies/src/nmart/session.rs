@@ -5,11 +5,9 @@
 //! are there.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
 use hearth_allocators::meter::format::{Mode, Readings, Slot};
-use hearth_machine::capture::Capture;
 use hearth_sys::clock::Clock;
 use hearth_sys::policy::{self, Policy};
 use hearth_sys::{System, procfs};
@@ -22,23 +20,11 @@ use super::launch::{Bench, Ended, Launch, Ran, launch};
 use super::monitor;
 use super::options::{Experiment, Options};
 use super::programs::{Program, programs};
-use super::results::{Cell, Folder, Machine, Results};
+use super::results::{Cell, Folder, Results};
 use crate::StudyError;
-use crate::cache_impact::site::Files;
-use crate::ending::{self, End, Outcome};
-
-/// Where a study stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// How much is done, 0 to 1, by the number of runs.
-    pub fraction: f64,
-    /// What is being measured.
-    pub experiment: Experiment,
-    /// Of what.
-    pub workload: String,
-    /// With what.
-    pub allocator: String,
-}
+use crate::ending::{End, Outcome};
+use crate::progress::{Progress, Watched};
+use crate::surroundings::machine;
 
 /// Runs of a program whose floor is taken: as many as take a machine's interruptions out.
 const FLOOR_RUNS: u32 = 7;
@@ -59,11 +45,11 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Results, Outcome), StudyError> {
     options.check()?;
-    let machine = machine(system)?;
     let found = allocators::find(options.objects.as_deref(), &options.allocators)?;
-    let (folder, mut results) = Folder::open(folder, machine, options, resume)?;
+    let empty = Results::new(machine(system)?, options.clone());
+    let (folder, mut results) = Folder::open(folder, empty, resume)?;
     for note in &found.notes {
-        results.note(note.clone());
+        results.about.note(note.clone());
     }
     for allocator in &found.allocators {
         if !results.allocators.contains(allocator) {
@@ -75,7 +61,9 @@ pub fn run(
     let (mut programs, missing) = programs(&inputs)?;
     let known = programs.iter().map(|program| program.id.clone()).collect();
     programs.retain(|program| options.wants_workload(&program.id));
-    missing.into_iter().for_each(|note| results.note(note));
+    missing
+        .into_iter()
+        .for_each(|note| results.about.note(note));
     let inputs = inputs.canonicalize().map_err(|error| StudyError::File {
         action: "find",
         file: inputs.clone(),
@@ -95,39 +83,9 @@ pub fn run(
             file: &file,
             cancel,
         }),
-        cancel,
-        progress,
-        done: 0,
-        planned: 0,
+        watched: Watched::new(cancel, progress),
     };
-    let begin = Instant::now();
-    let outcome = session.all(&mut results);
-    results.seconds += begin.elapsed().as_secs_f64();
-    let outcome = ending::outcome(outcome);
-    results.is_complete = matches!(outcome, Ok(Outcome::Complete));
-    folder.save(&results)?;
-    Ok((results, outcome?))
-}
-
-/// The machine at hand.
-pub(crate) fn machine(system: &dyn System) -> Result<Machine, StudyError> {
-    let unknown = |why: String| StudyError::Machine { why };
-    let capture = Capture::gather(&mut Files(system));
-    let reading = capture.read().map_err(|error| unknown(error.to_string()))?;
-    let allowed = system
-        .allowed()
-        .map_err(|error| unknown(error.to_string()))?;
-    Ok(Machine {
-        processor: reading
-            .environment
-            .processor
-            .unwrap_or_else(|| "unknown".into()),
-        kernel: reading.environment.kernel.unwrap_or_default(),
-        hypervisor: reading.environment.hypervisor,
-        threads: allowed.len(),
-        // A kernel without nodes has one.
-        nodes: policy::nodes_allowed().unwrap_or_else(|_| vec![0]),
-    })
+    folder.fill(system, results, |results| session.all(results))
 }
 
 fn conditions(system: &dyn System, results: &mut Results) {
@@ -138,25 +96,29 @@ fn conditions(system: &dyn System, results: &mut Results) {
         1.0
     };
     if results.options.quick {
-        results.note("a quick run, with small loads and few runs: a look, not a result");
+        results
+            .about
+            .note("a quick run, with small loads and few runs: a look, not a result");
     }
-    if results.is_debug_build {
-        results.note("built without optimisation: no figure here is to be kept");
+    if results.about.is_debug_build {
+        results
+            .about
+            .note("built without optimisation: no figure here is to be kept");
     }
-    if let Some(hypervisor) = results.machine.hypervisor.clone() {
-        results.note(format!(
+    if let Some(hypervisor) = results.about.machine.hypervisor.clone() {
+        results.about.note(format!(
             "a virtual machine ({hypervisor}): the longest time of a run is nearly always the \
              machine's, and the floors are the allocators'"
         ));
     }
-    if results.machine.nodes.len() < 2 {
-        results.note(
+    if results.about.machine.nodes.len() < 2 {
+        results.about.note(
             "one node: remote memory, distances between nodes and what their order is worth cannot \
              be measured here",
         );
     }
     if let Some(quota) = procfs::quota(system) {
-        results.note(format!(
+        results.about.note(format!(
             "this process may use {quota:.1} cores' worth of time"
         ));
     }
@@ -172,11 +134,7 @@ struct Session<'a> {
     known: Vec<String>,
     /// Where runs work; nothing without a meter.
     bench: Option<Bench<'a>>,
-    cancel: &'a AtomicBool,
-    progress: &'a mut dyn FnMut(Progress),
-    /// Runs.
-    done: u32,
-    planned: u32,
+    watched: Watched<'a>,
 }
 
 /// A workload to be run with each allocator.
@@ -204,15 +162,23 @@ impl<'a> Session<'a> {
     fn all(&mut self, results: &mut Results) -> Result<(), End> {
         let plans = self.plans(results)?;
         let allocators = self.found.allocators.len() as u32;
-        self.planned = plans
-            .iter()
-            .map(|plan| self.runs(plan.experiment) * allocators)
-            .sum();
+        let runs = plans.iter();
+        let runs = runs.map(|plan| self.runs(plan.experiment) * allocators);
+        let mut runs = runs.sum();
+        if self.options.wants(Experiment::Workloads) {
+            runs += self.programs.len() as u32;
+        }
+        if self.options.wants(Experiment::Distances) {
+            runs += 1;
+        }
+        self.watched.plan(runs);
         if self.options.wants(Experiment::Distances) {
             self.distances(results)?;
         }
         if self.bench.is_none() && !plans.is_empty() {
-            results.note("without the meter nothing can be measured: see above");
+            results
+                .about
+                .note("without the meter nothing can be measured: see above");
             return Ok(());
         }
         if self.options.wants(Experiment::Workloads) {
@@ -328,7 +294,7 @@ impl<'a> Session<'a> {
             return Vec::new();
         };
         let sizes = self.options.sizes();
-        let nodes = results.machine.nodes.clone();
+        let nodes = results.about.machine.nodes.clone();
         // The source's nodes, where there are as many.
         let node = match experiment {
             Experiment::Mean => nodes.get(1),
@@ -342,7 +308,7 @@ impl<'a> Session<'a> {
             .collect();
         let mut sides = vec![("local", vec![node])];
         if others.is_empty() {
-            results.note(format!(
+            results.about.note(format!(
                 "{}: remote is left out, as there is no other node",
                 experiment.id()
             ));
@@ -375,25 +341,6 @@ impl<'a> Session<'a> {
         plans
     }
 
-    fn check(&self) -> Result<(), End> {
-        // Relaxed: the flag says nothing about other memory.
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(End::Cancelled);
-        }
-        Ok(())
-    }
-
-    fn tell(&mut self, experiment: Experiment, workload: &str, allocator: &str) -> Result<(), End> {
-        self.check()?;
-        (self.progress)(Progress {
-            fraction: f64::from(self.done) / f64::from(self.planned.max(1)),
-            experiment,
-            workload: workload.to_owned(),
-            allocator: allocator.to_owned(),
-        });
-        Ok(())
-    }
-
     /// All runs of a workload with each allocator that it was not run with already.
     fn cell(&mut self, results: &mut Results, plan: &Plan) -> Result<(), End> {
         let runs = self.runs(plan.experiment);
@@ -405,7 +352,8 @@ impl<'a> Session<'a> {
                     .is_none()
             })
             .collect();
-        self.done += runs * (self.found.allocators.len() - left.len()) as u32;
+        self.watched
+            .skip(runs * (self.found.allocators.len() - left.len()) as u32);
         let mut cells: Vec<(Cell, Floor)> = left
             .iter()
             .map(|one| (plan.empty(&one.id), Floor::default()))
@@ -413,8 +361,8 @@ impl<'a> Session<'a> {
         for run in 0..runs {
             for turn in 0..left.len() {
                 let at = (turn + run as usize) % left.len();
-                self.tell(plan.experiment, &plan.workload, &left[at].id)?;
-                self.done += 1;
+                self.watched
+                    .tell(|| words(plan.experiment, &plan.workload, &left[at].id))?;
                 let (cell, floor) = &mut cells[at];
                 if cell.failed.is_some() {
                     continue;
@@ -436,11 +384,13 @@ impl<'a> Session<'a> {
         }
         for (mut cell, floor) in cells {
             if let Some(why) = &cell.failed {
-                results.note(format!("{} with {}: {why}", cell.workload, cell.allocator));
+                results
+                    .about
+                    .note(format!("{} with {}: {why}", cell.workload, cell.allocator));
             } else if plan.experiment == Experiment::Times && floor.runs() > 1 {
                 match floor.least() {
                     Some(least) => cell.set_floor(&least),
-                    None => results.note(format!(
+                    None => results.about.note(format!(
                         "{} with {} made other calls in each run: it has no floor",
                         cell.workload, cell.allocator
                     )),
@@ -493,7 +443,9 @@ impl<'a> Session<'a> {
             .iter()
             .find(|one| one.id == "first-fit");
         let (Some(bench), Some(first_fit)) = (self.bench.clone(), first_fit) else {
-            results.note("without First-fit and the meter the programs are not characterised");
+            results
+                .about
+                .note("without First-fit and the meter the programs are not characterised");
             return Ok(());
         };
         let ticks_per_us = 1000.0 / results.ns_per_unit;
@@ -501,7 +453,8 @@ impl<'a> Session<'a> {
             if results.characters.contains_key(&program.id) {
                 continue;
             }
-            self.tell(Experiment::Workloads, &program.id, &first_fit.id)?;
+            self.watched
+                .tell(|| words(Experiment::Workloads, &program.id, &first_fit.id))?;
             let mut cell = Cell {
                 experiment: Experiment::Workloads,
                 workload: program.id.clone(),
@@ -529,13 +482,15 @@ impl<'a> Session<'a> {
                             continue;
                         }
                         if !readings.is_whole() {
-                            results.note(format!("{}: its trace is cut off", program.id));
+                            results
+                                .about
+                                .note(format!("{}: its trace is cut off", program.id));
                         }
                         let end = readings.get(Slot::End);
                         let character = characterise(readings.events(), end, ticks_per_us);
                         results.characters.insert(program.id.clone(), character);
                     }
-                    Ended::Failed(why) => results.note(format!("{}: {why}", program.id)),
+                    Ended::Failed(why) => results.about.note(format!("{}: {why}", program.id)),
                     Ended::Cancelled => return Err(End::Cancelled),
                 }
             }
@@ -550,15 +505,16 @@ impl<'a> Session<'a> {
         if results.distances.is_some() {
             return Ok(());
         }
-        let nodes = results.machine.nodes.clone();
-        self.tell(Experiment::Distances, "nodes", "")?;
+        let nodes = results.about.machine.nodes.clone();
+        self.watched
+            .tell(|| format!("{} nodes", Experiment::Distances.id()))?;
         let sizes = self.options.sizes();
         let effort = Effort {
             bytes: sizes.distance_bytes,
             repeats: sizes.distance_repeats,
         };
         let mode = distances::Mode::Bound;
-        let measured = distances::measure(self.system, mode, &nodes, effort, self.cancel)?;
+        let measured = distances::measure(self.system, mode, &nodes, effort, self.watched.cancel)?;
         let Some(measured) = measured else {
             return Err(End::Cancelled);
         };
@@ -705,4 +661,9 @@ impl Drop for Placed {
         let _ = policy::set_thread(&Policy::Default);
         let _ = hearth_sys::affinity::allow_current(&self.processors);
     }
+}
+
+/// What is being measured, in words.
+fn words(experiment: Experiment, workload: &str, allocator: &str) -> String {
+    format!("{} {workload} {allocator}", experiment.id())
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::options::Experiment;
 use super::published;
 use super::results::{Results, published as published_figure};
-use crate::cache_impact::verdict::Answer;
+use crate::judging::{Answer, Verdict};
 
 /// One figure of one workload with one allocator: mean and most over the runs.
 type Figures = BTreeMap<(Experiment, String, &'static str), BTreeMap<&'static str, (f64, f64)>>;
@@ -19,19 +19,6 @@ type Figures = BTreeMap<(Experiment, String, &'static str), BTreeMap<&'static st
 pub struct Evidence {
     /// By experiment, workload and figure; then by allocator.
     figures: Figures,
-}
-
-/// A claim and what is said of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
-    /// What the source claims.
-    pub claim: &'static str,
-    /// Its figures, in words.
-    pub published: &'static str,
-    /// What the evidence says.
-    pub answer: Answer,
-    /// Why, with figures.
-    pub because: String,
 }
 
 /// Figures that claims are about.
@@ -160,11 +147,13 @@ impl Evidence {
     pub fn verdicts(&self) -> Vec<Verdict> {
         vec![
             self.longest(
+                "longest-malloc",
                 "allocate_max",
                 "nMART's longest malloc, of all runs, is the shortest of all allocators'",
                 "in 10 of 12 cases",
             ),
             self.longest(
+                "longest-free",
                 "free_max",
                 "nMART's longest free, of all runs, is the shortest",
                 "in 11 of 12 cases",
@@ -184,11 +173,18 @@ impl Evidence {
         ]
     }
 
-    fn longest(&self, figure: &str, claim: &'static str, published: &'static str) -> Verdict {
+    fn longest(
+        &self,
+        id: &'static str,
+        figure: &str,
+        claim: &'static str,
+        published: &'static str,
+    ) -> Verdict {
         let rows = self.rows(Experiment::Times, figure, |(_, most)| most);
         judged(
+            id,
             claim,
-            published,
+            Some(published),
             &rows,
             |row| row.least() == Some("nmart"),
             0.5,
@@ -199,8 +195,9 @@ impl Evidence {
     fn floors(&self) -> Verdict {
         let rows = self.rows(Experiment::Times, "floor_allocate_max", |(mean, _)| mean);
         judged(
-            "the same of floors, which a machine's interruptions are not in (not of the source)",
-            "not published",
+            "floors",
+            "the same of floors, which a machine's interruptions are not in",
+            None,
             &rows,
             |row| row.least() == Some("nmart"),
             0.5,
@@ -210,8 +207,9 @@ impl Evidence {
     fn first_use(&self) -> Verdict {
         let rows = self.rows(Experiment::Times, "allocate_max", |(mean, _)| mean);
         judged(
+            "first-use",
             "tcmalloc's longest malloc is the longest of all, as it prepares its classes",
-            "in all 12 cases, 4.1 ms; Hoard second",
+            Some("in all 12 cases, 4.1 ms; Hoard second"),
             &rows,
             |row| row.most() == Some("tcmalloc"),
             0.8,
@@ -225,8 +223,9 @@ impl Evidence {
             .filter(|row| row.workload.ends_with('3'))
             .collect();
         judged(
+            "totals",
             "under heavy load Best-fit or Half-fit takes the most time in malloc",
-            "in all 4 heavy cases",
+            Some("in all 4 heavy cases"),
             &heavy,
             |row| matches!(row.most(), Some("best-fit" | "half-fit")),
             0.8,
@@ -236,8 +235,9 @@ impl Evidence {
     fn cheapest_free(&self) -> Verdict {
         let rows = self.rows(Experiment::Times, "free_sum", |(mean, _)| mean);
         judged(
+            "cheapest-free",
             "tcmalloc takes the least time in free",
-            "in 11 of 12 cases",
+            Some("in 11 of 12 cases"),
             &rows,
             |row| row.least() == Some("tcmalloc"),
             0.8,
@@ -247,8 +247,9 @@ impl Evidence {
     fn half_wastes_most(&self) -> Verdict {
         let rows = self.rows(Experiment::Fragments, "waste_percent", |(mean, _)| mean);
         judged(
+            "half-fit-wastes",
             "Half-fit wastes the most",
-            "in all 12 cases",
+            Some("in all 12 cases"),
             &rows,
             |row| row.most() == Some("half-fit"),
             0.8,
@@ -258,8 +259,9 @@ impl Evidence {
     fn wastes_less_than_fits(&self) -> Verdict {
         let rows = self.rows(Experiment::Fragments, "waste_percent", |(mean, _)| mean);
         judged(
+            "wastes-less",
             "nMART wastes less than Best-fit, First-fit and Half-fit",
-            "in all 12 cases",
+            Some("in all 12 cases"),
             &rows,
             |row| row.is_below("nmart", &["best-fit", "first-fit", "half-fit"]),
             0.8,
@@ -274,8 +276,9 @@ impl Evidence {
             |(mean, _)| mean,
         );
         judged(
-            "the same without the blocks' headers (not of the source)",
-            "not published",
+            "wastes-less-without-headers",
+            "the same without the blocks' headers",
+            None,
             &rows,
             |row| row.is_below("nmart", &["best-fit", "first-fit", "half-fit"]),
             0.8,
@@ -285,8 +288,9 @@ impl Evidence {
     fn needs_less_than_caching(&self) -> Verdict {
         let rows = self.rows(Experiment::Memory, "peak_kb", |(mean, _)| mean);
         judged(
+            "memory",
             "nMART's peak memory is below tcmalloc's and Hoard's",
-            "in all 16 cases",
+            Some("in all 16 cases"),
             &rows,
             |row| row.is_below("nmart", &["tcmalloc", "hoard"]),
             0.8,
@@ -296,8 +300,9 @@ impl Evidence {
     fn shares_no_lines(&self) -> Verdict {
         let rows = self.rows(Experiment::Sharing, "seconds", |(mean, _)| mean);
         judged(
+            "sharing",
             "nMART is the fastest where an allocator can make threads share cache lines",
-            "in both cases; tcmalloc five times slower",
+            Some("in both cases; tcmalloc five times slower"),
             &rows,
             |row| row.least() == Some("nmart"),
             0.8,
@@ -307,8 +312,9 @@ impl Evidence {
     fn frees_of_others(&self) -> Verdict {
         let rows = self.rows(Experiment::Larson, "seconds", |(mean, _)| mean);
         judged(
+            "larson",
             "where threads free each other's blocks nMART is not the fastest",
-            "fourth of seven",
+            Some("fourth of seven"),
             &rows,
             |row| row.least() != Some("nmart"),
             0.8,
@@ -319,8 +325,9 @@ impl Evidence {
         let mut rows = self.synthetic("remote");
         rows.retain(|row| row.values.contains_key("nmart"));
         judged(
+            "remote",
             "with remote memory only nMART is the fastest",
-            "in all 12 cases, by 8 to 30 %",
+            Some("in all 12 cases, by 8 to 30 %"),
             &rows,
             |row| row.least() == Some("nmart"),
             0.8,
@@ -329,8 +336,9 @@ impl Evidence {
 
     fn local(&self) -> Verdict {
         judged(
+            "local",
             "with local memory TLSF is the fastest",
-            "in 11 of 12 cases, nMART second in 10",
+            Some("in 11 of 12 cases, nMART second in 10"),
             &self.synthetic("local"),
             |row| row.least() == Some("tlsf"),
             0.8,
@@ -376,8 +384,9 @@ impl Row<'_> {
 
 /// Counts the rows that agree: with a share above `enough` the answer is yes, with none no.
 fn judged(
+    id: &'static str,
     claim: &'static str,
-    published: &'static str,
+    published: Option<&'static str>,
     rows: &[Row],
     agrees: impl Fn(&Row) -> bool,
     enough: f64,
@@ -405,9 +414,11 @@ fn judged(
         ),
     };
     Verdict {
+        id,
         claim,
         published,
         answer,
         because,
+        explained: Vec::new(),
     }
 }

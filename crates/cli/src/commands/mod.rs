@@ -18,6 +18,7 @@ mod probe;
 mod run;
 mod simulate;
 mod study;
+mod study_course;
 mod study_events;
 mod study_memcached;
 mod study_message;

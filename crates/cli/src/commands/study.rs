@@ -1,7 +1,6 @@
 //! `hearth study`: the sources' experiments, run again.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 use hearth_machine::profile::Profile;
 use hearth_studies::cache_impact::compare;
@@ -20,6 +19,7 @@ use crate::interruption::Interruption;
 use crate::progress::Bar;
 use crate::{output, profiles};
 
+use super::study_course::{Shown, conduct, interrupted};
 use super::{study_events, study_memcached, study_message, study_multicore, study_tool};
 
 pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
@@ -127,6 +127,18 @@ fn run_cache_impact(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     output::write(summary(&results, &page))
 }
 
+const NMART: Shown<nmart::Results> = Shown {
+    page: (nmart::results::PAGE, nmart::page::page),
+    charts: |_| Vec::new(),
+    title: |results| {
+        format!(
+            "Allocators in bounded time on {}",
+            results.about.machine.processor
+        )
+    },
+    claims: |results| nmart::verdict::Evidence::measured(results).verdicts(),
+};
+
 fn run_nmart(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     let experiments = arguments.experiments.iter();
     let experiments: Result<_, _> = experiments
@@ -140,66 +152,9 @@ fn run_nmart(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
         workloads: arguments.workloads.clone(),
         objects: arguments.objects.clone(),
     };
-    let interruption = Interruption::watch();
-    let mut bar = Bar::start();
-    let found = nmart::run(
-        &Linux,
-        &options,
-        path,
-        arguments.resume,
-        &interruption.flag,
-        &mut |progress| {
-            let what = [
-                progress.experiment.id(),
-                &progress.workload,
-                &progress.allocator,
-            ];
-            bar.show(progress.fraction, what.join(" ").trim());
-        },
-    );
-    drop(bar);
-    let (results, outcome) = found.map_err(failure)?;
-    let html = nmart::page::page(&results);
-    let folder = nmart::Folder::at(path);
-    let page = folder
-        .replace(nmart::results::PAGE, html.as_bytes())
-        .map_err(failure)?;
-    if outcome == Outcome::Cancelled {
-        return Err(interrupted(&interruption, path));
-    }
-    output::write(nmart_summary(&results, &page))
-}
-
-pub(super) fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
-    Failure::Interrupted(
-        interruption.signal.load(Ordering::Relaxed),
-        format!(
-            "interrupted; what is measured is in {}, and --resume goes on from there",
-            path.display()
-        ),
-    )
-}
-
-fn nmart_summary(results: &nmart::Results, page: &Path) -> String {
-    let mut text = format!(
-        "Allocators in bounded time on {}\n",
-        results.machine.processor
-    );
-    for verdict in nmart::verdict::Evidence::measured(results).verdicts() {
-        text += &format!(
-            "\n{}\n     published  {}\n     here       {}: {}\n",
-            verdict.claim,
-            verdict.published,
-            verdict.answer.word(),
-            verdict.because
-        );
-    }
-    text += "\n";
-    for note in &results.notes {
-        text += &format!("note: {note}\n");
-    }
-    text += &format!("\nThe tables are beside the page, {}.\n", page.display());
-    text
+    conduct(path, &NMART, |cancel, progress| {
+        nmart::run(&Linux, &options, path, arguments.resume, cancel, progress)
+    })
 }
 
 /// The profile that was named, or the kept one if there is one that can be read.

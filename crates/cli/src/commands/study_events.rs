@@ -4,20 +4,30 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use hearth_studies::cache_impact::Outcome;
 use hearth_studies::event_patterns::results::PAGE;
-use hearth_studies::event_patterns::server::{Serving, serve};
+use hearth_studies::event_patterns::server::{Serving, UnknownName, serve};
 use hearth_studies::event_patterns::verdict::Evidence;
-use hearth_studies::event_patterns::{self, Experiment, Folder, Options, Results, page};
+use hearth_studies::event_patterns::{Experiment, Options, Results, page, run as run_study};
 use hearth_sys::Linux;
 
 use crate::arguments::study::{EventServer, RunStudy};
 use crate::failure::Failure;
-use crate::interruption::Interruption;
-use crate::output;
-use crate::progress::Bar;
 
-use super::study::{failure, interrupted};
+use super::study::failure;
+use super::study_course::{Shown, conduct, this_program};
+
+const SHOWN: Shown<Results> = Shown {
+    page: (PAGE, page::page),
+    charts: page::charts,
+    title: |results| {
+        format!(
+            "Event servers, {} of {} for the server",
+            results.server_cores.len(),
+            results.about.machine.processor
+        )
+    },
+    claims: |results| Evidence::measured(results).verdicts(),
+};
 
 pub(super) fn run(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     let experiments = arguments.experiments.iter();
@@ -28,59 +38,14 @@ pub(super) fn run(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
         measure_ms: arguments.milliseconds,
         experiments: experiments.map_err(failure)?,
     };
-    let hearth = std::env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find itself: {error}")))?;
-    let interruption = Interruption::watch();
-    let mut bar = Bar::start();
-    let found = event_patterns::run(
-        &Linux,
-        &hearth,
-        &options,
-        path,
-        arguments.resume,
-        &interruption.flag,
-        &mut |progress| bar.show(progress.fraction, &progress.what),
-    );
-    drop(bar);
-    let (results, outcome) = found.map_err(failure)?;
-    let folder = Folder::at(path);
-    let html = page::page(&results);
-    let page = folder.replace(PAGE, html.as_bytes()).map_err(failure)?;
-    for (name, picture) in page::charts(&results) {
-        folder.replace(&name, picture.as_bytes()).map_err(failure)?;
-    }
-    if outcome == Outcome::Cancelled {
-        return Err(interrupted(&interruption, path));
-    }
-    output::write(summary(&results, &page))
-}
-
-fn summary(results: &Results, page: &Path) -> String {
-    let mut text = format!(
-        "Event servers, {} of {} for the server\n",
-        results.server_cores.len(),
-        results.machine.processor
-    );
-    for verdict in Evidence::measured(results).verdicts() {
-        text += &format!("\n{}\n", verdict.claim);
-        if let Some(published) = verdict.published {
-            text += &format!("     published  {published}\n");
-        }
-        text += &format!("     here       {}: {}\n", verdict.word(), verdict.because);
-        for line in &verdict.explained {
-            text += &format!("                {line}\n");
-        }
-    }
-    text += "\n";
-    for note in &results.notes {
-        text += &format!("note: {note}\n");
-    }
-    text += &format!("\nThe tables are beside the page, {}.\n", page.display());
-    text
+    let (hearth, resume) = (this_program()?, arguments.resume);
+    conduct(path, &SHOWN, |cancel, progress| {
+        run_study(&Linux, &hearth, &options, path, resume, cancel, progress)
+    })
 }
 
 pub(super) fn server(arguments: &EventServer) -> Result<(), Failure> {
-    let unknown = |error: event_patterns::server::UnknownName| Failure::input(error.to_string());
+    let unknown = |error: UnknownName| Failure::input(error.to_string());
     let serving = Serving {
         pattern: arguments.pattern.parse().map_err(unknown)?,
         mechanism: arguments.mechanism.parse().map_err(unknown)?,

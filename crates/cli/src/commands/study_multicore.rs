@@ -2,19 +2,29 @@
 
 use std::path::Path;
 
-use hearth_studies::cache_impact::Outcome;
 use hearth_studies::insense_multicore::results::PAGE;
-use hearth_studies::insense_multicore::verdict::{Evidence, word};
-use hearth_studies::insense_multicore::{self, Experiment, Folder, Options, Results, page};
+use hearth_studies::insense_multicore::verdict::Evidence;
+use hearth_studies::insense_multicore::{Experiment, Options, Results, page, run as run_study};
 use hearth_sys::Linux;
 
 use crate::arguments::study::RunStudy;
 use crate::failure::Failure;
-use crate::interruption::Interruption;
-use crate::output;
-use crate::progress::Bar;
 
-use super::study::{failure, interrupted};
+use super::study::failure;
+use super::study_course::{Shown, conduct, this_program};
+
+const SHOWN: Shown<Results> = Shown {
+    page: (PAGE, page::page),
+    charts: page::charts,
+    title: |results| {
+        format!(
+            "Insense on several cores, {} of {}",
+            results.cores.len(),
+            results.about.machine.processor
+        )
+    },
+    claims: |results| Evidence::measured(results).verdicts(),
+};
 
 pub(super) fn run(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
     let experiments = arguments.experiments.iter();
@@ -25,55 +35,8 @@ pub(super) fn run(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
         experiments: experiments.map_err(failure)?,
         seed: arguments.seed.unwrap_or(1),
     };
-    let hearth = std::env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find itself: {error}")))?;
-    let interruption = Interruption::watch();
-    let mut bar = Bar::start();
-    let found = insense_multicore::run(
-        &Linux,
-        &hearth,
-        &options,
-        path,
-        arguments.resume,
-        &interruption.flag,
-        &mut |progress| bar.show(progress.fraction, &progress.what),
-    );
-    drop(bar);
-    let (results, outcome) = found.map_err(failure)?;
-    let folder = Folder::at(path);
-    let html = page::page(&results);
-    let page = folder.replace(PAGE, html.as_bytes()).map_err(failure)?;
-    for (name, picture) in page::charts(&results) {
-        folder.replace(&name, picture.as_bytes()).map_err(failure)?;
-    }
-    if outcome == Outcome::Cancelled {
-        return Err(interrupted(&interruption, path));
-    }
-    output::write(summary(&results, &page))
-}
-
-fn summary(results: &Results, page: &Path) -> String {
-    let mut text = format!(
-        "Insense on several cores, {} of {}\n",
-        results.cores.len(),
-        results.machine.processor
-    );
-    for verdict in Evidence::measured(results).verdicts() {
-        text += &format!(
-            "\n{}\n     published  {}\n     here       {}: {}\n",
-            verdict.claim,
-            verdict.published,
-            word(verdict.answer),
-            verdict.because
-        );
-        for line in &verdict.explained {
-            text += &format!("                {line}\n");
-        }
-    }
-    text += "\n";
-    for note in &results.notes {
-        text += &format!("note: {note}\n");
-    }
-    text += &format!("\nThe tables are beside the page, {}.\n", page.display());
-    text
+    let (hearth, resume) = (this_program()?, arguments.resume);
+    conduct(path, &SHOWN, |cancel, progress| {
+        run_study(&Linux, &hearth, &options, path, resume, cancel, progress)
+    })
 }

@@ -3,46 +3,36 @@
 mod charts;
 mod tables;
 
-use hearth_draw::page::{Page, Section, Table, Tone};
+use hearth_draw::page::{Section, Table};
 
 use super::evidence::{Evidence, measured};
 use super::options::{DEFECTS, Experiment};
 use super::plan::Fit;
 use super::published::{CONDITIONS, findings};
 use super::results::Results;
-use super::verdict::Verdict;
 use crate::cache_impact::page::tables::sentence;
-use crate::cache_impact::verdict::Answer;
-use crate::insense_multicore::verdict::{Relation, word};
+use crate::judging::Relation;
+use crate::pages::{self, counted};
 
 pub use charts::charts;
 
 /// Draws the page.
 #[must_use]
 pub fn page(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut page = Page::new("Locality by message passing");
-    page.lead(&format!(
-        "Measured on {}: {} core{}{}; first data cache {} lines of 64 bytes.",
-        machine.processor,
-        results.cores.len(),
-        if results.cores.len() == 1 { "" } else { "s" },
-        machine
-            .hypervisor
-            .as_ref()
-            .map_or(String::new(), |name| format!(", virtual ({name})")),
+    let used = format!(
+        "{}, first data cache {} lines of 64 bytes",
+        counted(results.cores.len(), "core"),
         results.cache_lines
-    ));
-    page.lead(
+    );
+    let mut page = pages::begin(
+        "Locality by message passing",
+        &results.about,
+        &used,
         "Is a section of code better run where its caller is, under a lock, or by message on the core that has its \
          data? The source, of 2014, measured both on four Opterons of six cores. Its benchmark is run again here, in \
          sizes that fit this machine's caches and in its own. Its curves are lost: its text has their shapes in \
          words and three numbers, and those stand beside what was measured.",
     );
-    let notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
-    if !notes.is_empty() {
-        page.callout(Tone::Note, "About this run", &notes);
-    }
     page.add(claims(results));
     for experiment in [
         Experiment::Displacement,
@@ -57,51 +47,21 @@ pub fn page(results: &Results) -> String {
     page.add(listing(results));
     page.add(conditions(results));
     page.add(published());
-    page.footer(&format!(
-        "hearth {} study run message-passing; the figures are in the folder of this page.",
-        results.hearth_version
-    ));
-    page.html()
+    pages::end(page, "message-passing", &results.about)
 }
 
 fn claims(results: &Results) -> Section {
-    let mut section = Section::new("What the source claims").text(
+    let section = Section::new("What the source claims").text(
         "Each claim is judged by one rule, which the source's own findings go through as well. Ratios of medians \
          stand with the interval that the quarters of the runs give; alike is within 10 %; a published size is met \
          within a factor of 1.5. What takes more cores than there are is not judged.",
     );
-    let published = Evidence::published().verdicts();
-    for (here, there) in measured(results).verdicts().iter().zip(&published) {
-        section = section.callout(tone(here), here.claim, &said(here, there));
-    }
-    if !results.is_complete {
-        section = section.text("The study is not complete: the answers rest on what there is.");
-    }
-    section
-}
-
-fn tone(here: &Verdict) -> Tone {
-    match here.answer {
-        Answer::CannotTell | Answer::InPart => Tone::Note,
-        Answer::Yes => Tone::Good,
-        Answer::No => Tone::Bad,
-    }
-}
-
-fn said(here: &Verdict, there: &Verdict) -> Vec<String> {
-    let mut lines = vec![
-        format!("Published: {}.", here.published),
-        format!("Here: {}; {}.", word(here.answer), here.because),
-    ];
-    lines.extend(here.explained.iter().cloned());
-    if there.answer != Answer::Yes {
-        lines.push(format!(
-            "The source's own findings by this rule: {}; {}.",
-            word(there.answer),
-            there.because
-        ));
-    }
-    lines
+    pages::claims(
+        section,
+        &measured(results).verdicts(),
+        &Evidence::published().verdicts(),
+        &results.about,
+    )
 }
 
 /// The source's figures of an experiment, redrawn for each of the sizes.
@@ -222,12 +182,12 @@ fn conditions(results: &Results) -> Section {
     let mut table = Table::new(&["", "the source", "here"]);
     for (what, there) in CONDITIONS {
         let here = match what {
-            "machine" => results.machine.processor.clone(),
+            "machine" => results.about.machine.processor.clone(),
             "first data cache" => format!("{} lines", results.cache_lines),
             "second and third cache" => results
                 .second_cache_lines
                 .map_or("not known".into(), |lines| format!("second: {lines} lines")),
-            "system" => format!("Linux {}", results.machine.kernel),
+            "system" => format!("Linux {}", results.about.machine.kernel),
             "waiting" => "looks for as long as a wake-up costs, then sleeps".into(),
             "memory" => "one mapping of 32 MiB on huge pages, or as much as the data needs".into(),
             "runs" => format!(

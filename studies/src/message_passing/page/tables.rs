@@ -5,8 +5,8 @@ use hearth_sync::Mode;
 
 use super::super::options::{Experiment, defects_of};
 use super::super::results::{BUSY, CYCLES, Cell, MODIFIED, RATE, Results};
-use crate::insense_multicore::verdict::Figure;
-use crate::nmart::results::Summary;
+use crate::judging::Figure;
+use crate::results::Summary;
 
 /// How a mode runs a section.
 pub(super) fn mode_in_words(mode: &str) -> &str {

@@ -5,44 +5,33 @@ mod tables;
 use hearth_draw::Picture;
 use hearth_draw::bars::BarChart;
 use hearth_draw::line::{Axis, LineChart, Point, Series};
-use hearth_draw::page::{Page, Section, Tone};
+use hearth_draw::page::Section;
 use hearth_draw::scale::{Scale, Unit};
 
 use super::characterise::QUANTITIES;
 use super::options::Experiment;
 use super::published;
 use super::results::Results;
-use super::verdict::{Evidence, Verdict};
-use crate::cache_impact::page::tables::sentence;
-use crate::cache_impact::verdict::Answer;
+use super::verdict::Evidence;
+use crate::pages::{self, counted};
 
 /// Draws the page.
 #[must_use]
 pub fn page(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut page = Page::new("Allocators in bounded time");
-    page.lead(&format!(
-        "Measured on {}: {} hardware thread{}, {} node{}{}.",
-        machine.processor,
-        machine.threads,
-        if machine.threads == 1 { "" } else { "s" },
-        machine.nodes.len(),
-        if machine.nodes.len() == 1 { "" } else { "s" },
-        machine
-            .hypervisor
-            .as_ref()
-            .map_or(String::new(), |name| format!(", virtual ({name})")),
-    ));
-    page.lead(
+    let used = format!(
+        "{}, {}",
+        counted(results.about.machine.threads, "hardware thread"),
+        counted(results.about.machine.nodes.len(), "node")
+    );
+    let mut page = pages::begin(
+        "Allocators in bounded time",
+        &results.about,
+        &used,
         "Can a general allocator take bounded time on a machine of several nodes? The source built \
          one in 2013, nMART, and ran it on four quad-core Opterons beside six others. Its \
          allocators are built here after its text, and run beside those of today; its figures \
          stand beside those of this machine.",
     );
-    let notes: Vec<String> = results.notes.iter().map(|note| sentence(note)).collect();
-    if !notes.is_empty() {
-        page.callout(Tone::Note, "About this run", &notes);
-    }
     page.add(claims(results));
     page.add(times(results));
     page.add(fragments(results));
@@ -51,50 +40,20 @@ pub fn page(results: &Results) -> String {
     page.add(synthetic(results));
     page.add(nodes(results));
     page.add(workloads(results));
-    page.footer(&format!(
-        "hearth {} study run nmart; the figures are in the folder of this page.",
-        results.hearth_version
-    ));
-    page.html()
+    pages::end(page, "nmart", &results.about)
 }
 
 fn claims(results: &Results) -> Section {
-    let mut section = Section::new("What the source claims").text(
+    let section = Section::new("What the source claims").text(
         "The same rules judge this machine's figures and the source's published ones, over the \
          source's seven allocators as far as they are here.",
     );
-    let published = Evidence::published().verdicts();
-    for (here, there) in Evidence::measured(results)
-        .verdicts()
-        .iter()
-        .zip(&published)
-    {
-        section = section.callout(tone(here, there), here.claim, &said(here, there));
-    }
-    if !results.is_complete {
-        section = section.text("The study is not complete: the answers rest on what there is.");
-    }
-    section
-}
-
-fn tone(here: &Verdict, there: &Verdict) -> Tone {
-    match (here.answer, there.answer) {
-        (Answer::CannotTell, _) | (_, Answer::CannotTell) => Tone::Note,
-        (here, there) if here == there => Tone::Good,
-        _ => Tone::Bad,
-    }
-}
-
-fn said(here: &Verdict, there: &Verdict) -> Vec<String> {
-    vec![
-        format!("Here: {}, {}.", here.answer.word(), here.because),
-        format!("Published: {}.", here.published),
-        format!(
-            "By the same rule from the published tables: {}, {}.",
-            there.answer.word(),
-            there.because
-        ),
-    ]
+    pages::claims(
+        section,
+        &Evidence::measured(results).verdicts(),
+        &Evidence::published().verdicts(),
+        &results.about,
+    )
 }
 
 /// A bar for each allocator at each workload.

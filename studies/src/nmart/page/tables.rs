@@ -5,8 +5,9 @@ use hearth_draw::page::Table;
 use super::super::distances::{self, Whole, transpose};
 use super::super::options::Experiment;
 use super::super::published;
-use super::super::results::{Results, Summary, published as published_figure};
+use super::super::results::{Results, published as published_figure};
 use super::super::zones::{SQUARE, fallback, hops, remote_cost};
+use crate::results::Summary;
 
 /// How figures are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,66 @@
+//! How far a study is, and whether it is to go on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ending::End;
+
+/// Where a study stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// How much is done, 0 to 1, by the number of runs.
+    pub fraction: f64,
+    /// What is being measured, in words.
+    pub what: String,
+}
+
+/// The runs of a study, seen by whoever waits for it and may end it.
+pub(crate) struct Watched<'a> {
+    pub(crate) cancel: &'a AtomicBool,
+    progress: &'a mut dyn FnMut(Progress),
+    done: u32,
+    planned: u32,
+}
+
+impl<'a> Watched<'a> {
+    pub(crate) fn new(
+        cancel: &'a AtomicBool,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Watched<'a> {
+        Watched {
+            cancel,
+            progress,
+            done: 0,
+            planned: 0,
+        }
+    }
+
+    /// How many runs there are, those that are there already among them.
+    pub(crate) fn plan(&mut self, runs: u32) {
+        self.planned = runs;
+    }
+
+    /// So many runs need not be made.
+    pub(crate) fn skip(&mut self, runs: u32) {
+        self.done += runs;
+    }
+
+    /// A run begins, unless the study is to end.
+    pub(crate) fn tell(&mut self, what: impl FnOnce() -> String) -> Result<(), End> {
+        self.go_on()?;
+        (self.progress)(Progress {
+            fraction: f64::from(self.done) / f64::from(self.planned.max(1)),
+            what: what(),
+        });
+        self.done += 1;
+        Ok(())
+    }
+
+    /// Is the study to go on?
+    pub(crate) fn go_on(&self) -> Result<(), End> {
+        // Relaxed: says only that it is to stop.
+        match self.cancel.load(Ordering::Relaxed) {
+            true => Err(End::Cancelled),
+            false => Ok(()),
+        }
+    }
+}
