@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cachet_load::{Failed, Generator, Plan, Protocol, Run, Target};
+use hearth_sys::clock::steady_ns;
 use hearth_sys::usage::{self, Whose};
 use hearth_sys::{Linux, System, affinity, procfs};
 
@@ -20,8 +21,6 @@ use crate::StudyError;
 
 /// How often it is looked whether all are connected.
 const LOOK: Duration = Duration::from_millis(5);
-/// By then all have to be.
-const CONNECT_WITHIN: Duration = Duration::from_secs(20);
 /// How long the last replies are awaited.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -164,7 +163,8 @@ pub fn run(
     let found = Generator::new(plan).and_then(|generator| {
         thread::scope(|scope| {
             let load = scope.spawn(|| generator.run());
-            let pair = look(&mut process, cores, options, cancel);
+            let is_over = || load.is_finished() || cancel.load(Ordering::Relaxed);
+            let pair = look(&mut process, cores, options, &generator, &is_over);
             if pair.is_err() || cancel.load(Ordering::Relaxed) {
                 generator.stop();
             }
@@ -200,20 +200,20 @@ fn look(
     process: &mut Process,
     cores: &Cores,
     options: &Options,
-    cancel: &AtomicBool,
+    generator: &Generator,
+    is_over: &dyn Fn() -> bool,
 ) -> io::Result<(Moment, Moment)> {
-    let begin = Instant::now();
-    while process.snapshot()?.connections < CONNECTIONS {
-        if begin.elapsed() > CONNECT_WITHIN {
-            return Err(io::Error::other("not all clients could connect"));
+    let begin_ns = loop {
+        match generator.counts_from() {
+            Some(begin_ns) => break begin_ns,
+            None if is_over() => return Err(io::Error::other("nobody is connected to it")),
+            None => thread::sleep(LOOK),
         }
-        thread::sleep(LOOK);
-    }
-    let measure = Duration::from_millis(options.measure_ms().into());
-    let warm_up = Duration::from_millis(options.warm_up_ms().into());
-    wait(warm_up + measure / 20, cancel);
+    };
+    let measure_ns = u64::from(options.measure_ms()) * 1_000_000;
+    wait_until(begin_ns + measure_ns / 20, is_over);
     let before = moment(process, cores)?;
-    wait(measure * 17 / 20, cancel);
+    wait_until(begin_ns + measure_ns * 9 / 10, is_over);
     Ok((before, moment(process, cores)?))
 }
 
@@ -231,9 +231,12 @@ fn moment(process: &mut Process, cores: &Cores) -> io::Result<Moment> {
     })
 }
 
-fn wait(time: Duration, cancel: &AtomicBool) {
-    let begin = Instant::now();
-    while begin.elapsed() < time && !cancel.load(Ordering::Relaxed) {
-        thread::sleep((time - begin.elapsed().min(time)).min(Duration::from_millis(50)));
+fn wait_until(ns: u64, is_over: &dyn Fn() -> bool) {
+    while !is_over() {
+        let left = Duration::from_nanos(ns.saturating_sub(steady_ns()));
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(Duration::from_millis(50)));
     }
 }

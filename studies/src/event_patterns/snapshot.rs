@@ -15,8 +15,6 @@ pub struct Snapshot {
     pub ticks: u64,
     /// By the system's clock.
     pub ns: u64,
-    /// How many there are.
-    pub connections: usize,
     /// Bytes that came.
     pub read_bytes: u64,
     /// Calls that wait.
@@ -72,7 +70,6 @@ impl Snapshot {
         Snapshot {
             ticks: moment.ticks,
             ns: moment.ns,
-            connections: server.connections(),
             read_bytes,
             waits,
             events,

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -200,6 +200,8 @@ pub struct Generator {
     content: Content,
     model: Option<Model>,
     stop: AtomicBool,
+    /// When the last run's window begins; 0 while there is none.
+    counts_from_ns: AtomicU64,
 }
 
 impl Generator {
@@ -223,6 +225,7 @@ impl Generator {
             model,
             plan,
             stop: AtomicBool::new(false),
+            counts_from_ns: AtomicU64::new(0),
         })
     }
 
@@ -234,6 +237,13 @@ impl Generator {
     /// Ends a run that is under way, and every later one; what was counted until then is its result.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// When what is answered begins to count in the run under way, or in the last one, by
+    /// [`hearth_sys::clock::steady_ns`]; nothing before all of its connections are there.
+    pub fn counts_from(&self) -> Option<u64> {
+        let ns = self.counts_from_ns.load(Ordering::Relaxed);
+        (ns > 0).then_some(ns)
     }
 
     /// Was it stopped?
@@ -320,6 +330,7 @@ impl Generator {
         let result = Mutex::new((Tally::default(), 0));
         let mut server_cpu_ns = None;
         let begin_ns = steady_ns();
+        self.counts_from_ns.store(0, Ordering::Relaxed);
         thread::scope(|scope| {
             for number in 0..plan.threads {
                 let (connected, started) = (&connected, &started);
@@ -344,7 +355,10 @@ impl Generator {
                 });
             }
             connected.wait();
-            let _ = window.set(window_of(times));
+            let of_run = window_of(times);
+            let _ = window.set(of_run);
+            self.counts_from_ns
+                .store(of_run.begin_ns, Ordering::Relaxed);
             started.wait();
             if let Some(&window) = window.get()
                 && times.is_some()
