@@ -33,7 +33,7 @@ const MOVING_STEPS: u32 = 50;
 /// Under a load that is new all ways are looked at after so many windows.
 const SURVEY_AFTER: u32 = 4;
 /// In that, twice as many threads must bring so many times as many replies, and threads that spin as well.
-const SURVEY_GAIN: f64 = 1.03;
+const SURVEY_GAIN: f64 = 1.02;
 /// After connections have moved, nothing is said of who is busy for so many windows.
 const CALM_WINDOWS: u32 = 10;
 

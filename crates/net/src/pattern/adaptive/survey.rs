@@ -1,5 +1,5 @@
 //! A first look at all ways to serve under a load that is new: each is gone through for a moment, then the better half of
-//! them for longer, until one is left. Trials by turns, which are careful, follow.
+//! them for longer, until two are left, which take turns. Trials, which are careful, follow.
 //!
 //! Moments here are longer than trials' windows, as the system's scheduler needs tens of milliseconds to find its own way with
 //! other threads.
@@ -10,12 +10,16 @@ const ROUNDS: [f64; 3] = [0.05, 0.08, 0.12];
 const REPLIES: f64 = 200.0;
 /// but for no longer than this many seconds.
 const LONGEST: f64 = 0.12;
+/// The last two serve so many times each, by turns.
+const LAST_TURNS: u32 = 2;
 
 pub(super) struct Survey {
-    /// Ways, what their rates are worth, and those rates in this round as far as it has come.
+    /// Ways, what their rates are worth, and the sums of those rates in this round as far as it has come.
     left: Vec<(usize, f64, f64)>,
     at: usize,
     round: usize,
+    /// Turns that the ways of this round have had.
+    turns: u32,
     /// Seconds for each reply when it began.
     apart: f64,
 }
@@ -32,6 +36,7 @@ impl Survey {
             left,
             at: 0,
             round: 0,
+            turns: 0,
             apart,
         })
     }
@@ -52,15 +57,23 @@ impl Survey {
 
     /// So many replies for a second came in the present way. The best way, if it is known now.
     pub(super) fn observe(&mut self, replies_per_second: f64) -> Option<usize> {
-        self.left[self.at].2 = replies_per_second;
+        self.left[self.at].2 += replies_per_second;
         self.at += 1;
         if self.at < self.left.len() {
+            return None;
+        }
+        self.turns += 1;
+        self.at = 0;
+        if self.left.len() == 2 && self.turns < LAST_TURNS {
             return None;
         }
         let value = |(_, worth, rate): &(usize, f64, f64)| worth * rate;
         self.left.sort_by(|a, b| value(b).total_cmp(&value(a)));
         self.left.truncate(self.left.len().div_ceil(2));
-        (self.at, self.round) = (0, self.round + 1);
+        for (_, _, rates) in &mut self.left {
+            *rates = 0.0;
+        }
+        (self.turns, self.round) = (0, self.round + 1);
         match self.left[..] {
             [(way, ..)] => Some(way),
             _ => None,
@@ -87,20 +100,26 @@ mod tests {
         let later: Vec<_> = gone_through.iter().skip(6).copied().collect();
         assert_eq!(
             later,
-            [(1, 0.08), (3, 0.08), (5, 0.08), (1, 0.12), (3, 0.12)]
+            [1, 3, 5]
+                .map(|way| (way, 0.08))
+                .into_iter()
+                .chain([1, 3, 1, 3].map(|way| (way, 0.12)))
+                .collect::<Vec<_>>()
         );
     }
 
     #[test]
     fn what_is_worth_less_must_bring_more() {
-        let ways = [(0, 1.0), (1, 0.97)];
+        let ways = [(0, 1.0), (1, 0.99)];
         let find = |second| {
             let mut survey = Survey::new(ways.into_iter(), 1e5).expect("there is a choice");
-            assert_eq!(survey.observe(1e5), None);
+            for rate in [1e5, second, 1e5] {
+                assert_eq!(survey.observe(rate), None);
+            }
             survey.observe(second)
         };
-        assert_eq!(find(1.02e5), Some(0));
-        assert_eq!(find(1.05e5), Some(1));
+        assert_eq!(find(1.005e5), Some(0));
+        assert_eq!(find(1.02e5), Some(1));
     }
 
     #[test]
