@@ -45,6 +45,8 @@ const LOSS_SHARE: f64 = 0.02;
 const CREDIT_MAX: f64 = 0.05;
 /// What a trial of a mode of which nothing is known is taken to lose of its first windows.
 const LOSS_UNKNOWN: f64 = 0.5;
+/// A mode of which it was found out that it has less than this share of home's calls is seldom tried.
+const WORSE: f64 = 0.85;
 
 /// What to do until the next window ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +119,8 @@ pub struct Controller {
     switches: u64,
     loads: u64,
     change: Option<Change>,
+    /// Home was found by other means than trials, under this load.
+    is_found: bool,
 }
 
 impl Controller {
@@ -159,6 +163,7 @@ impl Controller {
             switches: 0,
             loads: 0,
             change: None,
+            is_found: false,
         }
     }
 
@@ -250,12 +255,13 @@ impl Controller {
         self.credit >= self.ticks(CREDIT_MAX)
     }
 
-    /// Makes this mode home, and goes there: for those who have found out by other means that it is the better one. What is known
-    /// of the modes beside each other is forgotten.
+    /// Makes this mode home, and goes there: for those who have found out by other means that it is the better one, and who have looked
+    /// longer than a window. `ratios` are those of the modes they have seen, each with its calls per tick over that of the
+    /// new home. As long as the load stays the same, a mode of a lower number has to be better by as much as one of a higher number.
     ///
     /// # Panics
     /// There is no such mode.
-    pub fn move_to(&mut self, mode: usize) {
+    pub fn move_to(&mut self, mode: usize, ratios: impl IntoIterator<Item = (usize, f64)>) {
         assert!(
             mode < self.modes.len(),
             "mode {mode} of {}",
@@ -267,9 +273,20 @@ impl Controller {
         }
         for known in &mut self.modes {
             known.ratio = None;
+        }
+        let far = self.ticks(APART_MAX);
+        for (seen, ratio) in ratios {
+            let known = &mut self.modes[seen];
+            known.ratio = Some(ratio);
+            if ratio < WORSE {
+                known.apart = far;
+            }
+        }
+        for known in &mut self.modes {
             known.due = self.now + known.apart;
         }
         self.change = None;
+        self.is_found = true;
         // What finding out has cost beyond what was saved up is forgiven: a load that changes soon is to be followed, too.
         self.credit = self.credit.max(0.0);
     }
@@ -325,6 +342,7 @@ impl Controller {
     /// What was found out under another load is no longer held against a mode.
     fn load_differs(&mut self) {
         self.load = Load::default();
+        self.is_found = false;
         self.loads += 1;
         // More than half of those compared are of the new load, so the last of them are.
         self.recent.keep_last(4);
@@ -351,7 +369,7 @@ impl Controller {
             .map_or(LOSS_UNKNOWN, |ratio| (1.0 - ratio).max(0.0));
         let first = self.ticks(WINDOW + SETTLE);
         if loss * first.max(CALLS_MIN / rate) <= self.credit.max(0.0) {
-            let margin = trial::margin(self.home, mode);
+            let margin = trial::margin(mode > self.home || self.is_found);
             let noise = self.recent.noise();
             self.trial = Some(Trial::new(mode, rate.ln(), noise, margin, self.reversals));
         }

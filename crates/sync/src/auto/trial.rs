@@ -24,9 +24,9 @@ const SURE_MAX: f64 = 6.0;
 /// A median is so much less sure than a mean.
 const OF_MEDIAN: f64 = 1.2533;
 
-/// By how much, as a logarithm, `mode` is to be better than `home`.
-pub(super) fn margin(home: usize, mode: usize) -> f64 {
-    if mode > home {
+/// By how much, as a logarithm, a mode is to be better than home: by more if home is to be preferred.
+pub(super) fn margin(prefers_home: bool) -> f64 {
+    if prefers_home {
         (1.0 + MARGIN_UP).ln()
     } else {
         (1.0 - MARGIN_DOWN).ln()

@@ -265,8 +265,8 @@ impl Control {
         let rate = window.calls as f64 / window.ticks.max(1) as f64;
         match survey.observe(rate) {
             Some(best) => {
+                self.auto.move_to(best, survey.ratios());
                 self.survey = None;
-                self.auto.move_to(best);
                 best
             }
             None => survey.way(),

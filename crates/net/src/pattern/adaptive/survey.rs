@@ -16,6 +16,8 @@ const LAST_TURNS: u32 = 2;
 pub(super) struct Survey {
     /// Ways, what their rates are worth, and the sums of those rates in this round as far as it has come.
     left: Vec<(usize, f64, f64)>,
+    /// Rates of those that are not left, in their last round, and of the best.
+    done: Vec<(usize, f64)>,
     at: usize,
     round: usize,
     /// Turns that the ways of this round have had.
@@ -34,6 +36,7 @@ impl Survey {
         let apart = 1.0 / replies_per_second;
         (left.len() > 1 && REPLIES * apart <= LONGEST).then_some(Survey {
             left,
+            done: Vec::new(),
             at: 0,
             round: 0,
             turns: 0,
@@ -69,7 +72,13 @@ impl Survey {
         }
         let value = |(_, worth, rate): &(usize, f64, f64)| worth * rate;
         self.left.sort_by(|a, b| value(b).total_cmp(&value(a)));
-        self.left.truncate(self.left.len().div_ceil(2));
+        let turns = f64::from(self.turns);
+        let worse = self.left.split_off(self.left.len().div_ceil(2));
+        let seen = |(way, _, rates): &(usize, f64, f64)| (*way, rates / turns);
+        self.done.extend(worse.iter().map(seen));
+        if let [best] = &self.left[..] {
+            self.done.push(seen(best));
+        }
         for (_, _, rates) in &mut self.left {
             *rates = 0.0;
         }
@@ -78,6 +87,13 @@ impl Survey {
             [(way, ..)] => Some(way),
             _ => None,
         }
+    }
+
+    /// When the best is known: each way with its replies over the best way's, as they were last seen.
+    pub(super) fn ratios(&self) -> impl Iterator<Item = (usize, f64)> + use<> {
+        let best = self.done.last().map_or(1.0, |(_, rate)| *rate);
+        let done = self.done.clone().into_iter();
+        done.map(move |(way, rate)| (way, rate / best))
     }
 }
 
@@ -97,6 +113,8 @@ mod tests {
             }
         };
         assert_eq!(best, 1);
+        let slowest = survey.ratios().find(|(way, _)| *way == 4);
+        assert_eq!(slowest, Some((4, 1.0 / 9.0)));
         let later: Vec<_> = gone_through.iter().skip(6).copied().collect();
         assert_eq!(
             later,
