@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hearth_sys::affinity;
+use hearth_sys::usage::{self, Whose};
 
 use super::crew::{Crew, Desk, Post};
 use crate::poller::Wake;
@@ -26,6 +27,8 @@ const SAVED_MAX: f64 = 0.02;
 pub(super) struct Courtesy<T> {
     others: Vec<Arc<dyn Post<T>>>,
     began: Instant,
+    /// How often this thread had slept then.
+    slept: u64,
     patience: Patience,
 }
 
@@ -39,6 +42,7 @@ impl<T: Send + 'static> Courtesy<T> {
                 .map(|(_, post)| post.clone())
                 .collect(),
             began: Instant::now(),
+            slept: 0,
             patience: Patience::new(Instant::now()),
         }
     }
@@ -59,9 +63,12 @@ impl<T: Send + 'static> Courtesy<T> {
                 own.is_on(core);
                 self.others.iter().any(|other| other.is_kept_waiting(core))
             });
+        // Who has slept since was not in the way of strangers, and would lose its place before them when it wakes.
+        let slept = usage::read(Whose::Thread).switches_voluntary;
+        let is_rested = std::mem::replace(&mut self.slept, slept) != slept;
         if is_for_own {
             std::thread::yield_now();
-        } else if self.patience.lasts(now) {
+        } else if !is_rested && self.patience.lasts(now) {
             std::thread::yield_now();
             self.patience.learn(now.elapsed());
         }
