@@ -67,7 +67,7 @@ pub(crate) fn rounds_per_us() -> f64 {
 }
 
 /// Serves by `PATTERN MECHANISM THREADS ROUNDS`, prints its port, and ends with its input; then it prints how many
-/// replies there were after each [`SAMPLE`], from the first on, and what it says of its ways.
+/// replies there were after each [`SAMPLE`], from the first on.
 pub(crate) fn serve(words: &[String]) -> Result<String, String> {
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let [pattern, mechanism, threads, rounds] = words else {
