@@ -92,3 +92,47 @@ fn what_is_no_trace_is_refused_with_its_line() {
         assert!(found.stderr.contains(words), "{}", found.stderr);
     }
 }
+
+#[test]
+fn internal_thrashing_is_told_of_runs_in_a_file() {
+    let folder = empty_folder("locality-throughput");
+    let judged = |runs: &str, words: &[&str]| {
+        let mut command = plain_hearth();
+        command
+            .args(["locality", "--throughput", "-"])
+            .args(words)
+            .current_dir(&folder);
+        outcome(&mut command, Some(runs.as_bytes())).unwrap()
+    };
+    let falls = "threads,throughput\n2,100\n2,102\n2,101\n4,150\n4,151\n4,149\n8,90\n8,91\n8,89\n";
+    let found = judged(falls, &[]);
+    assert_eq!(found.code(), Some(0), "{}", found.stderr);
+    let words = "internal thrashing: throughput is highest with 4 threads (150.0000) and falls from 8 threads on, to 90.0000";
+    assert!(found.stdout.contains(words), "{}", found.stdout);
+    let document: Value = serde_json::from_str(&judged(falls, &["--json"]).stdout).unwrap();
+    assert_eq!(document["thrashing"]["threads_worst"], 8);
+
+    let found = judged("# none\n1 100\n1 120\n2 110\n2 118\n", &[]);
+    let words = "no internal thrashing from 1 to 2 threads";
+    assert!(found.stdout.contains(words), "{}", found.stdout);
+
+    for (runs, words) in [
+        ("1,100\ntwo,1\n", "<stdin>:2: a number of threads is wanted"),
+        ("1,100\n1\n", "<stdin>:2: a throughput is wanted"),
+        ("1,100\n1,x\n", "<stdin>:2: `x` is no throughput"),
+        (
+            "1,100\n1,101\n",
+            "<stdin>: a fall needs runs with at least two",
+        ),
+        (
+            "1,100\n2,101\n",
+            "<stdin>: there are fewer than two runs with 1 thread",
+        ),
+    ] {
+        let found = judged(runs, &[]);
+        assert_eq!(found.code(), Some(2));
+        assert!(found.stderr.contains(words), "{}", found.stderr);
+    }
+    let found = judged(falls, &["walk.trace"]);
+    assert_eq!(found.code(), Some(2));
+}

@@ -115,10 +115,28 @@ fn wake_cost() -> Duration {
 
 /// As the machine's profile has it.
 fn measured() -> Option<Duration> {
-    let text = std::fs::read_to_string(hearth_sys::paths::profile_path()?).ok()?;
-    let ns = Brief::from_json(&text)?.wake_ns?;
+    let ns = profile().wake_ns?;
     // A profile of a troubled moment must not have everybody spin for long.
     (ns.is_finite() && ns > 0.0).then(|| Duration::from_nanos(ns as u64).min(WAKE_MAX))
+}
+
+/// What a load takes of a line that another core has written, in nanoseconds, if the machine was measured.
+pub(crate) fn transfer_ns() -> Option<f64> {
+    profile()
+        .transfer_ns
+        .filter(|ns| ns.is_finite() && *ns > 0.0)
+}
+
+/// The machine's profile, read once; empty where there is none.
+fn profile() -> &'static Brief {
+    static PROFILE: OnceLock<Brief> = OnceLock::new();
+    PROFILE.get_or_init(|| {
+        let read = || {
+            let text = std::fs::read_to_string(hearth_sys::paths::profile_path()?).ok()?;
+            Brief::from_json(&text)
+        };
+        read().unwrap_or_default()
+    })
 }
 
 /// How many cores this process may use, asked once.

@@ -11,17 +11,25 @@ use super::machine::Basis;
 /// Shows reuse distances, what the machine's caches would miss, and what the trace's components do to
 /// each other: data displacement and data invalidation. A trace is one of valgrind's lackey, or lines
 /// of our own form: `r ADDRESS [BYTES]`, `w ADDRESS [BYTES]`, `t THREAD`, `c COMPONENT`.
+///
+/// With `--throughput`, runs with several numbers of threads are judged for internal thrashing: throughput that
+/// falls as threads are added.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   hearth locality walk.trace
   hearth locality walk.trace --machine '1 package, 4 cores' --svg misses.svg
   valgrind --tool=lackey --trace-mem=yes --log-file=ls.trace ls
-  hearth locality - --sample 100000 < ls.trace")]
+  hearth locality - --sample 100000 < ls.trace
+  hearth locality --throughput runs.csv")]
 pub(crate) struct Locality {
     /// The trace; `-` reads it from standard input
-    #[arg(value_name = "TRACE")]
-    pub(crate) trace: PathBuf,
+    #[arg(value_name = "TRACE", required_unless_present = "throughput")]
+    pub(crate) trace: Option<PathBuf>,
+
+    /// Runs, one a line: threads, throughput; two runs at least with each number of threads; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "line", "sample", "svg", "profile", "machine"])]
+    pub(crate) throughput: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) basis: Basis,

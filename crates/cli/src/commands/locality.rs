@@ -13,6 +13,7 @@ use hearth_model::locality::{Access, Analysis, Estimate, Histogram, Level, Optio
 use serde_json::{Value, json};
 
 use super::predict::pretty;
+use super::thrashing::thrashing;
 use crate::arguments::locality::Locality;
 use crate::columns::{Columns, Side};
 use crate::failure::{Failure, cause};
@@ -29,6 +30,14 @@ const BAR: f64 = 40.0;
 const POINTS_PER_DOUBLING: u32 = 4;
 
 pub(crate) fn locality(arguments: &Locality) -> Result<(), Failure> {
+    match (&arguments.throughput, &arguments.trace) {
+        (Some(runs), _) => thrashing(runs, arguments.json),
+        (None, Some(trace)) => distances(arguments, trace),
+        (None, None) => Err(Failure::input("a trace or --throughput is wanted")),
+    }
+}
+
+fn distances(arguments: &Locality, trace: &Path) -> Result<(), Failure> {
     if let Some(path) = &arguments.svg {
         output::try_out(path)?;
     }
@@ -43,7 +52,7 @@ pub(crate) fn locality(arguments: &Locality) -> Result<(), Failure> {
     }
     let report = {
         let _progress = Progress::start("reading the trace");
-        read(&arguments.trace, line_bytes, options)?
+        read(trace, line_bytes, options)?
     };
     if let Some(path) = &arguments.svg {
         output::replace(path, chart(&report, line_bytes).draw().file().as_bytes())?;

@@ -24,6 +24,7 @@ mod study_memcached;
 mod study_message;
 mod study_multicore;
 mod study_tool;
+mod thrashing;
 mod top;
 
 use crate::arguments::Command;

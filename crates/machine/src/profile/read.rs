@@ -109,6 +109,9 @@ pub struct Brief {
     /// Distances of the nodes with memory, local being 10: a row for each node whose threads use it, a column
     /// for each whose memory it is. Empty unless all of them were measured.
     pub distances: Vec<Vec<f64>>,
+    /// What a load costs of a line that another core has written, in nanoseconds: the median of what was measured
+    /// between cores that are related in different ways.
+    pub transfer_ns: Option<f64>,
 }
 
 impl Brief {
@@ -118,8 +121,10 @@ impl Brief {
     /// use hearth_machine::profile::Brief;
     ///
     /// let text = r#"{"format": 1, "system": {"futex_wake_other_core_ns": {"value": 52000.0}},
-    ///     "node_distances": {"scaled": [[10.0, 14.2], [13.9, 10.0]]}}"#;
+    ///     "node_distances": {"scaled": [[10.0, 14.2], [13.9, 10.0]]},
+    ///     "transfers": [{"state": "modified", "read_ns": {"value": 38.0}}]}"#;
     /// let brief = Brief::from_json(text).unwrap();
+    /// assert_eq!(brief.transfer_ns, Some(38.0));
     /// assert_eq!(brief.wake_ns, Some(52000.0));
     /// assert_eq!(brief.distances, [[10.0, 13.9], [14.2, 10.0]]);
     /// ```
@@ -132,6 +137,13 @@ impl Brief {
             system: System,
             #[serde(default)]
             node_distances: Distances,
+            #[serde(default)]
+            transfers: Vec<Transfer>,
+        }
+        #[derive(Deserialize)]
+        struct Transfer {
+            state: String,
+            read_ns: Number,
         }
         #[derive(Default, Deserialize)]
         struct System {
@@ -147,7 +159,11 @@ impl Brief {
         }
         let part: Part = serde_json::from_str(text).ok()?;
         let is_known = (1..=FORMAT).contains(&part.format);
+        let modified = part.transfers.iter().filter(|t| t.state == "modified");
+        let mut transfers: Vec<f64> = modified.map(|t| t.read_ns.value).collect();
+        transfers.sort_by(f64::total_cmp);
         is_known.then(|| Brief {
+            transfer_ns: transfers.get(transfers.len() / 2).copied(),
             wake_ns: part.system.futex_wake_other_core_ns.map(|ns| ns.value),
             distances: by_user(&part.node_distances.scaled).unwrap_or_default(),
         })

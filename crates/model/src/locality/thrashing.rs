@@ -1,5 +1,6 @@
 //! Internal thrashing: throughput that falls once threads pass a number.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// How often a fall may be reported where there is none.
@@ -35,22 +36,99 @@ impl fmt::Display for SeriesError {
             }
             SeriesError::TooFewRuns(threads) => write!(
                 f,
-                "with {threads} threads there are fewer than two runs, so their spread is not known; \
-                 repeat them"
+                "there are fewer than two runs with {}, so their spread is not known; repeat them",
+                counted(*threads)
             ),
             SeriesError::NotAThroughput(threads) => write!(
                 f,
-                "a throughput with {threads} threads is negative or no number; measure it again"
+                "a throughput with {} is negative or no number; measure it again",
+                counted(*threads)
             ),
             SeriesError::Twice(threads) => write!(
                 f,
-                "{threads} threads appear twice; put their runs into one point"
+                "{} appears twice; put its runs into one point",
+                counted(*threads)
             ),
         }
     }
 }
 
 impl std::error::Error for SeriesError {}
+
+fn counted(threads: u32) -> String {
+    match threads {
+        1 => "1 thread".to_owned(),
+        _ => format!("{threads} threads"),
+    }
+}
+
+/// A line of a text that is no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunError {
+    /// Which line, the first being 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs out of a text: one a line, threads and then throughput, with a comma, a semicolon or blanks between.
+/// A first line of words is a heading, `#` begins a remark, further columns are left out.
+///
+/// ```
+/// use hearth_model::locality::thrashing::read;
+///
+/// let series = read("threads,throughput\n2,100\n2,101\n4,90\n4,91\n").unwrap();
+/// assert_eq!(series[1].threads, 4);
+/// assert_eq!(series[1].throughputs, [90.0, 91.0]);
+/// ```
+///
+/// # Errors
+///
+/// The first line that is no run.
+pub fn read(text: &str) -> Result<Vec<Runs>, RunError> {
+    let mut series: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut is_first = true;
+    for (number, line) in (1..).zip(text.lines()) {
+        let run = line.split('#').next().unwrap_or_default();
+        let mut words = run
+            .split(|c: char| matches!(c, ',' | ';') || c.is_whitespace())
+            .filter(|word| !word.is_empty());
+        let Some(threads) = words.next() else {
+            continue;
+        };
+        let is_heading = is_first && threads.parse::<f64>().is_err();
+        is_first = false;
+        if is_heading {
+            continue;
+        }
+        let wrong = |what: String| RunError { line: number, what };
+        let threads = threads.parse().ok().filter(|threads| *threads > 0);
+        let threads =
+            threads.ok_or_else(|| wrong("a number of threads is wanted first".to_owned()))?;
+        let throughput = words
+            .next()
+            .ok_or_else(|| wrong("a throughput is wanted behind the threads".to_owned()))?;
+        let throughput = throughput
+            .parse()
+            .map_err(|_| wrong(format!("`{throughput}` is no throughput")))?;
+        series.entry(threads).or_default().push(throughput);
+    }
+    let runs = series.into_iter();
+    Ok(runs
+        .map(|(threads, throughputs)| Runs {
+            threads,
+            throughputs,
+        })
+        .collect())
+}
 
 /// A fall that chance hardly explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,9 +151,9 @@ impl fmt::Display for Thrashing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "internal thrashing: throughput is highest with {} threads ({:.4}) and falls from {} threads \
+            "internal thrashing: throughput is highest with {} ({:.4}) and falls from {} threads \
              on, to {:.4} with {} threads, {:.1} % below (by chance in less than {:.2} % of cases)",
-            self.threads_best,
+            counted(self.threads_best),
             self.throughput_best,
             self.threads_first,
             self.throughput_worst,

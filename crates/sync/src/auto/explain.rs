@@ -45,6 +45,9 @@ impl Controller {
                     " of which about {} are fetching lines from other cores",
                     self.time(fetching)
                 );
+                if let Some(line) = self.ticks_per_line {
+                    let _ = write!(text, " ({})", lines(fetching / line));
+                }
             }
         }
         if seen.contended >= 0.01 {
@@ -108,6 +111,14 @@ impl Controller {
             1e4.. => format!("{} µs", short(ns / 1e3)),
             _ => format!("{ns:.0} ns"),
         }
+    }
+}
+
+/// As many as could have moved one after the other; those that move side by side are more.
+fn lines(count: f64) -> String {
+    match count.round() {
+        ..=1.0 => "a line".to_owned(),
+        count => format!("{count} lines or more"),
     }
 }
 

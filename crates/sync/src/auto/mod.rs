@@ -102,6 +102,8 @@ struct Change {
 pub struct Controller {
     modes: Vec<Known>,
     ticks_per_second: f64,
+    /// What fetching a line takes that another core has changed, if it is known: for explanations.
+    ticks_per_line: Option<f64>,
     /// All times are so many times as long as said above.
     pace: f64,
     home: usize,
@@ -151,6 +153,7 @@ impl Controller {
         Controller {
             modes,
             ticks_per_second,
+            ticks_per_line: None,
             pace: 1.0,
             home: 0,
             now: 0.0,
@@ -180,6 +183,18 @@ impl Controller {
         for mode in &mut self.modes {
             mode.apart *= times;
         }
+        self
+    }
+
+    /// Tells what it takes to fetch a line that another core has changed, in seconds, so that explanations can tell
+    /// lines.
+    ///
+    /// # Panics
+    /// It is not a positive number.
+    #[must_use]
+    pub fn line_takes(mut self, seconds: f64) -> Controller {
+        assert!(seconds > 0.0 && seconds.is_finite(), "{seconds} s a line");
+        self.ticks_per_line = Some(seconds * self.ticks_per_second);
         self
     }
 

@@ -297,4 +297,8 @@ fn it_explains_itself() {
         "{}",
         back.explain()
     );
+    // With 38 ns a line; ticks are those of the test above.
+    let told = back.line_takes(38e-9).explain();
+    let words = "about 300 ns are fetching lines from other cores (8 lines or more), 50 %";
+    assert!(told.contains(words), "{told}");
 }

@@ -9,6 +9,7 @@ use super::tally::Tally;
 use crate::Way;
 use crate::atomics::Ordering;
 use crate::auto::{Controller, Step, Window};
+use crate::waiting::transfer_ns;
 
 /// The controller's modes, by the numbers of [`Way`].
 const NAMES: [&str; 3] = ["under the lock", "combining", "by message"];
@@ -25,7 +26,10 @@ pub(super) struct Pilot {
 
 impl Pilot {
     pub(super) fn new(tally: &mut Tally, now: u64) -> Pilot {
-        let controller = Controller::new(NAMES, ticks_per_second());
+        let mut controller = Controller::new(NAMES, ticks_per_second());
+        if let Some(ns) = transfer_ns() {
+            controller = controller.line_takes(ns / 1e9);
+        }
         let step = controller.step();
         Pilot {
             controller,
