@@ -70,9 +70,10 @@ fn work(options: &Options) -> Result<bool, Failed> {
     say(&plan_text(plan));
     if options.preload() != Preload::None {
         let filled = generator.fill()?;
-        say(&format!("wrote every key once in {:.1} s", filled.seconds));
+        let stored = filled.tally.replies.stored;
+        say(&filled_text(&filled, plan.key_count()));
         if options.preload() == Preload::Only {
-            return Ok(filled.tally.verified.is_good());
+            return Ok(filled.tally.verified.is_good() && stored >= plan.key_count());
         }
     }
     let chaos = options
@@ -90,6 +91,27 @@ fn work(options: &Options) -> Result<bool, Failed> {
     });
     write_results(options, &json, runs.last());
     Ok(is_good)
+}
+
+/// What came of writing every key once.
+fn filled_text(filled: &Run, keys: u64) -> String {
+    let stored = filled.tally.replies.stored;
+    if stored >= keys {
+        return format!("wrote every key once in {:.1} s", filled.seconds);
+    }
+    let errors = filled.tally.errors.iter();
+    let mut why: Vec<_> = errors
+        .map(|(text, times)| format!("{text} ({times})"))
+        .collect();
+    let not_stored = filled.tally.replies.not_stored;
+    if not_stored > 0 {
+        why.push(format!("not stored ({not_stored})"));
+    }
+    format!(
+        "wrote {stored} of {keys} keys in {:.1} s; the server refused the rest: {}",
+        filled.seconds,
+        why.join(", ")
+    )
 }
 
 fn all_runs(

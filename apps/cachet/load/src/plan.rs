@@ -173,6 +173,11 @@ impl Plan {
         watched: Option<u32>,
     }
 
+    /// How many keys there are.
+    pub fn key_count(&self) -> u64 {
+        self.keys
+    }
+
     /// Where the server is.
     pub fn target(&self) -> &Target {
         &self.target

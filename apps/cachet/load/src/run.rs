@@ -251,7 +251,8 @@ impl Generator {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Writes every key once. How long that took, and what was counted.
+    /// Writes every key once. How long that took, and what was counted; a key that the server refused is among its
+    /// errors and not among what was stored.
     ///
     /// # Errors
     /// No connection, or keys that the server did not answer for.
@@ -370,9 +371,14 @@ impl Generator {
             return Err(failed);
         }
         let (tally, left) = std::mem::take(&mut *lock(&result));
-        let seconds = match times {
-            Some((_, measure)) => measure.as_secs_f64(),
-            None => (steady_ns() - begin_ns) as f64 / 1e9,
+        let now = steady_ns();
+        let seconds = match (times, window.get()) {
+            // What was interrupted counts for as long as it went on.
+            (Some(_), Some(window)) if self.is_stopped() && now < window.end_ns => {
+                now.saturating_sub(window.begin_ns).max(1) as f64 / 1e9
+            }
+            (Some((_, measure)), _) => measure.as_secs_f64(),
+            (None, _) => (now - begin_ns) as f64 / 1e9,
         };
         let run = Run {
             pacing,

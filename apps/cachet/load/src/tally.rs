@@ -128,7 +128,7 @@ impl Replies {
 pub struct Verified {
     /// Replies looked at.
     pub looked_at: u64,
-    /// Values that nobody wrote as they are, or of another key.
+    /// Values that nobody wrote as they are, or of another key, and bytes that answer nothing.
     pub corrupt: u64,
     /// Values that had been replaced.
     pub too_old: u64,
@@ -155,6 +155,18 @@ impl Verified {
         } += 1;
         if self.samples.len() < SAMPLES_MAX {
             self.samples.push(format!("key {key}: {wrong}"));
+        }
+    }
+
+    /// Bytes that are no reply to the request that is to be answered next, if any is.
+    pub fn astray(&mut self, key: Option<u64>, what: &str) {
+        self.looked_at += 1;
+        self.corrupt += 1;
+        if self.samples.len() < SAMPLES_MAX {
+            self.samples.push(match key {
+                Some(key) => format!("key {key}: {what}"),
+                None => format!("no request: {what}"),
+            });
         }
     }
 

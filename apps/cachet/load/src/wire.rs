@@ -157,7 +157,8 @@ impl Protocol {
                 // VALUE key flags size
                 let rest = bytes.strip_prefix(b"VALUE ")?.strip_prefix(key)?;
                 let rest = rest.strip_prefix(b" ")?;
-                let (_, rest) = number(rest)?;
+                // Flags are 0, as they were written.
+                let (_, rest) = number(rest).filter(|(flags, _)| *flags == 0)?;
                 let (size, rest) = number(rest.strip_prefix(b" ")?)?;
                 // A cas value would follow here, which nobody asked for.
                 let rest = rest.strip_prefix(b"\r\n")?;
@@ -308,7 +309,8 @@ mod tests {
 
     #[test]
     fn what_answers_nothing_is_nonsense() {
-        let bad: [&[u8]; 6] = [
+        let bad: [&[u8]; 7] = [
+            b"VALUE key 7 1\r\na\r\nEND\r\n",
             b"STORED\r\n",
             b"VALUE other 0 1\r\na\r\nEND\r\n",
             b"VALUE key 0 1\r\nabEND\r\n",

@@ -553,6 +553,14 @@ impl<'a> Worker<'a> {
                     "nonsense from the server: {:?}",
                     bytes.escape_ascii().to_string()
                 );
+                // A server that has no room for a connection may say so at any time. Whatever else answers nothing
+                // that was asked, such as another key's value, is a reply that went wrong or astray.
+                if self.shared.model.is_some() && !bytes.starts_with(b"ERROR") {
+                    let asked = self.lines[place].pending.front();
+                    self.tally
+                        .verified
+                        .astray(asked.map(|request| request.key), &text);
+                }
                 self.lose(place, &text);
             }
         }

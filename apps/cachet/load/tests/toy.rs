@@ -49,6 +49,8 @@ fn every_way_to_lie_is_noticed() {
     assert!(run.tally.verified.corrupt > 0, "{:?}", run.tally.verified);
     let run = verified(Manner::Harms);
     assert!(run.tally.verified.corrupt > 0, "{:?}", run.tally.verified);
+    let run = verified(Manner::Misroutes);
+    assert!(run.tally.verified.corrupt > 0, "{:?}", run.tally.verified);
     let run = verified(Manner::Loses);
     assert!(run.tally.verified.lost > 0, "{:?}", run.tally.verified);
     assert!(!run.tally.verified.samples.is_empty());
@@ -63,6 +65,22 @@ fn errors_are_counted_and_connections_come_back() {
     assert!(run.tally.verified.is_good(), "{:?}", run.tally.verified);
     assert!(run.tally.broken.values().sum::<u64>() > 1);
     assert!(run.tally.replies.all() > 0 && run.tally.lost_on_the_way > 0);
+}
+
+#[test]
+fn what_is_interrupted_counts_for_as_long_as_it_went_on() {
+    let toy = Toy::begin(Manner::Honest);
+    let plan = plan(&toy.address).measure(Duration::from_secs(1000));
+    let generator = Generator::new(plan).unwrap();
+    let run = std::thread::scope(|scope| {
+        let run = scope.spawn(|| generator.run().unwrap());
+        while generator.counts_from().is_none() {
+            std::thread::yield_now();
+        }
+        generator.stop();
+        run.join().unwrap()
+    });
+    assert!(run.seconds < 100.0, "{} s", run.seconds);
 }
 
 #[test]

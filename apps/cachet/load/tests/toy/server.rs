@@ -23,6 +23,8 @@ pub(crate) enum Manner {
     Refuses,
     /// Every hundredth request ends the connection.
     HangsUp,
+    /// Every hundredth read is answered as if another key had been asked for.
+    Misroutes,
 }
 
 #[derive(Debug)]
@@ -138,8 +140,12 @@ fn read(store: &mut Store, key: &[u8], manner: Manner) -> Option<Vec<u8>> {
     }
     let mut reply = Vec::new();
     if let Some(value) = value {
+        let named = match manner {
+            Manner::Misroutes if is_turn => b"another",
+            _ => key,
+        };
         reply.extend_from_slice(b"VALUE ");
-        reply.extend_from_slice(key);
+        reply.extend_from_slice(named);
         reply.extend_from_slice(format!(" 0 {}\r\n", value.len()).as_bytes());
         reply.extend_from_slice(&value);
         reply.extend_from_slice(b"\r\n");
