@@ -55,6 +55,7 @@ impl fmt::Display for StartError {
                         "take a port from 1024 on, or a path you may write to"
                     }
                     io::ErrorKind::AddrNotAvailable => "this machine has no such address",
+                    _ if address.contains('/') => "give a path in a folder that is there",
                     _ => "give an address such as 127.0.0.1:8080",
                 };
                 write!(f, "cannot listen at {address}: {error}; {next}")

@@ -1,7 +1,7 @@
 //! Sockets that others connect to.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, os::unix::net::UnixStream};
@@ -74,13 +74,19 @@ impl Listener {
 /// All that are asked for.
 pub(crate) fn listeners(options: &Builder) -> Result<Vec<Listener>, StartError> {
     let mut found = Vec::new();
+    // Addresses of a family that this machine does not have, as of IPv6 where it is off: no mistake if others do.
+    let mut missing = None;
     for name in &options.tcp {
         let failed = |error| StartError::Listen {
             address: name.clone(),
             error,
         };
         for address in name.to_socket_addrs().map_err(failed)? {
-            found.push(Listener::tcp(address, options.backlog).map_err(failed)?);
+            match Listener::tcp(address, options.backlog) {
+                Ok(listener) => found.push(listener),
+                Err(error) if is_of_no_family(address, &error) => missing = Some(failed(error)),
+                Err(error) => return Err(failed(error)),
+            }
         }
     }
     for (path, rights) in &options.unix {
@@ -92,7 +98,43 @@ pub(crate) fn listeners(options: &Builder) -> Result<Vec<Listener>, StartError> 
         found.push(listener);
     }
     if found.is_empty() {
-        return Err(StartError::NoListener);
+        return Err(missing.unwrap_or(StartError::NoListener));
     }
     Ok(found)
+}
+
+/// Linux's `EAFNOSUPPORT`, and what it says of IPv6's loopback address where IPv6 is there and turned off.
+fn is_of_no_family(address: SocketAddr, error: &io::Error) -> bool {
+    const NO_FAMILY: i32 = 97;
+    let is_off = address == SocketAddr::from((Ipv6Addr::LOCALHOST, address.port()))
+        && error.kind() == io::ErrorKind::AddrNotAvailable;
+    error.raw_os_error() == Some(NO_FAMILY) || is_off
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_that_is_not_there_is_told_from_an_address_that_is_not() {
+        let six = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let off = io::Error::from_raw_os_error(99);
+        assert!(is_of_no_family(six("[::1]:7000"), &off));
+        assert!(!is_of_no_family(six("[2001:db8::1]:7000"), &off));
+        assert!(!is_of_no_family(six("192.0.2.1:7000"), &off));
+        let without = io::Error::from_raw_os_error(97);
+        assert!(is_of_no_family(six("[2001:db8::1]:7000"), &without));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_path_is_told_of_a_path() {
+        let path = "/nowhere/at/all";
+        let error = Listener::unix(Path::new(path), 0o700, 1).unwrap_err();
+        let address = path.to_owned();
+        let told = StartError::Listen { address, error }.to_string();
+        assert!(
+            told.ends_with("give a path in a folder that is there"),
+            "{told}"
+        );
+    }
 }

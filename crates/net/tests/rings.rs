@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hearth_net::{Builder, Mechanism, Pattern, Server};
 use hearth_sys::descriptor::break_on_close;
@@ -30,6 +30,7 @@ fn rings() {
     who_vanishes_while_being_sent_to();
     who_never_reads();
     who_never_reads_and_is_silent();
+    who_reads_slowly();
     an_end_in_the_middle_of_a_reply();
     an_end_with_requests_not_served();
     comings_and_goings();
@@ -130,6 +131,27 @@ fn who_never_reads_and_is_silent() {
     let _client = stuck(&server);
     until("it is gone", || server.connections() == 0);
     assert_eq!(server.counters().idled, 1);
+}
+
+/// A reply that takes longer than the silent are given.
+fn who_reads_slowly() {
+    let server = rings_of_one()
+        .output_bytes_max(4 << 20)
+        .idle(Duration::from_secs(1))
+        .start(Lines::default())
+        .unwrap();
+    let mut client = stuck(&server);
+    let begun = Instant::now();
+    let mut part = vec![0; 2 * MUCH_BYTES];
+    // More than a second of silence is two seconds by the server's clock at most. What is read in that time is more than
+    // the system keeps, and less than there is.
+    while begun.elapsed() < Duration::from_millis(3500) {
+        client.read_exact(&mut part).unwrap();
+        thread::park_timeout(Duration::from_millis(50));
+    }
+    assert_eq!(server.counters().idled, 0);
+    drop(client);
+    until("it is gone", || server.connections() == 0);
 }
 
 /// What could not be sent by then is sent after all, each byte once.

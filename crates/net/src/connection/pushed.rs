@@ -109,6 +109,10 @@ impl<T> Connection<T> {
             result => result?,
         };
         add(&counts.written_bytes, count as u64);
+        if count > 0 {
+            // Who reads slowly is not silent.
+            self.active = station.second();
+        }
         self.sent += count;
         if self.sent < self.unsent.len() {
             add(&counts.stalled, 1);
