@@ -1,8 +1,8 @@
 //! The thread that accepts connections, gives them to those who serve, and knows when a second is over.
 
 use std::io;
-use std::net::Shutdown;
 use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -12,6 +12,7 @@ use hearth_sys::ready::{Interest, Ready};
 use hearth_sys::refused::Reason;
 use socket2::Socket;
 
+use crate::connection::{NO_SIGNAL, part};
 use crate::counters::add;
 use crate::listen::Listener;
 use crate::options::WhenFull;
@@ -87,17 +88,26 @@ impl<S: Service> Acceptor<S> {
                         // Perhaps a descriptor is free again.
                         self.starved_until = None;
                     }
-                    key => self.accept_some(key as usize),
+                    key => {
+                        self.accept_some(key as usize);
+                    }
                 }
             }
             if is_stopping {
                 // Those who were in the queue when the server was told to stop.
-                (0..self.listeners.len()).for_each(|key| self.accept_some(key));
+                let some = 1 + self.common.options.backlog.max(0) as usize / ACCEPTED_AT_ONCE;
+                for key in 0..self.listeners.len() {
+                    // No more than that: who comes while they are taken may come without end.
+                    (0..some).all(|_| self.accept_some(key));
+                }
                 return;
             }
             let seconds = u32::try_from(begun.elapsed().as_secs()).unwrap_or(u32::MAX);
             if common.second.swap(seconds, Ordering::Relaxed) != seconds {
-                common.service.tick();
+                let ticked = catch_unwind(AssertUnwindSafe(|| common.service.tick()));
+                if ticked.is_err() {
+                    add(&common.acceptors_desk().counts.panicked, 1);
+                }
                 if common.options.idle.is_some() {
                     self.pattern.sweep();
                 }
@@ -138,19 +148,25 @@ impl<S: Service> Acceptor<S> {
         }
     }
 
-    fn accept_some(&mut self, listener: usize) {
+    /// Accepts some. True if there may be more that could be accepted at once.
+    fn accept_some(&mut self, listener: usize) -> bool {
         let common = self.common.clone();
         let counts = &common.acceptors_desk().counts;
         for _ in 0..ACCEPTED_AT_ONCE {
             if common.options.when_full == WhenFull::Wait && self.is_full() {
-                return;
+                return false;
             }
             let listener = &self.listeners[listener];
             match listener.socket.accept() {
                 Ok((socket, address)) => {
                     if self.is_full() {
                         add(&counts.refused, 1);
-                        refuse(&socket, common.service.refusal());
+                        let refused = catch_unwind(AssertUnwindSafe(|| {
+                            refuse(&socket, common.service.refusal());
+                        }));
+                        if refused.is_err() {
+                            add(&counts.panicked, 1);
+                        }
                         continue;
                     }
                     let peer = match address.as_socket() {
@@ -172,23 +188,24 @@ impl<S: Service> Acceptor<S> {
                         common.gone();
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
                 Err(error) if Reason::of(&error) == Reason::Exhausted => {
                     add(&counts.starved, 1);
                     self.starved_until = Some(Instant::now() + STARVED);
-                    return;
+                    return false;
                 }
                 // Gone before it was accepted, or a signal.
                 Err(_) => {}
             }
         }
+        true
     }
 }
 
 /// Says so and closes; it is new, so there is room for some bytes, and nobody waits for it.
 fn refuse(socket: &Socket, words: &[u8]) {
     if socket.set_nonblocking(true).is_ok() && !words.is_empty() {
-        let _ = socket.send(words);
+        let _ = socket.send_with_flags(words, NO_SIGNAL);
     }
-    let _ = socket.shutdown(Shutdown::Both);
+    part(socket);
 }

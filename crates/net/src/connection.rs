@@ -4,9 +4,13 @@ mod left;
 pub(crate) mod pushed;
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hearth_sys::descriptor::is_readable;
 use hearth_sys::ready::Readiness;
 use socket2::Socket;
 
@@ -21,8 +25,12 @@ const SCRATCH_BYTES: usize = 64 << 10;
 const ROOM_BYTES: usize = 16 << 10;
 /// How often a connection is read before others have their turn.
 const TURNS: usize = 16;
+/// How much of what came after its last request is read away before a connection is closed.
+const DISCARD_BYTES_MAX: usize = 1 << 20;
 /// A write to a connection that is gone gives an error and no signal: Linux's `MSG_NOSIGNAL`.
-const NO_SIGNAL: i32 = 0x4000;
+pub(crate) const NO_SIGNAL: i32 = 0x4000;
+/// Linux's `MSG_DONTWAIT`.
+const AT_ONCE: i32 = 0x40;
 
 /// What an event says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +102,8 @@ pub(crate) struct Connection<T> {
     is_ended: bool,
     has_more_to_do: bool,
     is_closing: bool,
+    /// It is queued for its next turn, where threads queue connections of their own.
+    pub(crate) has_turn: bool,
     /// What is not sent is with who sends it.
     is_lent: bool,
     /// How long has been worked for it of late, in ticks; if that is watched.
@@ -144,8 +154,15 @@ impl<'a, S: Service> Station<'a, S> {
 
     pub(crate) fn close(&mut self, connection: Connection<S::Session>) {
         add(&self.meter.counts().closed, 1);
+        if connection.is_closing {
+            part(&connection.socket);
+        }
         if let Entry::Open(session) = connection.entry {
-            self.service.close(&mut self.worker, session);
+            let (service, worker) = (self.service, &mut self.worker);
+            let closed = catch_unwind(AssertUnwindSafe(|| service.close(worker, session)));
+            if closed.is_err() {
+                add(&self.meter.counts().panicked, 1);
+            }
         }
     }
 }
@@ -162,6 +179,7 @@ impl<T> Connection<T> {
             is_ended: false,
             has_more_to_do: false,
             is_closing: false,
+            has_turn: false,
             is_lent: false,
             worked: 0,
             armed: Waits::ToRead,
@@ -180,6 +198,18 @@ impl<T> Connection<T> {
             self.is_ended = false;
         }
         self.armed = Waits::ToRead;
+        self.has_turn = false;
+    }
+
+    /// It waits for the other side, and something has come that nobody has looked at: it is not silent.
+    pub(crate) fn is_kept_waiting(&self) -> bool {
+        self.armed == Waits::ToRead && is_readable(self.socket.as_raw_fd())
+    }
+
+    /// What an event says, for its next turn.
+    pub(crate) fn hear(&mut self, flags: Flags) {
+        self.may_read |= flags.can_read;
+        self.is_ended |= flags.is_ended;
     }
 
     /// Nothing of it was ever looked at.
@@ -207,8 +237,7 @@ impl<T> Connection<T> {
         station: &mut Station<'_, S>,
         flags: Flags,
     ) -> Waits {
-        self.may_read |= flags.can_read;
-        self.is_ended |= flags.is_ended;
+        self.hear(flags);
         self.active = station.second();
         for _ in 0..TURNS {
             if !self.unsent.is_empty() {
@@ -265,6 +294,8 @@ impl<T> Connection<T> {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.may_read = false;
+                // Whoever said so spoke of the connection that had this place before.
+                self.is_ended = false;
                 return Some(Next::More);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Some(Next::More),
@@ -305,6 +336,28 @@ impl<T> Connection<T> {
         bytes: &[u8],
     ) -> (Next, usize) {
         let begun = station.meter.begin();
+        // A service that panics harms this connection alone.
+        let served = catch_unwind(AssertUnwindSafe(|| self.call(station, bytes)));
+        let (next, consumed) = served.unwrap_or_else(|_| {
+            add(&station.meter.counts().panicked, 1);
+            (Next::Break, 0)
+        });
+        // The call may have lasted, and it was not silent meanwhile.
+        self.active = station.second();
+        if next == Next::Break {
+            // The output is the thread's: what this one is not sent nobody is.
+            station.output.clear();
+        }
+        station.meter.end(Operation::Serve, begun);
+        (next, consumed)
+    }
+
+    #[inline]
+    fn call<S: Service<Session = T>>(
+        &mut self,
+        station: &mut Station<'_, S>,
+        bytes: &[u8],
+    ) -> (Next, usize) {
         if let Entry::New(peer) = &self.entry {
             self.entry = Entry::Open(station.service.open(&mut station.worker, peer));
         }
@@ -323,9 +376,7 @@ impl<T> Connection<T> {
                 next = Next::Close;
             }
         }
-        let consumed = input.consumed();
-        station.meter.end(Operation::Serve, begun);
-        (next, consumed)
+        (next, input.consumed())
     }
 
     /// Sends the output; what does not go at once is kept. False if the connection is broken.
@@ -359,6 +410,21 @@ impl<T> Connection<T> {
         self.unsent = Vec::new();
         self.sent = 0;
         Ok(true)
+    }
+}
+
+/// Parts from somebody who may still be talking: the system takes back what was sent and is not delivered if it closes a
+/// connection with something unread.
+pub(crate) fn part(socket: &Socket) {
+    // At worst it is gone already.
+    let _ = socket.shutdown(Shutdown::Write);
+    let mut bytes = [const { MaybeUninit::<u8>::uninit() }; 4096];
+    let mut read = 0;
+    while read < DISCARD_BYTES_MAX {
+        match socket.recv_with_flags(&mut bytes, AT_ONCE) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => read += count,
+        }
     }
 }
 

@@ -91,6 +91,8 @@ counters! {
     closed,
     /// Of them: those that had nothing to say for too long.
     idled,
+    /// Calls of the service that panicked; each has ended its connection.
+    panicked,
     /// Bytes that came.
     read_bytes,
     /// Bytes that went.

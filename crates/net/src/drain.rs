@@ -1,12 +1,12 @@
 //! The end of a server: its threads are gone, and one thread does what is left.
 
-use std::os::fd::AsFd;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hearth_sys::ready::{Interest, Ready};
 
-use crate::connection::{Connection, Flags, Station, Waits};
+use crate::connection::{Connection, Flags, Station, Waits, part};
 use crate::counters::{Meter, Watching};
 use crate::server::{Common, Stopped};
 use crate::service::Service;
@@ -17,103 +17,132 @@ pub(crate) fn drain<S: Service>(
     connections: Vec<Connection<S::Session>>,
     grace: Duration,
 ) -> Stopped {
-    let mut stopped = Stopped { done: 0, cut: 0 };
     if connections.is_empty() {
-        return stopped;
+        return Stopped { done: 0, cut: 0 };
     }
-    let until = Instant::now() + grace;
-    let number = common.workers;
+    let (number, count) = (common.workers, connections.len());
     let meter = Meter::new(&common.desks[number + 1], Watching::Nothing);
-    let mut station = Station::new(
-        &common.service,
-        number,
-        meter,
-        &common.second,
-        &common.options,
-    );
-    let mut ready = Ready::new(128).ok();
-    let mut left = Vec::new();
-    let mut close = |station: &mut Station<'_, S>, connection: Connection<S::Session>, is_done| {
-        match is_done {
-            true => stopped.done += 1,
-            false => stopped.cut += 1,
-        }
-        station.close(connection);
-        common.gone();
+    let mut drain = Drain {
+        common,
+        station: Station::new(
+            &common.service,
+            number,
+            meter,
+            &common.second,
+            &common.options,
+        ),
+        ready: Ready::new(128).ok(),
+        left: connections.into_iter().map(Some).collect(),
+        count,
+        turns: VecDeque::new(),
+        stopped: Stopped { done: 0, cut: 0 },
     };
-    for mut connection in connections {
-        match step(&mut connection, &mut station, Flags::READ, until) {
-            Some(is_done) => close(&mut station, connection, is_done),
-            None => {
-                if let Some(ready) = &ready {
-                    // One that cannot be waited for is cut at the end.
-                    let _ = ready.add(
-                        connection.socket.as_fd(),
-                        left.len() as u64,
-                        interest(&connection),
-                    );
+    drain.run(Instant::now() + grace);
+    drain.stopped
+}
+
+struct Drain<'a, S: Service> {
+    common: &'a Common<S>,
+    station: Station<'a, S>,
+    /// Without it nobody is waited for, and who is not done at once is cut.
+    ready: Option<Ready>,
+    left: Vec<Option<Connection<S::Session>>>,
+    /// How many are left.
+    count: usize,
+    /// Those that have more to do, which take turns.
+    turns: VecDeque<usize>,
+    stopped: Stopped,
+}
+
+impl<S: Service> Drain<'_, S> {
+    fn run(&mut self, until: Instant) {
+        for key in 0..self.left.len() {
+            let Some(connection) = &mut self.left[key] else {
+                continue;
+            };
+            // Turns that it was to have before are over.
+            connection.has_turn = false;
+            if let Some(ready) = &self.ready {
+                let _ = ready.add(connection.fd(), key as u64, Interest::Nothing);
+            }
+            // Each is looked at once, however late it is.
+            self.step(key, Flags::READ);
+        }
+        let mut reports = Vec::new();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.count == 0 {
+                break;
+            }
+            let time = match self.turns.is_empty() {
+                true => left,
+                false => Duration::ZERO,
+            };
+            match self.ready.as_mut() {
+                Some(ready) => reports.extend(ready.wait(Some(time))),
+                None if self.turns.is_empty() => break,
+                None => {}
+            }
+            for report in reports.drain(..) {
+                let (key, flags) = (report.key as usize, Flags::from(report));
+                match &mut self.left[key] {
+                    Some(connection) if connection.has_turn => connection.hear(flags),
+                    _ => self.step(key, flags),
                 }
-                left.push(Some(connection));
+            }
+            for _ in 0..self.turns.len() {
+                if let Some(key) = self.turns.pop_front() {
+                    self.step(key, Flags::default());
+                }
             }
         }
+        for key in 0..self.left.len() {
+            self.close(key, false);
+        }
     }
-    let mut count = left.len();
-    let mut reports = Vec::new();
-    while let Some(ready) = ready.as_mut().filter(|_| count > 0) {
-        let Some(time) = until
-            .checked_duration_since(Instant::now())
-            .filter(|time| !time.is_zero())
-        else {
-            break;
+
+    /// One connection's next step. Who wants another turn has it after the others.
+    fn step(&mut self, key: usize, flags: Flags) {
+        let Some(connection) = &mut self.left[key] else {
+            return;
         };
-        reports.extend(ready.wait(Some(time)));
-        for report in reports.drain(..) {
-            let place = &mut left[report.key as usize];
-            let Some(connection) = place else { continue };
-            let flags = Flags::from(report);
-            let ends = step(connection, &mut station, flags, until);
-            if let (Some(is_done), Some(connection)) = (ends, place.take_if(|_| ends.is_some())) {
-                // A copy of its descriptor elsewhere would keep it in the set.
-                let _ = ready.remove(connection.socket.as_fd());
-                close(&mut station, connection, is_done);
-                count -= 1;
-            } else if let Some(connection) = place {
-                let now = interest(connection);
-                let _ = ready.change(connection.socket.as_fd(), report.key, now);
-            }
-        }
-    }
-    for connection in left.into_iter().flatten() {
-        close(&mut station, connection, false);
-    }
-    stopped
-}
-
-fn interest<T>(connection: &Connection<T>) -> Interest {
-    match connection.armed {
-        Waits::ToWrite => Interest::Write,
-        _ => Interest::Read,
-    }
-}
-
-/// One connection's next step: nothing if it is to go on, true if all was done, false if it broke.
-fn step<S: Service>(
-    connection: &mut Connection<S::Session>,
-    station: &mut Station<'_, S>,
-    flags: Flags,
-    until: Instant,
-) -> Option<bool> {
-    let mut flags = flags;
-    loop {
-        let waits = connection.drive(station, flags);
-        flags = Flags::default();
+        let waits = connection.drive(&mut self.station, flags);
         connection.armed = waits;
-        match waits {
-            Waits::ForEver => return Some(connection.is_idle(station.service)),
-            Waits::ToRead if connection.is_idle(station.service) => return Some(true),
-            Waits::ToRead | Waits::ToWrite => return None,
-            Waits::ForTurn if Instant::now() >= until => return Some(false),
-            Waits::ForTurn => {}
+        connection.has_turn = waits == Waits::ForTurn;
+        let is_idle = connection.is_idle(self.station.service);
+        let interest = match waits {
+            Waits::ForEver => return self.close(key, is_idle),
+            Waits::ToRead if is_idle => return self.close(key, true),
+            Waits::ToRead => Interest::Read,
+            Waits::ToWrite => Interest::Write,
+            Waits::ForTurn => {
+                self.turns.push_back(key);
+                Interest::Nothing
+            }
+        };
+        if let Some(ready) = &self.ready {
+            // One that cannot be waited for is cut at the end.
+            let _ = ready.change(connection.fd(), key as u64, interest);
         }
+    }
+
+    fn close(&mut self, key: usize, is_done: bool) {
+        let Some(connection) = self.left[key].take() else {
+            return;
+        };
+        self.count -= 1;
+        match is_done {
+            true => self.stopped.done += 1,
+            false => self.stopped.cut += 1,
+        }
+        if let Some(ready) = &self.ready {
+            // A copy of its descriptor elsewhere would keep it in the set.
+            let _ = ready.remove(connection.fd());
+        }
+        if is_done {
+            part(&connection.socket);
+        }
+        self.station.close(connection);
+        self.common.gone();
     }
 }

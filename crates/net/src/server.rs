@@ -253,17 +253,16 @@ impl<S: Service> Server<S> {
 
     fn end(&mut self, grace: Duration) -> Stopped {
         self.common.begin_stop();
-        // Those who connected before are served, too: they are accepted, so the listeners close last.
+        // Those who connected before are served, too: they are accepted. Then nobody else may believe to be, and who comes next
+        // may listen at the same addresses.
         self.common.acceptors_bell.ring();
-        let listeners = self.acceptor.take().map(JoinHandle::join);
+        drop(self.acceptor.take().map(JoinHandle::join));
         self.pattern.wake();
         for thread in self.threads.drain(..) {
-            // A service that panicked has ended its thread alone.
+            // Only a service whose worker cannot be made has ended it before.
             let _ = thread.join();
         }
-        let stopped = drain(&self.common, self.pattern.take_all(), grace);
-        drop(listeners);
-        stopped
+        drain(&self.common, self.pattern.take_all(), grace)
     }
 }
 

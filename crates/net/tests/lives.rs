@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use hearth_net::{Mechanism, Pattern, Server, WhenFull};
+use hearth_net::{Builder, Mechanism, Pattern, Server, WhenFull};
 use hearth_sys::descriptor::break_on_close;
 use std::os::fd::AsFd;
 use support::{Lines, ask, cell, connect, descriptors, expect, expect_end, grid, until};
@@ -18,14 +18,20 @@ fn lives() {
         let before = descriptors();
         vanished_clients(pattern, mechanism);
         slow_clients(pattern, mechanism);
+        breaks(pattern, mechanism);
+        panics(pattern, mechanism);
+        more_than_was_wanted(pattern, mechanism);
         long_goodbyes(pattern, mechanism);
         floods(pattern, mechanism);
+        a_flood_and_an_end(pattern, mechanism);
         limits(pattern, mechanism);
         silence(pattern, mechanism);
         stops(pattern, mechanism);
         crowds(pattern, mechanism);
         assert_eq!(descriptors(), before, "{pattern} {mechanism}");
     }
+    a_flood_takes_no_more_turns(Mechanism::Edge);
+    a_flood_takes_no_more_turns(Mechanism::Level);
     unix_sockets();
 }
 
@@ -66,6 +72,57 @@ fn slow_clients(pattern: Pattern, mechanism: Mechanism) {
     }
     writes.join().unwrap();
     ask(&mut slow, "after all");
+}
+
+/// One thread that works.
+fn alone(pattern: Pattern, mechanism: Mechanism) -> Builder {
+    cell(pattern, mechanism).threads(1 + usize::from(pattern == Pattern::HalfAsync))
+}
+
+/// What one is not sent, as its connection is broken off, nobody else is.
+fn breaks(pattern: Pattern, mechanism: Mechanism) {
+    let server = alone(pattern, mechanism).start(Lines::default()).unwrap();
+    for _ in 0..3 {
+        let mut client = connect(&server);
+        client.write_all(b"secret\nbreak\n").unwrap();
+        expect_end(&mut client);
+        ask(&mut connect(&server), "another's");
+    }
+}
+
+/// A service that panics harms who asked.
+fn panics(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
+    let mut other = connect(&server);
+    for _ in 0..6 {
+        let mut client = connect(&server);
+        client.write_all(b"secret\npanic\n").unwrap();
+        expect_end(&mut client);
+        ask(&mut other, "goes on");
+        ask(&mut connect(&server), "begins");
+    }
+    assert_eq!(server.counters().panicked, 6, "{pattern} {mechanism}");
+    until("the others are gone", || server.connections() == 1);
+    drop(other);
+    until("all are gone", || server.connections() == 0);
+    let Lines { opened, closed } = server.service();
+    assert_eq!(opened.load(Ordering::SeqCst), closed.load(Ordering::SeqCst));
+}
+
+/// Who says more after the last request sees the end, and not a connection that is reset. What comes after the end is reset
+/// nevertheless, so not each time.
+fn more_than_was_wanted(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
+    let asked = "work\nquit\n".to_owned() + &"more\n".repeat(40_000);
+    let is_whole = |_| {
+        let mut client = connect(&server);
+        // It may be reset while it writes.
+        let _ = client.write_all(asked.as_bytes());
+        let mut found = Vec::new();
+        client.read_to_end(&mut found).is_ok() && found == b"krow\n"
+    };
+    assert!((0..50).any(is_whole), "{pattern} {mechanism}");
+    until("all are gone", || server.connections() == 0);
 }
 
 /// What was written before the end is sent, though it goes in pieces. A Unix socket takes less at once than this.
@@ -122,6 +179,79 @@ fn floods(pattern: Pattern, mechanism: Mechanism) {
             "{pattern} {mechanism}: the flood ended first"
         );
         reads.join().unwrap();
+    }
+}
+
+/// Who asks without end does not keep the others from their time at the end, and nobody may connect any more.
+fn a_flood_and_an_end(pattern: Pattern, mechanism: Mechanism) {
+    let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
+    let address = server.tcp_addresses()[0];
+    let mut half = connect(&server);
+    half.write_all(b"hal").unwrap();
+    until("half a line is there", || server.counters().read_bytes == 3);
+    let flood = Flood::begin(&server);
+    until("it is at it", || server.counters().read_bytes > 65536);
+    let stops = thread::spawn(move || server.stop(Duration::from_secs(1)));
+    until("nobody listens", || {
+        std::net::TcpStream::connect(address).is_err()
+    });
+    half.write_all(b"f\n").unwrap();
+    expect(&mut half, b"flah\n");
+    expect_end(&mut half);
+    let stopped = stops.join().unwrap();
+    // Who only tried whether anybody listens may be among those who were done.
+    assert!(
+        stopped.done >= 1 && stopped.cut == 1,
+        "{pattern} {mechanism}: {stopped:?}"
+    );
+    flood.end();
+}
+
+/// However long it lasts.
+fn a_flood_takes_no_more_turns(mechanism: Mechanism) {
+    let server = alone(Pattern::Sharded, mechanism)
+        .start(Lines::default())
+        .unwrap();
+    let flood = Flood::begin(&server);
+    until("it is at it", || server.counters().read_bytes > 65536);
+    let mut client = connect(&server);
+    let reads = |_| {
+        let before = server.counters().reads;
+        ask(&mut client, "one of few words");
+        server.counters().reads - before
+    };
+    let mut last: Vec<_> = (0..40).map(reads).skip(30).collect();
+    last.sort_unstable();
+    // Two turns of sixteen reads each, and some.
+    assert!(last[5] < 100, "{mechanism}: {last:?}");
+    server.stop(Duration::ZERO);
+    flood.end();
+}
+
+/// A client that asks without end.
+struct Flood {
+    writes: thread::JoinHandle<()>,
+    reads: thread::JoinHandle<()>,
+}
+
+impl Flood {
+    fn begin(server: &Server<Lines>) -> Flood {
+        let mut client = connect(server);
+        let mut writer = client.try_clone().unwrap();
+        let asked = "work\n".repeat(2000);
+        Flood {
+            writes: thread::spawn(move || while writer.write_all(asked.as_bytes()).is_ok() {}),
+            reads: thread::spawn(move || {
+                let mut replies = [0; 65536];
+                while client.read(&mut replies).is_ok_and(|count| count > 0) {}
+            }),
+        }
+    }
+
+    /// The server's end is its end.
+    fn end(self) {
+        self.writes.join().unwrap();
+        self.reads.join().unwrap();
     }
 }
 

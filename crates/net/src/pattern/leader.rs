@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -15,6 +16,34 @@ use crate::poller::Poller;
 use crate::server::{Common, locked};
 use crate::service::{Peer, Service};
 
+/// Keys of connections that want another turn: whoever has nothing else to do takes one.
+#[derive(Default)]
+struct Turns {
+    keys: Mutex<VecDeque<u64>>,
+    /// How many. Who leads after somebody who queued one sees it, by the lock of who leads.
+    count: AtomicUsize,
+}
+
+impl Turns {
+    fn are_there(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    fn push(&self, key: u64) {
+        locked(&self.keys).push_back(key);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn pop(&self) -> Option<u64> {
+        if !self.are_there() {
+            return None;
+        }
+        let key = locked(&self.keys).pop_front()?;
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(key)
+    }
+}
+
 pub(crate) struct Leader<P, S: Service> {
     shared: Arc<Shared<P, S::Session>>,
     common: Arc<Common<S>>,
@@ -26,11 +55,11 @@ impl<P: Poller, S: Service> Leader<P, S> {
         starting: &mut Starting,
     ) -> io::Result<Leader<P, S>> {
         let shared = Arc::new(Shared::<P, S::Session>::new(common)?);
-        let lead = Arc::new(Mutex::new(()));
+        let lead = Arc::new((Mutex::new(()), Turns::default()));
         for number in 0..common.options.threads {
             let (shared, lead) = (shared.clone(), lead.clone());
             starting.add(spawn(common, number, move |common, station| {
-                serve(common, station, &shared, &lead);
+                serve(common, station, &shared, &lead.0, &lead.1);
             }));
         }
         Ok(Leader {
@@ -42,22 +71,23 @@ impl<P: Poller, S: Service> Leader<P, S> {
 
 /// What each thread does: leads, then works.
 ///
-/// A connection that wants another turn stays with its thread. Between two of its turns the thread leads if nobody else does,
-/// so that those who always have more to ask hold up neither the others nor the server's end.
+/// Who has queued a connection for another turn takes one afterwards, or somebody who comes first. Before that it leads if nobody
+/// else does, so that those who always have more to ask hold up neither the others nor the server's end; and who leads
+/// while somebody waits for a turn only looks, and takes that turn.
 fn serve<P: Poller, S: Service>(
     common: &Common<S>,
     station: &mut Station<'_, S>,
     shared: &Shared<P, S::Session>,
     lead: &Mutex<()>,
+    turns: &Turns,
 ) {
     let mut reports = shared.poller.reports(1);
-    let mut turns = VecDeque::new();
     loop {
-        let (leads, time) = if turns.is_empty() {
-            (Some(locked(lead)), None)
-        } else {
-            (try_locked(lead), Some(Duration::ZERO))
+        let leads = match turns.are_there() {
+            true => try_locked(lead),
+            false => Some(locked(lead)),
         };
+        let time = turns.are_there().then_some(Duration::ZERO);
         if common.is_stopping() {
             drop(leads);
             shared.poller.end();
@@ -68,11 +98,11 @@ fn serve<P: Poller, S: Service>(
             drop(leads);
             if let Some(key) = event {
                 add(&station.meter.counts().events, 1);
-                take_turn(common, station, shared, &mut turns, key);
+                take_turn(common, station, shared, turns, key);
             }
         }
-        if let Some(key) = turns.pop_front() {
-            take_turn(common, station, shared, &mut turns, key);
+        if let Some(key) = turns.pop() {
+            take_turn(common, station, shared, turns, key);
         }
     }
 }
@@ -102,11 +132,11 @@ fn take_turn<P: Poller, S: Service>(
     common: &Common<S>,
     station: &mut Station<'_, S>,
     shared: &Shared<P, S::Session>,
-    turns: &mut VecDeque<u64>,
+    turns: &Turns,
     key: u64,
 ) {
     if shared.work(common, station, key) == After::Turn {
-        turns.push_back(key);
+        turns.push(key);
     }
 }
 

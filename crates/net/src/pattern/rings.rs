@@ -474,7 +474,9 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         }
         for key in 0..self.places.len() {
             let is_silent = self.places[key].as_ref().is_some_and(|place| {
-                !place.is_ending && second.saturating_sub(place.connection.active) > idle
+                !place.is_ending
+                    && second.saturating_sub(place.connection.active) > idle
+                    && (place.sends || !place.connection.is_kept_waiting())
             });
             if is_silent {
                 add(&tools.station.meter.counts().idled, 1);

@@ -96,12 +96,12 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
             let counts = station.meter.counts();
             add(&counts.waits, 1);
             add(&counts.events, events.len() as u64);
-            for (key, flags) in events.drain(..) {
-                self.drive(common, station, key, flags);
-            }
             std::mem::swap(&mut turns, &mut self.turns);
+            for (key, flags) in events.drain(..) {
+                self.hear(common, station, key, flags);
+            }
             for key in turns.drain(..) {
-                self.drive(common, station, key, Flags::default());
+                self.take_turn(common, station, key);
             }
             if is_rung {
                 add(&counts.rung, 1);
@@ -135,6 +135,34 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         found.unwrap_or_else(|| look(None).0)
     }
 
+    /// An event. Who is queued for a turn has it then and not now: who always has more to say would have ever more turns.
+    fn hear<S: Service<Session = T>>(
+        &mut self,
+        common: &Common<S>,
+        station: &mut Station<'_, S>,
+        key: usize,
+        flags: Flags,
+    ) {
+        match self.connections[key].as_mut() {
+            Some(connection) if connection.has_turn => connection.hear(flags),
+            _ => self.drive(common, station, key, flags),
+        }
+    }
+
+    fn take_turn<S: Service<Session = T>>(
+        &mut self,
+        common: &Common<S>,
+        station: &mut Station<'_, S>,
+        key: usize,
+    ) {
+        // Another may have its place.
+        let Some(connection) = self.connections[key].as_mut().filter(|one| one.has_turn) else {
+            return;
+        };
+        connection.has_turn = false;
+        self.drive(common, station, key, Flags::default());
+    }
+
     fn drive<S: Service<Session = T>>(
         &mut self,
         common: &Common<S>,
@@ -150,6 +178,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         let mut waits = connection.drive(station, flags);
         connection.worked += station.meter.share().saturating_sub(begun);
         if waits == Waits::ForTurn {
+            connection.has_turn = true;
             self.turns.push(key);
             return;
         }
@@ -249,9 +278,9 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
             return;
         }
         for key in 0..self.connections.len() {
-            let is_silent = self.connections[key]
-                .as_ref()
-                .is_some_and(|connection| second.saturating_sub(connection.active) > idle);
+            let is_silent = self.connections[key].as_ref().is_some_and(|connection| {
+                second.saturating_sub(connection.active) > idle && !connection.is_kept_waiting()
+            });
             if is_silent {
                 add(&station.meter.counts().idled, 1);
                 self.close(common, station, key);

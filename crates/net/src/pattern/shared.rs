@@ -11,6 +11,9 @@ use crate::poller::{Poller, Waiters};
 use crate::server::{Common, locked};
 use crate::service::{Peer, Service};
 
+/// How often one is worked on in a row because something was told meanwhile, before others have their turn.
+const ROUNDS: usize = 16;
+
 pub(super) struct Shared<P, T> {
     pub(super) poller: P,
     slots: Slots<T>,
@@ -51,7 +54,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
     ) -> After {
         let slot = self.slots.get(key as usize);
         let mut place = locked(&slot.connection);
-        loop {
+        for round in 1.. {
             let told = slot.take_told();
             let Some(connection) = place.as_mut() else {
                 slot.reset();
@@ -67,6 +70,9 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
             if self.poller.tells_meanwhile() {
                 if slot.leave() {
                     return After::Settled;
+                }
+                if round == ROUNDS {
+                    return After::Turn;
                 }
                 continue;
             }
@@ -117,13 +123,15 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
         };
         let second = common.second();
         for slot in self.slots.all() {
-            // One that is locked is not silent.
+            // One that is worked on, or waits for that, is not silent.
             let Ok(place) = slot.connection.try_lock() else {
                 continue;
             };
-            let silent = place
-                .as_ref()
-                .filter(|connection| second.saturating_sub(connection.active) > idle);
+            let silent = place.as_ref().filter(|connection| {
+                second.saturating_sub(connection.active) > idle
+                    && !slot.is_busy()
+                    && !connection.is_kept_waiting()
+            });
             if let Some(connection) = silent {
                 add(&common.acceptors_desk().counts.idled, 1);
                 // At worst it is gone already.

@@ -31,6 +31,11 @@ impl<T> Slot<T> {
         self.state.fetch_or(flags.bits() | BUSY, Ordering::AcqRel) & BUSY == 0
     }
 
+    /// Somebody works on it, or is about to.
+    pub(super) fn is_busy(&self) -> bool {
+        self.state.load(Ordering::Acquire) & BUSY != 0
+    }
+
     /// What was told since it was asked last. For who works on it.
     pub(super) fn take_told(&self) -> Flags {
         Flags::from_bits(self.state.fetch_and(BUSY, Ordering::AcqRel))

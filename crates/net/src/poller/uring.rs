@@ -10,6 +10,7 @@
 //! sequentially consistent with the lock of `changes`: either who waits sees the change, or who made it sees that somebody waits.
 
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 use hearth_sys::bell::Bell;
 use hearth_sys::uring;
+use socket2::SockRef;
 
 use super::{Poller, Waiters, Wake};
 use crate::connection::{Flags, Waits};
@@ -118,7 +120,9 @@ impl Poller for Ring {
         true
     }
 
-    fn remove(&self, _: BorrowedFd<'_>, key: u64) {
+    fn remove(&self, of: BorrowedFd<'_>, key: u64) {
+        // The poll keeps the file open until it is taken back, which who waits does: the other side is to see the end now.
+        let _ = SockRef::from(&of).shutdown(Shutdown::Write);
         self.tell(Change::Remove { key });
     }
 

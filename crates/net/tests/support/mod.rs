@@ -49,6 +49,9 @@ impl Service for Lines {
                 b"tiuq" => return Next::Close,
                 b"kaerb" => return Next::Break,
                 b"hcum" => output.write(&[b'x'; 100_000]),
+                b"cinap" => panic!("as it was asked to"),
+                // A call that lasts.
+                b"pan" => std::thread::sleep(Duration::from_secs(4)),
                 // Work that takes its time.
                 b"krow" => {
                     let begun = Instant::now();
