@@ -22,7 +22,7 @@ const ASKED: u32 = 1;
 /// Asked, and the sender sleeps.
 const AWAITED: u32 = 5;
 
-/// The unit in which messages are copied, which aligns them as well.
+/// The unit in which messages are copied, which aligns them as well. A closure that wants more stays where it is.
 type Unit = MaybeUninit<u128>;
 /// Runs the closure at an address on the data, or drops it if there is no data; the answer goes to the other address.
 type Run = unsafe fn(*mut (), *mut (), *mut ()) -> u32;
@@ -38,6 +38,7 @@ pub(crate) struct Letter {
     state: Word,
     run: Run,
     closure: *mut (),
+    /// So many of the closure are copied.
     bytes: usize,
     answer: *mut (),
     /// For letters nobody waits for.
@@ -56,6 +57,15 @@ union Answer<R> {
 struct Posted<F> {
     letter: Letter,
     closure: MaybeUninit<F>,
+}
+
+/// What is copied of a closure: all of it or, if no copy would be aligned for it, nothing.
+const fn bytes_copied<F>() -> usize {
+    if align_of::<F>() > align_of::<Unit>() {
+        0
+    } else {
+        size_of::<F>()
+    }
 }
 
 /// # Safety
@@ -133,7 +143,7 @@ where
         state: Word::new(ASKED),
         run: run::<T, R, F>,
         closure: closure.as_mut_ptr().cast(),
-        bytes: size_of::<F>(),
+        bytes: bytes_copied::<F>(),
         answer: (&raw mut answer).cast(),
         free: None,
     };
@@ -173,7 +183,7 @@ where
             state: Word::new(ASKED),
             run: run_posted::<T, F>,
             closure: ptr::null_mut(),
-            bytes: size_of::<F>(),
+            bytes: bytes_copied::<F>(),
             answer: ptr::null_mut(),
             free: Some(free::<F>),
         },
@@ -360,9 +370,12 @@ impl Ring {
             self.taken.with_mut(|taken| {
                 let entry = &mut taken.entries[index];
                 let letter = entry.letter;
-                let closure = match self.copying {
-                    Copying::Zero => (*letter).closure,
-                    Copying::Single | Copying::Double => entry.copy.as_mut_ptr().cast(),
+                // Nothing was copied with zero copies, of a closure that holds nothing, and of one that no copy
+                // would be aligned for.
+                let closure = if entry.copy.is_empty() {
+                    (*letter).closure
+                } else {
+                    entry.copy.as_mut_ptr().cast()
                 };
                 Received { letter, closure }
             })
@@ -417,6 +430,49 @@ impl Drop for Sealed {
             if (*state).swap(self.outcome, Ordering::Release) == AWAITED {
                 Word::wake_one(state);
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// More than any allocator gives by chance to a few bytes.
+    #[repr(align(4096))]
+    struct Page(u32);
+
+    /// Sends a closure through the ring and serves it. Says where it was run from.
+    fn pass<F: FnOnce(&mut u32) + Send + 'static>(ring: &Ring, closure: F, sum: &mut u32) -> usize {
+        // SAFETY: nobody else has the ring; the letter is served once, with what it is for.
+        unsafe {
+            send_and_go::<u32, F>(closure, |letter| assert!(ring.put(letter)));
+            assert_eq!(ring.take(true), 1);
+            let received = ring.taken(0);
+            let place = received.closure.addr();
+            received.serve(ptr::from_mut(sum).cast());
+            place
+        }
+    }
+
+    #[test]
+    fn a_closure_is_run_where_it_is_aligned() {
+        for copying in [Copying::Zero, Copying::Single, Copying::Double] {
+            let (ring, mut sum) = (Ring::new(1, copying), 0);
+            // Two after each other: what the first left is not taken for a copy of the second.
+            let small = 1u32;
+            pass(&ring, move |sum| *sum += small, &mut sum);
+            let page = Page(2);
+            let place = pass(
+                &ring,
+                move |sum| {
+                    let page = page;
+                    *sum += page.0;
+                },
+                &mut sum,
+            );
+            assert!(place.is_multiple_of(4096), "{copying:?}");
+            assert_eq!(sum, 3);
         }
     }
 }
