@@ -15,7 +15,7 @@ use std::ptr;
 use crate::Copying;
 use crate::atomics::{AtomicU32, Guarded, Ordering, Word};
 use crate::lock::{Lock, Mutex, Place};
-use crate::request::{DONE, PANICKED, Payload, REFUSED};
+use crate::request::{DONE, OnItsWay, PANICKED, Payload, REFUSED, drop_payload, drop_quietly};
 use crate::waiting::Wait;
 
 const ASKED: u32 = 1;
@@ -79,8 +79,7 @@ unsafe fn run<T, R, F: FnOnce(&mut T) -> R>(
     // SAFETY: as the caller promises.
     let closure = unsafe { closure.cast::<F>().read() };
     if data.is_null() {
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(closure)));
-        return REFUSED;
+        return drop_quietly(closure);
     }
     // SAFETY: as the caller promises.
     let data = unsafe { &mut *data.cast::<T>() };
@@ -108,11 +107,8 @@ unsafe fn run_posted<T, F: FnOnce(&mut T)>(closure: *mut (), _: *mut (), data: *
     let mut answer = Answer::<()> { nothing: () };
     // SAFETY: as the caller promises; the answer has room.
     match unsafe { run::<T, (), F>(closure, (&raw mut answer).cast(), data) } {
-        PANICKED => {
-            // SAFETY: PANICKED says that it is there.
-            drop(unsafe { std::mem::ManuallyDrop::into_inner(answer.payload) });
-            REFUSED
-        }
+        // SAFETY: PANICKED says that it is there.
+        PANICKED => drop_payload(unsafe { std::mem::ManuallyDrop::into_inner(answer.payload) }),
         outcome => outcome,
     }
 }
@@ -152,10 +148,13 @@ where
     // The model's words are looked at when somebody is woken.
     #[cfg(loom)]
     let address = Box::into_raw(Box::new(letter));
+    let request = OnItsWay::new();
     send(address);
     // SAFETY: the letter is this frame's; the receiver writes its state only.
     let state = unsafe { &(*address).state };
-    match await_answer(state, wait) {
+    let outcome = await_answer(state, wait);
+    request.is_back();
+    match outcome {
         // SAFETY: DONE says that the result is there, and it is taken once.
         DONE => Some(unsafe { std::mem::ManuallyDrop::into_inner(answer.result) }),
         // SAFETY: PANICKED says that this is there, and it is taken once.

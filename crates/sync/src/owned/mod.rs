@@ -12,11 +12,14 @@ mod tally;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 pub use builder::Builder;
+pub(crate) use inside::serves_as_proprietor;
 pub use tally::Statistics;
 
 use crate::atomics::{Ordering, fence};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hearth_sys::affinity;
 
 use super::held::Held;
-use super::inside::Inside;
+use super::inside::{self, Inside};
 use super::shared::{ASTRAY, CLOSED, Shared, WANTED, WAY};
 use crate::atomics::Ordering;
 use crate::lock::{Lock, Place};
@@ -52,6 +52,7 @@ impl<T> Drop for LastWill<'_, T> {
 /// Serves until the section is closed and all requests are answered.
 pub(super) fn serve<T>(shared: &Shared<T>) {
     let _last_will = LastWill(shared);
+    inside::owns(std::ptr::from_ref(shared).cast());
     loop {
         let (place, inside) = (Place::new(), Inside::new(std::ptr::from_ref(shared).cast()));
         // SAFETY: both stay in this frame, which the guard does not leave; the proprietor is inside of nothing.

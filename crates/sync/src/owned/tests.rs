@@ -1,0 +1,123 @@
+//! Sections looked at from inside, so that who waits is known to wait and no proprietor comes between.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use super::builder::Builder;
+use super::shared::Shared;
+use super::*;
+use crate::Queue;
+use crate::atomics::yield_now;
+
+/// A section whose proprietor is not started.
+fn section(
+    way: Way,
+    choose: impl FnOnce(Builder<Vec<u32>>) -> Builder<Vec<u32>>,
+) -> Arc<Shared<Vec<u32>>> {
+    let options = choose(Builder::new()).options;
+    let shared = Shared::new(Vec::new(), options, way);
+    shared.mailboxes();
+    Arc::new(shared)
+}
+
+fn push(shared: &Shared<Vec<u32>>, value: u32) -> Result<usize, CallError> {
+    shared.call(0, move |data| {
+        data.push(value);
+        data.len()
+    })
+}
+
+fn post(shared: &Shared<Vec<u32>>, value: u32) {
+    shared
+        .post(0, move |data: &mut Vec<u32>| data.push(value))
+        .unwrap();
+}
+
+fn wait_until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        yield_now();
+    }
+}
+
+/// How many threads have a request that is not answered.
+fn asking(shared: &Shared<Vec<u32>>) -> usize {
+    let all = shared.mailboxes().all();
+    all.filter(|mailbox| mailbox.first().is_some()).count()
+}
+
+/// Panics again when it is dropped, with another of its kind.
+struct Bomb(u32);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            panic_any(Bomb(self.0 - 1));
+        }
+    }
+}
+
+fn post_bomb(shared: &Shared<Vec<u32>>) {
+    shared
+        .post(0, |_: &mut Vec<u32>| panic_any(Bomb(5)))
+        .unwrap();
+}
+
+/// What another thread's post panics with harms neither who serves it nor who else is served.
+#[test]
+fn a_payload_that_panics_harms_nobody_who_comes_by() {
+    for queue in Queue::ALL {
+        let shared = section(Way::Message, |builder| builder.queue(queue));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                post_bomb(&shared);
+                post(&shared, 1);
+            });
+        });
+        shared.set_way(Way::Combine);
+        assert!(push(&shared, 2).is_ok(), "{queue}");
+        let mut data = shared.call(0, |data| data.clone()).unwrap();
+        data.sort_unstable();
+        assert_eq!(data, [1, 2], "{queue}");
+        assert_eq!(shared.statistics().panics, 1);
+    }
+}
+
+/// The same while who serves has a request of its own that lies open, with its closure on its stack.
+#[test]
+fn a_payload_that_panics_leaves_no_request_behind() {
+    let shared = section(Way::Message, |builder| builder);
+    let (begun, has_begun) = channel();
+    let (open, gate) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            post_bomb(&shared);
+            post(&shared, 1);
+        });
+        wait_until(|| asking(&shared) == 1);
+        shared.set_way(Way::Lock);
+        let shared = &shared;
+        // Under the lock, so that it serves nobody when it goes.
+        scope.spawn(move || {
+            shared.call(0, move |_| {
+                begun.send(()).unwrap();
+                gate.recv().unwrap();
+            })
+        });
+        has_begun.recv().unwrap();
+        shared.set_way(Way::Combine);
+        let caller = scope.spawn(move || {
+            let text = String::from("on the caller's stack");
+            let large = [7u64; 20];
+            catch_unwind(AssertUnwindSafe(|| {
+                shared.call(0, |data| (data.len(), text.len() as u64 + large[3]))
+            }))
+        });
+        wait_until(|| asking(shared) == 2);
+        open.send(()).unwrap();
+        let result = caller.join().unwrap();
+        assert_eq!(result.ok(), Some(Ok((1, 28))));
+    });
+    assert_eq!(shared.statistics().panics, 1);
+}
