@@ -16,13 +16,13 @@ mod loom_tests;
 mod tests;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 pub use builder::Builder;
 pub(crate) use inside::serves_as_proprietor;
 pub use tally::Statistics;
 
-use crate::atomics::{Ordering, fence};
+use crate::atomics::{Ordering, fence, yield_now};
 use crate::{CallError, Mode, NoProprietor, Way};
 use builder::Options;
 use reorder::NO_KEY;
@@ -291,31 +291,31 @@ impl<T: Send + 'static> Owned<T> {
     /// The data, once all that was posted is done, if this is the only handle. Also after the proprietor's death.
     ///
     /// # Errors
-    /// There are other handles, or the calling thread is the proprietor; the handle comes back.
+    /// There are other handles, or the calling thread is the proprietor; the handle comes back, and the section is as
+    /// it was.
     pub fn into_inner(self) -> Result<T, Owned<T>> {
         if self.shared.front.handles.load(Ordering::Acquire) != 1 {
             return Err(self);
         }
+        // First of all, so that the handle comes back as it was.
+        let Ok(proprietor) = self.shared.take_proprietor() else {
+            return Err(self);
+        };
         self.close();
-        let proprietor = self
-            .shared
-            .front
-            .proprietor
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
         if let Some(proprietor) = proprietor {
-            if proprietor.thread().id() == std::thread::current().id() {
-                return Err(self);
-            }
             // If it panicked, those who waited were told.
             let _ = proprietor.join();
         }
-        let shared = Arc::clone(&self.shared);
+        let mut shared = Arc::clone(&self.shared);
         drop(self);
-        match Arc::try_unwrap(shared) {
-            Ok(shared) => Ok(shared.into_data()),
-            Err(_) => unreachable!("the last handle is gone, and the proprietor has ended"),
+        // The proprietor has ended. Whoever dropped another handle has said so, and may not have let go of what it
+        // shared yet: that takes an instruction, and as long as a core where it has lost its own.
+        loop {
+            match Arc::try_unwrap(shared) {
+                Ok(shared) => return Ok(shared.into_data()),
+                Err(other) => shared = other,
+            }
+            yield_now();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the handles of a section share, and the ways into it.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use hearth_sys::clock::Stamps;
@@ -424,6 +424,16 @@ impl<T> Shared<T> {
             control.wait(before | ASLEEP);
         }
         control.fetch_and(!ASLEEP, Ordering::Relaxed);
+    }
+
+    /// The proprietor's thread, to be waited for, if there is one. An error to that thread itself.
+    pub(super) fn take_proprietor(&self) -> Result<Option<JoinHandle<()>>, ()> {
+        let proprietor = self.front.proprietor.lock();
+        let mut proprietor = proprietor.unwrap_or_else(PoisonError::into_inner);
+        match &*proprietor {
+            Some(thread) if thread.thread().id() == std::thread::current().id() => Err(()),
+            _ => Ok(proprietor.take()),
+        }
     }
 
     /// Nobody serves any more: whoever has asked or asks is told.

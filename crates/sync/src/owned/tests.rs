@@ -10,6 +10,7 @@ use super::shared::Shared;
 use super::*;
 use crate::Queue;
 use crate::atomics::yield_now;
+use crate::mailbox::Mailbox;
 
 /// A section whose proprietor is not started.
 fn section(
@@ -41,10 +42,10 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// How many threads have a request that is not answered.
-fn asking(shared: &Shared<Vec<u32>>) -> usize {
-    let all = shared.mailboxes().all();
-    all.filter(|mailbox| mailbox.first().is_some()).count()
+/// How many requests are not answered.
+fn open_requests(shared: &Shared<Vec<u32>>) -> usize {
+    let of = |mailbox: &Mailbox| (0..).take_while(|n| mailbox.ahead(*n).is_some()).count();
+    shared.mailboxes().all().map(of).sum()
 }
 
 /// Panics again when it is dropped, with another of its kind.
@@ -90,12 +91,16 @@ fn a_payload_that_panics_leaves_no_request_behind() {
     let shared = section(Way::Message, |builder| builder);
     let (begun, has_begun) = channel();
     let (open, gate) = channel();
+    // Kept alive, so that nobody else has its number.
+    let (end, has_ended) = channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            post_bomb(&shared);
-            post(&shared, 1);
+        let posted = &shared;
+        scope.spawn(move || {
+            post_bomb(posted);
+            post(posted, 1);
+            let _ = has_ended.recv();
         });
-        wait_until(|| asking(&shared) == 1);
+        wait_until(|| open_requests(&shared) == 2);
         shared.set_way(Way::Lock);
         let shared = &shared;
         // Under the lock, so that it serves nobody when it goes.
@@ -114,10 +119,44 @@ fn a_payload_that_panics_leaves_no_request_behind() {
                 shared.call(0, |data| (data.len(), text.len() as u64 + large[3]))
             }))
         });
-        wait_until(|| asking(shared) == 2);
+        wait_until(|| open_requests(shared) == 3);
         open.send(()).unwrap();
         let result = caller.join().unwrap();
         assert_eq!(result.ok(), Some(Ok((1, 28))));
+        drop(end);
     });
     assert_eq!(shared.statistics().panics, 1);
+}
+
+/// Who has said that its handle is gone may hold what handles share a moment longer.
+#[test]
+fn a_handle_that_is_about_to_go_does_not_keep_the_data() {
+    let owned = Owned::new(String::from("data"));
+    let shared = Arc::clone(&owned.shared);
+    let other = thread::spawn(move || {
+        wait_until(|| shared.front.handles.load(Ordering::Acquire) == 0);
+        // A few more, as the other is about to look.
+        (0..100).for_each(|_| yield_now());
+        drop(shared);
+    });
+    assert_eq!(owned.into_inner().unwrap(), "data");
+    other.join().unwrap();
+}
+
+/// It cannot wait for itself; and what it was refused is as it was.
+#[test]
+fn the_proprietor_does_not_get_the_data() {
+    let owned = Owned::builder().mode(Mode::Message).build(5).unwrap();
+    let last = owned.clone();
+    let ((open, gate), (send, back)) = (channel(), channel());
+    owned.post(move |_| {
+        gate.recv().unwrap();
+        send.send(last.into_inner()).unwrap();
+    });
+    drop(owned);
+    open.send(()).unwrap();
+    let last = back.recv().unwrap().unwrap_err();
+    assert!(!last.is_closed());
+    assert_eq!(last.call(|data| *data), 5);
+    assert_eq!(last.into_inner().unwrap(), 5);
 }
