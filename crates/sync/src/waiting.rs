@@ -51,6 +51,11 @@ impl Wait {
         }
     }
 
+    /// Looks for as long as a wake-up costs, for who does not sleep after that.
+    pub(crate) fn for_a_wake_up() -> Wait {
+        Wait { spin: wake_cost() }
+    }
+
     /// For how long one looks before one sleeps.
     pub fn spinning(self) -> Duration {
         self.spin

@@ -39,11 +39,6 @@ impl<'a, T> Held<'a, T> {
         unsafe { self.shared.back.tally.with_mut(change) }
     }
 
-    /// Does somebody wait for the lock? A hint.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.shared.back.lock.is_awaited(self.place)
-    }
-
     /// Counts a call. True if it is one to be timed.
     #[inline]
     fn begin(&self) -> bool {

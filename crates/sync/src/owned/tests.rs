@@ -6,11 +6,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use super::builder::Builder;
+use super::inside::Inside;
+use super::proprietor::Pause;
 use super::shared::Shared;
 use super::*;
-use crate::Queue;
 use crate::atomics::yield_now;
+use crate::lock::{Lock, Place};
 use crate::mailbox::Mailbox;
+use crate::{LockKind, Queue, Wait};
 
 /// A section whose proprietor is not started.
 fn section(
@@ -34,6 +37,10 @@ fn post(shared: &Shared<Vec<u32>>, value: u32) {
     shared
         .post(0, move |data: &mut Vec<u32>| data.push(value))
         .unwrap();
+}
+
+fn places(shared: &Shared<Vec<u32>>) -> (Place, Inside) {
+    (Place::new(), Inside::new(std::ptr::from_ref(shared).cast()))
 }
 
 fn wait_until(mut is_so: impl FnMut() -> bool) {
@@ -159,4 +166,49 @@ fn the_proprietor_does_not_get_the_data() {
     assert!(!last.is_closed());
     assert_eq!(last.call(|data| *data), 5);
     assert_eq!(last.into_inner().unwrap(), 5);
+}
+
+/// However the proprietor waits, and however many began to wait before the way became its own.
+#[test]
+fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
+    for waiters in [1, 2] {
+        let shared = section(Way::Lock, |builder| {
+            builder.wait(Wait::spin()).proprietor_wait(Wait::spin())
+        });
+        let (place, inside) = places(&shared);
+        // SAFETY: both stay in this frame, as long as the guard; this thread is not inside.
+        let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
+        thread::scope(|scope| {
+            for value in 0..waiters {
+                let shared = &shared;
+                scope.spawn(move || push(shared, value).unwrap());
+            }
+            wait_until(|| shared.is_wanted());
+            shared.set_way(Way::Message);
+            assert_eq!(proprietor::attend(&shared, &held, 0), Pause::Wanted);
+            drop(held);
+            wait_until(|| !shared.is_wanted());
+        });
+        shared.set_way(Way::Lock);
+        assert_eq!(shared.call(0, |data| data.len()), Ok(waiters as usize));
+    }
+}
+
+/// It is no caller that had to wait, and nobody that it leaves the lock to.
+#[test]
+fn the_proprietor_does_not_wait_for_itself() {
+    let shared = section(Way::Message, |builder| builder.lock(LockKind::Ticket));
+    let (place, inside) = places(&shared);
+    // SAFETY: both stay in this frame, as long as the guard; this thread is not inside.
+    let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
+    thread::scope(|scope| {
+        scope.spawn(|| proprietor::serve(&shared));
+        wait_until(|| shared.back.lock.is_awaited(&place));
+        assert!(!shared.is_wanted());
+        drop(held);
+        shared.front.control.fetch_or(CLOSED, Ordering::AcqRel);
+        shared.wake_proprietor();
+    });
+    let statistics = shared.statistics();
+    assert_eq!((statistics.contended, statistics.callers), (0, 0));
 }
