@@ -10,7 +10,7 @@ use crate::mailbox::Mailbox;
 use crate::request::{DONE, Slot};
 use crate::ring::{Received, Ring};
 use crate::thread;
-use crate::{Drain, Order};
+use crate::{CallError, Drain, Order};
 
 /// The section is the calling thread's until this goes.
 pub(super) struct Held<'a, T> {
@@ -156,6 +156,25 @@ impl<'a, T> Held<'a, T> {
                 .front
                 .control
                 .fetch_or(POISONED, Ordering::Release);
+        }
+    }
+
+    /// What comes before the caller's own closure: its requests that are not served yet. An error if it is not to be
+    /// run: who held the lock before may have poisoned the section, and so may those requests.
+    #[inline]
+    pub(super) fn prepare(&self) -> Result<(), CallError> {
+        // Relaxed: with the lock comes what its holders wrote.
+        if self.shared.front.control.load(Ordering::Relaxed) & (QUEUED | POISONED) == 0 {
+            return Ok(());
+        }
+        self.prepare_slow()
+    }
+
+    fn prepare_slow(&self) -> Result<(), CallError> {
+        self.serve_own();
+        match self.shared.front.control.load(Ordering::Relaxed) & POISONED {
+            0 => Ok(()),
+            _ => Err(CallError::Poisoned),
         }
     }
 

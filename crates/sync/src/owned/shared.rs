@@ -158,7 +158,7 @@ impl<T> Shared<T> {
         // Relaxed, here and elsewhere: whatever way is read is safe.
         let control = self.front.control.load(Ordering::Relaxed);
         if control & UNUSUAL == 0 {
-            return Ok(self.call_locked(closure));
+            return self.call_locked(closure);
         }
         self.call_unusual(control, key, closure)
     }
@@ -179,7 +179,7 @@ impl<T> Shared<T> {
             (_, Some(number)) => self.mailboxes().of(number),
         };
         match mailbox {
-            None => Ok(self.call_locked(closure)),
+            None => self.call_locked(closure),
             Some(mailbox) if control & WAY == Way::Message as u32 => {
                 self.call_by_message(mailbox, key, closure)
             }
@@ -199,12 +199,12 @@ impl<T> Shared<T> {
     }
 
     #[inline]
-    fn call_locked<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
+    fn call_locked<R>(&self, closure: impl FnOnce(&mut T) -> R) -> Result<R, CallError> {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
         let mut held = unsafe { self.acquire(&place, &inside) };
-        held.serve_own();
-        held.run(closure)
+        held.prepare()?;
+        Ok(held.run(closure))
     }
 
     fn call_by_message<R, F>(&self, mailbox: &Mailbox, key: u64, closure: F) -> Result<R, CallError>
@@ -252,10 +252,9 @@ impl<T> Shared<T> {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
         if let Some(mut held) = unsafe { self.try_acquire(&place, &inside) } {
-            held.serve_own();
-            let result = held.run(closure);
+            let result = held.prepare().map(|()| held.run(closure));
             held.serve_others();
-            return Ok(result);
+            return result;
         }
         let slot = self.free_slot(mailbox);
         let wait = || {

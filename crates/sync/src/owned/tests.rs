@@ -168,6 +168,43 @@ fn the_proprietor_does_not_get_the_data() {
     assert_eq!(last.into_inner().unwrap(), 5);
 }
 
+/// Also those who were let in before, and waited while the section was poisoned.
+#[test]
+fn who_waits_while_the_section_is_poisoned_is_refused() {
+    let shared = section(Way::Lock, |builder| builder.poison(true));
+    let (begun, has_begun) = channel();
+    let (open, gate) = channel::<()>();
+    thread::scope(|scope| {
+        let shared = &shared;
+        let breaking = scope.spawn(move || {
+            catch_unwind(AssertUnwindSafe(|| {
+                shared.call(0, move |_| {
+                    begun.send(()).unwrap();
+                    gate.recv().unwrap();
+                    panic!("broken");
+                })
+            }))
+        });
+        has_begun.recv().unwrap();
+        let waiting = scope.spawn(move || push(shared, 1));
+        wait_until(|| shared.is_wanted());
+        open.send(()).unwrap();
+        assert!(breaking.join().unwrap().is_err());
+        assert_eq!(waiting.join().unwrap(), Err(CallError::Poisoned));
+    });
+}
+
+/// A thread's own post is served before its call, and poisons it, whatever way the call takes.
+#[test]
+fn an_earlier_post_that_panics_poisons_the_call_that_serves_it() {
+    for way in [Way::Lock, Way::Combine] {
+        let shared = section(Way::Message, |builder| builder.poison(true));
+        post_bomb(&shared);
+        shared.set_way(way);
+        assert_eq!(push(&shared, 1), Err(CallError::Poisoned), "{way}");
+    }
+}
+
 /// However the proprietor waits, and however many began to wait before the way became its own.
 #[test]
 fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
