@@ -191,13 +191,26 @@ impl<'a, T> Held<'a, T> {
             self.serve_letters();
         }
         let Some(number) = thread::number() else {
-            return;
+            return self.serve_nameless();
         };
         let Some(mailbox) = self.shared.mailboxes().existing(number) else {
             return;
         };
         if mailbox.is_behind() {
             while self.serve_first(mailbox) {}
+        }
+    }
+
+    /// For a thread that is ending and has given its number back: which mailbox was its own is not known any more, so
+    /// all are served. As deep as a mailbox is; what comes meanwhile is not its own.
+    #[cold]
+    fn serve_nameless(&self) {
+        for mailbox in self.shared.mailboxes().all() {
+            for _ in 0..self.shared.front.options.depth {
+                if !self.serve_first(mailbox) {
+                    break;
+                }
+            }
         }
     }
 

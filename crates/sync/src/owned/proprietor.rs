@@ -67,7 +67,7 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
             }
             Pause::Idle => {
                 if shared.front.control.load(Ordering::Acquire) & CLOSED != 0
-                    && !shared.has_request()
+                    && !shared.has_open_request()
                 {
                     return;
                 }

@@ -338,7 +338,12 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Has anybody asked? A hint, unless the caller holds the lock.
+    /// Has anybody asked? For who does not hold the lock.
+    pub(super) fn has_open_request(&self) -> bool {
+        self.has_letter() || self.mailboxes().has_open()
+    }
+
+    /// Has anybody asked? For the holder of the lock.
     #[inline]
     pub(super) fn has_request(&self) -> bool {
         self.has_letter() || self.mailboxes().has_request()
@@ -447,7 +452,7 @@ impl<T> Shared<T> {
         let control = &self.front.control;
         let before = control.fetch_or(ASLEEP, Ordering::Relaxed);
         heavy_fence();
-        if before & CLOSED == 0 && !self.has_request() {
+        if before & CLOSED == 0 && !self.has_open_request() {
             control.wait(before | ASLEEP);
         }
         control.fetch_and(!ASLEEP, Ordering::Relaxed);

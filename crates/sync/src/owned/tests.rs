@@ -249,3 +249,43 @@ fn the_proprietor_does_not_wait_for_itself() {
     let statistics = shared.statistics();
     assert_eq!((statistics.contended, statistics.callers), (0, 0));
 }
+
+/// Also of a thread that is ending, whose number is another's by then.
+#[test]
+fn a_thread_s_last_calls_come_after_its_posts() {
+    /// Calls as it goes, and tells whether the thread had a number then.
+    struct Last(Arc<Shared<Vec<u32>>>, std::sync::mpsc::Sender<bool>);
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let had_number = crate::thread::number().is_some();
+            let _ = push(&self.0, 3);
+            let _ = self.1.send(had_number);
+        }
+    }
+
+    thread_local! {
+        static EARLY: std::cell::OnceCell<Last> = const { std::cell::OnceCell::new() };
+        static LATE: std::cell::OnceCell<Last> = const { std::cell::OnceCell::new() };
+    }
+
+    let sections = [(); 2].map(|()| section(Way::Message, |builder| builder.depth(2)));
+    let (send, told) = channel();
+    let (early, late) = (sections[0].clone(), sections[1].clone());
+    thread::spawn(move || {
+        // One of them goes before the number and one after it, whatever the order is.
+        EARLY.with(|it| it.set(Last(early.clone(), send.clone())).is_ok());
+        for shared in [&early, &late] {
+            post(shared, 1);
+            post(shared, 2);
+            shared.set_way(Way::Lock);
+        }
+        LATE.with(|it| it.set(Last(late.clone(), send)).is_ok());
+    });
+    let mut had_number: Vec<bool> = told.iter().collect();
+    had_number.sort_unstable();
+    assert_eq!(had_number, [false, true]);
+    for shared in sections {
+        assert_eq!(shared.call(0, |data| data.clone()), Ok(vec![1, 2, 3]));
+    }
+}
