@@ -431,6 +431,23 @@ fn a_core_that_is_not_there_is_told() {
     assert!(text.contains("core 1048576 is none"), "{text}");
 }
 
+#[test]
+fn no_choice_is_too_large_and_no_name_wrong() {
+    for queue in [Queue::Lines, Queue::Ring(Copying::Zero)] {
+        let owned = Owned::builder()
+            .mode(Mode::Message)
+            .name("a\0b")
+            .clients(usize::MAX)
+            .depth(u32::MAX)
+            .queue(queue)
+            .build(1)
+            .unwrap();
+        let name = |_: &mut i32| thread::current().name().map(str::to_owned);
+        assert_eq!(owned.call(name).as_deref(), Some("a"));
+        assert_eq!(owned.into_inner().unwrap(), 1);
+    }
+}
+
 /// More threads than lines: those without wait for the lock, which a busy proprietor must leave.
 #[test]
 fn who_has_no_line_is_not_forgotten() {

@@ -27,7 +27,9 @@ pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), No
     }
     shared.mailboxes();
     let its = Arc::clone(shared);
-    let thread = std::thread::Builder::new().name(shared.front.options.name.clone());
+    // The system's names end with a nought, and the standard library panics at one within.
+    let name = shared.front.options.name.split('\0').next();
+    let thread = std::thread::Builder::new().name(name.unwrap_or_default().to_owned());
     let body = move || {
         if let Some(core) = its.front.options.core {
             // Elsewhere it is slower, not wrong.
