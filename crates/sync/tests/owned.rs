@@ -411,6 +411,11 @@ fn auto_loses_nothing_and_says_why() {
     );
     owned.set_mode(Mode::Combine).unwrap();
     assert_eq!(owned.mode(), Mode::Combine);
+    assert!(
+        !owned.explain().contains("as measured"),
+        "{}",
+        owned.explain()
+    );
     assert_eq!(owned.into_inner().unwrap(), 120_000);
 }
 

@@ -10,7 +10,8 @@ use crate::NoProprietor;
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A few threads that take jobs in the order they were given. They end when all handles are gone and all jobs
-/// done. A job that panics is lost, its replies with it; its thread goes on.
+/// done, which nobody waits for: a process that ends meanwhile ends without them. A job that panics is lost, its replies
+/// with it; its thread goes on.
 #[derive(Clone)]
 pub struct Workers {
     jobs: Option<Sender<Job>>,

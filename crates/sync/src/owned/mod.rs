@@ -111,7 +111,9 @@ impl<T: Send + 'static> Owned<T> {
     /// other ways before this returns. Waits only while as many of the thread's requests are open as the
     /// section's depth.
     ///
-    /// By message, a panic of the closure is counted and otherwise lost.
+    /// By message, a panic of the closure is counted and otherwise lost; and what was posted is lost if the process
+    /// ends before its turn comes, which only [`into_inner`](Owned::into_inner) and later calls of the same thread
+    /// wait for.
     ///
     /// # Panics
     /// For the reasons of [`CallError`], in its words.
@@ -337,7 +339,8 @@ impl<T: Send + 'static> Clone for Owned<T> {
 
 impl<T: Send + 'static> Drop for Owned<T> {
     /// The last handle closes the section. What was posted is still served, and then the data dropped: by
-    /// the proprietor if there is one.
+    /// the proprietor if there is one. Nobody waits for that: what was posted may need a lock that the calling thread
+    /// holds, or a section that it is inside of. Use [`into_inner`](Owned::into_inner) to wait.
     fn drop(&mut self) {
         // Release and the fence: what other handles did happened before the end.
         if self.shared.front.handles.fetch_sub(1, Ordering::Release) == 1 {

@@ -521,6 +521,10 @@ impl<T> Shared<T> {
 
     /// Why the way is what it is, if measuring chooses it.
     pub(super) fn pilot_explains(&self) -> Option<String> {
+        if self.front.control.load(Ordering::Relaxed) & AUTO == 0 {
+            // It has measured before, and a mode was set since.
+            return None;
+        }
         // SAFETY: the lock is held.
         self.aside(|| unsafe {
             let pilot = &self.back.pilot;
