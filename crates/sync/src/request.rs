@@ -132,7 +132,7 @@ impl Slot {
                 self.ask(key, run_inline::<T, R, F>, |words| put(words, closure));
                 let request = OnItsWay::new();
                 wait();
-                request.is_back();
+                request.came_back();
                 self.take_answer(|words| take::<R>(words))
             }
         } else {
@@ -146,7 +146,7 @@ impl Slot {
                 self.ask(key, run_packet::<T, R, F>, |words| put(words, address));
                 let request = OnItsWay::new();
                 wait();
-                request.is_back();
+                request.came_back();
                 self.take_answer(|_| (*address).answer.assume_init_read())
             }
         }
@@ -380,7 +380,7 @@ impl OnItsWay {
 
     /// The answer is there.
     #[inline]
-    pub(crate) fn is_back(self) {
+    pub(crate) fn came_back(self) {
         mem::forget(self);
     }
 }

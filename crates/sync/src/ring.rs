@@ -153,7 +153,7 @@ where
     // SAFETY: the letter is this frame's; the receiver writes its state only.
     let state = unsafe { &(*address).state };
     let outcome = await_answer(state, wait);
-    request.is_back();
+    request.came_back();
     match outcome {
         // SAFETY: DONE says that the result is there, and it is taken once.
         DONE => Some(unsafe { std::mem::ManuallyDrop::into_inner(answer.result) }),

@@ -91,7 +91,10 @@ pub(super) enum Pause {
 /// Serves under the lock, and looks for more for as long as a wake-up would cost. For so many rounds at least, if there
 /// are requests, whoever waits.
 pub(super) fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>, rounds: u32) -> Pause {
-    let control = &shared.front.control;
+    let is_message = || {
+        let now = shared.front.control.load(Ordering::Relaxed);
+        now & (WAY | CLOSED) == Way::Message as u32
+    };
     let mut rounds_left = rounds;
     loop {
         if held.sweep() == 0 {
@@ -100,15 +103,16 @@ pub(super) fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>, rounds: u32) -> 
             let has_come = shared.front.options.proprietor_wait.look(|| {
                 // Nobody is to wait for the lock for as long as the proprietor is patient, and in other ways
                 // nobody asks.
-                let now = control.load(Ordering::Relaxed);
-                is_over = now & (WAY | CLOSED) != Way::Message as u32 || shared.is_wanted();
+                is_over = !is_message() || shared.is_wanted();
                 is_over || shared.has_request()
             });
-            if shared.is_wanted() {
-                return Pause::Wanted;
-            }
             if !has_come || is_over {
-                return Pause::Idle;
+                // In other ways callers wait for each other, and the proprietor has no part in it.
+                return if is_message() && shared.is_wanted() {
+                    Pause::Wanted
+                } else {
+                    Pause::Idle
+                };
             }
         }
         rounds_left = rounds_left.saturating_sub(1);

@@ -231,6 +231,21 @@ fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
     }
 }
 
+/// It has no part in it when callers wait for each other, and sleeps.
+#[test]
+fn the_proprietor_keeps_out_of_other_ways() {
+    let shared = section(Way::Lock, |builder| builder);
+    let (place, inside) = places(&shared);
+    // SAFETY: both stay in this frame, as long as the guard; this thread is not inside.
+    let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
+    thread::scope(|scope| {
+        scope.spawn(|| push(&shared, 1).unwrap());
+        wait_until(|| shared.is_wanted());
+        assert_eq!(proprietor::attend(&shared, &held, 0), Pause::Idle);
+        drop(held);
+    });
+}
+
 /// It is no caller that had to wait, and nobody that it leaves the lock to.
 #[test]
 fn the_proprietor_does_not_wait_for_itself() {
