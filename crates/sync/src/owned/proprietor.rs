@@ -7,7 +7,7 @@ use hearth_sys::affinity;
 use super::held::Held;
 use super::inside::{self, Inside};
 use super::shared::{ASTRAY, CLOSED, Shared, WAY};
-use crate::atomics::Ordering;
+use crate::atomics::{Ordering, yield_now};
 use crate::lock::{Lock, Place};
 use crate::{NoProprietor, Wait, Way};
 
@@ -125,5 +125,10 @@ pub(super) fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>, rounds: u32) -> 
 /// Leaves the lock to those who wait for it: until one of them has it, or nobody wants it any more. False if neither
 /// comes for as long as one of them would take to wake up.
 fn stand_back<T>(shared: &Shared<T>) -> bool {
-    Wait::for_a_wake_up().look(|| shared.back.lock.is_held() || !shared.is_wanted())
+    let is_taken = Wait::for_a_wake_up().look(|| shared.back.lock.is_held() || !shared.is_wanted());
+    if !is_taken {
+        // Who wants it may want this very core.
+        yield_now();
+    }
+    is_taken
 }
