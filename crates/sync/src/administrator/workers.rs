@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::NoProprietor;
+use crate::request::drop_quietly;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -65,7 +66,8 @@ fn work(waiting: &Mutex<Receiver<Job>>) {
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
         match job {
-            Ok(job) => drop(catch_unwind(AssertUnwindSafe(job))),
+            // What it panicked with may panic in turn.
+            Ok(job) => _ = drop_quietly(catch_unwind(AssertUnwindSafe(job))),
             Err(_) => return,
         }
     }
