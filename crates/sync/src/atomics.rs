@@ -5,10 +5,14 @@ pub(crate) use std::hint::spin_loop;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
 #[cfg(not(loom))]
+pub(crate) use std::sync::{Mutex as StdMutex, MutexGuard as StdMutexGuard};
+#[cfg(not(loom))]
 pub(crate) use std::thread::yield_now;
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, fence};
+#[cfg(loom)]
+pub(crate) use loom::sync::{Mutex as StdMutex, MutexGuard as StdMutexGuard};
 /// The model checker runs another thread only where this one yields.
 #[cfg(loom)]
 pub(crate) use loom::thread::{yield_now, yield_now as spin_loop};

@@ -74,10 +74,27 @@ impl Mailbox {
     }
 
     /// The line of the oldest request that is not answered, if there is one. For the holder of the lock; for
-    /// others a hint.
+    /// others a hint, which may miss one: see `has_open`.
     #[inline]
     pub(crate) fn first(&self) -> Option<&Slot> {
         Some(self.slot(self.server.head.load(Ordering::Relaxed))).filter(|slot| slot.is_asked())
+    }
+
+    /// Is there a request that is not answered? For who does not hold the lock: while it looks, a holder may answer
+    /// the first and leave those behind it.
+    pub(crate) fn has_open(&self) -> bool {
+        let mut head = self.server.head.load(Ordering::Relaxed);
+        loop {
+            // Acquire, in there: who has answered a request has moved the head before, so it is seen to have moved.
+            if self.slot(head).is_asked() {
+                return true;
+            }
+            let now = self.server.head.load(Ordering::Relaxed);
+            if now == head {
+                return false;
+            }
+            head = now;
+        }
     }
 
     /// The request `ahead` of the first, if it was made.
@@ -169,10 +186,15 @@ impl Mailboxes {
         })
     }
 
-    /// Has anybody asked? A hint, unless the caller holds the lock.
+    /// Has anybody asked? For the holder of the lock.
     #[inline]
     pub(crate) fn has_request(&self) -> bool {
         self.all().any(|mailbox| mailbox.first().is_some())
+    }
+
+    /// Has anybody asked? For who does not hold the lock, and must not miss a request that a holder leaves.
+    pub(crate) fn has_open(&self) -> bool {
+        self.all().any(Mailbox::has_open)
     }
 }
 
@@ -185,5 +207,41 @@ impl Drop for Mailboxes {
                 drop(unsafe { Box::from_raw(mailbox) });
             }
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// One request is answered and the next left, while somebody without the lock looks: it sees that there is one.
+    #[test]
+    fn loom_a_request_that_is_left_is_seen() {
+        loom::model(|| {
+            let mailbox = Arc::new(Mailbox::new(2));
+            for value in [1, 2] {
+                let slot = mailbox.next();
+                mailbox.advance();
+                // SAFETY: this thread is the client, and the slot free; a number is what it is served with.
+                unsafe { slot.ask_and_go::<u32, _>(0, move |sum| *sum += value) };
+            }
+            let holder = loom::thread::spawn({
+                let mailbox = Arc::clone(&mailbox);
+                move || {
+                    // Not through `first`: the checker would take its look for the last one before the answer, and
+                    // not try the answer before that of the other thread.
+                    let slot = mailbox.slot(0);
+                    mailbox.answered(1);
+                    let mut sum = 0u32;
+                    // SAFETY: ASKED, and nobody else serves.
+                    unsafe { slot.serve((&raw mut sum).cast()) };
+                }
+            });
+            assert!(mailbox.has_open());
+            holder.join().unwrap();
+            assert!(mailbox.has_open());
+        });
     }
 }

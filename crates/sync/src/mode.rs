@@ -105,7 +105,10 @@ pub enum Queue {
     /// Lines of its own for each thread, which the proprietor looks through: no lock, and two lines moved a call.
     #[default]
     Lines,
-    /// The source's: one circular array under a lock, with room for twice as many messages as clients.
+    /// The source's: one circular array under a lock, with room for twice as many messages as clients
+    /// ([`crate::Builder::clients`]). All threads share it: `depth` bounds nobody's posts, [`Order::Key`] has no effect,
+    /// and nobody takes the lock for want of a line. Who finds it full lets others run and looks again until there is
+    /// room, without ever going to sleep.
     Ring(Copying),
 }
 

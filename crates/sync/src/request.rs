@@ -5,6 +5,7 @@ use std::mem::{self, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::atomics::{AtomicU32, Guarded, Ordering, Word, heavy_fence, light_fence};
+use crate::owned::serves_as_proprietor;
 use crate::waiting::Wait;
 
 /// The slot is its client's: nothing asked yet, or nothing to be had from the last request.
@@ -129,7 +130,9 @@ impl Slot {
             // SAFETY: both fit; as the caller promises; the answer says what is in the words.
             unsafe {
                 self.ask(key, run_inline::<T, R, F>, |words| put(words, closure));
+                let request = OnItsWay::new();
                 wait();
+                request.came_back();
                 self.take_answer(|words| take::<R>(words))
             }
         } else {
@@ -141,7 +144,9 @@ impl Slot {
             // SAFETY: as above; the packet stays until the answer is there.
             unsafe {
                 self.ask(key, run_packet::<T, R, F>, |words| put(words, address));
+                let request = OnItsWay::new();
                 wait();
+                request.came_back();
                 self.take_answer(|_| (*address).answer.assume_init_read())
             }
         }
@@ -333,22 +338,62 @@ fn post_of<T, F: FnOnce(&mut T)>(_: &F) -> Run {
 unsafe fn run_posted<T, F: FnOnce(&mut T)>(words: &mut Words, data: *mut ()) -> u32 {
     // SAFETY: as the caller promises.
     match unsafe { run_inline::<T, (), F>(words, data) } {
-        PANICKED => {
-            // Nobody takes it. If it panics in turn while it is dropped, its server dies of it.
-            // SAFETY: PANICKED says that it is there.
-            drop(unsafe { take::<Payload>(words) });
-            REFUSED
-        }
+        // SAFETY: PANICKED says that it is there.
+        PANICKED => drop_payload(unsafe { take::<Payload>(words) }),
         outcome => outcome,
     }
 }
 
-/// Who drops a closure that was not run is the server; a panic of its parts would be the server's end.
-fn drop_quietly<F>(closure: F) -> u32 {
-    if mem::needs_drop::<F>() {
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(closure)));
+/// Drops what a posted closure panicked with, which nobody takes. If it panics in turn, the proprietor dies of
+/// it. Anybody else who serves only came by, and has a frame with a request in it that others may serve.
+#[cold]
+pub(crate) fn drop_payload(payload: Payload) -> u32 {
+    if serves_as_proprietor() {
+        drop(payload);
+    } else {
+        drop_quietly(payload);
     }
     REFUSED
+}
+
+/// Who drops a closure that was not run is the server; a panic of its parts would be the server's end.
+pub(crate) fn drop_quietly<V>(value: V) -> u32 {
+    if mem::needs_drop::<V>() {
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+        if let Err(payload) = dropped {
+            // It, too, may panic when it is dropped, and what that panics with. Once is enough.
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            mem::forget(dropped);
+        }
+    }
+    REFUSED
+}
+
+/// A request on its way whose closure or answer is in the frame that has this. That frame must not be left before the
+/// answer is there: whoever serves would write to one that is gone.
+pub(crate) struct OnItsWay(());
+
+impl OnItsWay {
+    pub(crate) fn new() -> OnItsWay {
+        OnItsWay(())
+    }
+
+    /// The answer is there.
+    #[inline]
+    pub(crate) fn came_back(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for OnItsWay {
+    /// Only when what waits for the answer unwinds, which nothing there does. A panic that begins here ends the process.
+    #[cold]
+    fn drop(&mut self) {
+        panic!(
+            "hearth-sync has panicked while a request was on its way, which is a fault of its own; the process \
+             ends, as its memory could not be trusted: please report this with the panic above"
+        );
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -15,14 +15,14 @@ use std::ptr;
 use crate::Copying;
 use crate::atomics::{AtomicU32, Guarded, Ordering, Word};
 use crate::lock::{Lock, Mutex, Place};
-use crate::request::{DONE, PANICKED, Payload, REFUSED};
+use crate::request::{DONE, OnItsWay, PANICKED, Payload, REFUSED, drop_payload, drop_quietly};
 use crate::waiting::Wait;
 
 const ASKED: u32 = 1;
 /// Asked, and the sender sleeps.
 const AWAITED: u32 = 5;
 
-/// The unit in which messages are copied, which aligns them as well.
+/// The unit in which messages are copied, which aligns them as well. A closure that wants more stays where it is.
 type Unit = MaybeUninit<u128>;
 /// Runs the closure at an address on the data, or drops it if there is no data; the answer goes to the other address.
 type Run = unsafe fn(*mut (), *mut (), *mut ()) -> u32;
@@ -38,6 +38,7 @@ pub(crate) struct Letter {
     state: Word,
     run: Run,
     closure: *mut (),
+    /// So many of the closure are copied.
     bytes: usize,
     answer: *mut (),
     /// For letters nobody waits for.
@@ -58,6 +59,15 @@ struct Posted<F> {
     closure: MaybeUninit<F>,
 }
 
+/// What is copied of a closure: all of it or, if no copy would be aligned for it, nothing.
+const fn bytes_copied<F>() -> usize {
+    if align_of::<F>() > align_of::<Unit>() {
+        0
+    } else {
+        size_of::<F>()
+    }
+}
+
 /// # Safety
 /// There is a `F` at `closure`, which is not used again, and room for an answer at `answer`; `data` is null or a
 /// `T` that nobody else touches.
@@ -69,8 +79,7 @@ unsafe fn run<T, R, F: FnOnce(&mut T) -> R>(
     // SAFETY: as the caller promises.
     let closure = unsafe { closure.cast::<F>().read() };
     if data.is_null() {
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(closure)));
-        return REFUSED;
+        return drop_quietly(closure);
     }
     // SAFETY: as the caller promises.
     let data = unsafe { &mut *data.cast::<T>() };
@@ -98,11 +107,8 @@ unsafe fn run_posted<T, F: FnOnce(&mut T)>(closure: *mut (), _: *mut (), data: *
     let mut answer = Answer::<()> { nothing: () };
     // SAFETY: as the caller promises; the answer has room.
     match unsafe { run::<T, (), F>(closure, (&raw mut answer).cast(), data) } {
-        PANICKED => {
-            // SAFETY: PANICKED says that it is there.
-            drop(unsafe { std::mem::ManuallyDrop::into_inner(answer.payload) });
-            REFUSED
-        }
+        // SAFETY: PANICKED says that it is there.
+        PANICKED => drop_payload(unsafe { std::mem::ManuallyDrop::into_inner(answer.payload) }),
         outcome => outcome,
     }
 }
@@ -133,7 +139,7 @@ where
         state: Word::new(ASKED),
         run: run::<T, R, F>,
         closure: closure.as_mut_ptr().cast(),
-        bytes: size_of::<F>(),
+        bytes: bytes_copied::<F>(),
         answer: (&raw mut answer).cast(),
         free: None,
     };
@@ -142,10 +148,13 @@ where
     // The model's words are looked at when somebody is woken.
     #[cfg(loom)]
     let address = Box::into_raw(Box::new(letter));
+    let request = OnItsWay::new();
     send(address);
     // SAFETY: the letter is this frame's; the receiver writes its state only.
     let state = unsafe { &(*address).state };
-    match await_answer(state, wait) {
+    let outcome = await_answer(state, wait);
+    request.came_back();
+    match outcome {
         // SAFETY: DONE says that the result is there, and it is taken once.
         DONE => Some(unsafe { std::mem::ManuallyDrop::into_inner(answer.result) }),
         // SAFETY: PANICKED says that this is there, and it is taken once.
@@ -173,7 +182,7 @@ where
             state: Word::new(ASKED),
             run: run_posted::<T, F>,
             closure: ptr::null_mut(),
-            bytes: size_of::<F>(),
+            bytes: bytes_copied::<F>(),
             answer: ptr::null_mut(),
             free: Some(free::<F>),
         },
@@ -360,9 +369,12 @@ impl Ring {
             self.taken.with_mut(|taken| {
                 let entry = &mut taken.entries[index];
                 let letter = entry.letter;
-                let closure = match self.copying {
-                    Copying::Zero => (*letter).closure,
-                    Copying::Single | Copying::Double => entry.copy.as_mut_ptr().cast(),
+                // Nothing was copied with zero copies, of a closure that holds nothing, and of one that no copy
+                // would be aligned for.
+                let closure = if entry.copy.is_empty() {
+                    (*letter).closure
+                } else {
+                    entry.copy.as_mut_ptr().cast()
                 };
                 Received { letter, closure }
             })
@@ -417,6 +429,49 @@ impl Drop for Sealed {
             if (*state).swap(self.outcome, Ordering::Release) == AWAITED {
                 Word::wake_one(state);
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// More than any allocator gives by chance to a few bytes.
+    #[repr(align(4096))]
+    struct Page(u32);
+
+    /// Sends a closure through the ring and serves it. Says where it was run from.
+    fn pass<F: FnOnce(&mut u32) + Send + 'static>(ring: &Ring, closure: F, sum: &mut u32) -> usize {
+        // SAFETY: nobody else has the ring; the letter is served once, with what it is for.
+        unsafe {
+            send_and_go::<u32, F>(closure, |letter| assert!(ring.put(letter)));
+            assert_eq!(ring.take(true), 1);
+            let received = ring.taken(0);
+            let place = received.closure.addr();
+            received.serve(ptr::from_mut(sum).cast());
+            place
+        }
+    }
+
+    #[test]
+    fn a_closure_is_run_where_it_is_aligned() {
+        for copying in [Copying::Zero, Copying::Single, Copying::Double] {
+            let (ring, mut sum) = (Ring::new(1, copying), 0);
+            // Two after each other: what the first left is not taken for a copy of the second.
+            let small = 1u32;
+            pass(&ring, move |sum| *sum += small, &mut sum);
+            let page = Page(2);
+            let place = pass(
+                &ring,
+                move |sum| {
+                    let page = page;
+                    *sum += page.0;
+                },
+                &mut sum,
+            );
+            assert!(place.is_multiple_of(4096), "{copying:?}");
+            assert_eq!(sum, 3);
         }
     }
 }

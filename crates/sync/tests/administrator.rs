@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use hearth_sync::{Administrator, CallError, Mode, Owned, Reply, RequestError, Sharded, Wait};
+use hearth_sync::{
+    Administrator, CallError, Mode, Owned, Reply, RequestError, Sharded, Wait, Workers,
+};
 
 const MODES: [Mode; 3] = [Mode::Lock, Mode::Combine, Mode::Message];
 
@@ -88,6 +90,22 @@ fn nobody_waits_for_a_reply_that_is_gone() {
         drop((owner, workers));
         assert!(kept.wait().unwrap_err().to_string().contains("`send`"));
     }
+}
+
+/// Whatever a job panics with.
+#[test]
+fn a_worker_outlives_its_jobs() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a payload that panics when it is dropped");
+        }
+    }
+    let workers = Workers::start(1).unwrap();
+    workers.run(|| std::panic::panic_any(Bomb));
+    let (reply, answer) = Reply::new(Wait::park());
+    workers.run(move || reply.send(1));
+    assert_eq!(answer.wait(), Ok(1));
 }
 
 #[test]

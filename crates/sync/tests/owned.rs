@@ -411,6 +411,11 @@ fn auto_loses_nothing_and_says_why() {
     );
     owned.set_mode(Mode::Combine).unwrap();
     assert_eq!(owned.mode(), Mode::Combine);
+    assert!(
+        !owned.explain().contains("as measured"),
+        "{}",
+        owned.explain()
+    );
     assert_eq!(owned.into_inner().unwrap(), 120_000);
 }
 
@@ -429,6 +434,23 @@ fn a_core_that_is_not_there_is_told() {
         "{text}"
     );
     assert!(text.contains("core 1048576 is none"), "{text}");
+}
+
+#[test]
+fn no_choice_is_too_large_and_no_name_wrong() {
+    for queue in [Queue::Lines, Queue::Ring(Copying::Zero)] {
+        let owned = Owned::builder()
+            .mode(Mode::Message)
+            .name("a\0b")
+            .clients(usize::MAX)
+            .depth(u32::MAX)
+            .queue(queue)
+            .build(1)
+            .unwrap();
+        let name = |_: &mut i32| thread::current().name().map(str::to_owned);
+        assert_eq!(owned.call(name).as_deref(), Some("a"));
+        assert_eq!(owned.into_inner().unwrap(), 1);
+    }
 }
 
 /// More threads than lines: those without wait for the lock, which a busy proprietor must leave.

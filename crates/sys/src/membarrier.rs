@@ -23,8 +23,29 @@ pub fn is_available() -> bool {
 
 /// All threads of this process that run now pass a full barrier before this returns; those that do
 /// not run passed one when they stopped. Nothing where it is not available.
+///
+/// Ends the process if it is refused after it was available, as by a filter of system calls that was
+/// installed since. The threads on the other side have left their fences out, relying on this, and
+/// may be past the place where one was missing: no fence here makes up for that, and to go on would
+/// be to sleep for ever now and then, or to touch together what one has to touch alone. To sleep
+/// with a limit of time would mend the first only, and hide it.
 pub fn everywhere() {
-    membarrier(PRIVATE_EXPEDITED);
+    if !membarrier(PRIVATE_EXPEDITED) && is_available() {
+        refused();
+    }
+}
+
+#[cold]
+fn refused() -> ! {
+    const TEXT: &str = "hearth: the system call membarrier is refused now and was allowed when the \
+                        program began, most likely by a filter of system calls (seccomp) installed \
+                        since; threads rely on it, and the process ends: allow membarrier in the \
+                        filter, or install the filter before anything of hearth is used\n";
+    // SAFETY: writes from a constant, and ends the process; neither returns into anything.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, TEXT.as_ptr().cast(), TEXT.len());
+        libc::abort()
+    }
 }
 
 #[cfg(test)]

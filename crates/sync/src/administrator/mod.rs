@@ -87,6 +87,10 @@ impl<T: Send + 'static> Administrator<T> {
 
     /// Has a closure run on the data, and waits until its reply is answered, by whomever.
     ///
+    /// A reply that is kept in the data is neither answered nor dropped when the section is closed or its proprietor
+    /// dies, and this waits on: whoever closes the section sees to those first. As this borrows a handle, the data
+    /// does not go meanwhile.
+    ///
     /// # Errors
     /// The request was not served, or the reply dropped unanswered.
     ///
@@ -104,7 +108,8 @@ impl<T: Send + 'static> Administrator<T> {
         answer.wait().map_err(|_| RequestError::Unanswered)
     }
 
-    /// The same without waiting: the answer is to be had later. The caller may ask for more meanwhile.
+    /// The same without waiting: the answer is to be had later. The caller may ask for more meanwhile. If the reply is
+    /// kept in the data when the last handle goes, it goes with the data, and who waits is told.
     ///
     /// # Errors
     /// The request will not be served.

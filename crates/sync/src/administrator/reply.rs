@@ -3,11 +3,11 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::Wait;
-use crate::atomics::{Ordering, Word};
+use crate::atomics::{Ordering, StdMutex, StdMutexGuard, Word};
 
 const OPEN: u32 = 0;
 /// Open, and somebody sleeps.
@@ -21,7 +21,7 @@ const CLOSED: u32 = 2;
 /// | `value` | who answers, before CLOSED | who waits, after it |
 struct Shared<R> {
     state: Word,
-    value: Mutex<Value<R>>,
+    value: StdMutex<Value<R>>,
     wait: Wait,
 }
 
@@ -32,7 +32,7 @@ struct Value<R> {
 }
 
 impl<R> Shared<R> {
-    fn value(&self) -> std::sync::MutexGuard<'_, Value<R>> {
+    fn value(&self) -> StdMutexGuard<'_, Value<R>> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -69,7 +69,7 @@ impl<R> Reply<R> {
     pub fn new(wait: Wait) -> (Reply<R>, Answer<R>) {
         let shared = Arc::new(Shared {
             state: Word::new(OPEN),
-            value: Mutex::new(Value {
+            value: StdMutex::new(Value {
                 answer: None,
                 waker: None,
             }),
@@ -95,11 +95,12 @@ impl<R> Reply<R> {
 impl<R> Drop for Reply<R> {
     fn drop(&mut self) {
         let shared = &self.shared;
-        let waker = shared.value().waker.take();
         // Release: the answer is there, or none will be.
         if shared.state.swap(CLOSED, Ordering::AcqRel) == AWAITED {
             shared.state.wake_all();
         }
+        // After that: a task that puts its waker in later sees the word, through the lock.
+        let waker = shared.value().waker.take();
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -148,7 +149,8 @@ impl<R> Future for Answer<R> {
         if let Some(answer) = value.answer.take() {
             return Poll::Ready(Ok(answer));
         }
-        // Under the lock, as the waker is taken under it before the word says CLOSED.
+        // Before the word is looked at: who answers takes the waker after it has written the word, under the same
+        // lock. So either it finds this one, or this thread finds CLOSED.
         value.waker = Some(context.waker().clone());
         drop(value);
         if shared.state.load(Ordering::Acquire) != CLOSED {
@@ -167,5 +169,57 @@ impl<R> fmt::Debug for Reply<R> {
 impl<R> fmt::Debug for Answer<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answer").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use std::sync::atomic::AtomicBool;
+    use std::task::Wake;
+
+    use super::*;
+
+    /// A task that is woken once is polled again.
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// However answering and asking meet: the task has its answer or is woken. Not seen: a task that asks again
+    /// with another waker.
+    #[test]
+    fn loom_a_task_that_waits_is_woken() {
+        for is_answered in [true, false] {
+            loom::model(move || {
+                let (reply, answer) = Reply::new(Wait::park());
+                let answering = loom::thread::spawn(move || {
+                    if is_answered {
+                        reply.send(3);
+                    } else {
+                        drop(reply);
+                    }
+                });
+                let woken = Arc::new(Woken(AtomicBool::new(false)));
+                let waker = Waker::from(Arc::clone(&woken));
+                let mut context = Context::from_waker(&waker);
+                let mut answer = Box::pin(answer);
+                let first = answer.as_mut().poll(&mut context);
+                answering.join().unwrap();
+                let result = match first {
+                    Poll::Ready(result) => result,
+                    Poll::Pending => {
+                        assert!(woken.0.load(Ordering::Relaxed), "nobody polls again");
+                        let Poll::Ready(result) = answer.as_mut().poll(&mut context) else {
+                            panic!("it is answered");
+                        };
+                        result
+                    }
+                };
+                assert_eq!(result.ok(), is_answered.then_some(3));
+            });
+        }
     }
 }

@@ -6,11 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::NoProprietor;
+use crate::request::drop_quietly;
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A few threads that take jobs in the order they were given. They end when all handles are gone and all jobs
-/// done. A job that panics is lost, its replies with it; its thread goes on.
+/// done, which nobody waits for: a process that ends meanwhile ends without them. A job that panics is lost, its replies
+/// with it; its thread goes on.
 #[derive(Clone)]
 pub struct Workers {
     jobs: Option<Sender<Job>>,
@@ -64,7 +66,8 @@ fn work(waiting: &Mutex<Receiver<Job>>) {
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
         match job {
-            Ok(job) => drop(catch_unwind(AssertUnwindSafe(job))),
+            // What it panicked with may panic in turn.
+            Ok(job) => _ = drop_quietly(catch_unwind(AssertUnwindSafe(job))),
             Err(_) => return,
         }
     }

@@ -1,5 +1,6 @@
 //! A lock that stays within a group of near cores for a while before it goes on to the next.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use hearth_sys::procfs::parse_list;
@@ -26,10 +27,19 @@ pub struct Groups {
 
 impl Groups {
     /// By a table: for each core, from core 0, its group. So a cohort may follow what was measured, such as
-    /// the caches that cores share, instead of what the firmware calls a node.
-    pub fn by_core(of_core: Vec<u32>) -> Groups {
-        let count = of_core.iter().max().map_or(1, |most| most + 1);
-        Groups { of_core, count }
+    /// the caches that cores share, instead of what the firmware calls a node. Any numbers will do: they only say
+    /// which cores are together.
+    pub fn by_core(mut of_core: Vec<u32>) -> Groups {
+        let known: BTreeSet<u32> = of_core.iter().copied().collect();
+        // Each group has a queue of its own, so they are counted from nought without gaps.
+        let index: BTreeMap<u32, u32> = known.into_iter().zip(0..).collect();
+        for group in &mut of_core {
+            *group = index[group];
+        }
+        Groups {
+            of_core,
+            count: index.len().max(1) as u32,
+        }
     }
 
     /// The nodes of this machine, asked once. One group where the system names none.

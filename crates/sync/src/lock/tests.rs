@@ -93,3 +93,12 @@ fn groups_follow_the_nodes_of_a_machine() {
         Groups::by_core(vec![0, 0, 1, 1])
     );
 }
+
+#[test]
+fn groups_may_have_any_numbers() {
+    let groups = Groups::by_core(vec![u32::MAX, 7, u32::MAX]);
+    assert_eq!(groups.count(), 2);
+    assert_eq!(groups, Groups::by_core(vec![1, 0, 1]));
+    assert_eq!(Groups::by_core(Vec::new()).count(), 1);
+    counts(Cohort::new(groups), Wait::park(), false);
+}

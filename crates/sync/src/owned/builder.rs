@@ -8,6 +8,8 @@ use crate::{Drain, LockKind, Mode, NoProprietor, Order, Queue, Wait};
 
 /// Threads that may have requests of their own at once; those beyond take the lock.
 const CLIENTS: usize = 256;
+/// More threads than a process has.
+const CLIENTS_MAX: usize = 1 << 16;
 /// Requests that a thread may have made and not seen served, if it waits for none of them.
 const DEPTH: u32 = 4;
 const DEPTH_MAX: u32 = 1 << 16;
@@ -107,27 +109,32 @@ impl<T: Send + 'static> Builder<T> {
         self
     }
 
-    /// How requests reach the proprietor. [`Queue::Lines`] if not said; the source's ring is there to be compared.
+    /// How requests reach the proprietor. [`Queue::Lines`] if not said; the source's ring is there to be compared,
+    /// and does without some of the other choices: see [`Queue::Ring`].
     pub fn queue(mut self, queue: Queue) -> Self {
         self.options.queue = queue;
         self
     }
 
-    /// In which order requests are served that are found at once. As they are found, if not said.
+    /// In which order requests are served that are found at once. As they are found, if not said, and always with
+    /// [`Queue::Ring`].
     pub fn order(mut self, order: Order) -> Self {
         self.options.order = order;
         self
     }
 
-    /// For so many threads lines are provided; later ones take the lock, whatever the mode. 256 if not said;
-    /// each costs two words, and its lines once it asks.
+    /// For so many threads lines are provided; later ones take the lock, whatever the mode. 256 if not said, 65536
+    /// at most; each costs two words, and its lines once it asks.
+    ///
+    /// With [`Queue::Ring`] the ring has room for two messages of each, whosesoever they are, and nobody takes the lock.
     pub fn clients(mut self, clients: usize) -> Self {
-        self.options.clients = clients;
+        self.options.clients = clients.min(CLIENTS_MAX);
         self
     }
 
     /// So many posted requests a thread may have open before `post` waits, rounded up to a power of two. 4 if
-    /// not said; each is a line of 64 bytes.
+    /// not said, 65536 at most; each is a line of 64 bytes. Not with [`Queue::Ring`], where `post` waits while the ring
+    /// is full.
     pub fn depth(mut self, depth: u32) -> Self {
         self.options.depth = depth.clamp(1, DEPTH_MAX).next_power_of_two();
         self
@@ -140,7 +147,7 @@ impl<T: Send + 'static> Builder<T> {
         self
     }
 
-    /// What the proprietor's thread is called, and the section in explanations.
+    /// What the proprietor's thread is called, up to a character of value nought, and the section in explanations.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = name.into();
         self

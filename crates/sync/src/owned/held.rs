@@ -10,7 +10,7 @@ use crate::mailbox::Mailbox;
 use crate::request::{DONE, Slot};
 use crate::ring::{Received, Ring};
 use crate::thread;
-use crate::{Drain, Order};
+use crate::{CallError, Drain, Order};
 
 /// The section is the calling thread's until this goes.
 pub(super) struct Held<'a, T> {
@@ -37,11 +37,6 @@ impl<'a, T> Held<'a, T> {
     pub(super) fn count<R>(&self, change: impl FnOnce(&mut Tally) -> R) -> R {
         // SAFETY: the lock is held.
         unsafe { self.shared.back.tally.with_mut(change) }
-    }
-
-    /// Does somebody wait for the lock? A hint.
-    pub(super) fn is_awaited(&self) -> bool {
-        self.shared.back.lock.is_awaited(self.place)
     }
 
     /// Counts a call. True if it is one to be timed.
@@ -164,6 +159,25 @@ impl<'a, T> Held<'a, T> {
         }
     }
 
+    /// What comes before the caller's own closure: its requests that are not served yet. An error if it is not to be
+    /// run: who held the lock before may have poisoned the section, and so may those requests.
+    #[inline]
+    pub(super) fn prepare(&self) -> Result<(), CallError> {
+        // Relaxed: with the lock comes what its holders wrote.
+        if self.shared.front.control.load(Ordering::Relaxed) & (QUEUED | POISONED) == 0 {
+            return Ok(());
+        }
+        self.prepare_slow()
+    }
+
+    fn prepare_slow(&self) -> Result<(), CallError> {
+        self.serve_own();
+        match self.shared.front.control.load(Ordering::Relaxed) & POISONED {
+            0 => Ok(()),
+            _ => Err(CallError::Poisoned),
+        }
+    }
+
     /// The calling thread's own requests that are not served yet come before what it does under the lock.
     #[inline]
     pub(super) fn serve_own(&self) {
@@ -177,13 +191,26 @@ impl<'a, T> Held<'a, T> {
             self.serve_letters();
         }
         let Some(number) = thread::number() else {
-            return;
+            return self.serve_nameless();
         };
         let Some(mailbox) = self.shared.mailboxes().existing(number) else {
             return;
         };
         if mailbox.is_behind() {
             while self.serve_first(mailbox) {}
+        }
+    }
+
+    /// For a thread that is ending and has given its number back: which mailbox was its own is not known any more, so
+    /// all are served. As deep as a mailbox is; what comes meanwhile is not its own.
+    #[cold]
+    fn serve_nameless(&self) {
+        for mailbox in self.shared.mailboxes().all() {
+            for _ in 0..self.shared.front.options.depth {
+                if !self.serve_first(mailbox) {
+                    break;
+                }
+            }
         }
     }
 

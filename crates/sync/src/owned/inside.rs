@@ -12,6 +12,12 @@ loom::thread_local! {
     static INNERMOST: Cell<*const Inside> = Cell::new(ptr::null());
 }
 
+#[cfg(not(loom))]
+thread_local! {
+    /// The section that the thread is the proprietor of.
+    static OWNS: Cell<*const ()> = const { Cell::new(ptr::null()) };
+}
+
 /// One section that the thread is inside of, on its stack; further out the next.
 pub(super) struct Inside {
     section: *const (),
@@ -52,4 +58,28 @@ pub(super) fn is_inside(section: *const ()) -> bool {
         at = inside.outer.get();
     }
     false
+}
+
+/// The calling thread is the section's proprietor from now on.
+pub(super) fn owns(section: *const ()) {
+    #[cfg(not(loom))]
+    OWNS.set(section);
+    // In models no closure panics.
+    #[cfg(loom)]
+    let _ = section;
+}
+
+/// Does the calling thread, inside of a section and in no closure on it, serve as that section's proprietor?
+/// Otherwise whoever is on its stack has business of its own.
+#[cold]
+pub(crate) fn serves_as_proprietor() -> bool {
+    #[cfg(loom)]
+    return false;
+    #[cfg(not(loom))]
+    {
+        let innermost = INNERMOST.with(Cell::get);
+        // SAFETY: who is inside has not left, so its record is still there.
+        let section = unsafe { innermost.as_ref() }.map(|inside| inside.section);
+        section.is_some_and(|section| ptr::eq(section, OWNS.get()))
+    }
 }

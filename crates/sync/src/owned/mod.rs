@@ -12,14 +12,17 @@ mod tally;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 pub use builder::Builder;
+pub(crate) use inside::serves_as_proprietor;
 pub use tally::Statistics;
 
-use crate::atomics::{Ordering, fence};
+use crate::atomics::{Ordering, fence, yield_now};
 use crate::{CallError, Mode, NoProprietor, Way};
 use builder::Options;
 use reorder::NO_KEY;
@@ -108,7 +111,9 @@ impl<T: Send + 'static> Owned<T> {
     /// other ways before this returns. Waits only while as many of the thread's requests are open as the
     /// section's depth.
     ///
-    /// By message, a panic of the closure is counted and otherwise lost.
+    /// By message, a panic of the closure is counted and otherwise lost; and what was posted is lost if the process
+    /// ends before its turn comes, which only [`into_inner`](Owned::into_inner) and later calls of the same thread
+    /// wait for.
     ///
     /// # Panics
     /// For the reasons of [`CallError`], in its words.
@@ -288,31 +293,31 @@ impl<T: Send + 'static> Owned<T> {
     /// The data, once all that was posted is done, if this is the only handle. Also after the proprietor's death.
     ///
     /// # Errors
-    /// There are other handles, or the calling thread is the proprietor; the handle comes back.
+    /// There are other handles, or the calling thread is the proprietor; the handle comes back, and the section is as
+    /// it was.
     pub fn into_inner(self) -> Result<T, Owned<T>> {
         if self.shared.front.handles.load(Ordering::Acquire) != 1 {
             return Err(self);
         }
+        // First of all, so that the handle comes back as it was.
+        let Ok(proprietor) = self.shared.take_proprietor() else {
+            return Err(self);
+        };
         self.close();
-        let proprietor = self
-            .shared
-            .front
-            .proprietor
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
         if let Some(proprietor) = proprietor {
-            if proprietor.thread().id() == std::thread::current().id() {
-                return Err(self);
-            }
             // If it panicked, those who waited were told.
             let _ = proprietor.join();
         }
-        let shared = Arc::clone(&self.shared);
+        let mut shared = Arc::clone(&self.shared);
         drop(self);
-        match Arc::try_unwrap(shared) {
-            Ok(shared) => Ok(shared.into_data()),
-            Err(_) => unreachable!("the last handle is gone, and the proprietor has ended"),
+        // The proprietor has ended. Whoever dropped another handle has said so, and may not have let go of what it
+        // shared yet: that takes an instruction, and as long as a core where it has lost its own.
+        loop {
+            match Arc::try_unwrap(shared) {
+                Ok(shared) => return Ok(shared.into_data()),
+                Err(other) => shared = other,
+            }
+            yield_now();
         }
     }
 }
@@ -334,7 +339,8 @@ impl<T: Send + 'static> Clone for Owned<T> {
 
 impl<T: Send + 'static> Drop for Owned<T> {
     /// The last handle closes the section. What was posted is still served, and then the data dropped: by
-    /// the proprietor if there is one.
+    /// the proprietor if there is one. Nobody waits for that: what was posted may need a lock that the calling thread
+    /// holds, or a section that it is inside of. Use [`into_inner`](Owned::into_inner) to wait.
     fn drop(&mut self) {
         // Release and the fence: what other handles did happened before the end.
         if self.shared.front.handles.fetch_sub(1, Ordering::Release) == 1 {

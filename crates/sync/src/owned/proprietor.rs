@@ -5,13 +5,14 @@ use std::sync::Arc;
 use hearth_sys::affinity;
 
 use super::held::Held;
-use super::inside::Inside;
-use super::shared::{ASTRAY, CLOSED, Shared, WANTED, WAY};
-use crate::atomics::Ordering;
+use super::inside::{self, Inside};
+use super::shared::{ASTRAY, CLOSED, Shared, WAY};
+use crate::atomics::{Ordering, yield_now};
 use crate::lock::{Lock, Place};
 use crate::{NoProprietor, Wait, Way};
 
-/// Rounds through all mailboxes from one look at who waits for the lock to the next.
+/// Rounds through all mailboxes before the lock is left again to somebody who did not take it: who waits may have
+/// lost its core for long.
 const ROUNDS: u32 = if cfg!(loom) { 1 } else { 64 };
 
 /// Starts the thread, if there is none yet.
@@ -26,7 +27,9 @@ pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), No
     }
     shared.mailboxes();
     let its = Arc::clone(shared);
-    let thread = std::thread::Builder::new().name(shared.front.options.name.clone());
+    // The system's names end with a nought, and the standard library panics at one within.
+    let name = shared.front.options.name.split('\0').next();
+    let thread = std::thread::Builder::new().name(name.unwrap_or_default().to_owned());
     let body = move || {
         if let Some(core) = its.front.options.core {
             // Elsewhere it is slower, not wrong.
@@ -52,17 +55,21 @@ impl<T> Drop for LastWill<'_, T> {
 /// Serves until the section is closed and all requests are answered.
 pub(super) fn serve<T>(shared: &Shared<T>) {
     let _last_will = LastWill(shared);
+    inside::owns(std::ptr::from_ref(shared).cast());
+    let mut rounds = 0;
     loop {
         let (place, inside) = (Place::new(), Inside::new(std::ptr::from_ref(shared).cast()));
         // SAFETY: both stay in this frame, which the guard does not leave; the proprietor is inside of nothing.
-        let held = unsafe { shared.acquire(&place, &inside) };
-        let why = attend(shared, &held);
+        let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
+        let why = attend(shared, &held, rounds);
         drop(held);
         match why {
-            Pause::Wanted => stand_back(shared),
+            Pause::Wanted => {
+                rounds = if stand_back(shared) { 0 } else { ROUNDS };
+            }
             Pause::Idle => {
                 if shared.front.control.load(Ordering::Acquire) & CLOSED != 0
-                    && !shared.has_request()
+                    && !shared.has_open_request()
                 {
                     return;
                 }
@@ -73,17 +80,22 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
 }
 
 /// Why the proprietor gives the lock up.
-enum Pause {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Pause {
     /// Somebody else wants the lock.
     Wanted,
     /// There is nothing to do.
     Idle,
 }
 
-/// Serves under the lock, and looks for more for as long as a wake-up would cost.
-fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>) -> Pause {
-    let control = &shared.front.control;
-    let mut rounds = 0u32;
+/// Serves under the lock, and looks for more for as long as a wake-up would cost. For so many rounds at least, if there
+/// are requests, whoever waits.
+pub(super) fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>, rounds: u32) -> Pause {
+    let is_message = || {
+        let now = shared.front.control.load(Ordering::Relaxed);
+        now & (WAY | CLOSED) == Way::Message as u32
+    };
+    let mut rounds_left = rounds;
     loop {
         if held.sweep() == 0 {
             held.count(|tally| tally.rests += 1);
@@ -91,29 +103,32 @@ fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>) -> Pause {
             let has_come = shared.front.options.proprietor_wait.look(|| {
                 // Nobody is to wait for the lock for as long as the proprietor is patient, and in other ways
                 // nobody asks.
-                let now = control.load(Ordering::Relaxed);
-                is_over = now & (WAY | WANTED | CLOSED) != Way::Message as u32;
+                is_over = !is_message() || shared.is_wanted();
                 is_over || shared.has_request()
             });
-            if control.load(Ordering::Relaxed) & WANTED != 0 {
-                return Pause::Wanted;
-            }
             if !has_come || is_over {
-                return Pause::Idle;
+                // In other ways callers wait for each other, and the proprietor has no part in it.
+                return if is_message() && shared.is_wanted() {
+                    Pause::Wanted
+                } else {
+                    Pause::Idle
+                };
             }
         }
-        rounds += 1;
-        // Who began to wait when calls took another way has not said that it wants the lock.
-        if control.load(Ordering::Relaxed) & WANTED != 0
-            || rounds.is_multiple_of(ROUNDS) && held.is_awaited()
-        {
+        rounds_left = rounds_left.saturating_sub(1);
+        if rounds_left == 0 && shared.is_wanted() {
             return Pause::Wanted;
         }
     }
 }
 
-/// Leaves the lock to those who wait for it: until one of them has it, or would have been woken and is not there.
-fn stand_back<T>(shared: &Shared<T>) {
-    shared.front.control.fetch_and(!WANTED, Ordering::Relaxed);
-    Wait::default().look(|| shared.back.lock.is_held());
+/// Leaves the lock to those who wait for it: until one of them has it, or nobody wants it any more. False if neither
+/// comes for as long as one of them would take to wake up.
+fn stand_back<T>(shared: &Shared<T>) -> bool {
+    let is_taken = Wait::for_a_wake_up().look(|| shared.back.lock.is_held() || !shared.is_wanted());
+    if !is_taken {
+        // Who wants it may want this very core.
+        yield_now();
+    }
+    is_taken
 }

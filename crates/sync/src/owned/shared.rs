@@ -1,6 +1,6 @@
 //! What the handles of a section share, and the ways into it.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use hearth_sys::clock::Stamps;
@@ -10,7 +10,9 @@ use super::held::Held;
 use super::inside::{Inside, is_inside};
 use super::pilot::{self, Pilot};
 use super::tally::{Statistics, Tally};
-use crate::atomics::{AtomicU64, Guarded, Ordering, Word, heavy_fence, light_fence, yield_now};
+use crate::atomics::{
+    AtomicU32, AtomicU64, Guarded, Ordering, Word, heavy_fence, light_fence, yield_now,
+};
 use crate::lock::{AnyLock, Lock, Place};
 use crate::mailbox::{Mailbox, Mailboxes};
 use crate::request::Slot;
@@ -31,12 +33,10 @@ pub(super) const CLOSED: u32 = 1 << 4;
 pub(super) const POISONED: u32 = 1 << 5;
 /// The proprietor sleeps on `control`.
 pub(super) const ASLEEP: u32 = 1 << 6;
-/// Somebody waits for the lock while the proprietor keeps it.
-pub(super) const WANTED: u32 = 1 << 7;
 /// Measuring chooses the way.
-pub(super) const AUTO: u32 = 1 << 8;
+pub(super) const AUTO: u32 = 1 << 7;
 /// The proprietor is not on the core that was asked for.
-pub(super) const ASTRAY: u32 = 1 << 9;
+pub(super) const ASTRAY: u32 = 1 << 8;
 /// What the shortest way in does not deal with.
 const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 
@@ -44,7 +44,8 @@ const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 ///
 /// | field | who writes | who reads |
 /// |---|---|---|
-/// | `control` | who changes the way, closes, wakes, wants; the proprietor | all, at each call |
+/// | `control` | who changes the way, closes, wakes; the proprietor | all, at each call |
+/// | `waiters` | who has to wait for the lock, before and after; never the proprietor | the proprietor |
 /// | `handles` | who clones or drops one | who drops one |
 /// | `mailboxes`, `proprietor` | who first needs them | all |
 /// | `ring` | see there | |
@@ -58,6 +59,7 @@ const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 pub(super) struct Shared<T> {
     /// Read by all and seldom written: on lines without those that each call writes.
     pub(super) front: Front,
+    pub(super) waiters: Waiters,
     pub(super) back: Back<T>,
 }
 
@@ -71,6 +73,11 @@ pub(super) struct Front {
     pub(super) handles: AtomicU64,
     pub(super) proprietor: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
+
+/// How many wait for the lock. On lines of its own: who waits writes it, and disturbs neither the holder nor those who
+/// only read `front`.
+#[repr(align(128))]
+pub(super) struct Waiters(AtomicU32);
 
 /// The lock, the counts and the beginning of the data: often the only line that a call under the lock moves.
 #[repr(C, align(128))]
@@ -109,6 +116,7 @@ impl<T> Shared<T> {
                 pilot: Guarded::new(None),
                 data: Guarded::new(data),
             },
+            waiters: Waiters(AtomicU32::new(0)),
             front: Front {
                 control: Word::new(with_way(0, way)),
                 options,
@@ -150,7 +158,7 @@ impl<T> Shared<T> {
         // Relaxed, here and elsewhere: whatever way is read is safe.
         let control = self.front.control.load(Ordering::Relaxed);
         if control & UNUSUAL == 0 {
-            return Ok(self.call_locked(closure));
+            return self.call_locked(closure);
         }
         self.call_unusual(control, key, closure)
     }
@@ -171,7 +179,7 @@ impl<T> Shared<T> {
             (_, Some(number)) => self.mailboxes().of(number),
         };
         match mailbox {
-            None => Ok(self.call_locked(closure)),
+            None => self.call_locked(closure),
             Some(mailbox) if control & WAY == Way::Message as u32 => {
                 self.call_by_message(mailbox, key, closure)
             }
@@ -191,12 +199,12 @@ impl<T> Shared<T> {
     }
 
     #[inline]
-    fn call_locked<R>(&self, closure: impl FnOnce(&mut T) -> R) -> R {
+    fn call_locked<R>(&self, closure: impl FnOnce(&mut T) -> R) -> Result<R, CallError> {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
         let mut held = unsafe { self.acquire(&place, &inside) };
-        held.serve_own();
-        held.run(closure)
+        held.prepare()?;
+        Ok(held.run(closure))
     }
 
     fn call_by_message<R, F>(&self, mailbox: &Mailbox, key: u64, closure: F) -> Result<R, CallError>
@@ -244,10 +252,9 @@ impl<T> Shared<T> {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
         // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
         if let Some(mut held) = unsafe { self.try_acquire(&place, &inside) } {
-            held.serve_own();
-            let result = held.run(closure);
+            let result = held.prepare().map(|()| held.run(closure));
             held.serve_others();
-            return Ok(result);
+            return result;
         }
         let slot = self.free_slot(mailbox);
         let wait = || {
@@ -331,7 +338,12 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Has anybody asked? A hint, unless the caller holds the lock.
+    /// Has anybody asked? For who does not hold the lock.
+    pub(super) fn has_open_request(&self) -> bool {
+        self.has_letter() || self.mailboxes().has_open()
+    }
+
+    /// Has anybody asked? For the holder of the lock.
     #[inline]
     pub(super) fn has_request(&self) -> bool {
         self.has_letter() || self.mailboxes().has_request()
@@ -376,13 +388,13 @@ impl<T> Shared<T> {
     #[cold]
     unsafe fn acquire_slow<'a>(&'a self, place: &'a Place, inside: &'a Inside) -> Held<'a, T> {
         let begin = self.front.stamps.ticks();
-        let control = &self.front.control;
-        if control.load(Ordering::Relaxed) & (WAY | WANTED) == Way::Message as u32 {
-            // The proprietor keeps the lock while it looks for requests, and looks at this.
-            control.fetch_or(WANTED, Ordering::Relaxed);
-        }
+        let waiters = &self.waiters.0;
+        // The proprietor keeps the lock while it looks for requests, and looks at this. Relaxed, here and below: it
+        // looks again and again, and the count orders nothing.
+        waiters.fetch_add(1, Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { self.back.lock.acquire(place, self.front.options.wait) };
+        waiters.fetch_sub(1, Ordering::Relaxed);
         let waited = self.front.stamps.ticks().saturating_sub(begin);
         let held = Held::new(self, place, inside);
         held.count(|tally| {
@@ -405,6 +417,26 @@ impl<T> Shared<T> {
         unsafe { self.back.lock.try_acquire(place) }.then(|| Held::new(self, place, inside))
     }
 
+    /// For the proprietor, which is nobody that the lock is to be left to, and no caller that had to wait.
+    ///
+    /// # Safety
+    /// As for `acquire`.
+    pub(super) unsafe fn acquire_as_proprietor<'a>(
+        &'a self,
+        place: &'a Place,
+        inside: &'a Inside,
+    ) -> Held<'a, T> {
+        // SAFETY: as the caller promises.
+        unsafe { self.back.lock.acquire(place, self.front.options.wait) };
+        Held::new(self, place, inside)
+    }
+
+    /// Does anybody but the proprietor wait for the lock? A hint, as who comes may not have said so yet.
+    #[inline]
+    pub(super) fn is_wanted(&self) -> bool {
+        self.waiters.0.load(Ordering::Relaxed) != 0
+    }
+
     // ---- the proprietor's sleep and end -------------------------------------------------------
 
     pub(super) fn wake_proprietor(&self) {
@@ -420,10 +452,20 @@ impl<T> Shared<T> {
         let control = &self.front.control;
         let before = control.fetch_or(ASLEEP, Ordering::Relaxed);
         heavy_fence();
-        if before & CLOSED == 0 && !self.has_request() {
+        if before & CLOSED == 0 && !self.has_open_request() {
             control.wait(before | ASLEEP);
         }
         control.fetch_and(!ASLEEP, Ordering::Relaxed);
+    }
+
+    /// The proprietor's thread, to be waited for, if there is one. An error to that thread itself.
+    pub(super) fn take_proprietor(&self) -> Result<Option<JoinHandle<()>>, ()> {
+        let proprietor = self.front.proprietor.lock();
+        let mut proprietor = proprietor.unwrap_or_else(PoisonError::into_inner);
+        match &*proprietor {
+            Some(thread) if thread.thread().id() == std::thread::current().id() => Err(()),
+            _ => Ok(proprietor.take()),
+        }
     }
 
     /// Nobody serves any more: whoever has asked or asks is told.
@@ -479,6 +521,10 @@ impl<T> Shared<T> {
 
     /// Why the way is what it is, if measuring chooses it.
     pub(super) fn pilot_explains(&self) -> Option<String> {
+        if self.front.control.load(Ordering::Relaxed) & AUTO == 0 {
+            // It has measured before, and a mode was set since.
+            return None;
+        }
         // SAFETY: the lock is held.
         self.aside(|| unsafe {
             let pilot = &self.back.pilot;
