@@ -30,7 +30,8 @@ pub fn is_available() -> bool {
 /// be to sleep for ever now and then, or to touch together what one has to touch alone. To sleep
 /// with a limit of time would mend the first only, and hide it.
 pub fn everywhere() {
-    if !membarrier(PRIVATE_EXPEDITED) && is_available() {
+    // Once more, as it is refused before the process has registered, which the question does.
+    if !membarrier(PRIVATE_EXPEDITED) && is_available() && !membarrier(PRIVATE_EXPEDITED) {
         refused();
     }
 }
