@@ -170,8 +170,12 @@ fn places(options: &Options) -> Vec<String> {
     if options.listen.is_empty() {
         return everywhere(&options.port.to_string());
     }
-    let place = |name: &String| place(name, options.port);
-    options.listen.iter().flat_map(place).collect()
+    // memcached takes semicolons, too.
+    let names = options.listen.iter().flat_map(|names| names.split(';'));
+    names
+        .filter(|name| !name.is_empty())
+        .flat_map(|name| place(name, options.port))
+        .collect()
 }
 
 /// All addresses of this machine.
