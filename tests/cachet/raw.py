@@ -58,6 +58,13 @@ case("several keys", b"set {k}a 0 0 1\r\n1\r\nset {k}c 0 0 1\r\n3\r\nget {k}a {k
      lit(b"STORED", b"STORED", b"VALUE {k}a 0 1", b"1", b"VALUE {k}c 0 1", b"3", b"END"))
 case("a hundred keys", b"set {k} 0 0 1\r\n1\r\nget " + b" ".join([b"{k}"] * 100) + b"\r\n",
      lit(b"STORED") + lit(b"VALUE {k} 0 1", b"1") * 100 + lit(b"END"))
+case("more than a mebibyte for one command",
+     b"set {k} 0 0 300000\r\n" + b"z" * 300000 + b"\r\nget" + b" {k}" * 8 + b"\r\ngat 0" + b" {k}" * 8 + b"\r\n",
+     lit(b"STORED") + (lit(b"VALUE {k} 0 300000") + rb"z{300000}\r\n") * 8 + lit(b"END")
+     + (lit(b"VALUE {k} 0 300000") + rb"z{300000}\r\n") * 8 + lit(b"END"), big=True)
+case("a long key after more than a mebibyte",
+     b"set {k} 0 0 300000\r\n" + b"z" * 300000 + b"\r\nget" + b" {k}" * 8 + b" " + K251 + b"\r\n",
+     lit(b"STORED") + BAD_LINE, big=True)
 case("many requests at once", b"set {k} 0 0 1\r\na\r\nget {k}\r\n" * 50,
      lit(b"STORED", b"VALUE {k} 0 1", b"a", b"END") * 50)
 case("lines may end with a newline alone", b"get {k}\nversion\n", lit(b"END") + rb"VERSION [^\r\n]+\r\n")
@@ -92,6 +99,11 @@ case("stats", b"stats\r\n", rb"(STAT \S+ [^\r\n]*\r\n){20,}END\r\n")
 case("quit", b"quit\r\n", CLOSED)
 case("quit in the middle", b"set {k} 0 0 1\r\na\r\nquit\r\nget {k}\r\n", lit(b"STORED"), then=CLOSED)
 case("cache_memlimit of nothing", b"cache_memlimit\r\n", ERROR)
+case("cache_memlimit of too little", b"cache_memlimit 7\r\n",
+     lit(b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"))
+case("cache_memlimit in bytes", b"cache_memlimit 1073741824\r\n",
+     lit(b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes"))
+case("a crawl of no class", b"lru_crawler crawl 999\r\n", lit(b"BADCLASS invalid class id"))
 
 # ---- malformed ---------------------------------------------------------------------------------------------------
 case("no command", b"\r\n", ERROR)

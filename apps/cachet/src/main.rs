@@ -8,10 +8,13 @@ use std::process::ExitCode;
 use cachet::options::{Arguments, Options, Wanted};
 use cachet::server::Running;
 use clap::Parser;
+use hearth_net::Pattern;
 use hearth_sys::{limits, service, signal};
 
-/// Descriptors that the server needs beside those of connections.
+/// Descriptors that the server needs beside those of connections and of threads: a dozen, listeners, and some to spare.
 const DESCRIPTORS: u64 = 64;
+/// Each thread that waits for connections has a bell, and what it waits by.
+const DESCRIPTORS_OF_THREAD: u64 = 2;
 
 fn main() -> ExitCode {
     // Help is no error; what is wrong is one of usage, which ends with 2 anyway.
@@ -37,9 +40,23 @@ fn say(text: &str) {
 }
 
 #[allow(clippy::print_stderr, reason = "a program tells why it does not start")]
-fn fail(text: &str, code: u8) -> ExitCode {
+fn complain(text: &str) {
     eprintln!("cachet: {text}");
+}
+
+fn fail(text: &str, code: u8) -> ExitCode {
+    complain(text);
     ExitCode::from(code)
+}
+
+/// How many descriptors a server with these options needs.
+fn descriptors(options: &Options) -> u64 {
+    // An adaptive server has threads for two mechanisms.
+    let each = match options.pattern {
+        Pattern::Adaptive => 2 * DESCRIPTORS_OF_THREAD,
+        _ => DESCRIPTORS_OF_THREAD,
+    };
+    options.connections as u64 + options.threads as u64 * each + DESCRIPTORS
 }
 
 fn serve(options: Options) -> ExitCode {
@@ -61,7 +78,7 @@ fn serve(options: Options) -> ExitCode {
     if options.core_files {
         service::allow_core_files();
     }
-    if let Err(refused) = limits::allow_open_files(options.connections as u64 + DESCRIPTORS) {
+    if let Err(refused) = limits::allow_open_files(descriptors(&options)) {
         return fail(&refused.to_string(), 3);
     }
     if options.daemon
@@ -79,7 +96,8 @@ fn serve(options: Options) -> ExitCode {
     if options.lock_memory
         && let Err(refused) = service::lock_memory()
     {
-        return fail(&refused.to_string(), 3);
+        // As memcached: it serves nevertheless.
+        complain(&format!("-k does nothing: {refused}"));
     }
     let pid_file = options.pid_file.clone();
     let running = match Running::start(options) {

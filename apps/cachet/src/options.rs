@@ -1,5 +1,8 @@
 //! What the server may be told, by the names that memcached gives.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -48,7 +51,7 @@ pub struct Arguments {
     #[arg(short = 'A', long = "enable-shutdown")]
     enable_shutdown: bool,
     /// Addresses to listen on, with or without a port, separated by commas; may be given again. All of this
-    /// machine's if none is given
+    /// machine's if none is given, or *
     #[arg(
         short = 'l',
         long = "listen",
@@ -285,8 +288,9 @@ const IGNORED: &[&str] = &[
     "slab_automove_window",
     "slab_automove_freeratio",
     "slab_chunk_max",
+    "slab_sizes",
+    "chunked_items",
     "lru_maintainer",
-    "lru_crawler",
     "lru_crawler_sleep",
     "lru_crawler_tocrawl",
     "hot_max_factor",
@@ -302,6 +306,7 @@ const IGNORED: &[&str] = &[
     "inline_ascii_resp",
     "resp_obj_mem_limit",
     "drop_privileges",
+    "sock_cookie_id",
 ];
 
 impl Arguments {
@@ -419,6 +424,7 @@ impl Options {
             "idle_timeout" => self.idle_timeout = number()?,
             "hot_lru_pct" => self.hot_percent = number()?,
             "warm_lru_pct" => self.warm_percent = number()?,
+            "lru_crawler" => self.crawls = true,
             "no_lru_crawler" => self.crawls = false,
             _ if IGNORED.contains(&name.strip_prefix("no_").unwrap_or(name)) => {}
             _ if name.starts_with("ext_") || name.starts_with("ssl_") => {
@@ -528,75 +534,5 @@ fn wait(text: &str) -> Result<Wait, String> {
         ("park", _) => Ok(Wait::park()),
         (_, Ok(us)) => Ok(Wait::spin_for(Duration::from_micros(us))),
         _ => Err("auto, park or a number of microseconds is needed".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::{CommandFactory, Parser};
-
-    use super::{Arguments, Options, Pattern, Wanted};
-
-    fn options(line: &str) -> Result<Options, String> {
-        let words = std::iter::once("cachet").chain(line.split_whitespace());
-        let arguments = Arguments::try_parse_from(words).map_err(|error| error.to_string())?;
-        match arguments.wanted() {
-            Ok(Wanted::Server(options)) => Ok(*options),
-            Ok(other) => Err(format!("{other:?}")),
-            Err(wrong) => Err(wrong.to_string()),
-        }
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn options_mean_what_they_mean_to_memcached() {
-        let told = options(
-            "-p 0 -l 127.0.0.1,::1 -m 100 -I 2m -c 10 -t 2 -R 5 -vv -M -A -a 660 -u root -U 0",
-        );
-        let told = told.expect("all are known");
-        assert_eq!(
-            (told.port, told.memory, told.item_size),
-            (0, 100 << 20, 2 << 20)
-        );
-        assert_eq!(
-            (told.connections, told.threads, told.requests_per_event),
-            (10, 2, 5)
-        );
-        assert_eq!(
-            (told.listen.len(), told.verbosity, told.unix_mask),
-            (2, 2, 0o660)
-        );
-        assert!(told.disable_evictions && told.enable_shutdown && told.maxconns_fast);
-        let told =
-            options("-o no_maxconns_fast,hashpower=20,idle_timeout=5,slab_chunk_max=1,modern");
-        let told = told.expect("all are known");
-        assert!(!told.maxconns_fast);
-        assert_eq!((told.hash_power, told.idle_timeout), (20, 5));
-        let told = options("-t auto").expect("it is known");
-        assert_eq!((told.pattern, told.mechanism), (Pattern::Adaptive, None));
-    }
-
-    #[test]
-    fn what_is_wrong_is_told_with_what_to_do() {
-        for (line, told) in [
-            ("-U 11211", "UDP is not served"),
-            ("-C", "leave -C away"),
-            ("-I 2048m", "from 1k to 1024m"),
-            ("-I 64m", "-m more"),
-            ("-o hashpower", "-o hashpower=NUM"),
-            ("-o ext_path=/x", "leave it away"),
-            ("-o nonsense", "cachet --help"),
-            ("-t 0", "from 1 on"),
-            ("-m x", "suffix"),
-            ("-a 9", "octal"),
-            ("-o hot_lru_pct=50,warm_lru_pct=50", "cold items"),
-        ] {
-            let wrong = options(line).expect_err("it is wrong");
-            assert!(wrong.contains(told), "{line}: {wrong}");
-        }
     }
 }

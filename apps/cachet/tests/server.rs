@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use cachet::options::{Arguments, Wanted};
@@ -140,6 +142,176 @@ fn slow_reader(options: &str) {
     }
     ask(&mut slow, b"mn\r\n", b"MN\r\n");
     server.stop(false);
+}
+
+#[test]
+fn what_is_much_more_than_may_wait_comes_whole() {
+    for options in mechanisms() {
+        let server = start(&format!("-t 1 {options}"));
+        let mut stream = connect(&server);
+        let value = "v".repeat(500_000);
+        let sent = format!("set big 0 0 {}\r\n{value}\r\n", value.len());
+        ask(&mut stream, sent.as_bytes(), b"STORED\r\n");
+        let count = 60;
+        let one = format!("VALUE big 0 {}\r\n{value}\r\n", value.len());
+        let all = format!("{}END\r\nMN\r\n", one.repeat(count));
+        for command in ["get", "gat 0"] {
+            let sent = format!("{command}{}\r\nmn\r\n", " big".repeat(count));
+            stream.write_all(sent.as_bytes()).expect("it reads");
+            // Who does not read yet holds up nobody.
+            let mut other = connect(&server);
+            ask(&mut other, b"mn\r\n", b"MN\r\n");
+            ask(&mut stream, b"", all.as_bytes());
+        }
+        let few = 10_000;
+        let sent: String = (0..few)
+            .map(|i| format!("set k{i} 0 0 1 noreply\r\nx\r\n"))
+            .collect();
+        ask(&mut stream, format!("{sent}mn\r\n").as_bytes(), b"MN\r\n");
+        stream
+            .write_all(b"lru_crawler metadump all\r\nquit\r\n")
+            .expect("it reads");
+        let mut dump = String::new();
+        stream.read_to_string(&mut dump).expect("it answers");
+        assert!(dump.ends_with("\nEND\r\n"));
+        assert_eq!(dump.matches("key=").count(), few + 1);
+        server.stop(false);
+    }
+}
+
+#[test]
+fn connections_are_counted_whether_or_not_they_say_something() {
+    let server = start("-o idle_timeout=1");
+    let mut stream = connect(&server);
+    let silent = [connect(&server), connect(&server)];
+    wait_for("three connections", || {
+        statistic(&mut stream, "curr_connections") == 3
+    });
+    assert_eq!(statistic(&mut stream, "total_connections"), 3);
+    wait_for("the end of those that are silent", || {
+        statistic(&mut stream, "idle_kicks") == 2
+    });
+    drop(silent);
+    assert_eq!(statistic(&mut stream, "curr_connections"), 1);
+    ask(&mut stream, b"stats reset\r\n", b"RESET\r\n");
+    assert_eq!(statistic(&mut stream, "total_connections"), 0);
+    assert_eq!(statistic(&mut stream, "idle_kicks"), 0);
+    server.stop(false);
+}
+
+#[test]
+fn settings_are_told_as_they_are_now() {
+    let server = start("");
+    let mut stream = connect(&server);
+    ask(&mut stream, b"cache_memlimit 100\r\n", b"OK\r\n");
+    ask(&mut stream, b"lru tune 10 30 0.1 1.0\r\n", b"OK\r\n");
+    ask(&mut stream, b"lru_crawler disable\r\n", b"OK\r\n");
+    stream
+        .write_all(b"stats settings\r\nquit\r\n")
+        .expect("it reads");
+    let mut told = String::new();
+    stream.read_to_string(&mut told).expect("it answers");
+    for line in [
+        "maxbytes 104857600",
+        "hot_lru_pct 10",
+        "warm_lru_pct 30",
+        "lru_crawler no",
+    ] {
+        assert!(told.contains(&format!("STAT {line}\r\n")), "{line}: {told}");
+    }
+    server.stop(false);
+}
+
+#[test]
+fn a_server_that_is_dropped_ends() {
+    let server = start("");
+    let mut stream = connect(&server);
+    ask(&mut stream, b"mn\r\n", b"MN\r\n");
+    drop(server);
+    assert_eq!(stream.read(&mut [0; 1]).unwrap_or(0), 0);
+}
+
+/// The program itself, as a shell starts it after some commands, with a socket of this machine.
+struct Program {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Program {
+    fn start(name: &str, before: &str, options: &str) -> Program {
+        let socket = std::env::temp_dir().join(format!("cachet-{name}-{}", std::process::id()));
+        let command = format!(
+            "{before}; exec {} -s {} {options}",
+            env!("CARGO_BIN_EXE_cachet"),
+            socket.display()
+        );
+        let child = Command::new("sh")
+            .args(["-c", &command])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("there is a shell");
+        Program { child, socket }
+    }
+
+    fn connect(&mut self) -> UnixStream {
+        let mut stream = None;
+        wait_for("a socket", || {
+            assert_eq!(self.child.try_wait().expect("a child"), None, "it ended");
+            stream = UnixStream::connect(&self.socket).ok();
+            stream.is_some()
+        });
+        let stream = stream.expect("it listens");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .expect("a time");
+        stream
+    }
+
+    /// Ends it. What it complained of.
+    fn end(mut self) -> String {
+        let _ = self.child.kill();
+        let mut told = String::new();
+        let errors = self.child.stderr.as_mut().expect("it was asked for");
+        errors.read_to_string(&mut told).expect("it is text");
+        told
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+#[test]
+fn memory_that_cannot_be_kept_in_memory_serves_nevertheless() {
+    // Whoever runs the test: the superuser becomes somebody who may not. Rings need more than that to be locked.
+    let options = "-u nobody -k -t 1 --mechanism edge";
+    let mut program = Program::start("locked", "ulimit -l 64", options);
+    let mut stream = program.connect();
+    stream.write_all(b"mn\r\n").expect("it reads");
+    let mut answer = [0; 4];
+    stream.read_exact(&mut answer).expect("it answers");
+    assert_eq!(&answer, b"MN\r\n");
+    let told = program.end();
+    assert!(told.contains("-k does nothing"), "{told}");
+}
+
+#[test]
+fn many_threads_get_the_descriptors_that_they_need() {
+    // What is allowed is what -c and 40 threads need, and nearly nothing more.
+    let mut program = Program::start("threads", "ulimit -S -n 80", "-u nobody -t 40 -c 50");
+    let mut all: Vec<UnixStream> = (0..50).map(|_| program.connect()).collect();
+    for stream in &mut all {
+        stream.write_all(b"mn\r\n").expect("it reads");
+        let mut answer = [0; 4];
+        stream.read_exact(&mut answer).expect("it answers");
+        assert_eq!(&answer, b"MN\r\n");
+    }
+    drop(all);
+    program.end();
 }
 
 #[test]

@@ -112,6 +112,23 @@ impl Chains {
         self.take_one(hash, id(item))
     }
 
+    /// One item, if it is here.
+    #[must_use]
+    pub fn find_one(&self, hash: u64, wanted: ItemId) -> Option<Entry<'_>> {
+        let mut next = self.heads[self.head(hash)];
+        while let Some(item) = next {
+            if id(item) == wanted {
+                return Some(Entry {
+                    item,
+                    _chains: self,
+                });
+            }
+            // SAFETY: what is in a chain is alive.
+            next = unsafe { header(item) }.chain.get();
+        }
+        None
+    }
+
     /// Lets one item go, if it is here.
     pub fn take_one(&mut self, hash: u64, wanted: ItemId) -> Option<Out> {
         let head = self.head(hash);
@@ -135,14 +152,23 @@ impl Chains {
         None
     }
 
-    /// Lets all items go of which something is true.
-    pub fn take_all(&mut self, is_wanted: impl Fn(Entry<'_>) -> bool, out: &mut Vec<Out>) {
-        for head in 0..self.heads.len() {
+    /// Lets items go of which something is true, from a place on, and looks at so many or a few more. How many it looked
+    /// at, and where to go on; None at the end.
+    pub fn take_some(
+        &mut self,
+        from: Place,
+        most: usize,
+        is_wanted: impl Fn(Entry<'_>) -> bool,
+        out: &mut Vec<Out>,
+    ) -> (usize, Option<Place>) {
+        let mut steps = self.steps(from, most);
+        while let Some(head) = steps.next() {
             let mut next = self.heads[head];
             while let Some(item) = next {
                 // SAFETY: what is in a chain is alive.
                 let known = unsafe { header(item) };
                 next = known.chain.get();
+                steps.looked += 1;
                 if is_wanted(Entry {
                     item,
                     _chains: self,
@@ -151,13 +177,21 @@ impl Chains {
                 }
             }
         }
+        (steps.looked, steps.place())
     }
 
-    /// Looks at all items.
-    pub fn for_each(&self, mut look: impl FnMut(Entry<'_>)) {
-        for head in &self.heads {
-            let mut next = *head;
+    /// Looks at items from a place on, so many or a few more. How many it looked at, and where to go on; None at the end.
+    pub fn look_at_some(
+        &self,
+        from: Place,
+        most: usize,
+        mut look: impl FnMut(Entry<'_>),
+    ) -> (usize, Option<Place>) {
+        let mut steps = self.steps(from, most);
+        while let Some(head) = steps.next() {
+            let mut next = self.heads[head];
             while let Some(item) = next {
+                steps.looked += 1;
                 look(Entry {
                     item,
                     _chains: self,
@@ -165,6 +199,21 @@ impl Chains {
                 // SAFETY: what is in a chain is alive.
                 next = unsafe { header(item) }.chain.get();
             }
+        }
+        (steps.looked, steps.place())
+    }
+
+    fn steps(&self, from: Place, most: usize) -> Steps {
+        let heads = self.heads.len();
+        let begun = if from.heads == 0 { heads } else { from.heads };
+        Steps {
+            heads,
+            begun,
+            next: from.next,
+            chain: from.next,
+            looked: 0,
+            most,
+            passed: 0,
         }
     }
 
@@ -182,6 +231,57 @@ impl Chains {
                 self.heads[head] = Some(item);
             }
         }
+    }
+}
+
+/// How far somebody has come who looks at all items little by little. The default is the beginning.
+///
+/// A table that has doubled meanwhile has the items of chain `i` in the chains whose numbers are `i` modulo the number of
+/// chains at the beginning. These are passed together, so nothing is seen twice and nothing is left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    next: usize,
+    /// How many chains there were at the beginning; 0 before it.
+    heads: usize,
+}
+
+/// The chains to be passed now.
+struct Steps {
+    heads: usize,
+    begun: usize,
+    /// The first of those that are passed together, and the one of them that is next.
+    next: usize,
+    chain: usize,
+    looked: usize,
+    most: usize,
+    passed: usize,
+}
+
+/// So many chains are passed for each item that may be looked at: where most are empty that takes time, too.
+const CHAINS_PER_ITEM: usize = 8;
+
+impl Steps {
+    fn next(&mut self) -> Option<usize> {
+        if self.chain >= self.heads {
+            self.next += 1;
+            self.chain = self.next;
+        }
+        let is_whole = self.chain == self.next;
+        let is_enough = self.looked >= self.most || self.passed >= self.most * CHAINS_PER_ITEM;
+        if self.next >= self.begun || (is_whole && is_enough && self.passed > 0) {
+            return None;
+        }
+        self.passed += 1;
+        let chain = self.chain;
+        self.chain += self.begun;
+        Some(chain)
+    }
+
+    fn place(&self) -> Option<Place> {
+        (self.next < self.begun).then_some(Place {
+            next: self.next,
+            heads: self.begun,
+        })
     }
 }
 

@@ -33,7 +33,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-pub use chains::{Chains, Entry, EntryMut};
+pub use chains::{Chains, Entry, EntryMut, Place};
 pub use pool::{Pool, Segment, Tail, block_bytes};
 
 /// The longest key, in bytes, as memcached has it.
@@ -275,12 +275,28 @@ pub struct Out(NonNull<Header>);
 unsafe impl Send for Out {}
 
 impl Out {
+    fn header(&self) -> &Header {
+        // SAFETY: only `Pool::release` frees it, and takes this.
+        unsafe { header(self.0) }
+    }
+
     /// How many bytes it needs.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        // SAFETY: only `Pool::release` frees it, and takes this.
-        let header = unsafe { header(self.0) };
+        let header = self.header();
         bytes_of(header.key_bytes as usize, header.value_bytes as usize)
+    }
+
+    /// When it was to end; 0 is never.
+    #[must_use]
+    pub fn expires(&self) -> u32 {
+        self.header().expires.load(Ordering::Relaxed)
+    }
+
+    /// The number of its value; 0 if it was never stored.
+    #[must_use]
+    pub fn cas(&self) -> u64 {
+        self.header().cas.get()
     }
 }
 

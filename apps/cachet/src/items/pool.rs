@@ -59,6 +59,9 @@ pub struct Pool {
     /// The part of it in blocks that are mapped one by one.
     large: usize,
     number: u32,
+    /// What blocks may have before tests have it that the system gives no more.
+    #[cfg(test)]
+    pub given_most: usize,
 }
 
 // SAFETY: the heap is used by one thread at a time, and the links of the queues only through this.
@@ -78,6 +81,8 @@ impl Pool {
             charged: 0,
             large: 0,
             number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            #[cfg(test)]
+            given_most: usize::MAX,
         })
     }
 
@@ -119,6 +124,10 @@ impl Pool {
             making.key.len()
         );
         let bytes = bytes_of(making.key.len(), making.value_bytes as usize);
+        #[cfg(test)]
+        if self.charged + block_bytes(bytes) > self.given_most {
+            return None;
+        }
         let block = NonNull::new(self.heap.allocate(bytes))?;
         // SAFETY: the block is large enough, aligned to 16, and was just given out.
         let item = unsafe { write(block, making, self.number) };

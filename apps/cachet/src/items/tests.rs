@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Chains, Fresh, KEY_MAX, Making, Marks, Out, Pool, Segment};
+use super::{Chains, Fresh, KEY_MAX, Making, Marks, Out, Place, Pool, Segment};
 
 fn make(pool: &mut Pool, key: &[u8], hash: u64, value: &[u8]) -> Fresh {
     let making = Making {
@@ -127,18 +127,61 @@ fn random_life_is_as_a_map_says() {
         assert_eq!(chains.len(), known.len());
     }
     let mut seen = 0;
-    chains.for_each(|entry| {
+    let (looked, place) = chains.look_at_some(Place::default(), usize::MAX >> 8, |entry| {
         assert_eq!(
             known.get(entry.key()).map(Vec::as_slice),
             Some(entry.value())
         );
         seen += 1;
     });
-    assert_eq!(seen, known.len());
+    assert_eq!((seen, looked, place), (known.len(), known.len(), None));
     let mut out = Vec::new();
-    chains.take_all(|_| true, &mut out);
+    chains.take_some(Place::default(), usize::MAX >> 8, |_| true, &mut out);
     for out in out {
         pool.release(out);
     }
+    assert_eq!((pool.bytes(), chains.len()), (0, 0));
+}
+
+#[test]
+fn who_looks_little_by_little_sees_each_once_while_the_table_grows() {
+    let mut pool = Pool::new().expect("there is memory");
+    let mut chains = Chains::new(8);
+    let add = |pool: &mut Pool, chains: &mut Chains, number: u64| {
+        let key = format!("{number}").into_bytes();
+        let fresh = make(pool, &key, number.wrapping_mul(0x9e37_79b9_7f4a_7c15), b"v");
+        assert!(chains.put(fresh).is_none());
+    };
+    let first = 500;
+    (0..first).for_each(|number| add(&mut pool, &mut chains, number));
+    let mut seen = HashMap::<Vec<u8>, usize>::new();
+    let (mut place, mut next) = (Some(Place::default()), first);
+    while let Some(from) = place {
+        let most = 7;
+        let (looked, then) = chains.look_at_some(from, most, |entry| {
+            *seen.entry(entry.key().to_vec()).or_default() += 1;
+        });
+        // What is passed together is a chain of the beginning, however many there are now.
+        assert!(looked < most + 40, "{looked} at once");
+        place = then;
+        // The table doubles several times meanwhile.
+        for _ in 0..20 {
+            add(&mut pool, &mut chains, next);
+            next += 1;
+        }
+    }
+    for number in 0..first {
+        assert_eq!(seen.get(&format!("{number}").into_bytes()), Some(&1));
+    }
+    assert!(seen.values().all(|&times| times == 1));
+    // And who takes leaves what is not wanted.
+    let (mut place, mut out) = (Some(Place::default()), Vec::new());
+    while let Some(from) = place {
+        (_, place) = chains.take_some(from, 5, |entry| entry.key().ends_with(b"3"), &mut out);
+    }
+    assert_eq!(out.len() as u64, (next + 6) / 10);
+    out.drain(..).for_each(|out| pool.release(out));
+    chains.take_some(Place::default(), usize::MAX >> 8, |_| true, &mut out);
+    out.drain(..).for_each(|out| pool.release(out));
     assert_eq!((pool.bytes(), chains.len()), (0, 0));
 }

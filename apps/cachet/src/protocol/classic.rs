@@ -1,6 +1,6 @@
 //! The classic commands: `get`, `set` and those beside them.
 
-use super::session::{Asked, Context, Kind, Storing, refusal};
+use super::session::{ANSWERS_MAX, Asked, Context, Kind, Storing, refusal};
 use super::statistics;
 use super::words::{Words, decimal, signed_32, split, unsigned, unsigned_32};
 use crate::items::{Entry, KEY_MAX};
@@ -14,6 +14,8 @@ const NOT_NUMERIC: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-nume
 const ERROR: &[u8] = b"ERROR\r\n";
 const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
 const OK: &[u8] = b"OK\r\n";
+/// More megabytes are taken for bytes, as by memcached.
+const MEGABYTES_MAX: u32 = 1_000_000_000;
 /// A length above is refused whatever items may need.
 const VALUE_MAX: i32 = i32::MAX - 2;
 
@@ -73,9 +75,45 @@ fn after_word(line: &[u8]) -> &[u8] {
     &line[start + word..]
 }
 
+/// A list of keys that is answered piece by piece, as the answers may be much more than a client reads at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keys {
+    with_cas: bool,
+    /// The items get this time, as clients give times.
+    touch: Option<i32>,
+    /// Some are answered, and sent perhaps.
+    is_begun: bool,
+}
+
 /// `get` and `gets`.
 #[inline]
 pub(super) fn get(context: &mut Context<'_>, keys: &[u8], with_cas: bool) -> Asked {
+    let list = Keys {
+        with_cas,
+        touch: None,
+        is_begun: false,
+    };
+    go_through(context, keys, list, |context, key| {
+        get_one(context, key, with_cas);
+    })
+}
+
+/// Answers more of a list, from the next key on.
+pub(super) fn go_on(context: &mut Context<'_>, keys: &[u8], list: Keys) -> Asked {
+    go_through(context, keys, list, |context, key| match list.touch {
+        None => get_one(context, key, list.with_cas),
+        Some(exptime) => touch_one(context, key, list.with_cas, exptime),
+    })
+}
+
+/// Answers each key, until there is so much that it must be sent first.
+#[inline]
+fn go_through(
+    context: &mut Context<'_>,
+    keys: &[u8],
+    list: Keys,
+    answer: impl Fn(&mut Context<'_>, &[u8]),
+) -> Asked {
     let begin = context.out.len();
     let mut asked = 0;
     for key in split(keys) {
@@ -83,15 +121,43 @@ pub(super) fn get(context: &mut Context<'_>, keys: &[u8], with_cas: bool) -> Ask
             context.out.truncate(begin);
             return say(context, false, FORMAT);
         }
+        if asked > 0 && context.out.len() > ANSWERS_MAX {
+            let done = key.as_ptr().addr() - keys.as_ptr().addr();
+            return pause(context, begin, &keys[done..], list);
+        }
         asked += 1;
-        let hash = context.store.hash_of(key);
-        let out = &mut *context.out;
-        let found = context.store.get(context.worker, (key, hash), |entry| {
-            value(out, entry, with_cas)
-        });
-        note_get(context, found.is_some());
+        answer(context, key);
     }
-    say(context, false, if asked == 0 { ERROR } else { b"END\r\n" })
+    let is_empty = asked == 0 && !list.is_begun && list.touch.is_none();
+    say(context, false, if is_empty { ERROR } else { b"END\r\n" })
+}
+
+/// The first keys are answered. A key that is too long costs the whole command its answer, so that is to be known
+/// before anything is sent.
+#[cold]
+fn pause(context: &mut Context<'_>, begin: usize, rest: &[u8], list: Keys) -> Asked {
+    if !list.is_begun && split(rest).any(|key| key.len() > KEY_MAX) {
+        context.out.truncate(begin);
+        return say(context, false, FORMAT);
+    }
+    let list = Keys {
+        is_begun: true,
+        ..list
+    };
+    Asked::Keys {
+        left: rest.len(),
+        list,
+    }
+}
+
+#[inline]
+fn get_one(context: &mut Context<'_>, key: &[u8], with_cas: bool) {
+    let hash = context.store.hash_of(key);
+    let out = &mut *context.out;
+    let found = context.store.get(context.worker, (key, hash), |entry| {
+        value(out, entry, with_cas)
+    });
+    note_get(context, found.is_some());
 }
 
 fn note_get(context: &Context<'_>, is_hit: bool) {
@@ -132,27 +198,28 @@ fn get_and_touch(
     let Some(exptime) = signed_32(words.get(1)) else {
         return say(context, false, EXPTIME);
     };
-    let begin = context.out.len();
-    for key in split(rest).skip(1) {
-        if key.len() > KEY_MAX {
-            context.out.truncate(begin);
-            return say(context, false, FORMAT);
-        }
-        let hash = context.store.hash_of(key);
-        let mut slot = context.store.slot(context.worker, (key, hash));
-        let now = slot.now();
-        let mut is_hit = false;
-        if let Some(mut entry) = slot.find_mut() {
-            entry.set_expires(context.store.clock().expiry(exptime));
-            entry.entry().bump(now);
-            value(context.out, entry.entry(), with_cas);
-            is_hit = true;
-        }
-        drop(slot);
-        note_get(context, is_hit);
-        note_touch(context, is_hit);
+    let list = Keys {
+        with_cas,
+        touch: Some(exptime),
+        is_begun: false,
+    };
+    go_on(context, after_word(rest), list)
+}
+
+fn touch_one(context: &mut Context<'_>, key: &[u8], with_cas: bool, exptime: i32) {
+    let hash = context.store.hash_of(key);
+    let mut slot = context.store.slot(context.worker, (key, hash));
+    let now = slot.now();
+    let mut is_hit = false;
+    if let Some(mut entry) = slot.find_mut() {
+        entry.set_expires(context.store.clock().expiry(exptime));
+        entry.entry().bump(now);
+        value(context.out, entry.entry(), with_cas);
+        is_hit = true;
     }
-    say(context, false, b"END\r\n")
+    drop(slot);
+    note_get(context, is_hit);
+    note_touch(context, is_hit);
 }
 
 fn note_touch(context: &Context<'_>, is_hit: bool) {
@@ -314,6 +381,8 @@ pub(super) enum Changed {
     NotNumeric,
     Exists,
     NoMemory,
+    /// The same, of a number that is to begin.
+    NoMemoryForNew,
 }
 
 /// The longest number, and longer values are not taken for numbers beyond what memcached looks at.
@@ -442,7 +511,7 @@ fn count_by(context: &mut Context<'_>, words: &Words<'_>, is_up: bool) -> Asked 
         Changed::NotFound => NOT_FOUND,
         Changed::NotNumeric => NOT_NUMERIC,
         Changed::Exists => b"EXISTS\r\n",
-        Changed::NoMemory => b"SERVER_ERROR out of memory in incr\r\n",
+        Changed::NoMemory | Changed::NoMemoryForNew => b"SERVER_ERROR out of memory\r\n",
     };
     say(context, is_quiet, answer)
 }
@@ -483,6 +552,10 @@ fn memory_limit(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     };
     if megabytes < 8 {
         let answer = b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n";
+        return say(context, is_quiet, answer);
+    }
+    if megabytes > MEGABYTES_MAX {
+        let answer = b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n";
         return say(context, is_quiet, answer);
     }
     context.store.set_memory((megabytes as usize) << 20);

@@ -219,16 +219,10 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         Err(wrong) => return say(context, wrong),
     };
     let key = (key, context.store.hash_of(key));
-    let mut is_new = false;
-    if flags.has(b'N') && context.store.slot(context.worker, key).find().is_none() {
-        match vivify(context, key) {
-            Ok(made) => is_new = made,
-            Err(refused) => {
-                context.out.extend_from_slice(refused);
-                return Asked::Done;
-            }
-        }
-    }
+    // Where there is no memory for it, there is nothing: as memcached.
+    let is_new = flags.has(b'N')
+        && context.store.slot(context.worker, key).find().is_none()
+        && vivify(context, key);
     let is_hit = hit(context, key, &flags, options, is_new);
     let counters = &context.worker.counters;
     counters.cmd_get.bump();
@@ -255,10 +249,11 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     Asked::Done
 }
 
-/// Stores an empty item where there is none. False if somebody was faster.
-fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> Result<bool, &'static [u8]> {
-    let made = context.store.make(context.worker, key, 0);
-    let mut fresh = made.map_err(refusal)?;
+/// Stores an empty item where there is none. False if somebody was faster, or there is no memory.
+fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> bool {
+    let Ok(mut fresh) = context.store.make(context.worker, key, 0) else {
+        return false;
+    };
     fresh.push(b"\r\n");
     let mut slot = context.store.slot(context.worker, key);
     let (is_made, out) = match slot.find() {
@@ -267,7 +262,7 @@ fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> Result<bool, &'static
     };
     drop(slot);
     context.worker.keep(out);
-    Ok(is_made)
+    is_made
 }
 
 /// Answers with the item if there is one.
@@ -551,7 +546,11 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         !is_new && matches!(changed, Changed::To { .. }),
     );
     let is_binary = flags.has(b'b');
-    if has_long_opaque(options) && !matches!(changed, Changed::NotNumeric | Changed::NoMemory) {
+    let is_refused = matches!(
+        changed,
+        Changed::NotNumeric | Changed::NoMemory | Changed::NoMemoryForNew
+    );
+    if has_long_opaque(options) && !is_refused {
         // As memcached, which looks at what it may answer when all is done.
         return say(context, OPAQUE_TOO_LONG);
     }
@@ -582,6 +581,12 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         }
         Changed::NotNumeric => return say(context, NOT_NUMERIC),
         Changed::NoMemory => return say(context, "SERVER_ERROR out of memory\r\n"),
+        Changed::NoMemoryForNew => {
+            return say(
+                context,
+                "SERVER_ERROR Out of memory allocating new item\r\n",
+            );
+        }
     }
     Asked::Done
 }
@@ -596,7 +601,7 @@ fn begin_at(
     let mut text = Vec::with_capacity(22);
     decimal(&mut text, flags.initial);
     let Ok(mut fresh) = context.store.make(context.worker, key, text.len()) else {
-        return Some(Changed::NoMemory);
+        return Some(Changed::NoMemoryForNew);
     };
     text.extend_from_slice(b"\r\n");
     fresh.push(&text);

@@ -4,6 +4,7 @@ mod classic;
 mod meta;
 mod session;
 mod statistics;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod words;

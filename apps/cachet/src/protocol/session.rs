@@ -1,6 +1,8 @@
 //! One connection: what was sent so far, and what is to come.
 
+use super::classic::Keys;
 use super::statistics::About;
+use super::survey::Survey;
 use super::words::Words;
 use super::{classic, meta};
 use crate::items::Fresh;
@@ -13,7 +15,7 @@ pub const LINE_OF_KEYS_MAX: usize = 4 << 20;
 /// Spaces that may stand before a command of such a line.
 const SPACES_MAX: usize = 100;
 /// When so much waits to be sent, what waits to be served must wait.
-const ANSWERS_MAX: usize = 1 << 20;
+pub(super) const ANSWERS_MAX: usize = 1 << 20;
 
 /// What may come after what was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,10 @@ enum State {
     Value(Box<Awaited>),
     /// So many bytes are to come that nobody wants.
     Swallow(usize),
+    /// The line is there, and its keys are answered up to where the input begins.
+    Keys(Keys),
+    /// Items are listed.
+    Survey(Box<Survey>),
 }
 
 /// A value of which a part has come.
@@ -92,6 +98,10 @@ pub(super) enum Asked {
     Value { fresh: Fresh, storing: Storing },
     /// So many bytes come next, which nobody wants.
     Swallow(usize),
+    /// So many bytes of the line are keys that are not answered yet.
+    Keys { left: usize, list: Keys },
+    /// A list of items.
+    Survey(Box<Survey>),
     /// To be left alone.
     Close,
     /// The server's end.
@@ -138,14 +148,14 @@ impl Session {
         let mut left = commands;
         let then = loop {
             if left == 0 || context.out.len() > ANSWERS_MAX {
-                break if consumed < input.len() {
+                break if consumed < input.len() || self.has_more_to_say() {
                     Then::Again
                 } else {
                     Then::More
                 };
             }
             let rest = &input[consumed..];
-            if rest.is_empty() {
+            if rest.is_empty() && !self.has_more_to_say() {
                 break Then::More;
             }
             let is_line = matches!(self.state, State::Line);
@@ -154,6 +164,10 @@ impl Session {
                 Step::Short(bytes) => {
                     consumed += bytes;
                     break Then::More;
+                }
+                Step::Pause(bytes) => {
+                    consumed += bytes;
+                    break Then::Again;
                 }
                 Step::End(then) => {
                     consumed = input.len();
@@ -167,6 +181,11 @@ impl Session {
         }
         store.settle(context.worker);
         Served { consumed, then }
+    }
+
+    /// Is there something to answer whether or not more comes?
+    fn has_more_to_say(&self) -> bool {
+        matches!(self.state, State::Survey(_))
     }
 
     /// Frees what an unfinished command holds: the connection is gone.
@@ -187,6 +206,17 @@ impl Session {
                 }
                 Step::Done(bytes)
             }
+            State::Keys(list) => {
+                let list = *list;
+                self.keys(context, input, list)
+            }
+            State::Survey(survey) => {
+                if survey.go_on(context) {
+                    return Step::Pause(0);
+                }
+                self.state = State::Line;
+                Step::Done(0)
+            }
             State::Value(awaited) => {
                 let bytes = input.len().min(awaited.fresh.missing());
                 awaited.fresh.push(&input[..bytes]);
@@ -206,6 +236,21 @@ impl Session {
         }
     }
 
+    /// Answers more keys of a line whose end is there, as nothing of it was looked at before.
+    fn keys(&mut self, context: &mut Context<'_>, input: &[u8], list: Keys) -> Step {
+        let Some(end) = memchr::memchr(b'\n', input) else {
+            return Step::Short(0);
+        };
+        let line = &input[..end];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Asked::Keys { left, list } = classic::go_on(context, line, list) {
+            self.state = State::Keys(list);
+            return Step::Pause(line.len() - left);
+        }
+        self.state = State::Line;
+        Step::Done(end + 1)
+    }
+
     fn line(&mut self, context: &mut Context<'_>, input: &[u8]) -> Step {
         let Some(end) = memchr::memchr(b'\n', input) else {
             return match may_go_on(input) {
@@ -222,6 +267,14 @@ impl Session {
             Asked::Stop { gracefully } => Step::End(Then::Stop { gracefully }),
             Asked::Swallow(bytes) => {
                 self.state = State::Swallow(bytes);
+                Step::Done(begun)
+            }
+            Asked::Keys { left, list } => {
+                self.state = State::Keys(list);
+                Step::Pause(line.len() - left)
+            }
+            Asked::Survey(survey) => {
+                self.state = State::Survey(survey);
                 Step::Done(begun)
             }
             Asked::Value { mut fresh, storing } => {
@@ -252,6 +305,8 @@ impl Session {
 enum Step {
     Done(usize),
     Short(usize),
+    /// There is more to do with what is there, when the answers are sent.
+    Pause(usize),
     End(Then),
 }
 

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use super::session::{Asked, Context};
+use super::survey::{self, Survey};
 use super::words::{Words, signed_32, unsigned_32};
-use crate::items::{Entry, bytes_of};
 use crate::store::counters::Counters;
 
 /// Takes a name and a value.
@@ -38,7 +38,7 @@ pub trait About: Sync {
     fn connections(&self, _say: &mut Say<'_>) {}
 }
 
-fn answer(context: &mut Context<'_>, text: &[u8]) -> Asked {
+pub(super) fn answer(context: &mut Context<'_>, text: &[u8]) -> Asked {
     context.out.extend_from_slice(text);
     Asked::Done
 }
@@ -57,17 +57,18 @@ pub(super) fn stats(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         b"items" => items(context, &mut say),
         b"slabs" => slabs(context, &mut say),
         b"hearth" => hearth(context, &mut say),
-        b"sizes" => sizes(context, &mut say),
+        b"sizes" => return Asked::Survey(Survey::sizes()),
         // The sizes are found when they are asked for, which costs nothing before.
         b"sizes_enable" => return answer(context, b"STAT sizes_status enabled\r\n"),
         b"sizes_disable" => return answer(context, b"STAT sizes_status disabled\r\n"),
         b"extstore" => {}
         b"reset" => {
             about.reset_counters();
+            context.store.reset_counted();
             return answer(context, b"RESET\r\n");
         }
         b"detail" => return detail(context, words),
-        b"cachedump" => return cache_dump(context, words),
+        b"cachedump" => return survey::cache_dump(context, words),
         _ => return answer(context, b"ERROR\r\n"),
     }
     context.out.append(&mut lines);
@@ -209,60 +210,6 @@ fn hearth(context: &Context<'_>, say: &mut Say<'_>) {
     say("heap_bytes", &held.charged);
 }
 
-/// Sizes in classes of 32 bytes, as memcached tells them.
-const SIZE_CLASS: usize = 32;
-
-fn sizes(context: &Context<'_>, say: &mut Say<'_>) {
-    let mut classes = std::collections::BTreeMap::<usize, usize>::new();
-    context.store.for_each(|entry| {
-        let bytes = bytes_of(entry.key().len(), entry.value_bytes());
-        *classes
-            .entry(bytes.next_multiple_of(SIZE_CLASS))
-            .or_default() += 1;
-    });
-    for (bytes, count) in classes {
-        say(&bytes.to_string(), &count);
-    }
-}
-
-/// A list of keys is so long at most.
-const DUMP_MAX: usize = 2 << 20;
-
-fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
-    if !context.about.may_dump() {
-        return answer(context, b"CLIENT_ERROR stats cachedump not allowed\r\n");
-    }
-    if words.len() < 4 {
-        return answer(context, b"CLIENT_ERROR bad command line\r\n");
-    }
-    let (Some(class), Some(limit)) = (unsigned_32(words.get(2)), unsigned_32(words.get(3))) else {
-        return answer(context, b"CLIENT_ERROR bad command line format\r\n");
-    };
-    let limit = if limit == 0 {
-        usize::MAX
-    } else {
-        limit as usize
-    };
-    let (clock, mut lines, mut count) = (context.store.clock(), Vec::new(), 0);
-    context.store.for_each(|entry| {
-        if class == 1 && count < limit && lines.len() < DUMP_MAX {
-            count += 1;
-            lines.extend_from_slice(b"ITEM ");
-            lines.extend_from_slice(entry.key());
-            let ends = if entry.expires() == 0 {
-                0
-            } else {
-                clock.unix(entry.expires())
-            };
-            lines.extend_from_slice(
-                format!(" [{} b; {ends} s]\r\n", entry.value_bytes()).as_bytes(),
-            );
-        }
-    });
-    context.out.append(&mut lines);
-    answer(context, b"END\r\n")
-}
-
 /// Commands that tune memcached's own machinery.
 pub(super) fn control(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let text: &[u8] = match words.get(0) {
@@ -314,57 +261,31 @@ fn slabs_control(words: &Words<'_>) -> &'static [u8] {
     }
 }
 
+/// What is answered where a class is named that there is not.
+pub(super) const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
+
+/// Is that a class, or all of them? There is one.
+pub(super) fn is_class(word: &[u8]) -> bool {
+    matches!(word, b"all" | b"hash" | b"1")
+}
+
 fn crawler(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     match (words.get(1), words.len()) {
         (b"enable", _) => context.store.set_crawler(true),
         (b"disable", _) => context.store.set_crawler(false),
-        (b"crawl", 3..) => context.store.crawl_all(context.worker),
+        (b"crawl" | b"metadump", 3..) if !context.store.crawls() => {
+            return answer(context, b"CLIENT_ERROR lru crawler disabled\r\n");
+        }
+        // Who has the clock does it.
+        (b"crawl", 3..) if is_class(words.get(2)) => context.store.ask_for_crawl(),
+        (b"crawl", 3..) => return answer(context, BAD_CLASS),
         (b"sleep" | b"tocrawl", 3..) => {
             if unsigned_32(words.get(2)).is_none() {
                 return answer(context, b"CLIENT_ERROR bad command line format\r\n");
             }
         }
-        (b"metadump", 3..) => return meta_dump(context, words),
+        (b"metadump", 3..) => return survey::meta_dump(context, words),
         _ => return answer(context, ERROR),
     }
     answer(context, OK)
-}
-
-fn meta_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
-    if !context.about.may_dump() {
-        return answer(context, b"ERROR metadump not allowed\r\n");
-    }
-    if !matches!(words.get(2), b"all" | b"hash" | b"1") {
-        return answer(context, b"BADCLASS invalid class id\r\n");
-    }
-    let (clock, mut lines) = (context.store.clock(), Vec::new());
-    context
-        .store
-        .for_each(|entry| write_dumped(&mut lines, entry, clock));
-    context.out.append(&mut lines);
-    answer(context, b"END\r\n")
-}
-
-fn write_dumped(lines: &mut Vec<u8>, entry: Entry<'_>, clock: &crate::store::clock::Clock) {
-    lines.extend_from_slice(b"key=");
-    for &byte in entry.key() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            lines.push(byte);
-        } else {
-            lines.extend_from_slice(format!("%{byte:02X}").as_bytes());
-        }
-    }
-    let ends = if entry.expires() == 0 {
-        -1
-    } else {
-        clock.unix(entry.expires())
-    };
-    let facts = format!(
-        " exp={ends} la={} cas={} fetch={} cls=1 size={}\n",
-        clock.unix(entry.used()),
-        entry.cas(),
-        if entry.is_fetched() { "yes" } else { "no" },
-        bytes_of(entry.key().len(), entry.value_bytes()),
-    );
-    lines.extend_from_slice(facts.as_bytes());
 }

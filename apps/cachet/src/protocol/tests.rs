@@ -36,15 +36,21 @@ struct Bench {
     store: Store,
     worker: Worker,
     about: Alone,
+    /// The most that was answered at once, in bytes.
+    most: usize,
 }
 
 impl Bench {
     /// With one lock, so that values are numbered one after the other, as memcached does.
     fn new() -> Bench {
+        Bench::with(Settings::default())
+    }
+
+    fn with(settings: Settings) -> Bench {
         let settings = Settings {
             lock_power: 0,
             hash_power: 4,
-            ..Settings::default()
+            ..settings
         };
         let about = Alone(AllCounters::default());
         let worker = Worker::new(about.0.one_more());
@@ -53,6 +59,7 @@ impl Bench {
             store,
             worker,
             about,
+            most: 0,
         }
     }
 
@@ -60,18 +67,22 @@ impl Bench {
     /// a value.
     fn talk<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, End) {
         let (mut session, mut out, mut waiting) = (Session::new(), Vec::new(), Vec::new());
+        let mut all = Vec::new();
         for piece in pieces {
             waiting.extend_from_slice(piece);
             loop {
                 let use_of = (&self.store, &mut self.worker, &self.about as &dyn About);
                 let served = session.serve(use_of, &waiting, 3, &mut out);
                 waiting.drain(..served.consumed);
+                // All is sent before it is asked again.
+                self.most = self.most.max(out.len());
+                all.append(&mut out);
                 match served.then {
                     Then::More => break,
                     Then::Again => {}
                     Then::Close | Then::Stop { .. } => {
                         session.end(&mut self.worker);
-                        return (out, End::Closed);
+                        return (all, End::Closed);
                     }
                 }
             }
@@ -82,7 +93,7 @@ impl Bench {
             End::Open
         };
         session.end(&mut self.worker);
-        (out, end)
+        (all, end)
     }
 
     fn says(&mut self, sent: &str) -> String {

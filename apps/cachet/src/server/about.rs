@@ -2,31 +2,34 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hearth_net::Peer;
 use hearth_sys::signal;
 use hearth_sys::usage::{self, Whose};
 
+use super::service::Cachet;
 use crate::options::Options;
 use crate::protocol::{About, Say};
 use crate::store::counters::Counters;
 use crate::store::{AllCounters, Store};
 
 /// A server, for those who serve in it.
-#[derive(Debug)]
 pub struct Server {
     store: Store,
     options: Options,
     counters: AllCounters,
     listens_at: OnceLock<Vec<String>>,
     verbosity: AtomicU32,
-    /// Those that are open, by their numbers: the other end.
+    /// Those that have said something, by their numbers: the other end.
     connections: Mutex<BTreeMap<u64, Peer>>,
-    open: AtomicUsize,
     last: AtomicU64,
     rejected: AtomicU64,
+    /// Who has the connections, as long as they are served.
+    net: Mutex<Option<hearth_net::Server<Cachet>>>,
+    /// What that had counted when counting began anew: connections, and those that were silent for too long.
+    counted_before: [AtomicU64; 2],
     stops: AtomicBool,
 }
 
@@ -39,9 +42,10 @@ impl Server {
             listens_at: OnceLock::new(),
             counters: AllCounters::default(),
             connections: Mutex::default(),
-            open: AtomicUsize::new(0),
             last: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
+            net: Mutex::default(),
+            counted_before: Default::default(),
             stops: AtomicBool::new(false),
         }
     }
@@ -73,7 +77,6 @@ impl Server {
 
     pub(super) fn note_connection(&self, peer: &Peer) -> u64 {
         let id = self.last.fetch_add(1, Ordering::Relaxed);
-        self.open.fetch_add(1, Ordering::Relaxed);
         self.tell(2, || format!("<{id} new connection from {}", name(peer)));
         self.known().insert(id, peer.clone());
         id
@@ -81,13 +84,40 @@ impl Server {
 
     pub(super) fn forget_connection(&self, id: u64) {
         if self.known().remove(&id).is_some() {
-            self.open.fetch_sub(1, Ordering::Relaxed);
             self.tell(2, || format!("<{id} connection closed"));
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.open.load(Ordering::Relaxed) >= self.options.connections
+    fn net(&self) -> MutexGuard<'_, Option<hearth_net::Server<Cachet>>> {
+        self.net.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_net(&self, net: hearth_net::Server<Cachet>) {
+        *self.net() = Some(net);
+    }
+
+    pub(super) fn take_net(&self) -> Option<hearth_net::Server<Cachet>> {
+        self.net().take()
+    }
+
+    /// How many connections are open, whether or not they have said something.
+    fn open(&self) -> usize {
+        match &*self.net() {
+            Some(net) => net.connections(),
+            // It begins, or ends.
+            None => self.known().len(),
+        }
+    }
+
+    /// How many connections there were, and how many of them were silent for too long, since the server began.
+    fn counted(&self) -> [u64; 2] {
+        match &*self.net() {
+            Some(net) => {
+                let counters = net.counters();
+                [counters.accepted, counters.idled]
+            }
+            None => [self.last.load(Ordering::Relaxed), 0],
+        }
     }
 
     pub(super) fn note_rejected(&self) {
@@ -162,6 +192,9 @@ impl About for Server {
     fn reset_counters(&self) {
         self.counters.reset();
         self.rejected.store(0, Ordering::Relaxed);
+        for (before, counted) in self.counted_before.iter().zip(self.counted()) {
+            before.store(counted, Ordering::Relaxed);
+        }
     }
 
     fn process(&self, say: &mut Say<'_>) {
@@ -170,18 +203,29 @@ impl About for Server {
         say("rusage_user", &seconds(used.user_us));
         say("rusage_system", &seconds(used.system_us));
         say("max_connections", &self.options.connections);
-        say("curr_connections", &self.open.load(Ordering::Relaxed));
-        say("total_connections", &self.last.load(Ordering::Relaxed));
+        let open = self.open();
+        let [total, idled] = self.counted();
+        let since = |counted: u64, which: usize| {
+            counted.saturating_sub(self.counted_before[which].load(Ordering::Relaxed))
+        };
+        say("curr_connections", &open);
+        say("total_connections", &since(total, 0));
         say(
             "rejected_connections",
             &self.rejected.load(Ordering::Relaxed),
         );
-        say("accepting_conns", &u32::from(!self.is_full()));
+        say(
+            "accepting_conns",
+            &u32::from(open < self.options.connections),
+        );
+        say("idle_kicks", &since(idled, 1));
         say("threads", &self.options.threads);
     }
 
     fn settings(&self, say: &mut Say<'_>) {
         let options = &self.options;
+        // What may be changed is told as it is now.
+        let held = self.store.holdings();
         let on = |is: bool| if is { "on" } else { "off" };
         let yes = |is: bool| if is { "yes" } else { "no" };
         let none = || "NULL".to_owned();
@@ -195,7 +239,7 @@ impl About for Server {
             options.listen.join(",")
         };
         let say_all: &[(&str, &dyn Display)] = &[
-            ("maxbytes", &self.store.settings().memory),
+            ("maxbytes", &held.limit),
             ("maxconns", &options.connections),
             ("tcpport", &options.port),
             ("udpport", &0),
@@ -221,9 +265,9 @@ impl About for Server {
             ("dump_enabled", &yes(!options.disable_dumping)),
             ("idle_timeout", &options.idle_timeout),
             ("hash_algorithm", &"keyed folded multiply"),
-            ("lru_crawler", &yes(true)),
-            ("hot_lru_pct", &options.hot_percent),
-            ("warm_lru_pct", &options.warm_percent),
+            ("lru_crawler", &yes(self.store.crawls())),
+            ("hot_lru_pct", &held.shares[0]),
+            ("warm_lru_pct", &held.shares[1]),
             ("allocation", &options.allocation),
         ];
         for (name, value) in say_all {

@@ -25,8 +25,8 @@ use service::Cachet;
 /// A server that runs.
 pub struct Running {
     server: Arc<Server>,
-    net: hearth_net::Server<Cachet>,
-    clock: JoinHandle<()>,
+    addresses: Vec<SocketAddr>,
+    clock: Option<JoinHandle<()>>,
 }
 
 /// Why a server does not start.
@@ -57,6 +57,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const HASTE: Duration = Duration::from_millis(500);
 /// As much may wait to be sent to one client before it must read.
 const OUTPUT_MAX: usize = 1 << 20;
+const SECOND: Duration = Duration::from_secs(1);
 
 impl Running {
     /// Listens and serves.
@@ -73,12 +74,17 @@ impl Running {
         let net = builder
             .start(Cachet(Arc::clone(&server)))
             .map_err(NoServer::Net)?;
-        let kept = Arc::clone(&server);
+        let mut running = Running {
+            addresses: net.tcp_addresses().to_vec(),
+            server,
+            clock: None,
+        };
+        running.server.set_net(net);
+        let kept = Arc::clone(&running.server);
         let clock = thread::Builder::new()
             .name("cachet-clock".into())
             .spawn(move || keep_time(&kept));
-        let clock = clock.map_err(NoServer::Clock)?;
-        let running = Running { server, net, clock };
+        running.clock = Some(clock.map_err(NoServer::Clock)?);
         running.server.set_addresses(running.addresses());
         Ok(running)
     }
@@ -86,7 +92,7 @@ impl Running {
     /// Where it listens: addresses with ports, and paths.
     #[must_use]
     pub fn addresses(&self) -> Vec<String> {
-        let network = self.net.tcp_addresses().iter().map(ToString::to_string);
+        let network = self.addresses.iter().map(ToString::to_string);
         let path = self
             .server
             .options()
@@ -103,12 +109,27 @@ impl Running {
     }
 
     /// Takes no more connections, answers what has come, and ends.
-    pub fn stop(self, gracefully: bool) {
+    pub fn stop(mut self, gracefully: bool) {
+        self.end(if gracefully { GRACE } else { HASTE });
+    }
+
+    fn end(&mut self, grace: Duration) {
         self.server.stop();
-        let _ = self.net.stop(if gracefully { GRACE } else { HASTE });
-        self.clock.thread().unpark();
-        // Who has panicked has told so.
-        let _ = self.clock.join();
+        if let Some(net) = self.server.take_net() {
+            let _ = net.stop(grace);
+        }
+        if let Some(clock) = self.clock.take() {
+            clock.thread().unpark();
+            // Who has panicked has told so.
+            let _ = clock.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    /// Who knows the server and who serves know each other, so neither would end by itself.
+    fn drop(&mut self) {
+        self.end(Duration::ZERO);
     }
 }
 
@@ -146,35 +167,87 @@ fn builder(options: &Options) -> hearth_net::Builder {
 
 /// The addresses to listen at: all of this machine if none is named.
 fn places(options: &Options) -> Vec<String> {
-    let port = options.port;
     if options.listen.is_empty() {
-        let mut places = vec![format!("0.0.0.0:{port}")];
-        // Not every system has IPv6; and two ports that the system chooses would not be the same.
-        if port != 0 && std::net::TcpListener::bind("[::1]:0").is_ok() {
-            places.push(format!("[::]:{port}"));
-        }
-        return places;
+        return everywhere(&options.port.to_string());
     }
-    let place = |name: &String| match name.parse::<IpAddr>() {
-        Ok(address) => SocketAddr::new(address, port).to_string(),
-        Err(_) if name.contains(':') => name.clone(),
-        Err(_) => format!("{name}:{port}"),
-    };
-    options.listen.iter().map(place).collect()
+    // memcached takes semicolons, too.
+    let names = options.listen.iter().flat_map(|names| names.split(';'));
+    names
+        .filter(|name| !name.is_empty())
+        .flat_map(|name| place(name, options.port))
+        .collect()
 }
 
-/// Every second: the clock, and a part of the crawl.
+/// All addresses of this machine.
+fn everywhere(port: &str) -> Vec<String> {
+    let mut places = vec![format!("0.0.0.0:{port}")];
+    // Not every system has IPv6; and two ports that the system chooses would not be the same.
+    if port != "0" && std::net::TcpListener::bind("[::1]:0").is_ok() {
+        places.push(format!("[::]:{port}"));
+    }
+    places
+}
+
+/// What one name means: an address or a name, with a port or without one; an address of IPv6 is in brackets, or has no
+/// port; a star is all of this machine.
+fn place(name: &str, port: u16) -> Vec<String> {
+    if name == "*" {
+        return everywhere(&port.to_string());
+    }
+    if let Some(port) = name.strip_prefix("*:") {
+        return everywhere(port);
+    }
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    vec![match bare.unwrap_or(name).parse::<IpAddr>() {
+        Ok(address) => SocketAddr::new(address, port).to_string(),
+        Err(_) if name.contains(':') => name.to_owned(),
+        Err(_) => format!("{name}:{port}"),
+    }]
+}
+
+/// Every second: the clock, and then, as far as there is time until the next one, what may be late.
 fn keep_time(server: &Server) {
     let mut worker = Worker::new(server.counters_for_one());
-    let begin = Instant::now();
-    for second in 1_u64.. {
-        let next = begin + Duration::from_secs(second);
-        while let Some(left) = next.checked_duration_since(Instant::now()) {
-            if server.stops() {
-                return;
-            }
+    let store = server.store();
+    let mut next = Instant::now() + SECOND;
+    while !server.stops() {
+        let now = Instant::now();
+        if let Some(left) = next
+            .checked_duration_since(now)
+            .filter(|left| !left.is_zero())
+        {
             thread::park_timeout(left);
+            continue;
         }
-        server.store().tick(&mut worker);
+        store.tick();
+        // Seconds that were missed, as the system was asleep, are not made up for.
+        next += SECOND * (1 + now.duration_since(next).as_secs() as u32);
+        let mut chores = store.chores();
+        while !server.stops() && Instant::now() < next && store.work(&mut worker, &mut chores) {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{everywhere, place};
+
+    #[test]
+    fn addresses_are_named_as_memcached_has_them() {
+        for (name, expected) in [
+            ("127.0.0.1", "127.0.0.1:5"),
+            ("127.0.0.1:7", "127.0.0.1:7"),
+            ("localhost", "localhost:5"),
+            ("localhost:7", "localhost:7"),
+            ("::1", "[::1]:5"),
+            ("[::1]", "[::1]:5"),
+            ("[::1]:7", "[::1]:7"),
+        ] {
+            assert_eq!(place(name, 5), [expected], "{name}");
+        }
+        assert_eq!(place("*", 5), everywhere("5"));
+        assert_eq!(place("*:7", 5), everywhere("7"));
+        assert_eq!(everywhere("7")[0], "0.0.0.0:7");
     }
 }

@@ -7,6 +7,9 @@
 //! for the warm one. What was fetched twice while cold becomes warm, too. Only cold items are evicted. So keys
 //! that are asked for once, however many, push out each other and not what is used. An item moves when it is
 //! the oldest of its queue and at no other time: to fetch it is to set a bit.
+//!
+//! Where nothing may be evicted items go nevertheless that are as good as gone, as far as they are found at the ends of
+//! the queues.
 
 use std::sync::Arc;
 
@@ -27,7 +30,7 @@ pub struct Moves {
     pub evicted_unfetched: Counter,
     /// Of these, items that were active.
     pub evicted_active: Counter,
-    /// Items found at the end of a queue whose time had come.
+    /// Items found at the end of a queue whose time had come, or that were told to be forgotten.
     pub reclaimed: Counter,
     /// Of these, items that were never fetched.
     pub expired_unfetched: Counter,
@@ -39,6 +42,24 @@ pub struct Moves {
     pub within: Counter,
     /// How often there was no memory.
     pub refusals: Counter,
+}
+
+impl Moves {
+    /// All from 0 on. For who is in the section, where they are counted.
+    fn reset(&self) {
+        let all = [
+            &self.evictions,
+            &self.evicted_unfetched,
+            &self.evicted_active,
+            &self.reclaimed,
+            &self.expired_unfetched,
+            &self.to_cold,
+            &self.to_warm,
+            &self.within,
+            &self.refusals,
+        ];
+        all.into_iter().for_each(Counter::reset);
+    }
 }
 
 /// The data of the section.
@@ -67,11 +88,13 @@ pub struct Holdings {
     pub owned: usize,
     /// What they may need, in bytes.
     pub limit: usize,
+    /// How much of the limit hot and warm items may have, in percent.
+    pub shares: [usize; 2],
     /// When the oldest item of each segment was last used.
     pub oldest: [Option<u32>; 3],
 }
 
-/// So many items change their queue in one allocation at most, and so many are evicted beyond what it needs: this
+/// So many items change their queue in one allocation at most, and so many are let go beyond what it needs: this
 /// bounds its time.
 const SHIFTS: usize = 4;
 const EXTRA: usize = 4;
@@ -81,6 +104,12 @@ const LOOSE: usize = 16;
 const SPARED: usize = 32;
 /// So many items at the end of a queue are skipped that are just being stored or freed.
 const SKIPPED: usize = 64;
+/// Where nothing may be evicted so many items at the end of each queue are looked at for one that is as good as gone.
+/// memcached looks at five of a class; here are all classes in one queue.
+const LOOKED_AT: usize = 16;
+/// So many items go at most, one after the other, for a block that the system does not give. Items of about one size
+/// need one or two to go.
+const NEEDED: usize = 64;
 
 impl Allocation {
     /// For items of so many bytes. None if there is no memory for a heap.
@@ -104,9 +133,31 @@ impl Allocation {
         Arc::clone(&self.moves)
     }
 
-    /// Another limit, in bytes. What is above it goes with the next allocations.
+    /// Another limit, in bytes. What is above it goes little by little: with the next allocations, and by
+    /// [`Allocation::shrink`].
     pub fn set_limit(&mut self, bytes: usize) {
         self.limit = bytes;
+    }
+
+    /// From now on the system gives no more memory than items have already.
+    #[cfg(test)]
+    pub fn starve(&mut self) {
+        self.pool.given_most = self.pool.charged();
+    }
+
+    /// All that is counted from 0 on.
+    pub fn reset_moves(&mut self) {
+        self.moves.reset();
+    }
+
+    /// Lets so many items go at most that are above the limit. Are there more?
+    pub fn shrink(&mut self, now: u32, most: usize) -> bool {
+        for _ in 0..most {
+            if self.pool.charged() <= self.limit || !self.let_one_go(now) {
+                return false;
+            }
+        }
+        self.pool.charged() > self.limit
     }
 
     /// How much of the limit hot and warm items may have, in percent.
@@ -124,6 +175,7 @@ impl Allocation {
             charged: self.pool.charged(),
             owned: self.pool.owned(),
             limit: self.limit,
+            shares: [self.hot, self.warm],
             oldest: segments.map(|segment| self.pool.tail(segment).map(|tail| tail.used)),
         }
     }
@@ -142,18 +194,20 @@ impl Allocation {
     pub fn allocate(&mut self, making: &Making<'_>) -> Result<Fresh, NoMemory> {
         let need = block_bytes(bytes_of(making.key.len(), making.value_bytes as usize));
         self.balance();
+        // Where the limit was lowered there is more than it allows: then no more goes at once than is needed now.
+        let least = self.pool.charged().saturating_sub(need);
         let mut extra = 0;
         loop {
-            let after = self.pool.charged() + need;
-            let is_over = after > self.limit;
+            let charged = self.pool.charged();
+            let is_needed = charged + need > self.limit && charged > least;
             // Beyond the limit items go one at a time, as memory between them becomes less, but not at once.
-            let is_loose = self.evicts && extra < EXTRA && after > self.room();
-            if !is_over && !is_loose {
+            let is_extra = self.evicts && extra < EXTRA && charged + need > self.room();
+            if need <= self.limit && !is_needed && !is_extra {
                 break;
             }
-            extra += usize::from(!is_over);
-            let went = self.evicts && need <= self.limit && self.evict(making.now);
-            if !went && is_over {
+            extra += usize::from(!is_needed);
+            let went = need <= self.limit && self.let_one_go(making.now);
+            if !went && (is_needed || need > self.limit) {
                 self.moves.refusals.bump();
                 return Err(NoMemory);
             }
@@ -161,7 +215,34 @@ impl Allocation {
                 break;
             }
         }
-        self.pool.make(making).ok_or(NoMemory)
+        match self.pool.make(making) {
+            Some(fresh) => Ok(fresh),
+            None => self.make_slow(making),
+        }
+    }
+
+    /// The system gives no more memory, though there might be: items have what there is, so they go for it.
+    #[cold]
+    fn make_slow(&mut self, making: &Making<'_>) -> Result<Fresh, NoMemory> {
+        for _ in 0..NEEDED {
+            if !self.let_one_go(making.now) {
+                break;
+            }
+            if let Some(fresh) = self.pool.make(making) {
+                return Ok(fresh);
+            }
+        }
+        self.moves.refusals.bump();
+        Err(NoMemory)
+    }
+
+    /// Lets one item go that may. False if none is found.
+    fn let_one_go(&mut self, now: u32) -> bool {
+        if self.evicts {
+            self.evict(now)
+        } else {
+            self.reclaim(now)
+        }
     }
 
     /// What items may need, now: what is free between them is memory, too, and so much as the heap has beyond a
@@ -223,21 +304,40 @@ impl Allocation {
                 spared += 1;
                 continue;
             }
-            let Some(out) = self.stripes.take_one(tail.hash, tail.id) else {
+            let Some((out, gone)) = self.stripes.take_one(tail.hash, tail.id, now) else {
                 // Just being stored, or taken out by somebody who has not told it yet.
                 self.pool.shift(Segment::Cold, Segment::Cold);
                 skipped += 1;
                 continue;
             };
-            self.count(is_over, tail.is_fetched, tail.is_active);
+            self.count(gone.is_some(), tail.is_fetched, tail.is_active);
             self.pool.release(out);
             return true;
         }
         false
     }
 
-    fn count(&self, is_over: bool, is_fetched: bool, is_active: bool) {
-        if is_over {
+    /// Lets one item go that is as good as gone, if there is one at the end of a queue. Those that are not go to the other
+    /// end, where they do no harm as none of them is evicted; so all have their turn in the end.
+    fn reclaim(&mut self, now: u32) -> bool {
+        for segment in [Segment::Cold, Segment::Hot, Segment::Warm] {
+            for _ in 0..LOOKED_AT.min(self.pool.items_in(segment)) {
+                let Some(tail) = self.pool.tail(segment) else {
+                    break;
+                };
+                if let Some(out) = self.stripes.take_gone(tail.hash, tail.id, now) {
+                    self.count(true, tail.is_fetched, tail.is_active);
+                    self.pool.release(out);
+                    return true;
+                }
+                self.pool.shift(segment, segment);
+            }
+        }
+        false
+    }
+
+    fn count(&self, is_gone: bool, is_fetched: bool, is_active: bool) {
+        if is_gone {
             self.moves.reclaimed.bump();
             self.moves.expired_unfetched.add(u64::from(!is_fetched));
             return;

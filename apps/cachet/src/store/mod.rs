@@ -3,6 +3,7 @@
 pub mod allocation;
 pub mod clock;
 pub mod counters;
+mod crawl;
 pub mod hash;
 pub mod section;
 mod slot;
@@ -10,18 +11,19 @@ pub mod stripes;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hearth_sys::clock::Clock as Ticks;
 
-use crate::items::{Entry, Fresh, KEY_MAX, Making, Out};
+use crate::items::{Entry, Fresh, KEY_MAX, Making, Out, Place};
 use allocation::{Allocation, Holdings, Moves};
 use clock::Clock;
 use counters::Counters;
+use crawl::Crawl;
 use hash::KeyHash;
 use section::{Measured, Section};
 
+pub use crawl::{Chores, Walk};
 pub use section::Running;
 use stripes::{Gone, Stripes};
 
@@ -96,17 +98,6 @@ pub struct Store {
     section: Section,
     moves: Arc<Moves>,
     crawl: Crawl,
-}
-
-/// How far the crawler has come.
-#[derive(Debug, Default)]
-struct Crawl {
-    next: AtomicU64,
-    is_off: AtomicBool,
-    reclaimed: AtomicU64,
-    looked_at: AtomicU64,
-    /// When everything is to be forgotten; 0 if not.
-    forgets_at: AtomicU64,
 }
 
 /// What a thread needs to use the store.
@@ -205,11 +196,16 @@ impl Store {
         self.section.explain()
     }
 
-    /// How many items the crawler has freed, and how many it looked at.
-    #[must_use]
-    pub fn crawled(&self) -> (u64, u64) {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (read(&self.crawl.reclaimed), read(&self.crawl.looked_at))
+    /// From now on the system gives no more memory.
+    #[cfg(test)]
+    pub fn starve(&self) {
+        self.section.enter(Allocation::starve);
+    }
+
+    /// Counts all from 0 on that is counted here and not by workers.
+    pub fn reset_counted(&self) {
+        self.section.enter(Allocation::reset_moves);
+        self.crawl.reset();
     }
 
     /// Changes what items may need, in bytes.
@@ -221,11 +217,6 @@ impl Store {
     pub fn set_shares(&self, hot: usize, warm: usize) {
         self.section
             .enter(|allocation| allocation.set_shares(hot, warm));
-    }
-
-    /// Shall expired items be looked for?
-    pub fn set_crawler(&self, is_on: bool) {
-        self.crawl.is_off.store(!is_on, Ordering::Relaxed);
     }
 
     /// The hash of a key.
@@ -426,66 +417,6 @@ impl Store {
         stored
     }
 
-    /// Forgets everything that is stored now; or, after so many seconds, everything that is stored then.
-    pub fn forget(&self, seconds: u32) {
-        if seconds > 0 {
-            let at = u64::from(self.clock.now()) + u64::from(seconds);
-            self.crawl.forgets_at.store(at, Ordering::Relaxed);
-            return;
-        }
-        self.crawl.forgets_at.store(0, Ordering::Relaxed);
-        for part in 0..self.stripes.count() {
-            self.stripes.lock_one(part).forget();
-        }
-    }
-
-    /// What is to be done every second: the clock, what is to be forgotten, and the crawler's turn.
-    pub fn tick(&self, worker: &mut Worker) {
-        self.clock.follow();
-        let now = self.clock.now();
-        let forgets_at = self.crawl.forgets_at.load(Ordering::Relaxed);
-        if forgets_at != 0 && forgets_at <= u64::from(now) {
-            self.forget(0);
-        }
-        if !self.crawl.is_off.load(Ordering::Relaxed) {
-            self.crawl(worker, self.stripes.count().div_ceil(CRAWL_SECONDS));
-        }
-    }
-
-    /// Frees what has expired in so many parts.
-    pub fn crawl(&self, worker: &mut Worker, parts: usize) {
-        let (now, count) = (self.clock.now(), self.stripes.count());
-        for _ in 0..parts {
-            let next = self.crawl.next.fetch_add(1, Ordering::Relaxed) as usize % count;
-            let looked = self.stripes.lock_one(next).sweep(now, &mut worker.out);
-            self.crawl
-                .looked_at
-                .fetch_add(looked as u64, Ordering::Relaxed);
-            self.crawl
-                .reclaimed
-                .fetch_add(worker.out.len() as u64, Ordering::Relaxed);
-            self.free_kept(worker);
-        }
-    }
-
-    /// Frees everything that has expired.
-    pub fn crawl_all(&self, worker: &mut Worker) {
-        self.crawl(worker, self.stripes.count());
-    }
-
-    /// Looks at all items that are alive, part by part.
-    pub fn for_each(&self, mut look: impl FnMut(Entry<'_>)) {
-        let now = self.clock.now();
-        for part in 0..self.stripes.count() {
-            let stripe = self.stripes.lock_one(part);
-            stripe.chains.for_each(|entry| {
-                if stripe.numbers.is_gone(entry, now).is_none() {
-                    look(entry);
-                }
-            });
-        }
-    }
-
     /// What the tables need, in bytes.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
@@ -501,17 +432,15 @@ impl Drop for Store {
     fn drop(&mut self) {
         let mut worker = Worker::default();
         for part in 0..self.stripes.count() {
-            self.stripes
-                .lock_one(part)
-                .chains
-                .take_all(|_| true, &mut worker.out);
-            self.free_kept(&mut worker);
+            let mut place = Some(Place::default());
+            while let Some(from) = place {
+                let chains = &mut self.stripes.lock_one(part).chains;
+                (_, place) = chains.take_some(from, KEPT_ITEMS, |_| true, &mut worker.out);
+                self.free_kept(&mut worker);
+            }
         }
     }
 }
-
-/// In so many seconds the crawler looks at everything once.
-const CRAWL_SECONDS: usize = 10;
 
 fn note_gone(worker: &Worker, why: Gone) {
     match why {

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::items::{Chains, Entry, ItemId, Out};
+use crate::items::{Chains, Entry, ItemId, Out, Place};
 
 /// A part of the items.
 #[derive(Debug)]
@@ -39,11 +39,15 @@ impl Numbers {
     #[inline]
     #[must_use]
     pub fn is_gone(&self, entry: Entry<'_>, now: u32) -> Option<Gone> {
-        let expires = entry.expires();
+        self.why_gone(entry.expires(), entry.cas(), now)
+    }
+
+    #[inline]
+    fn why_gone(&self, expires: u32, cas: u64, now: u32) -> Option<Gone> {
         if expires != 0 && expires <= now {
             return Some(Gone::Expired);
         }
-        (entry.cas() <= self.forgotten).then_some(Gone::Forgotten)
+        (cas <= self.forgotten).then_some(Gone::Forgotten)
     }
 }
 
@@ -63,12 +67,18 @@ impl Stripe {
         self.numbers.forgotten = self.numbers.next_cas();
     }
 
-    /// Lets the items go that are as good as gone. How many it looked at.
-    pub fn sweep(&mut self, now: u32, out: &mut Vec<Out>) -> usize {
-        let (looked, numbers) = (self.chains.len(), &self.numbers);
-        self.chains
-            .take_all(|entry| numbers.is_gone(entry, now).is_some(), out);
-        looked
+    /// Lets items go that are as good as gone, from a place on, and looks at so many or a few more. How many it looked at,
+    /// and where to go on; None at the end.
+    pub fn sweep(
+        &mut self,
+        from: Place,
+        most: usize,
+        now: u32,
+        out: &mut Vec<Out>,
+    ) -> (usize, Option<Place>) {
+        let numbers = &self.numbers;
+        let is_over = |entry: Entry<'_>| numbers.is_gone(entry, now).is_some();
+        self.chains.take_some(from, most, is_over, out)
     }
 }
 
@@ -131,8 +141,20 @@ impl Stripes {
         self.all.len()
     }
 
-    /// Lets one item go, if it is there.
-    pub fn take_one(&self, hash: u64, id: ItemId) -> Option<Out> {
-        self.lock(hash).chains.take_one(hash, id)
+    /// Lets one item go, if it is there; and tells whether it was as good as gone.
+    pub fn take_one(&self, hash: u64, id: ItemId, now: u32) -> Option<(Out, Option<Gone>)> {
+        let mut stripe = self.lock(hash);
+        let out = stripe.chains.take_one(hash, id)?;
+        let why = stripe.numbers.why_gone(out.expires(), out.cas(), now);
+        Some((out, why))
+    }
+
+    /// The same, if it is as good as gone.
+    pub fn take_gone(&self, hash: u64, id: ItemId, now: u32) -> Option<Out> {
+        let mut stripe = self.lock(hash);
+        stripe
+            .numbers
+            .is_gone(stripe.chains.find_one(hash, id)?, now)?;
+        stripe.chains.take_one(hash, id)
     }
 }

@@ -117,6 +117,169 @@ fn without_eviction_what_is_too_much_is_refused() {
     assert!(get(&store, &mut worker, b"0").is_some());
 }
 
+/// Stores items that end then, until there is no memory for many in a row. How many it stored.
+fn fill(store: &Store, worker: &mut Worker, name: &str, expires: i32) -> u64 {
+    let (mut stored, mut refused) = (0, 0);
+    while refused < 100 {
+        let key = format!("{name} {stored}").into_bytes();
+        let Ok(mut fresh) = store.make(worker, (&key, store.hash_of(&key)), 1000) else {
+            refused += 1;
+            continue;
+        };
+        fresh.push(&[1; 1000]);
+        fresh.push(b"\r\n");
+        fresh.set_expires(store.clock().expiry(expires));
+        store.store(worker, fresh, Mode::Set, Condition::default());
+        (stored, refused) = (stored + 1, 0);
+    }
+    stored
+}
+
+#[test]
+fn without_eviction_what_is_as_good_as_gone_makes_room_nevertheless() {
+    let store = store(Settings {
+        memory: 1 << 20,
+        evicts: false,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    // A few that stay, and are the oldest.
+    for number in 0..100 {
+        let key = format!("stays {number}");
+        set(&store, &mut worker, key.as_bytes(), &[2; 1000]).expect("room");
+    }
+    let first = fill(&store, &mut worker, "expires", 10);
+    assert!(first > 700, "{first} items");
+    store.clock().advance(10);
+    let second = fill(&store, &mut worker, "forgotten", 0);
+    assert_eq!(second, first, "all that expired made room");
+    assert_eq!(store.moves().reclaimed.get(), first);
+    for number in 0..100 {
+        let key = format!("stays {number}");
+        assert!(get(&store, &mut worker, key.as_bytes()).is_some(), "{key}");
+    }
+    store.forget(0);
+    let third = fill(&store, &mut worker, "new", 0);
+    assert_eq!(third, first + 100);
+    assert_eq!(store.moves().evictions.get(), 0);
+    store.reset_counted();
+    assert_eq!(store.moves().reclaimed.get(), 0);
+}
+
+#[test]
+fn what_was_told_to_be_forgotten_is_not_evicted_but_reclaimed() {
+    let store = store(Settings {
+        memory: 8 << 20,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    for number in 0..6000 {
+        let key = format!("old {number}");
+        set(&store, &mut worker, key.as_bytes(), &[2; 1000]).expect("room");
+    }
+    store.forget(0);
+    for number in 0..6000 {
+        let key = format!("new {number}");
+        set(&store, &mut worker, key.as_bytes(), &[2; 1000]).expect("room");
+    }
+    let moves = store.moves();
+    assert!(moves.reclaimed.get() > 3000, "{moves:?}");
+    assert_eq!(moves.evictions.get(), 0, "{moves:?}");
+    assert_eq!(moves.expired_unfetched.get(), moves.reclaimed.get());
+}
+
+#[test]
+fn where_the_system_gives_no_more_memory_items_go_for_new_ones() {
+    for evicts in [true, false] {
+        let store = store(Settings {
+            evicts,
+            ..Settings::default()
+        });
+        let mut worker = Worker::default();
+        for number in 0..1000 {
+            let key = format!("{number}");
+            set(&store, &mut worker, key.as_bytes(), &[2; 1000]).expect("room");
+        }
+        store.starve();
+        let results: Vec<bool> = (0..500)
+            .map(|number| {
+                let key = format!("more {number}");
+                set(&store, &mut worker, key.as_bytes(), &[2; 1000]).is_ok()
+            })
+            .collect();
+        assert!(results.iter().all(|&is_stored| is_stored == evicts));
+        let moves = store.moves();
+        let (evictions, refusals) = if evicts { (500, 0) } else { (0, 500) };
+        assert!(moves.evictions.get().abs_diff(evictions) <= 1, "{moves:?}");
+        assert_eq!(moves.refusals.get(), refusals);
+    }
+}
+
+#[test]
+fn a_lower_limit_is_reached_little_by_little() {
+    let store = store(Settings {
+        memory: 64 << 20,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    for number in 0..40_000 {
+        let key = format!("{number}");
+        set(&store, &mut worker, key.as_bytes(), &[2; 1000]).expect("room");
+    }
+    let items = || store.holdings().items.iter().sum::<usize>();
+    let before = items();
+    store.set_memory(8 << 20);
+    // An allocation lets go what it needs and a few more.
+    set(&store, &mut worker, b"one", &[2; 1000]).expect("room");
+    assert!(items() < before && items() + 8 > before, "{}", items());
+    set(&store, &mut worker, b"large", &[2; 100_000]).expect("room");
+    assert!(items() + 200 > before, "{}", items());
+    let (mut chores, mut pieces, mut last) = (store.chores(), 0, items());
+    while store.work(&mut worker, &mut chores) {
+        assert!(last - items() <= 64, "{} at once", last - items());
+        (pieces, last) = (pieces + 1, items());
+    }
+    assert!(pieces > (before - last) / 64);
+    assert!(store.holdings().charged <= 8 << 20);
+    assert!(get(&store, &mut worker, b"large").is_some());
+}
+
+#[test]
+fn the_crawler_looks_at_everything_in_pieces_and_at_a_tenth_in_a_second() {
+    // Few parts, so that each has many items.
+    let store = store(Settings {
+        lock_power: 4,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    let count = 40_000;
+    for number in 0..count {
+        let key = format!("{number}");
+        set(&store, &mut worker, key.as_bytes(), b"x").expect("room");
+    }
+    let mut last = 0;
+    let mut second = |store: &Store, worker: &mut Worker| {
+        let mut chores = store.chores();
+        while store.work(worker, &mut chores) {
+            let looked = store.crawled().1;
+            assert!(looked - last < 300, "{} at once", looked - last);
+            last = looked;
+        }
+        last
+    };
+    let first = second(&store, &mut worker);
+    assert!(first < count / 4, "{first} in the first second");
+    for _ in 0..9 {
+        second(&store, &mut worker);
+    }
+    assert!(second(&store, &mut worker) >= count);
+    store.ask_for_crawl();
+    assert!(second(&store, &mut worker) >= 2 * count);
+    store.set_crawler(false);
+    let before = store.crawled().1;
+    assert_eq!(second(&store, &mut worker), before);
+}
+
 #[test]
 fn what_is_asked_for_again_and_again_outlives_what_is_not() {
     let store = store(Settings {

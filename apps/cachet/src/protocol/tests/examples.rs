@@ -1,6 +1,7 @@
 //! What is known by example.
 
 use super::{Bench, End};
+use crate::store::Settings;
 
 #[test]
 fn a_line_without_an_end_closes_the_connection_unless_it_asks_for_keys() {
@@ -132,10 +133,10 @@ fn flush_all_forgets_now_or_later() {
         "STORED\r\nOK\r\nVALUE a 0 1\r\nx\r\nEND\r\n"
     );
     bench.store.clock().advance(4);
-    bench.store.tick(&mut bench.worker);
+    bench.store.tick();
     assert_eq!(bench.says("get a\r\n"), "VALUE a 0 1\r\nx\r\nEND\r\n");
     bench.store.clock().advance(1);
-    bench.store.tick(&mut bench.worker);
+    bench.store.tick();
     assert_eq!(bench.says("get a\r\n"), "END\r\n");
 }
 
@@ -170,4 +171,148 @@ fn the_sections_of_statistics_end() {
     assert!(bench.says("stats\r\n").contains("STAT cmd_set 0\r\n"));
     let dump = bench.says("lru_crawler metadump all\r\n");
     assert!(dump.starts_with("key=a exp=-1 la="), "{dump}");
+}
+
+/// A value of so many bytes under a key, as it is sent; and as it is answered.
+fn stored(key: &str, bytes: usize) -> (String, String) {
+    let value = "v".repeat(bytes);
+    (
+        format!("set {key} 0 0 {bytes}\r\n{value}\r\n"),
+        format!("VALUE {key} 0 {bytes}\r\n{value}\r\n"),
+    )
+}
+
+#[test]
+fn a_command_for_many_keys_answers_no_more_at_once_than_may_wait_and_one_more() {
+    let mut bench = Bench::new();
+    let (sent, one) = stored("k", 300_000);
+    assert_eq!(bench.says(&sent), "STORED\r\n");
+    let count = 50;
+    let expected = format!("{}END\r\nMN\r\n", one.repeat(count));
+    let keys = " k".repeat(count);
+    for asks in [
+        format!("get{keys}\r\nmn\r\n"),
+        format!("get{keys} \nmn\r\n"),
+        format!("  get{keys}\r\nmn\r\n"),
+        format!("gat 0{keys}\r\nmn\r\n"),
+        format!("get{keys} x y\0 z\r\nmn\r\n"),
+    ] {
+        for pieces in [asks.len(), 7] {
+            let pieces = asks.as_bytes().chunks(pieces);
+            let (answer, end) = bench.talk(pieces);
+            assert!(answer == expected.as_bytes() && end == End::Open, "{asks}");
+        }
+    }
+    assert!(bench.most > 1 << 20, "nothing was much");
+    assert!(bench.most < (1 << 20) + one.len() + 10, "{}", bench.most);
+    // Numbers and counts are told as ever.
+    let with_cas = bench.says(&format!("gets{keys}\r\n"));
+    assert_eq!(with_cas.matches("VALUE k 0 300000 ").count(), count);
+    assert!(bench.says("stats\r\n").contains("STAT get_hits 550\r\n"));
+}
+
+#[test]
+fn a_key_that_is_too_long_after_much_that_is_found_costs_the_whole_answer() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.says(&stored("k", 300_000).0), "STORED\r\n");
+    let keys = format!("{} {}", " k".repeat(50), "x".repeat(251));
+    for command in ["get", "gets", "gat 0"] {
+        assert_eq!(
+            bench.says(&format!("{command}{keys}\r\nmn\r\n")),
+            "CLIENT_ERROR bad command line format\r\nMN\r\n"
+        );
+    }
+}
+
+#[test]
+fn lists_of_items_are_made_piece_by_piece() {
+    let mut bench = Bench::new();
+    let count = 30_000;
+    let sent: String = (0..count)
+        .map(|i| format!("set key{i} 0 0 1 noreply\r\nx\r\n"))
+        .collect();
+    assert_eq!(bench.says(&sent), "");
+    let dump = bench.says("lru_crawler metadump all\r\nmn\r\n");
+    let mut lines: Vec<&str> = dump.lines().collect();
+    assert_eq!((lines.pop(), lines.pop()), (Some("MN"), Some("END")));
+    let key = |line: &&str| line.split(' ').next().map(str::to_owned);
+    let keys: std::collections::HashSet<_> = lines.iter().map(key).collect();
+    assert_eq!((lines.len(), keys.len()), (count, count));
+    // Some four thousand at once.
+    assert!(bench.most < 400_000, "{} bytes at once", bench.most);
+    let listed = |answer: String| answer.matches("ITEM key").count();
+    assert_eq!(listed(bench.says("stats cachedump 1 10\r\n")), 10);
+    assert_eq!(listed(bench.says("stats cachedump 1 0\r\n")), count);
+    assert_eq!(bench.says("stats cachedump 2 0\r\n"), "END\r\n");
+    let sizes = bench.says("stats sizes\r\nmn\r\n");
+    assert!(
+        sizes.starts_with("STAT 96 30000\r\nEND\r\nMN\r\n"),
+        "{sizes}"
+    );
+}
+
+#[test]
+fn who_lists_nothing_is_told_so() {
+    check(&[
+        ("lru_crawler metadump all\r\nmn\r\n", "END\r\nMN\r\n"),
+        ("stats sizes\r\n", "END\r\n"),
+        ("lru_crawler crawl all\r\n", "OK\r\n"),
+        ("lru_crawler crawl 99\r\n", "BADCLASS invalid class id\r\n"),
+        ("lru_crawler disable\r\n", "OK\r\n"),
+        (
+            "lru_crawler crawl all\r\nlru_crawler metadump all\r\n",
+            "CLIENT_ERROR lru crawler disabled\r\nCLIENT_ERROR lru crawler disabled\r\n",
+        ),
+    ]);
+}
+
+#[test]
+fn a_limit_in_bytes_is_refused() {
+    check(&[
+        (
+            "cache_memlimit 7\r\n",
+            "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
+        ),
+        (
+            "cache_memlimit 1073741824\r\n",
+            "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n",
+        ),
+        ("cache_memlimit 64\r\n", "OK\r\n"),
+        ("cache_memlimit -5\r\n", "ERROR\r\n"),
+    ]);
+}
+
+/// As memcached 1.6.18 with `-M`.
+#[test]
+fn where_there_is_no_memory_each_command_says_so_in_its_own_words() {
+    let mut bench = Bench::with(Settings {
+        memory: 1 << 20,
+        evicts: false,
+        ..Settings::default()
+    });
+    bench.says("set n 0 0 1\r\n9\r\n");
+    for length in [1000, 1] {
+        let mut number = 0;
+        while bench.says(&stored(&format!("{length}k{number}"), length).0) == "STORED\r\n" {
+            number += 1;
+        }
+    }
+    let new = "SERVER_ERROR Out of memory allocating new item\r\n";
+    let long = "O".repeat(40);
+    for (sent, expected) in [
+        ("incr n 1\r\n", "SERVER_ERROR out of memory\r\n"),
+        ("ma n\r\n", "SERVER_ERROR out of memory\r\n"),
+        ("decr n 1\r\n", "8\r\n"),
+        ("ma q N0\r\n", new),
+        (&format!("ma q N0 {long}\r\n"), new),
+        ("mg q N30\r\n", "EN\r\n"),
+        ("mg q N30 v k O123\r\n", "EN kq O123\r\n"),
+        ("mg q N30 v k q\r\nmn\r\n", "MN\r\n"),
+        (
+            "ms q 2\r\nxx\r\n",
+            "SERVER_ERROR out of memory storing object\r\n",
+        ),
+    ] {
+        assert_eq!(bench.says(sent), expected, "to {sent:?}");
+    }
 }

@@ -1,0 +1,172 @@
+//! Lists of items, which are made piece by piece: there may be millions.
+
+use std::collections::BTreeMap;
+
+use super::session::{ANSWERS_MAX, Asked, Context};
+use super::statistics::{BAD_CLASS, answer, is_class};
+use super::words::{Words, unsigned_32};
+use crate::items::{Entry, bytes_of};
+use crate::store::Walk;
+use crate::store::clock::Clock;
+
+/// So many items are looked at before others have their turn: half a millisecond if none of them is in a cache.
+const TURN: usize = 4096;
+/// And so many with one part of the store locked.
+const PIECE: usize = 256;
+/// What `stats cachedump` lists is so long at most, as memcached has it.
+const CACHE_DUMP_MAX: usize = 2 << 20;
+/// Sizes in classes of 32 bytes, as memcached tells them.
+const SIZE_CLASS: usize = 32;
+
+/// A list that is being made.
+#[derive(Debug)]
+pub(super) struct Survey {
+    walk: Walk,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// `lru_crawler metadump`.
+    Meta,
+    /// `stats cachedump`: so many items and bytes more.
+    Cache { items: usize, bytes: usize },
+    /// `stats sizes`: how many items of each class there are so far.
+    Sizes(BTreeMap<usize, usize>),
+}
+
+impl Survey {
+    fn new(kind: Kind) -> Box<Survey> {
+        Box::new(Survey {
+            walk: Walk::default(),
+            kind,
+        })
+    }
+
+    /// How many items there are of each size.
+    pub(super) fn sizes() -> Box<Survey> {
+        Survey::new(Kind::Sizes(BTreeMap::new()))
+    }
+
+    /// Answers more of it. False if that was all.
+    pub(super) fn go_on(&mut self, context: &mut Context<'_>) -> bool {
+        let mut looked = 0;
+        while looked < TURN && context.out.len() <= ANSWERS_MAX {
+            let (count, is_more) = self.piece(context);
+            if !is_more || self.is_full() {
+                self.end(context.out);
+                return false;
+            }
+            // To lock a part takes time, too, if there is nothing in it.
+            looked += count + 1;
+        }
+        true
+    }
+
+    fn piece(&mut self, context: &mut Context<'_>) -> (usize, bool) {
+        let Survey { walk, kind } = self;
+        let (store, clock, out) = (context.store, context.store.clock(), &mut *context.out);
+        store.look(walk, PIECE, |entry| match kind {
+            Kind::Meta => write_meta(out, entry, clock),
+            Kind::Cache { items: 0, .. } | Kind::Cache { bytes: 0, .. } => {}
+            Kind::Cache { items, bytes } => {
+                let before = out.len();
+                write_cached(out, entry, clock);
+                *items -= 1;
+                *bytes = bytes.saturating_sub(out.len() - before);
+            }
+            Kind::Sizes(classes) => {
+                let bytes = bytes_of(entry.key().len(), entry.value_bytes());
+                let class = bytes.next_multiple_of(SIZE_CLASS);
+                *classes.entry(class).or_default() += 1;
+            }
+        })
+    }
+
+    /// Nothing more would be listed.
+    fn is_full(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Cache { items: 0, .. } | Kind::Cache { bytes: 0, .. }
+        )
+    }
+
+    fn end(&self, out: &mut Vec<u8>) {
+        if let Kind::Sizes(classes) = &self.kind {
+            for (bytes, count) in classes {
+                out.extend_from_slice(format!("STAT {bytes} {count}\r\n").as_bytes());
+            }
+        }
+        out.extend_from_slice(b"END\r\n");
+    }
+}
+
+/// `stats cachedump`.
+pub(super) fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    if !context.about.may_dump() {
+        return answer(context, b"CLIENT_ERROR stats cachedump not allowed\r\n");
+    }
+    if words.len() < 4 {
+        return answer(context, b"CLIENT_ERROR bad command line\r\n");
+    }
+    let (Some(class), Some(limit)) = (unsigned_32(words.get(2)), unsigned_32(words.get(3))) else {
+        return answer(context, b"CLIENT_ERROR bad command line format\r\n");
+    };
+    if class != 1 {
+        return answer(context, b"END\r\n");
+    }
+    Asked::Survey(Survey::new(Kind::Cache {
+        items: if limit == 0 {
+            usize::MAX
+        } else {
+            limit as usize
+        },
+        bytes: CACHE_DUMP_MAX,
+    }))
+}
+
+/// `lru_crawler metadump`.
+pub(super) fn meta_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
+    if !context.about.may_dump() {
+        return answer(context, b"ERROR metadump not allowed\r\n");
+    }
+    if !is_class(words.get(2)) {
+        return answer(context, BAD_CLASS);
+    }
+    Asked::Survey(Survey::new(Kind::Meta))
+}
+
+fn write_cached(out: &mut Vec<u8>, entry: Entry<'_>, clock: &Clock) {
+    out.extend_from_slice(b"ITEM ");
+    out.extend_from_slice(entry.key());
+    let ends = if entry.expires() == 0 {
+        0
+    } else {
+        clock.unix(entry.expires())
+    };
+    out.extend_from_slice(format!(" [{} b; {ends} s]\r\n", entry.value_bytes()).as_bytes());
+}
+
+fn write_meta(out: &mut Vec<u8>, entry: Entry<'_>, clock: &Clock) {
+    out.extend_from_slice(b"key=");
+    for &byte in entry.key() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(byte);
+        } else {
+            out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+        }
+    }
+    let ends = if entry.expires() == 0 {
+        -1
+    } else {
+        clock.unix(entry.expires())
+    };
+    let facts = format!(
+        " exp={ends} la={} cas={} fetch={} cls=1 size={}\n",
+        clock.unix(entry.used()),
+        entry.cas(),
+        if entry.is_fetched() { "yes" } else { "no" },
+        bytes_of(entry.key().len(), entry.value_bytes()),
+    );
+    out.extend_from_slice(facts.as_bytes());
+}
