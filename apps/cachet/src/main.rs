@@ -86,6 +86,9 @@ fn serve(options: Options) -> ExitCode {
     {
         return fail(&refused.to_string(), 3);
     }
+    if options.lock_memory {
+        service::allow_locked_memory();
+    }
     if let Some(user) = &options.user
         && service::is_superuser()
         && user != "root"

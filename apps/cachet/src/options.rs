@@ -113,6 +113,17 @@ pub struct Arguments {
     /// Not there: values always have numbers
     #[arg(short = 'C', long = "disable-cas")]
     disable_cas: bool,
+    /// What memcached has and this has not: refused with what to do.
+    #[arg(short = 'S', long = "enable-sasl", hide = true)]
+    sasl: bool,
+    #[arg(short = 'Y', long = "auth-file", value_name = "FILE", hide = true)]
+    auth_file: Option<PathBuf>,
+    #[arg(short = 'Z', long = "enable-ssl", hide = true)]
+    ssl: bool,
+    #[arg(short = 'e', long = "memory-file", value_name = "FILE", hide = true)]
+    memory_file: Option<PathBuf>,
+    #[arg(short = 'N', long = "napi-ids", value_name = "NUM", hide = true)]
+    napi_ids: Option<String>,
     /// Connections that may wait to be accepted
     #[arg(
         short = 'b',
@@ -389,6 +400,22 @@ impl Arguments {
         let wrong = |text: &str| Err(WrongOption(text.into()));
         if self.udp_port != 0 {
             return wrong("UDP is not served: leave -U away, or give 0");
+        }
+        if self.sasl || self.auth_file.is_some() {
+            return wrong(
+                "there is no authentication: leave -S and -Y away, and let only those connect who may",
+            );
+        }
+        if self.ssl {
+            return wrong("TLS is not spoken: leave -Z away, or have a proxy speak it");
+        }
+        if self.memory_file.is_some() {
+            return wrong("items are in memory alone: leave -e away");
+        }
+        if self.napi_ids.is_some() {
+            return wrong(
+                "connections go to threads in turns, whatever queue they came by: leave -N away",
+            );
         }
         if self.disable_cas {
             return wrong("values always have numbers here: leave -C away");

@@ -20,7 +20,7 @@ pub fn is_superuser() -> bool {
 /// There is no such user, or the process may not.
 pub fn become_user(name: &str) -> Result<(), Refused> {
     let next = "name a user of this system, and start as the superuser";
-    let unknown = || Refused::because("become the user", name, Reason::Invalid, next);
+    let unknown = || Refused::because("find the user", name, Reason::Absent, next);
     let text = CString::new(name).map_err(|_| unknown())?;
     // SAFETY: the name ends in a zero byte; the result is null or lives until the next such call, and no other
     // thread makes one.
@@ -79,6 +79,24 @@ pub fn lock_memory() -> Result<(), Refused> {
     let next =
         "start it as the superuser, or raise the limit (ulimit -l, or LimitMEMLOCK= in a unit)";
     Err(Refused::last("keep in memory", "all of the process", next))
+}
+
+/// Lets the process keep as much in memory as it likes, if it is the superuser's; else as much as it may allow itself. For who
+/// is about to become another user.
+pub fn allow_locked_memory() {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the calls read and write the structure given.
+    unsafe {
+        if libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) != 0
+            && libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) == 0
+        {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit);
+        }
+    }
 }
 
 /// Lets a crash write as large a core file as the process may allow itself.

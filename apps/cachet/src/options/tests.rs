@@ -49,6 +49,22 @@ fn options_mean_what_they_mean_to_memcached() {
     assert_eq!((told.pattern, told.mechanism), (Pattern::Adaptive, None));
 }
 
+#[test]
+fn what_is_not_there_is_refused_with_what_to_do() {
+    for (line, words) in [
+        ("-S", "leave -S and -Y away"),
+        ("-Y /etc/users", "leave -S and -Y away"),
+        ("-Z", "leave -Z away"),
+        ("-e /mnt/items", "leave -e away"),
+        ("-N 4", "leave -N away"),
+        ("-C", "leave -C away"),
+        ("-U 11211", "leave -U away"),
+    ] {
+        let told = options(line).expect_err("it is not there");
+        assert!(told.contains(words), "{line}: {told}");
+    }
+}
+
 /// Those that memcached 1.6.18 names in its help, and those that it takes besides.
 #[test]
 fn whatever_memcached_takes_to_tune_itself_is_taken() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use hearth_net::{Mechanism, Pattern, StartError, WhenFull};
+use hearth_net::{Builder, Mechanism, Pattern, StartError, WhenFull};
 use hearth_sys::clock::Clock as Ticks;
 use hearth_sys::system::Linux;
 
@@ -70,10 +70,18 @@ impl Running {
         store.set_crawler(options.crawls);
         store.set_shares(options.hot_percent as usize, options.warm_percent as usize);
         let builder = builder(&options);
+        // Rings need memory that may be kept in memory, of which a process may have little: nobody asked for them.
+        let instead = (options.mechanism.is_none() && options.pattern == Pattern::Sharded)
+            .then(|| builder.clone().mechanism(Mechanism::Edge));
         let server = Arc::new(Server::new(store, options));
-        let net = builder
-            .start(Cachet(Arc::clone(&server)))
-            .map_err(NoServer::Net)?;
+        let start = |builder: Builder| builder.start(Cachet(Arc::clone(&server)));
+        let net = match (start(builder), instead) {
+            (Err(StartError::Refused { .. } | StartError::NoMechanism { .. }), Some(instead)) => {
+                start(instead)
+            }
+            (started, _) => started,
+        };
+        let net = net.map_err(NoServer::Net)?;
         let mut running = Running {
             addresses: net.tcp_addresses().to_vec(),
             server,
