@@ -44,9 +44,12 @@ mod tests {
         };
         one_wait();
         let before = waits(id).unwrap();
-        one_wait();
-        one_wait();
-        assert!(waits(id).unwrap() > before);
+        // On a busy machine it may find the next byte there already, and not wait for it.
+        let has_waited = |_| {
+            one_wait();
+            waits(id).unwrap() > before
+        };
+        assert!((0..10_000).any(has_waited));
         drop(to);
         waiting.wait().unwrap();
         assert_eq!(waits(u32::MAX), None);
