@@ -187,8 +187,8 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     pattern: Pattern,
-    /// How threads wait for connections: edge, io_uring, level or select; if not told, io_uring where the system has it with the pattern
-    /// sharded, and edge else; with adaptive whichever of the two is better
+    /// How threads wait for connections: edge, io_uring, level or select; if not told, io_uring with the pattern sharded where the
+    /// system has it and the threads leave a core to others, and edge else; with adaptive whichever of the two is better
     #[arg(
         long = "mechanism",
         value_name = "NAME",
