@@ -437,6 +437,11 @@ impl<T> Shared<T> {
         self.waiters.0.load(Ordering::Relaxed) != 0
     }
 
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> u32 {
+        self.waiters.0.load(Ordering::Relaxed)
+    }
+
     // ---- the proprietor's sleep and end -------------------------------------------------------
 
     pub(super) fn wake_proprietor(&self) {

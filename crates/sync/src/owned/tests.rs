@@ -220,7 +220,8 @@ fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
                 let shared = &shared;
                 scope.spawn(move || push(shared, value).unwrap());
             }
-            wait_until(|| shared.is_wanted());
+            // All of them: who comes later asks by message, and here nobody serves.
+            wait_until(|| shared.waiting() == waiters);
             shared.set_way(Way::Message);
             assert_eq!(proprietor::attend(&shared, &held, 0), Pause::Wanted);
             drop(held);
