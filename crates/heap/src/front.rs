@@ -13,7 +13,7 @@ use crate::faults::Told;
 use crate::geometry::{CLASSES, Class, GRANULES_MAX};
 use crate::harden;
 use crate::heap::{Heap, Home};
-use crate::space::{KINDS, Kind};
+use crate::region::{KINDS, Kind};
 
 /// Addresses that the front of a class can hold at first: what fits a heap's own chunk.
 const ROOM: usize = 62;

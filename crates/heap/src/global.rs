@@ -17,8 +17,9 @@ use crate::nodes;
 use crate::private;
 use crate::process::{ASKS, SPACE, entry, home};
 use crate::real_time;
+use crate::region::Kind;
 use crate::remote::{self, Marked};
-use crate::space::{ChunkTag, Kind};
+use crate::space::ChunkTag;
 use crate::thread;
 use crate::threads::{in_turn, with_heap, with_parked};
 
@@ -569,7 +570,6 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
     let chunk = offset >> CHUNK_SHIFT;
     let tag = ChunkTag(SPACE.tag(chunk).load(Ordering::Relaxed));
     match tag.kind() {
-        // The words of a region that holds a live block may change, but not where that block ends.
         ChunkTag::OWNED | ChunkTag::SHARED => match SPACE.class_at(offset) {
             Some(class) => class.bytes(),
             None => {

@@ -28,7 +28,8 @@ use crate::helper::HELPER;
 use crate::large;
 use crate::os::{self, Access, PAGE};
 use crate::process::{SPACE, home};
-use crate::space::{ChunkTag, Region, Space, WHOLE_LEVEL};
+use crate::region::{Region, WHOLE_LEVEL};
+use crate::space::{ChunkTag, Space};
 
 /// Blocks with guards, those that are kept after their free included.
 const MOST: u32 = 8192;

@@ -13,7 +13,7 @@ pub(crate) mod checks;
 
 use core::cell::Cell;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering, fence};
 
 use crate::batch::Batch;
 use crate::directory::Directory;
@@ -23,7 +23,8 @@ use crate::geometry::{CHUNK_BYTES, CHUNK_SHIFT, Class, LEVELS, RegionId, granule
 use crate::loose::is_claimed;
 use crate::meter;
 use crate::pool::Pools;
-use crate::space::{ChunkTag, KIB_SHIFT, Kind, Meta, Region, Space, WHOLE_LEVEL, Whole};
+use crate::region::{KIB_SHIFT, Kind, Region, WHOLE_LEVEL};
+use crate::space::{ChunkTag, Meta, Space, Whole};
 use crate::table::Entry;
 use crate::turn::Turn;
 use crate::words;
@@ -410,8 +411,10 @@ impl Heap {
     /// there. The helper may be at the words.
     #[inline(always)]
     pub(crate) fn class_of_mixed(&self, level: usize, offset: usize) -> Option<Class> {
-        let (free, starts) = self.region(RegionId::at(level, offset)).look();
-        class_between(level, offset, free, starts)
+        // Behind the load of the kind, which the helper may have stored.
+        fence(Ordering::Acquire);
+        let region = self.region(RegionId::at(level, offset));
+        region.class_of_live(Kind::mixed(level), level, offset)
     }
 
     /// The class of an own block of which only the level is known. None if no block starts there.

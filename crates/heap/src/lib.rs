@@ -72,6 +72,8 @@ mod private;
 mod process;
 #[cfg(not(loom))]
 mod real_time;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod region;
 #[cfg(not(loom))]
 mod regions;
 mod remote;

@@ -26,7 +26,7 @@ use crate::heap::{Fault, Heap, Home};
 use crate::meter;
 use crate::os::PAGE;
 use crate::real_time;
-use crate::space::{KIB_SHIFT, Kind, WHOLE_LEVEL};
+use crate::region::{KIB_SHIFT, Kind, WHOLE_LEVEL};
 use crate::words;
 
 /// Instead of a grade, with the number of a class: the region is in the list of that class. What is less is a

@@ -14,7 +14,7 @@ use crate::helper::HELPER;
 use crate::loose::is_claimed;
 use crate::meter;
 use crate::os;
-use crate::space::WHOLE_LEVEL;
+use crate::region::WHOLE_LEVEL;
 use crate::words;
 
 /// Idle pages are looked for when more than this many times the bytes of blocks have memory behind

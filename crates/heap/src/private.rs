@@ -33,7 +33,8 @@ use crate::orphan::Attended;
 use crate::os;
 use crate::process::{SPACE, TABLE, entry, home, is_made};
 use crate::real_time;
-use crate::space::{ChunkTag, Kind, Space};
+use crate::region::Kind;
+use crate::space::{ChunkTag, Space};
 use crate::thread;
 use crate::threads::{current_node, in_turn, with_heap_on};
 

@@ -13,14 +13,15 @@ use core::sync::atomic::Ordering;
 
 use crate::faults::Told;
 use crate::geometry::{
-    CHUNK_SHIFT, CLASSES, Class, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
+    CHUNK_SHIFT, CLASSES, GRANULES_MAX, LEVELS, RegionId, granule_shift, region_shift,
 };
 use crate::harden;
 use crate::heap::{Fault, Heap, Home, TAKEN};
 use crate::helper::HELPER;
 use crate::loose::is_claimed;
 use crate::meter;
-use crate::space::{ChunkTag, KIB_SHIFT, Kind, WHOLE_LEVEL};
+use crate::region::WHOLE_LEVEL;
+use crate::space::ChunkTag;
 use crate::words;
 
 /// As many granules as a region of the level below has of the level above.
@@ -36,39 +37,11 @@ impl Heap {
     /// Cuts blocks off a region at places that are free.
     #[inline(always)]
     pub(crate) fn cut(&self, region: RegionId, level: usize, begins: u64, granules: u32) {
-        let words = self.region(region);
-        let (free, starts) = (words.free.get(), words.starts.get());
-        let is_short = cfg!(feature = "canary-short-cut") && level == 0 && granules == 7;
-        let covered = words::spread(begins, granules - u32::from(is_short));
-        words.starts.set(starts | begins);
-        words.free.set(free & !covered);
-        self.tell(region, level, starts, begins, granules);
-        if level >= 2 {
-            self.touch(region, level, covered);
-        }
-    }
-
-    /// Tells the KiB where blocks begin of their class.
-    #[inline]
-    fn tell(&self, region: RegionId, level: usize, starts: u64, begins: u64, granules: u32) {
-        let class = Kind::pure(Class::of(level, granules as usize));
         let start = region.offset_on(level);
-        let mut left = begins;
-        while left != 0 {
-            let first = left.trailing_zeros();
-            // The granules of this KiB: all of a region of level 0, one or less of level 3 and above.
-            let shift = KIB_SHIFT.saturating_sub(granule_shift(level));
-            let granules_of_kib = words::ones(1 << shift) << (first >> shift << shift);
-            let kind = self.kind(start + ((first as usize) << granule_shift(level)));
-            if kind.load(Ordering::Relaxed) != class.0 {
-                let now = if starts & granules_of_kib == 0 {
-                    class
-                } else {
-                    Kind::mixed(level)
-                };
-                kind.store(now.0, Ordering::Relaxed);
-            }
-            left &= !granules_of_kib;
+        let kind_of = |first: u32| self.kind(start + ((first as usize) << granule_shift(level)));
+        self.region(region).cut(level, begins, granules, kind_of);
+        if level >= 2 {
+            self.touch(region, level, words::spread(begins, granules));
         }
     }
 

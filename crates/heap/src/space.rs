@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! | tags | owners | kinds | words | hints | remote | meta   | brought | data      |
-//!   4 B    64 B     64 B    16 B            1408 B   2320 B   8 B       64 KiB
+//!   4 B    64 B     64 B    16 B            1408 B   3040 B   8 B       64 KiB
 //!   for each chunk; words and brought for each arena
 //! ```
 //!
@@ -27,12 +27,13 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize
 use crate::bring;
 use crate::directory::Directory;
 use crate::geometry::{
-    ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT, CHUNKS_MAX, CLASSES, Class, GRANULES_MAX,
-    LEVELS, RegionId, SLOTS, granule_shift, region_shift,
+    ARENA_BYTES, ARENA_SHIFT, CHUNK_BYTES, CHUNK_SHIFT, CHUNKS_MAX, Class, LEVELS, RegionId, SLOTS,
+    region_shift,
 };
 use crate::nodes;
 use crate::os::{self, Access};
 use crate::pool::{Arenas, Prepared};
+use crate::region::{KIB_SHIFT, Kind, Region, WHOLE_LEVEL};
 use crate::words;
 
 /// The regions of one chunk.
@@ -44,9 +45,6 @@ pub(crate) struct Meta {
     /// For its regions of level 3 and above: see [`Whole`].
     pub(crate) wholes: [Whole; LEVELS - WHOLE_LEVEL],
 }
-
-/// From this level on a region consists of whole pages.
-pub(crate) const WHOLE_LEVEL: usize = 3;
 
 /// What is known of a region of whole pages.
 #[repr(C)]
@@ -71,51 +69,6 @@ pub(crate) struct Whole {
     pub(crate) brought: Cell<u64>,
 }
 
-/// A word that its owner changes, and others may look at while one of their blocks is in the region.
-/// So it is atomic, though the owner needs no exchange.
-#[repr(transparent)]
-pub(crate) struct Word(AtomicU64);
-
-impl Word {
-    /// For the owner.
-    #[inline]
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// For the owner. Releases what was set before: see [`Region::look`].
-    #[inline]
-    pub(crate) fn set(&self, word: u64) {
-        self.0.store(word, Ordering::Release);
-    }
-}
-
-/// The words of a region.
-#[repr(C)]
-pub(crate) struct Region {
-    /// Granules that nobody has.
-    pub(crate) free: Word,
-    /// Granules where a block starts.
-    pub(crate) starts: Word,
-    /// Neighbours in the list of its grade.
-    pub(crate) previous: Cell<u32>,
-    pub(crate) next: Cell<u32>,
-}
-
-impl Region {
-    /// Free granules and starts as another thread may read them that has a block here: between its
-    /// start and its end neither word has a bit, and at its end one of those returned has.
-    ///
-    /// The owner sets a start before it takes the granules, and takes the start back after it has
-    /// freed them; so of a look at starts, free granules and starts again one finds the end.
-    #[inline]
-    pub(crate) fn look(&self) -> (u64, u64) {
-        let before = self.starts.0.load(Ordering::Acquire);
-        let free = self.free.0.load(Ordering::Acquire);
-        (free, before | self.starts.0.load(Ordering::Acquire))
-    }
-}
-
 /// What others write of a region.
 #[repr(C)]
 pub(crate) struct Remote {
@@ -132,50 +85,7 @@ const REMOTE_STRIDE: usize = size_of::<Remote>() * SLOTS;
 const OWNERS_STRIDE: usize = (CHUNK_BYTES / os::PAGE) * size_of::<u32>();
 /// A byte a KiB.
 const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
-/// log2 of a KiB.
-pub(crate) const KIB_SHIFT: u32 = 10;
-const _: () = assert!(META_STRIDE == 2320 && REMOTE_STRIDE == 1408);
-
-/// What starts in a KiB: blocks of one class, by its number; or blocks of several classes of one level.
-/// Where nothing starts it means nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind(pub(crate) u8);
-
-/// Kinds: classes, and a mixture on each level whose granules are smaller than a KiB.
-pub(crate) const KINDS: usize = CLASSES + WHOLE_LEVEL;
-
-impl Kind {
-    #[inline]
-    pub(crate) const fn pure(class: Class) -> Kind {
-        Kind(class.number() as u8)
-    }
-
-    #[inline]
-    pub(crate) const fn mixed(level: usize) -> Kind {
-        Kind((CLASSES + level) as u8)
-    }
-
-    /// The class of all blocks; None for a mixture.
-    #[inline]
-    pub(crate) const fn class(self) -> Option<Class> {
-        if (self.0 as usize) < CLASSES {
-            Some(Class::from_number(self.0 as usize))
-        } else {
-            None
-        }
-    }
-
-    /// Its level.
-    #[inline]
-    pub(crate) const fn level(self) -> usize {
-        let number = self.0 as usize;
-        if number < CLASSES {
-            number / GRANULES_MAX
-        } else {
-            number - CLASSES
-        }
-    }
-}
+const _: () = assert!(META_STRIDE == 3040 && REMOTE_STRIDE == 1408);
 
 /// What a chunk is: four bits for its kind, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -521,7 +431,7 @@ impl Space {
         RegionId::at(kind.level().min(LEVELS - 1), offset)
     }
 
-    /// The words of a region in a chunk that is open. Others than its owner only [look](Region::look).
+    /// The words of a region in a chunk that is open. Others than its owner only read them.
     pub(crate) fn words_of(&self, region: RegionId) -> &Region {
         let meta = self.meta_address() + region.chunk() * META_STRIDE;
         let place: *const Meta = core::ptr::with_exposed_provenance(meta);
@@ -532,19 +442,14 @@ impl Space {
         }
     }
 
-    /// The class of a block that somebody has. None if no block starts there.
+    /// The class of a live block, by its distance from the start of the data: for any thread, in
+    /// constant time, whatever its owner does meanwhile with other blocks. None if no block starts there.
     pub(crate) fn class_at(&self, offset: usize) -> Option<Class> {
-        let region = self.region_of(offset);
-        let shift = granule_shift(region.level());
-        let inside = offset - region.offset();
-        let first = (inside >> shift) as u32;
-        let (free, starts) = self.words_of(region).look();
-        let is_start = inside & ((1 << shift) - 1) == 0 && starts >> first & 1 == 1;
-        if !is_start {
-            return None;
-        }
-        let granules = words::length(free, starts, first);
-        Some(Class::of(region.level(), granules as usize))
+        // Acquires the ends of blocks of several classes.
+        let kind = Kind(self.kind(offset).load(Ordering::Acquire));
+        let level = kind.level().min(LEVELS - 1);
+        let region = RegionId::at(level, offset);
+        self.words_of(region).class_of_live(kind, level, offset)
     }
 }
 

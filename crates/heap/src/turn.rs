@@ -12,7 +12,7 @@
 //! | `owner` | the owner; odd while it is at it | the helper; handlers of signals |
 //! | `visitor` | the helper | the owner |
 
-use crate::sync::{AtomicU32, Ordering, owner_fence};
+use crate::sync::{AtomicU32, Ordering, Owned, owner_fence};
 
 /// Zero at first: it is nobody's turn.
 pub(crate) struct Turn {
@@ -34,7 +34,7 @@ impl Turn {
     #[inline]
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
-        let times = self.owner.load(Ordering::Relaxed);
+        let times = self.owner.own();
         if times & 1 != 0 {
             return false;
         }
@@ -51,7 +51,7 @@ impl Turn {
     /// The owner is done.
     #[inline]
     pub(crate) fn end(&self) {
-        let times = self.owner.load(Ordering::Relaxed);
+        let times = self.owner.own();
         // Releases what the owner has done.
         self.owner.store(times.wrapping_add(1), Ordering::Release);
     }

@@ -38,8 +38,8 @@ use crate::harden;
 use crate::heap::{GRADES, Heap, Home, TAKEN};
 use crate::meter;
 use crate::private::{self, HEADER_BYTES};
+use crate::region::WHOLE_LEVEL;
 use crate::remote::collect;
-use crate::space::WHOLE_LEVEL;
 use crate::threads;
 use crate::words;
 

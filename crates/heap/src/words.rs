@@ -151,6 +151,15 @@ pub const fn length(free: u64, starts: u64, place: u32) -> u32 {
     }
 }
 
+/// The last granules of all blocks, loose ones too. A loose block is free at its start alone.
+#[inline]
+pub const fn ends(free: u64, starts: u64) -> u64 {
+    let taken = !free | starts;
+    // A block goes on to the next granule if that is neither free nor a start.
+    let goes_on = !(free | starts) >> 1;
+    taken & !goes_on
+}
+
 /// All granules of the blocks that start at the marked places. Blocks have 16 granules at most, so
 /// four steps reach the last one.
 #[inline]
@@ -284,6 +293,7 @@ mod tests {
         for _ in 0..20_000 {
             // A region cut into blocks of 1 to 16 granules and holes.
             let (mut free, mut starts, mut place) = (0u64, 0u64, 0u32);
+            let mut loose = 0u64;
             let mut cut = Vec::new();
             while place < 64 {
                 let granules = (random(&mut state) as u32 % 16 + 1).min(64 - place);
@@ -295,15 +305,21 @@ mod tests {
                 }
                 place += granules;
             }
-            let (mut marked, mut expected) = (0, 0);
+            let (mut marked, mut expected, mut last) = (0, 0, 0);
             for (place, granules) in cut {
                 assert_eq!(length(free, starts, place), granules);
+                last |= 1 << (place + granules - 1);
+                // Every fifth is loose.
+                if random(&mut state).is_multiple_of(5) {
+                    loose |= 1 << place;
+                }
                 if random(&mut state).is_multiple_of(2) {
                     marked |= 1 << place;
                     expected |= ones(granules) << place;
                 }
             }
             assert_eq!(blocks(free, starts, marked), expected);
+            assert_eq!(ends(free | loose, starts), last);
         }
     }
 }

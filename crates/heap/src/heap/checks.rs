@@ -10,7 +10,8 @@ use crate::geometry::{
     ARENA_SHIFT, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift, region_shift,
 };
 use crate::loose::{LOOSE, is_claimed};
-use crate::space::{ChunkTag, Kind, WHOLE_LEVEL};
+use crate::region::{Kind, WHOLE_LEVEL};
+use crate::space::ChunkTag;
 use crate::words;
 
 /// What a heap was found to have.
@@ -209,6 +210,16 @@ impl Walk<'_> {
             kind == Kind::pure(class) || is_mixed || is_lent,
             "{address:#x} of {class:?} is said to be {kind:?}"
         );
+        // Others are told the same, if they have it.
+        let words = heap.region(region);
+        let is_loose = (words.free.get() & words.starts.get()) >> place & 1 == 1;
+        if !is_lent && !is_loose {
+            assert_eq!(
+                self.home.space.class_at(offset),
+                Some(class),
+                "{address:#x}"
+            );
+        }
         self.blocks.insert(address, class);
         if is_marked {
             self.marked.insert(address);

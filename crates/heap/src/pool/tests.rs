@@ -10,7 +10,8 @@ use hearth_testing::random::Random;
 use super::{Arenas, CHUNKS_SHIFT, Forgotten, From, Pools, ROOMS, has_room};
 use crate::geometry::{CHUNK_SHIFT, RegionId};
 use crate::os::PAGE;
-use crate::space::{Space, WHOLE_LEVEL};
+use crate::region::WHOLE_LEVEL;
+use crate::space::Space;
 
 struct Oracle {
     space: Space,
