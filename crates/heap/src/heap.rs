@@ -79,10 +79,12 @@ pub(crate) struct Heap {
     pub(crate) turn: Turn,
     /// The helper's: turns that the owner had had when it last looked.
     pub(crate) seen: Cell<u32>,
-    /// The helper's: when it last looked, there was nothing to do; and regions at which it has looked since it
-    /// found idle pages.
+    /// The helper's: when it last looked, there was nothing to do; and regions at which it, or without one the
+    /// owner, has looked since idle pages were found.
     pub(crate) is_tidy: Cell<bool>,
     pub(crate) looked: Cell<usize>,
+    /// Without a helper: the ring was gone around in vain, and is not again while so much is in use.
+    pub(crate) tidied_at: Cell<usize>,
     /// So often marks were sent.
     pub(crate) sent: Cell<u32>,
     // Regions that are not full, by level and grade; which grades there are, a bit each.
@@ -200,6 +202,7 @@ impl Heap {
         self.own.set(ChunkTag::of(ChunkTag::OWNED, number).0);
         self.number.set(number);
         self.node.set(node as u32);
+        self.tidied_at.set(usize::MAX);
     }
 
     /// What others must know of this heap.

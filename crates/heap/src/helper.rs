@@ -1,48 +1,52 @@
-//! A thread that does what is slow: it gives idle memory back to the system, so that no allocation has
-//! to.
+//! Idle memory goes back to the system: by a thread of its own where the process has threads, the *helper*,
+//! and else by whoever has just taken a slow step, a little at a time.
 //!
-//! Heaps *lend* it idle pages: they cut them off as ordinary blocks and write them into a ring, of which the
-//! helper takes them, forgets their contents, and frees them as any other thread would. And it looks
-//! after the chunks that no heap has: as many as heaps have begun to use elsewhere at once, and the rest
-//! by halves.
+//! Heaps *lend* idle pages: they cut them off as ordinary blocks and write them into a [ring](crate::lent),
+//! of which they are taken, their contents forgotten, and freed as any other thread would free them.
+//! And it is looked after the chunks that no heap has: as many as heaps have begun to use elsewhere go back at
+//! once, and the rest by halves.
 //!
-//! And it looks after heaps whose threads have been quiet for a moment: takes back what others have freed of
-//! them, and lends itself their idle pages, [in the owner's place](crate::turn).
+//! The helper also looks after heaps whose threads have been quiet for a moment: takes back what others have
+//! freed of them, and lends itself their idle pages, [in the owner's place](crate::turn). And it looks ahead:
+//! what keeps account of chunks that heaps will take gets its memory from it, so that no first touch of it
+//! is in an allocation.
 //!
-//! And it looks ahead: what keeps account of chunks that heaps will take gets its memory from it, so that
-//! no first touch of it is in an allocation.
+//! *When there is a helper.* No allocation and no free starts it: they are called under locks of the C library,
+//! which the start of a thread takes, and in processes of one thread, which the kernel treats otherwise than
+//! those of several. [`start_helper`] does, called where the process starts a thread of its own. It ends
+//! a second after the last of these has ended; or at once, when the process is about to fork or asks by
+//! [`be_single`]. Real-time processes have none.
 //!
-//! It is started when there is something to do for the first time that is worth a thread, and sleeps
-//! for good when there is nothing. A child of a fork starts its own. Real-time processes have none.
+//! *Without it* a thread that has found something to do serves itself when its slow step is over and the
+//! heap is whole: so many pieces, and so many chunks as have become idle since. What is idle stays up to
+//! [`KEPT_MIN`] chunks, and more if the process has asked again for memory that it had given back.
 //!
 //! | field | who writes | who reads |
 //! |---|---|---|
-//! | `ring` | heaps, into a place they have claimed; the helper, zero | the helper |
-//! | `claimed` | heaps | heaps, the helper |
-//! | `taken` | the helper | heaps |
-//! | `grown` | heaps add; the helper takes all | the helper |
-//! | `idle` | who gives chunks back | the same |
-//! | `state` | who starts it; the helper when it sleeps; who wakes it | all |
+//! | `grown` | heaps add; who gives back takes all | who gives back |
+//! | `idle` | who gives chunks to the pool adds; who gives back takes all | the same |
+//! | `given`, `kept` | who serves; who takes chunks | the same |
 //! | `at_heaps` | the helper | who forks |
 //! | `forks` | who forks | the helper |
+//! | `threads` | threads that begin and end | the helper, who forks |
+//! | `lingers`, `thread` | the helper | threads that end; who waits for its end |
 //! | `ahead` | the helper | the helper, and that of a child |
+
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use crate::figures;
 use crate::geometry::CHUNK_BYTES;
 use crate::heap::Heap;
-use crate::os::{self, AroundForks};
+use crate::lent::Lent;
+use crate::os::{self, AroundForks, CreateThread, Patience};
 use crate::pool::{Forgotten, NODES_MAX};
-use crate::process::{SPACE, home};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::process::{POOLS, SPACE, home};
+use crate::stage::{ASLEEP, ENDING, Stage};
 use crate::threads;
 
-/// Pieces that can be lent at once: what a process with sizes that shift lends in some ticks.
-const RING: usize = 8192;
 /// So many pieces are given back at once.
 const TOGETHER: usize = 16;
-/// So often a place in the ring is tried for.
-const TRIES: usize = 4;
-/// While there is something to do, it looks so often.
+/// While there is something to do, the helper looks so often.
 const TICK_NS: i64 = 2_000_000;
 /// After so much to do it comes back sooner: without, five of eight runs of `./x bench heap --only frag` went
 /// beyond 2.2 times what was live on a busy machine, and two with it.
@@ -56,179 +60,163 @@ const REST_TICKS: u32 = 2 * DECAY_TICKS;
 const QUIET_TICKS: u32 = 25;
 /// So many times in a row a heap is tidied up before the next one's turn.
 const TIDY_TIMES: usize = 8;
+/// The helper ends when the process has had no thread of its own for so long.
+const LINGER_NS: i64 = 1_000_000_000;
+const LINGER_TICKS: u32 = (LINGER_NS / TICK_NS) as u32;
 /// Idle memory of less than this is left alone.
 const WORTHWHILE_BYTES: usize = 1 << 20;
 const WORTHWHILE: u32 = (WORTHWHILE_BYTES / CHUNK_BYTES) as u32;
 
-// What the helper is at.
-const NONE: u32 = 0;
-const STARTING: u32 = 1;
-const AWAKE: u32 = 2;
-const ASLEEP: u32 = 3;
-/// There is none and there will not be: it was refused, or is not wanted.
-const NEVER: u32 = 4;
-/// There is none, and there is something to do.
-const WANTED: u32 = 5;
+/// A service takes so many lent pieces at most: what one slow step lends.
+const SERVED_PIECES: u32 = 64;
+/// And as many idle chunks as came since the last one, and so many more.
+const SERVED_CHUNKS: u32 = WORTHWHILE;
+/// Idle chunks that stay without a helper: 4 MiB; and at most, where memory is asked for again that was given
+/// back: 64 MiB, as the GNU library keeps.
+const KEPT_MIN: u32 = 64;
+const KEPT_MAX: u32 = 1024;
 
 pub(crate) struct Helper {
-    ring: [AtomicU64; RING],
-    claimed: AtomicU32,
-    taken: AtomicU32,
+    pub(crate) stage: Stage,
+    lent: Lent,
     /// Pages that heaps have begun to use.
     grown: AtomicU32,
     /// Chunks that have become idle since the last call.
     idle: AtomicU32,
-    state: AtomicU32,
+    /// Chunks that services gave back and that were not asked for again; and those that stay idle.
+    given: AtomicU32,
+    kept: AtomicU32,
     /// It is in the middle of heaps of others.
     at_heaps: AtomicU32,
     /// Forks that are under way.
     forks: AtomicU32,
+    /// The threads of the process's own, as far as they are told.
+    threads: AtomicI32,
+    /// It waits for the process to begin another thread.
+    lingers: AtomicU32,
+    /// The system's number of its thread.
+    thread: AtomicI32,
     /// Arenas of each node whose chunks have been looked ahead for.
     ahead: [AtomicU32; NODES_MAX],
 }
 
 pub(crate) static HELPER: Helper = Helper {
-    ring: [const { AtomicU64::new(0) }; RING],
-    claimed: AtomicU32::new(0),
-    taken: AtomicU32::new(0),
+    stage: Stage::new(),
+    lent: Lent::new(),
     grown: AtomicU32::new(0),
     idle: AtomicU32::new(0),
-    state: AtomicU32::new(NONE),
+    given: AtomicU32::new(0),
+    kept: AtomicU32::new(KEPT_MIN),
     at_heaps: AtomicU32::new(0),
     forks: AtomicU32::new(0),
+    threads: AtomicI32::new(0),
+    lingers: AtomicU32::new(0),
+    thread: AtomicI32::new(0),
     ahead: [const { AtomicU32::new(0) }; NODES_MAX],
 };
 
+// ---- what heaps say --------------------------------------------------------------------------------
+
 impl Helper {
-    /// Lends it a block of idle pages: its distance from the start of the data, and its length in
-    /// bytes, multiples of a page. False if it has no time.
+    /// Lends a block of idle pages: its distance from the start of the data, and its length in bytes, multiples
+    /// of a page. False if too much is lent already.
     pub(crate) fn lend(&self, offset: usize, bytes: usize) -> bool {
-        for _ in 0..TRIES {
-            let place = self.claimed.load(Ordering::Relaxed);
-            // Acquires that the place is empty.
-            let used = place.wrapping_sub(self.taken.load(Ordering::Acquire));
-            if used as usize >= RING {
-                return false;
-            }
-            let next = place.wrapping_add(1);
-            let claimed =
-                self.claimed
-                    .compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
-            if claimed.is_ok() {
-                // The offset is a multiple of a page, whose bits hold the number of pages.
-                let piece = offset as u64 | (bytes >> 12) as u64;
-                // Releases what the owner did with the block.
-                self.ring[place as usize % RING].store(piece, Ordering::Release);
-                return true;
-            }
-        }
-        false
+        self.lent.lend(offset, bytes)
     }
 
-    /// Heaps have begun to use so many pages. Starts or wakes the helper if need be.
+    /// Heaps have begun to use so many pages.
     pub(crate) fn grew(&self, pages: u32) {
         self.grown.fetch_add(pages, Ordering::Relaxed);
         self.call();
     }
 
-    /// Chunks have become idle. Starts or wakes the helper when they are many.
+    /// Chunks have become idle.
     pub(crate) fn idle(&self, chunks: u32) {
         let before = self.idle.fetch_add(chunks, Ordering::Relaxed);
         if before + chunks > WORTHWHILE {
-            self.idle.store(0, Ordering::Relaxed);
             self.call();
+        }
+    }
+
+    /// Chunks without memory behind them were taken. If services have given some back, they gave too much.
+    pub(crate) fn missed(&self, chunks: u32) {
+        let given = self.given.load(Ordering::Relaxed);
+        if given != 0 {
+            // Both are estimates: what others change meanwhile may be lost.
+            self.given
+                .store(given.saturating_sub(chunks), Ordering::Relaxed);
+            let kept = self.kept.load(Ordering::Relaxed) + chunks.min(given);
+            self.kept.store(kept.min(KEPT_MAX), Ordering::Relaxed);
         }
     }
 
     /// There is something to do.
     pub(crate) fn call(&self) {
-        match self.state.load(Ordering::Relaxed) {
-            NONE => self.want(),
-            ASLEEP => self.wake(),
-            _ => {}
+        if self.stage.call() {
+            os::wake(self.stage.word());
         }
     }
 
-    /// Starts it if it is wanted. To start a thread allocates, so this is called when a heap is whole:
-    /// not in the middle of what has found something to do.
+    // ---- without a helper ------------------------------------------------------------------------
+
+    /// Does some of what there is to do, if there is no helper. At the end of a slow step: `heap` is whole, and
+    /// its owner calls.
     #[inline]
-    pub(crate) fn start_if_wanted(&self) {
-        if self.state.load(Ordering::Relaxed) == WANTED {
-            self.start();
+    pub(crate) fn serve_if_wanted(&self, heap: Option<&'static Heap>) {
+        if self.stage.is_wanted() {
+            self.serve(heap);
         }
     }
 
     #[cold]
-    fn want(&self) {
-        // It may be wanted, or there, meanwhile.
-        let _ = self
-            .state
-            .compare_exchange(NONE, WANTED, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// May there be one?
-    pub(crate) fn is_allowed(&self) -> bool {
-        self.state.load(Ordering::Relaxed) != NEVER
-    }
-
-    /// There shall be none.
-    pub(crate) fn forbid(&self) {
-        self.state.store(NEVER, Ordering::Relaxed);
-    }
-
-    #[cold]
-    fn start(&self) {
-        let claimed =
-            self.state
-                .compare_exchange(WANTED, STARTING, Ordering::Relaxed, Ordering::Relaxed);
-        if claimed.is_err() {
+    fn serve(&self, heap: Option<&'static Heap>) {
+        if !self.stage.begin_service() {
             return;
         }
-        let started = os::start_thread(run, &FORKS);
-        let now = if started { AWAKE } else { NEVER };
-        // The thread may be asleep already.
-        let _ = self
-            .state
-            .compare_exchange(STARTING, now, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    #[cold]
-    fn wake(&self) {
-        let woken =
-            self.state
-                .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
-        if woken.is_ok() {
-            os::wake(self.state.as_ptr());
+        if let Some(heap) = heap
+            && heap.turn.begin()
+        {
+            heap.tidy_a_little(home());
+            heap.turn.end();
         }
-    }
-
-    /// The next lent piece: where it starts, and its bytes.
-    fn next_lent(&self) -> Option<(usize, usize)> {
-        let place = self.taken.load(Ordering::Relaxed);
-        let piece = self.ring[place as usize % RING].swap(0, Ordering::Acquire) as usize;
-        if piece == 0 {
-            return None;
+        let mut done = self.forget_lent(SERVED_PIECES) + self.follow_growth(SERVED_CHUNKS);
+        let came = self.idle.swap(0, Ordering::Relaxed);
+        let idle = POOLS.idle_about();
+        let beyond = idle.saturating_sub(self.kept.load(Ordering::Relaxed));
+        if beyond > 0 {
+            let chunks = beyond.min(came.saturating_add(SERVED_CHUNKS));
+            let given = figures::forget_idle(chunks, Forgotten::WithMetadata);
+            let all = self.given.load(Ordering::Relaxed).saturating_add(given);
+            self.given.store(all, Ordering::Relaxed);
+            done += given;
         }
-        // The place may be claimed again.
-        self.taken.store(place.wrapping_add(1), Ordering::Release);
-        Some((piece & !0xfff, (piece & 0xfff) << 12))
+        // Where the system refuses, the next call asks again.
+        let more = done > 0 && (beyond > SERVED_CHUNKS || !self.lent.is_empty());
+        self.stage.end_service(more);
     }
 
-    /// Gives all lent pieces back, those that follow each other at once. How many there were.
-    fn forget_lent(&self) -> u32 {
+    // ---- giving back -----------------------------------------------------------------------------
+
+    /// Gives lent pieces back, so many or a few more, those that follow each other at once. How many there
+    /// were.
+    fn forget_lent(&self, most: u32) -> u32 {
         let mut count = 0;
-        let mut next = self.next_lent();
+        let mut next = self.lent.next();
         while let Some((start, bytes)) = next {
             let mut offsets = [start; TOGETHER];
             let (mut pieces, mut end) = (1, start + bytes);
-            next = self.next_lent();
-            while let Some((offset, bytes)) = next
-                && offset == end
-                && pieces < TOGETHER
-            {
-                offsets[pieces] = offset;
-                (pieces, end) = (pieces + 1, end + bytes);
-                next = self.next_lent();
+            let is_last = |count: u32, pieces: usize| count + pieces as u32 >= most;
+            next = None;
+            while !is_last(count, pieces) {
+                next = self.lent.next();
+                match next {
+                    Some((offset, bytes)) if offset == end && pieces < TOGETHER => {
+                        offsets[pieces] = offset;
+                        (pieces, end) = (pieces + 1, end + bytes);
+                        next = None;
+                    }
+                    _ => break,
+                }
             }
             figures::forget_lent(start, end - start, &offsets[..pieces]);
             count += pieces as u32;
@@ -236,11 +224,58 @@ impl Helper {
         count
     }
 
-    /// Gives idle chunks back for those that heaps have begun to use. How many.
-    fn follow_growth(&self) -> u32 {
+    /// Gives idle chunks back for those that heaps have begun to use, so many at most. How many.
+    fn follow_growth(&self, most: u32) -> u32 {
         let pages = self.grown.swap(0, Ordering::Relaxed) as usize;
         let chunks = pages.div_ceil(CHUNK_BYTES >> 12) as u32;
-        figures::forget_idle(chunks, Forgotten::Data)
+        figures::forget_idle(chunks.min(most), Forgotten::Data)
+    }
+
+    // ---- the helper ------------------------------------------------------------------------------
+
+    /// There is to be a helper.
+    fn start(&self, create: CreateThread) {
+        let mut patience = Patience::new();
+        while !self.stage.begin_thread() {
+            // A service is short; whatever else is the stage, no helper is to be started now.
+            if !self.stage.is_serving() || patience.is_over() {
+                return;
+            }
+            patience.wait();
+        }
+        if !os::start_thread(create, run, &FORKS) {
+            self.stage.refused();
+        }
+    }
+
+    /// The process has one thread of its own less.
+    fn ended(&self) {
+        // Those of a parent that forked are not counted in its child.
+        let counted = self
+            .threads
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |threads| {
+                (threads > 0).then(|| threads - 1)
+            });
+        let is_last = counted == Ok(1);
+        if is_last && self.stage.is_asleep() && self.lingers.load(Ordering::SeqCst) == 0 {
+            os::wake(self.stage.word());
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.threads.load(Ordering::SeqCst) == 0
+    }
+
+    /// The helper ends now, if the process has no other thread.
+    fn end_if_alone(&self) {
+        if !self.is_alone() || !self.stage.end() {
+            return;
+        }
+        os::wake(self.stage.word());
+        while self.stage.is_ending() {
+            os::wait(self.stage.word(), ENDING, Some(TICK_NS));
+        }
+        os::await_thread_end(self.thread.load(Ordering::Acquire));
     }
 
     /// What keeps account of chunks that heaps will take gets its memory before.
@@ -252,12 +287,34 @@ impl Helper {
         }
     }
 
-    fn run(&self) -> ! {
-        let has_barriers = os::has_barriers();
-        let (mut ticks, mut resting) = (0u32, 0u32);
+    /// Sleeps for a tick or so; less if it is to end.
+    fn sleep(&self, ns: i64) {
+        // A word that is awake changes when the helper is to end.
+        os::wait(self.stage.word(), self.stage.awake(), Some(ns));
+    }
+
+    fn run(&self) {
+        self.thread.store(os::this_thread(), Ordering::Release);
+        let mut has_barriers = os::has_barriers();
+        let (mut ticks, mut resting, mut alone) = (0u32, 0u32, 0u32);
+        self.sleep_until_called();
         loop {
+            if self.stage.is_ending() {
+                return self.finish();
+            }
+            alone = if self.is_alone() { alone + 1 } else { 0 };
+            if alone > LINGER_TICKS && self.stage.end() {
+                self.finish();
+                // A thread that began meanwhile found a helper.
+                if self.is_alone() || !self.stage.begin_thread() {
+                    return;
+                }
+                self.stage.rise();
+            }
             self.look_ahead();
-            let mut done = self.forget_lent() + self.follow_growth();
+            let mut done = self.guarded(|| self.forget_lent(u32::MAX)).unwrap_or(1)
+                + self.follow_growth(u32::MAX);
+            self.idle.store(0, Ordering::Relaxed);
             ticks = ticks.wrapping_add(1);
             if ticks.is_multiple_of(DECAY_TICKS) {
                 let idle = figures::idle_chunks();
@@ -268,28 +325,36 @@ impl Helper {
             // Not before it was looked: who has been at work since the last look found the helper awake.
             let mut are_quiet = !has_barriers;
             if has_barriers && (ticks.is_multiple_of(QUIET_TICKS) || resting > REST_TICKS) {
-                let (tidied, quiet) = self.tidy_up();
+                let (tidied, quiet) = self.tidy_up(&mut has_barriers);
                 done += tidied;
                 are_quiet = quiet;
             }
             resting = if done > 0 { 0 } else { resting + 1 };
             if done > BUSY {
                 // A program whose sizes shift may use as much again before the next tick.
-                os::sleep_ns(BUSY_TICK_NS);
+                self.sleep(BUSY_TICK_NS);
             } else if resting <= REST_TICKS {
-                os::sleep_ns(TICK_NS);
+                self.sleep(TICK_NS);
             } else if are_quiet {
-                self.rest(has_barriers);
+                self.rest(&mut has_barriers);
                 resting = 0;
             } else {
                 // There is nothing to do until somebody is quiet.
-                os::sleep_ns(TICK_NS * i64::from(QUIET_TICKS));
+                self.sleep(TICK_NS * i64::from(QUIET_TICKS));
+                alone = alone.saturating_add(if alone > 0 { QUIET_TICKS } else { 0 });
             }
         }
     }
 
+    /// The helper ends: nothing is half done.
+    fn finish(&self) {
+        let _ = self.guarded(|| self.forget_lent(u32::MAX));
+        self.stage.gone();
+        os::wake_all(self.stage.word());
+    }
+
     /// Looks after the heaps of quiet threads. How much there was to do; and are all of them quiet?
-    fn tidy_up(&self) -> (u32, bool) {
+    fn tidy_up(&self, has_barriers: &mut bool) -> (u32, bool) {
         let (mut done, mut are_quiet) = (0, true);
         for heap in threads::all() {
             let times = heap.turn.times();
@@ -306,10 +371,10 @@ impl Helper {
             }
             let queue = &heap.entry().queue;
             for _ in 0..TIDY_TIMES {
-                if heap.is_tidy.get() && !queue.has_some(&SPACE) {
+                if !*has_barriers || heap.is_tidy.get() && !queue.has_some(&SPACE) {
                     break;
                 }
-                let Some(tidied) = self.tidy(heap, times) else {
+                let Some(tidied) = self.tidy(heap, times, has_barriers) else {
                     are_quiet = false;
                     break;
                 };
@@ -320,53 +385,65 @@ impl Helper {
         (done, are_quiet)
     }
 
-    /// Tidies a heap up. None if its owner comes, or somebody forks: a child has no helper that would end
-    /// it.
-    fn tidy(&self, heap: &'static Heap, times: u32) -> Option<usize> {
-        self.at_heaps.store(1, Ordering::SeqCst);
-        let tidied = if self.forks.load(Ordering::SeqCst) == 0 {
-            let visit = || heap.tidy(home());
-            heap.turn.visit(times, os::barrier_everywhere, visit)
-        } else {
-            None
+    /// Tidies a heap up. None if its owner comes, somebody forks, or there is no barrier.
+    fn tidy(&self, heap: &'static Heap, times: u32, has_barriers: &mut bool) -> Option<usize> {
+        let barrier = || {
+            *has_barriers = os::barrier_everywhere();
+            *has_barriers
         };
-        self.at_heaps.store(0, Ordering::SeqCst);
-        tidied
+        let visit = || heap.tidy(home());
+        self.guarded(|| heap.turn.visit(times, barrier, visit))?
     }
 
-    /// Sleeps until it is called, unless somebody has been at work since it looked.
-    fn rest(&self, has_barriers: bool) {
-        let _ = self
-            .state
-            .compare_exchange(AWAKE, ASLEEP, Ordering::Relaxed, Ordering::Relaxed);
-        if has_barriers {
+    /// Does something with heaps of others, unless somebody forks: a child has no helper that would end it.
+    fn guarded<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        self.at_heaps.store(1, Ordering::SeqCst);
+        let done = (self.forks.load(Ordering::SeqCst) == 0).then(work);
+        self.at_heaps.store(0, Ordering::SeqCst);
+        done
+    }
+
+    /// Goes to sleep, unless somebody has been at work since it looked; until it is called, or the process has had
+    /// no thread for so long that it ends.
+    fn rest(&self, has_barriers: &mut bool) {
+        self.stage.rest();
+        if *has_barriers {
             // Whose turn comes after finds it asleep, and calls; one that came before is seen.
-            os::barrier_everywhere();
+            *has_barriers = os::barrier_everywhere();
             if threads::all().any(|heap| heap.seen.get() != heap.turn.times()) {
-                let _ = self.state.compare_exchange(
-                    ASLEEP,
-                    AWAKE,
-                    Ordering::Relaxed,
-                    Ordering::Relaxed,
-                );
+                return self.stage.rise();
+            }
+        }
+        self.sleep_until_called();
+    }
+
+    fn sleep_until_called(&self) {
+        // What was lent just now would wait; a call that comes later finds it asleep.
+        while self.stage.is_asleep() && self.lent.is_empty() {
+            self.lingers
+                .store(u32::from(self.is_alone()), Ordering::SeqCst);
+            // The last thread that ends after this wakes it.
+            if !self.is_alone() {
+                os::wait(self.stage.word(), ASLEEP, None);
+                continue;
+            }
+            let in_time = os::wait(self.stage.word(), ASLEEP, Some(LINGER_NS));
+            self.lingers.store(0, Ordering::SeqCst);
+            if !in_time && self.is_alone() && self.stage.end() {
                 return;
             }
         }
-        // What was lent just now would wait; a call that comes later finds it asleep.
-        while self.state.load(Ordering::Relaxed) == ASLEEP
-            && self.claimed.load(Ordering::Relaxed) == self.taken.load(Ordering::Relaxed)
-        {
-            os::wait(self.state.as_ptr(), ASLEEP);
-        }
-        let _ = self
-            .state
-            .compare_exchange(ASLEEP, AWAKE, Ordering::Relaxed, Ordering::Relaxed);
+        self.lingers.store(0, Ordering::SeqCst);
+        self.stage.rise();
     }
 }
 
 extern "C" fn run(_: *mut libc::c_void) -> *mut libc::c_void {
-    HELPER.run()
+    HELPER.run();
+    core::ptr::null_mut()
 }
+
+// ---- around forks ----------------------------------------------------------------------------------
 
 const FORKS: AroundForks = AroundForks {
     before: before_fork,
@@ -374,11 +451,14 @@ const FORKS: AroundForks = AroundForks {
     child: forked,
 };
 
-/// Waits until no heap is in the helper's hands.
+/// Waits until no heap is in the helper's hands. A process without other threads has no helper when it forks:
+/// who counts threads then finds one.
 extern "C" fn before_fork() {
     HELPER.forks.fetch_add(1, Ordering::SeqCst);
+    HELPER.end_if_alone();
+    let mut patience = Patience::new();
     while HELPER.at_heaps.load(Ordering::SeqCst) != 0 {
-        os::pause();
+        patience.wait();
     }
 }
 
@@ -386,10 +466,51 @@ extern "C" fn after_fork() {
     HELPER.forks.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// In a child of a fork there is no helper.
+/// In a child of a fork there is neither a helper nor another thread.
 extern "C" fn forked() {
     HELPER.forks.store(0, Ordering::SeqCst);
-    if HELPER.state.load(Ordering::Relaxed) != NEVER {
-        HELPER.state.store(NONE, Ordering::Relaxed);
+    HELPER.at_heaps.store(0, Ordering::SeqCst);
+    HELPER.threads.store(0, Ordering::SeqCst);
+    HELPER.lent.forked();
+    HELPER.stage.forked();
+}
+
+// ---- for programs ----------------------------------------------------------------------------------
+
+/// The process begins a thread of its own: called before it is there.
+pub fn thread_begins() {
+    HELPER.threads.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Starts the helper if there is none, by `create`, which is the C library's `pthread_create`. For processes
+/// that have threads of their own, as [`thread_begins`] has told; it may be called for each of them. To be
+/// called where a thread may be created: not from anything that allocates or frees, as the C library does both
+/// under its locks. Where the system refuses a thread, idle memory goes back without.
+pub fn start_helper(create: CreateThread) {
+    if crate::process::is_made() {
+        HELPER.start(create);
     }
+}
+
+/// Starts the helper of a process that has threads for as long as it lives, and need not tell of each: as
+/// [`start_helper`], with the C library's `pthread_create`. It may be called again.
+pub fn keep_helper() {
+    let first = HELPER
+        .threads
+        .compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst);
+    if first.is_ok() || HELPER.stage.is_wanted() {
+        start_helper(os::pthread_create);
+    }
+}
+
+/// A thread of the process that [was told](thread_begins) ends, or did not come to be. A second after the last one the helper ends,
+/// too.
+pub fn thread_ended() {
+    HELPER.ended();
+}
+
+/// The process has no thread but those of its own when this returns, as the helper has ended if there was
+/// no other: for what the system refuses to processes of several threads.
+pub fn be_single() {
+    HELPER.end_if_alone();
 }

@@ -37,6 +37,9 @@ pub(crate) fn allocate(home: Home<'_>, node: usize, size: usize, align: usize) -
         // The addresses may be used up, where a limit leaves few.
         return (map(size, align), true);
     };
+    if taken.is_zero {
+        HELPER.missed(chunks as u32);
+    }
     let tag = ChunkTag::of(ChunkTag::LARGE, chunks as u32);
     home.space.tag(taken.chunk).store(tag.0, Ordering::Relaxed);
     ask_huge(home, taken.chunk, chunks, size);

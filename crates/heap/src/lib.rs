@@ -54,6 +54,8 @@ mod hints;
 pub mod inspect;
 #[cfg(not(loom))]
 mod large;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod lent;
 #[cfg(not(loom))]
 mod loose;
 mod meter;
@@ -81,6 +83,8 @@ mod remote;
 mod rust;
 #[cfg(not(loom))]
 mod space;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod stage;
 mod sync;
 #[cfg(not(loom))]
 mod table;
@@ -104,8 +108,12 @@ pub use global::{
 };
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use heap::checks::Census;
+#[cfg(not(loom))]
+pub use helper::{be_single, keep_helper, start_helper, thread_begins, thread_ended};
 #[cfg(feature = "meter")]
 pub use meter::reading;
+#[cfg(not(loom))]
+pub use os::CreateThread;
 #[cfg(not(loom))]
 pub use private::{PrivateHeap, Room};
 #[cfg(not(loom))]

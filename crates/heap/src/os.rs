@@ -294,9 +294,28 @@ pub(crate) struct AroundForks {
     pub(crate) child: extern "C" fn(),
 }
 
-/// Starts a thread that outlives everything, has a small stack and takes no signals; and from now on does
-/// what is to be done around forks. False if the system refuses.
+/// The C library's `pthread_create`.
+pub type CreateThread = unsafe extern "C" fn(
+    *mut libc::pthread_t,
+    *const libc::pthread_attr_t,
+    unsafe extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
+    *mut libc::c_void,
+) -> libc::c_int;
+
+unsafe extern "C" {
+    /// As [`CreateThread`] has it: the crate `libc` takes functions that are safe to call only.
+    pub(crate) fn pthread_create(
+        thread: *mut libc::pthread_t,
+        attributes: *const libc::pthread_attr_t,
+        start: unsafe extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
+        argument: *mut libc::c_void,
+    ) -> libc::c_int;
+}
+
+/// Starts a thread that nobody joins, has a small stack, an ordinary schedule and no signals; and from now on
+/// does what is to be done around forks. False if the system refuses.
 pub(crate) fn start_thread(
+    create: CreateThread,
     run: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
     forks: &AroundForks,
 ) -> bool {
@@ -319,48 +338,111 @@ pub(crate) fn start_thread(
         }
         libc::pthread_attr_setstacksize(&mut attributes, STACK_BYTES);
         libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        // A program's real-time thread that starts it shall not lend it its priority.
+        let ordinary: libc::sched_param = core::mem::zeroed();
+        libc::pthread_attr_setinheritsched(&mut attributes, libc::PTHREAD_EXPLICIT_SCHED);
+        libc::pthread_attr_setschedpolicy(&mut attributes, libc::SCHED_OTHER);
+        libc::pthread_attr_setschedparam(&mut attributes, &ordinary);
         let mut all: libc::sigset_t = core::mem::zeroed();
         let mut before: libc::sigset_t = core::mem::zeroed();
         libc::sigfillset(&mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
         let mut thread = core::mem::zeroed();
-        let result = libc::pthread_create(&mut thread, &attributes, run, ptr::null_mut());
+        let result = create(&mut thread, &attributes, run, ptr::null_mut());
         libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
         libc::pthread_attr_destroy(&mut attributes);
         result == 0
     })
 }
 
-/// Sleeps for less than a second.
-pub(crate) fn sleep_ns(ns: i64) {
-    let time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: ns,
-    };
-    // SAFETY: the time is there; what is left of it is not asked for.
-    unsafe { libc::nanosleep(&time, ptr::null_mut()) };
+/// The system's number of this thread.
+pub(crate) fn this_thread() -> i32 {
+    // SAFETY: the call takes nothing.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// Sleeps while a word has a value, until it is woken or for no reason.
-pub(crate) fn wait(word: *mut u32, value: u32) {
+/// Waits until a thread of this process, which has nothing more to do, is no thread of it to the kernel either.
+pub(crate) fn await_thread_end(thread: i32) {
+    /// A moment after its last instruction it is gone; who debugs it may hold it back.
+    const TRIES: usize = 10_000;
+    let mut patience = Patience::new();
+    for _ in 0..TRIES {
+        // SAFETY: no signal is sent; the kernel only looks for the thread.
+        let is_there =
+            quietly(|| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 });
+        if !is_there {
+            return;
+        }
+        patience.wait();
+    }
+}
+
+/// Waiting for what another thread is about to do: yields the core a few times, then sleeps for a moment each
+/// time. A thread with a real-time priority that only yielded would keep the other from its core for ever.
+pub(crate) struct Patience {
+    waits: u32,
+}
+
+impl Patience {
+    const YIELDS: u32 = 16;
+    /// 20 ms of sleeping.
+    const OVER: u32 = Patience::YIELDS + 400;
+    const NAP_NS: i64 = 50_000;
+
+    pub(crate) fn new() -> Patience {
+        Patience { waits: 0 }
+    }
+
+    /// For who can do without.
+    pub(crate) fn is_over(&self) -> bool {
+        self.waits > Patience::OVER
+    }
+
+    pub(crate) fn wait(&mut self) {
+        self.waits = self.waits.saturating_add(1);
+        if self.waits <= Patience::YIELDS {
+            // SAFETY: the call takes nothing.
+            unsafe { libc::sched_yield() };
+            return;
+        }
+        let mut word = 0;
+        wait(&raw mut word, 0, Some(Patience::NAP_NS));
+    }
+}
+
+/// Sleeps on a word while it has a value, for less than two seconds if a time is given; may wake spuriously. False
+/// if the time is over.
+pub(crate) fn wait(word: *mut u32, value: u32, ns: Option<i64>) -> bool {
+    const SECOND_NS: i64 = 1_000_000_000;
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word is alive, and the kernel only reads it.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word,
-            operation,
-            value,
-            ptr::null::<libc::timespec>(),
-        )
-    };
+    let time = ns.map(|ns| libc::timespec {
+        tv_sec: ns / SECOND_NS,
+        tv_nsec: ns % SECOND_NS,
+    });
+    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
+    let mut is_over = false;
+    // SAFETY: the word and the time are alive, and the kernel only reads them.
+    quietly(|| unsafe {
+        let woken = libc::syscall(libc::SYS_futex, word, operation, value, time);
+        is_over = woken != 0 && *libc::__errno_location() == libc::ETIMEDOUT;
+    });
+    !is_over
+}
+
+/// Wakes all threads that sleep on a word.
+pub(crate) fn wake_all(word: *mut u32) {
+    wake_some(word, i32::MAX);
 }
 
 /// Wakes a thread that sleeps on a word.
 pub(crate) fn wake(word: *mut u32) {
+    wake_some(word, 1);
+}
+
+fn wake_some(word: *mut u32, threads: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel only compares the address.
-    unsafe { libc::syscall(libc::SYS_futex, word, operation, 1) };
+    quietly(|| unsafe { libc::syscall(libc::SYS_futex, word, operation, threads) });
 }
 
 /// The beginning of a file, as much as fits. The path ends with a zero. None if it cannot be read.
@@ -518,9 +600,11 @@ pub(crate) fn has_barriers() -> bool {
     !cfg!(miri) && membarrier(MEMBARRIER_REGISTER)
 }
 
-/// All threads of the process pass a full barrier before this returns.
-pub(crate) fn barrier_everywhere() {
-    membarrier(MEMBARRIER);
+/// All threads of the process pass a full barrier before this returns true. The system may refuse at any time, as
+/// when the process has restricted its own system calls meanwhile: then nobody has passed one.
+#[must_use]
+pub(crate) fn barrier_everywhere() -> bool {
+    membarrier(MEMBARRIER)
 }
 
 /// Where a page is after it was to be moved.
@@ -573,12 +657,6 @@ pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]
         };
     }
     moved >= 0 && places.iter().all(|place| *place != Place::Unknown)
-}
-
-/// Lets another thread run.
-pub(crate) fn pause() {
-    // SAFETY: the call takes nothing.
-    unsafe { libc::sched_yield() };
 }
 
 /// Writes a line to standard error and ends the process: for what must not go on.

@@ -28,6 +28,12 @@ const QUIET_PART: usize = 4;
 const TIDIED: usize = 256;
 /// And loose blocks of so many are joined, which is quicker.
 const JOINED_QUIETLY: u32 = 1024;
+/// What an owner does of it in one step, where there is no helper: regions taken back, looked at, pieces lent,
+/// and regions of which loose blocks are joined.
+const ADOPTED_A_LITTLE: usize = 4;
+const TIDIED_A_LITTLE: usize = 2;
+const LENT_A_LITTLE: usize = 4;
+const JOINED_A_LITTLE: u32 = 1;
 /// Looks at regions for each page that begins to be used. With fewer, the ring is not around in the time
 /// in which sizes shift: with one, `./x bench heap --only frag` ended at 2.5 times what was live, with two
 /// at 2.2.
@@ -158,7 +164,7 @@ impl Heap {
 
     #[cold]
     fn balance_slow(&self, home: Home<'_>, level: usize) {
-        if !HELPER.is_allowed() || harden::fills() {
+        if !HELPER.stage.is_allowed() || harden::fills() {
             self.looks.set(0);
             self.joins.set(0);
             return;
@@ -225,6 +231,36 @@ impl Heap {
         };
         self.looked.set(looked);
         adopted + joined + lent + usize::from(looked < 2 * self.chunks.get())
+    }
+
+    /// For the owner, where there is no helper: the same, so little of it that it may come at the end of any
+    /// slow step. The ring is not gone around again in vain before an eighth of what was in use is free.
+    pub(crate) fn tidy_a_little(&self, home: Home<'_>) {
+        let used = self.used.get();
+        if !self.has_idle_pages() || harden::fills() || used >= self.tidied_at.get() {
+            return;
+        }
+        // What was lent before is free now, and may be the last of its chunk.
+        for _ in 0..ADOPTED_A_LITTLE {
+            if self.entry().queue.has_some(home.space) {
+                let _ = self.adopt(home);
+            }
+        }
+        let joined = self.join_any(home, JOINED_A_LITTLE) as usize;
+        let lent = self.lend_idle(TIDIED_A_LITTLE, LENT_A_LITTLE);
+        let looked = if joined + lent > 0 {
+            0
+        } else {
+            self.looked.get() + TIDIED_A_LITTLE
+        };
+        self.looked.set(looked);
+        let is_in_vain = looked >= 2 * self.chunks.get();
+        let again_at = if is_in_vain {
+            used - used / 8
+        } else {
+            usize::MAX
+        };
+        self.tidied_at.set(again_at);
     }
 
     /// Lends idle pages of a region, so many pieces at most.

@@ -147,6 +147,9 @@ pub(crate) struct Node {
 /// The pools of all nodes.
 pub(crate) struct Pools {
     pub(crate) nodes: [Node; NODES_MAX],
+    /// Free chunks that have memory behind them, of all nodes: an estimate, as the two words of an arena change
+    /// one after the other.
+    idle: core::sync::atomic::AtomicI32,
 }
 
 /// Chunks that were taken.
@@ -231,6 +234,7 @@ impl Pools {
     pub(crate) const fn new() -> Pools {
         Pools {
             nodes: [const { Node::new() }; NODES_MAX],
+            idle: core::sync::atomic::AtomicI32::new(0),
         }
     }
 
@@ -315,9 +319,11 @@ impl Pools {
             free.compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed);
         exchanged.ok()?;
         self.hint(space, node, arena, [word, word & !mask]);
+        let with_memory = used.load(Ordering::Relaxed) & mask;
+        self.count_idle(-(with_memory.count_ones() as i32));
         Some(Taken {
             chunk: arena << CHUNKS_SHIFT | first as usize,
-            is_zero: used.load(Ordering::Relaxed) & mask == 0,
+            is_zero: with_memory == 0,
         })
     }
 
@@ -448,8 +454,10 @@ impl Pools {
         } else if !is_zero {
             used.fetch_or(mask, Ordering::Relaxed);
         }
+        let with_memory = used.load(Ordering::Relaxed) & mask;
         // Releases what has been done with them.
         let before = free.fetch_or(mask, Ordering::SeqCst);
+        self.count_idle(with_memory.count_ones() as i32);
         self.hint(space, space.node_of(arena), arena, [before, before | mask]);
     }
 
@@ -492,13 +500,17 @@ impl Pools {
             let claimed = free.compare_exchange(u64::MAX, 0, Ordering::SeqCst, Ordering::Relaxed);
             if claimed.is_err() {
                 for taken in arena..i {
-                    space.word(taken)[0].store(u64::MAX, Ordering::SeqCst);
+                    let [free, used] = space.word(taken);
+                    self.count_idle(used.load(Ordering::Relaxed).count_ones() as i32);
+                    free.store(u64::MAX, Ordering::SeqCst);
                     self.hint(space, node, taken, [0, u64::MAX]);
                 }
                 self.hint_all(space, node, i);
                 return None;
             }
-            is_zero &= used.load(Ordering::Relaxed) == 0;
+            let with_memory = used.load(Ordering::Relaxed);
+            is_zero &= with_memory == 0;
+            self.count_idle(-(with_memory.count_ones() as i32));
             self.hint(space, node, i, [u64::MAX, 0]);
         }
         Some(Taken {
@@ -520,7 +532,7 @@ impl Pools {
         if first + wanted > 64 {
             return false;
         }
-        let free = &space.word(arena)[0];
+        let [free, used] = space.word(arena);
         let mask = words::ones((wanted - has) as u32) << (first + has);
         let word = free.load(Ordering::Relaxed);
         let is_taken = word & mask == mask
@@ -528,6 +540,8 @@ impl Pools {
                 .compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
         if is_taken {
+            let with_memory = used.load(Ordering::Relaxed) & mask;
+            self.count_idle(-(with_memory.count_ones() as i32));
             self.hint(space, space.node_of(arena), arena, [word, word & !mask]);
         }
         is_taken
@@ -601,6 +615,18 @@ impl Pools {
         idle
     }
 
+    /// About as many, without a walk.
+    pub(crate) fn idle_about(&self) -> u32 {
+        self.idle.load(core::sync::atomic::Ordering::Relaxed).max(0) as u32
+    }
+
+    fn count_idle(&self, chunks: i32) {
+        if chunks != 0 {
+            let order = core::sync::atomic::Ordering::Relaxed;
+            self.idle.fetch_add(chunks, order);
+        }
+    }
+
     /// Gives memory behind free chunks of a node back to the system: of those of one arena, as many as asked
     /// at most. How many there were.
     pub(crate) fn forget_idle(
@@ -655,7 +681,8 @@ impl Pools {
         // SAFETY: the chunks were free, and are this function's for the moment.
         let done = unsafe { space.forget(chunk(mask), count(mask)) };
         if done {
-            used.fetch_and(!mask, Ordering::Relaxed);
+            let with_memory = used.fetch_and(!mask, Ordering::Relaxed) & mask;
+            self.count_idle(-(with_memory.count_ones() as i32));
             if what == Forgotten::WithMetadata {
                 // SAFETY: as above.
                 unsafe { space.forget_metadata(chunk(run), count(run)) };

@@ -7,7 +7,7 @@ use crate::harden;
 use crate::heap::Home;
 use crate::helper::HELPER;
 use crate::nodes;
-use crate::os;
+use crate::os::{self, Patience};
 use crate::pool::Pools;
 use crate::real_time;
 use crate::space::Space;
@@ -49,6 +49,7 @@ pub(crate) fn is_made() -> bool {
 
 #[cold]
 fn make() -> bool {
+    let mut patience = Patience::new();
     loop {
         match STATE.compare_exchange(UNMADE, BEING_MADE, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {
@@ -69,13 +70,13 @@ fn make() -> bool {
                 if made {
                     // For the helper. A process of one thread has it at once; later it takes a moment of the
                     // kernel's, some 10 ms, for which the end of the process would wait, too.
-                    let _ = HELPER.is_allowed() && os::has_barriers();
+                    let _ = HELPER.stage.is_allowed() && os::has_barriers();
                     directory::publish();
                 }
                 STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
             }
             // Another thread is at it, which takes a few system calls.
-            Err(BEING_MADE) => os::pause(),
+            Err(BEING_MADE) => patience.wait(),
             Err(state) => return state == MADE,
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn begin(space: &Space, pools: &Pools, table: &Table) {
         ]);
     };
     IS_ON.store(true, Ordering::Relaxed);
-    HELPER.forbid();
+    HELPER.stage.forbid();
     let arenas = bytes.div_ceil(ARENA_BYTES).max(1);
     // To ask for more would end this process, or another, while its pages come.
     let with_metadata = bytes

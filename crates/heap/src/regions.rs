@@ -255,6 +255,9 @@ impl Heap {
             .pools
             .take(home.space, self.node.get() as usize, chunks)?;
         self.chunks.set(self.chunks.get() + chunks as usize);
+        if taken.is_zero {
+            HELPER.missed(chunks);
+        }
         for chunk in taken.chunk..taken.chunk + chunks as usize {
             self.tag(chunk).store(self.own.get(), Ordering::Relaxed);
         }

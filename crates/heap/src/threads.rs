@@ -10,7 +10,7 @@ use crate::heap::{Heap, WithFronts};
 use crate::helper::HELPER;
 use crate::loose;
 use crate::nodes;
-use crate::os;
+use crate::os::Patience;
 use crate::pool::NODES_MAX;
 use crate::process::{ASKS, POOLS, SPACE, TABLE, entry, is_made};
 use crate::real_time;
@@ -44,8 +44,9 @@ pub(crate) fn with_own_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Op
         return None;
     }
     let heap = own_heap()?;
+    let mut patience = Patience::new();
     while !heap.turn.begin() {
-        os::pause();
+        patience.wait();
     }
     Some(in_turn(heap, operation))
 }
@@ -66,13 +67,13 @@ fn own_heap() -> Option<&'static Heap> {
     Some(heap)
 }
 
-/// Does something with the words of a heap, in a turn that has begun. What it has found to do for the helper
-/// comes after.
+/// Does something with the words of a heap, in a turn that has begun. What it has found to do about idle memory
+/// comes after, if there is no helper.
 #[inline]
 pub(crate) fn in_turn<T>(heap: &'static Heap, operation: impl FnOnce(&'static Heap) -> T) -> T {
     let result = operation(heap);
     heap.turn.end();
-    HELPER.start_if_wanted();
+    HELPER.serve_if_wanted(Some(heap));
     result
 }
 

@@ -80,18 +80,19 @@ impl Turn {
         self.owner.load(Ordering::Relaxed)
     }
 
-    /// Something is done in the owner's place, unless it has had a turn since `times` was seen. `barrier` is
-    /// passed by all threads. Only one visitor at a time.
+    /// Something is done in the owner's place, unless it has had a turn since `times` was seen, or there is no
+    /// `barrier`: it says whether all threads have passed one. Only one visitor at a time.
     pub(crate) fn visit<T>(
         &self,
         times: u32,
-        barrier: impl FnOnce(),
+        barrier: impl FnOnce() -> bool,
         visit: impl FnOnce() -> T,
     ) -> Option<T> {
         self.visitor.store(1, Ordering::Relaxed);
-        barrier();
+        // Without one the owner may have begun, and its store be on its way yet.
+        let is_passed = barrier();
         // Acquires what the owner has done.
-        let is_quiet = self.owner.load(Ordering::Acquire) == times && times & 1 == 0;
+        let is_quiet = is_passed && self.owner.load(Ordering::Acquire) == times && times & 1 == 0;
         let result = is_quiet.then(visit);
         self.visitor.store(0, Ordering::Release);
         result
@@ -150,7 +151,10 @@ mod loom_tests {
             for _ in 0..2 {
                 let times = shared.turn.times();
                 let visit = || add(&shared.words);
-                let barrier = || fence(Ordering::SeqCst);
+                let barrier = || {
+                    fence(Ordering::SeqCst);
+                    true
+                };
                 if shared.turn.visit(times, barrier, visit).is_some() {
                     visits += 1;
                 }

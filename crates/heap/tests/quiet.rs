@@ -48,6 +48,7 @@ const SIZE: usize = 64;
 /// One after the other, as they look at figures of the process.
 #[test]
 fn what_is_not_in_use_goes_back_without_its_thread() {
+    heap::keep_helper();
     what_others_have_freed();
     idle_pages();
     nothing_happens_to_what_is_in_use();

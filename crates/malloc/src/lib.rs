@@ -13,6 +13,7 @@
 
 mod gnu;
 mod operators;
+mod threads;
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -27,6 +28,7 @@ static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
     heap::begin();
+    threads::make_key();
 }
 
 /// A size that cannot be.

@@ -157,6 +157,12 @@ pub(crate) fn flush() {
     hearth_heap::flush();
 }
 
+/// The program has begun a thread beside its first: heaps have their helper from now on.
+#[cfg(not(loom))]
+pub(crate) fn has_threads() {
+    hearth_heap::keep_helper();
+}
+
 #[cfg(not(loom))]
 mod ways {
     //! The three ways that options choose from.

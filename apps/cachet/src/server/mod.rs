@@ -94,6 +94,7 @@ impl Running {
             .name("cachet-clock".into())
             .spawn(move || keep_time(&kept));
         running.clock = Some(clock.map_err(NoServer::Clock)?);
+        hearth_heap::keep_helper();
         running.server.set_addresses(running.addresses());
         Ok(running)
     }

@@ -130,6 +130,7 @@ impl World {
                 most: AtomicU32::new(u32::MAX),
                 tops: array::from_fn(zero),
             }),
+            idle: core::sync::atomic::AtomicI32::new(0),
         };
         let world = World { ground, pools };
         for arena in 0..free.len() {

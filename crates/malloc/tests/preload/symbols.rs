@@ -39,6 +39,9 @@ const C: &[&str] = &[
     "valloc",
 ];
 
+/// Calls that tell whether the process has threads: see `threads.rs`.
+const THREADS: &[&str] = &["pthread_create", "setns", "unshare"];
+
 /// All forms of `new` and `delete`: `n` and `d`, `w` or `l` for one and `a` for arrays.
 const NEWS: &[&str] = &[
     "m",
@@ -86,6 +89,7 @@ fn expected() -> BTreeSet<String> {
     for form in DELETES {
         names.extend(["l", "a"].map(|kind| format!("_Zd{kind}{form}")));
     }
+    names.extend(THREADS.iter().map(ToString::to_string));
     names
 }
 

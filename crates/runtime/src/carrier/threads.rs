@@ -15,7 +15,7 @@ use crate::seat::{Seat, seat_of};
 use crate::sync::lock_std as lock;
 use crate::traffic::ThreadSampler;
 use crate::{
-    channel, component, embed, exits, idle, options, placement, placer, registry, watching,
+    channel, component, embed, exits, heap, idle, options, placement, placer, registry, watching,
 };
 
 const EMPTY: u32 = 0;
@@ -107,6 +107,7 @@ pub(crate) fn launch(component: *mut Component) {
             registry::running(),
         ));
     }
+    heap::has_threads();
 }
 
 /// A component's thread.

@@ -11,7 +11,7 @@ use super::super::STACK_BYTES;
 use super::runner::{Lost, Runner, detach};
 use super::{Worker, all};
 use crate::sync::lock_std as lock;
-use crate::{idle, options, placer, poller};
+use crate::{heap, idle, options, placer, poller};
 
 static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
 
@@ -69,6 +69,7 @@ pub(super) fn start_thread(
             let owner = ptr::from_ref(runner).expose_provenance() | 1;
             stack::watch(STACK_BYTES, owner, || life(runner))
         })?;
+    heap::has_threads();
     lock(&RUNNERS).push(runner);
     Ok(runner)
 }

@@ -1,0 +1,183 @@
+//! Calls of the C library that tell whether the process has threads, so that the heap's helper, which gives
+//! idle memory back, is there when it has some and not when it has none.
+//!
+//! The helper is started in `pthread_create`, where the program starts a thread itself and so holds no lock of
+//! the C library; never in `malloc` or `free`, which the C library calls under its locks. What the kernel
+//! refuses to a process of several threads, `unshare` and `setns`, ends the helper first if the program has no
+//! thread left; so does a fork, see `hearth_heap::be_single`.
+//!
+//! Threads that other calls make (C11's `thrd_create`, timers with `SIGEV_THREAD`, `clone`) are not seen. A
+//! program with no other ones has no helper.
+
+use core::ffi::{c_int, c_long, c_void};
+use core::mem;
+use core::ptr;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use hearth_heap as heap;
+
+/// What a thread begins with.
+type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// What the program wants a thread to do.
+#[repr(C)]
+struct Begin {
+    start: Start,
+    argument: *mut c_void,
+}
+
+/// One more than the key of a value that each counted thread has; 0 before there is one.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// The C library's own `pthread_create`; 0 before it was looked for.
+static CREATE: AtomicUsize = AtomicUsize::new(0);
+
+fn create() -> Option<heap::CreateThread> {
+    let mut address = CREATE.load(Ordering::Relaxed);
+    if address == 0 {
+        // SAFETY: the name ends.
+        address = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) }.addr();
+        CREATE.store(address, Ordering::Relaxed);
+    }
+    let place = ptr::with_exposed_provenance::<c_void>(address);
+    // SAFETY: the function of that name, or none.
+    unsafe { mem::transmute::<*const c_void, Option<heap::CreateThread>>(place) }
+}
+
+/// Makes the key whose destructor tells that a counted thread has ended. Without one, as all are taken, no thread
+/// is counted, and there is no helper.
+pub(crate) fn make_key() {
+    extern "C" fn ends(_: *mut c_void) {
+        heap::thread_ended();
+    }
+    let mut key = 0;
+    // SAFETY: the key is written, and the destructor takes what a thread has set.
+    if unsafe { libc::pthread_key_create(&mut key, Some(ends)) } == 0 {
+        KEY.store(key + 1, Ordering::Release);
+    }
+}
+
+// A thread of the program's: counted, then what the program wants it to do. That is jumped to, so nothing of ours
+// is on the thread's stack when it returns, calls `pthread_exit` or is cancelled; the latter two go through
+// the frames of a stack, which those of Rust do not bear.
+#[cfg(target_arch = "x86_64")]
+core::arch::global_asm!(
+    ".pushsection .text.hearth_counted_thread, \"ax\", @progbits",
+    ".hidden hearth_counted_thread",
+    ".globl hearth_counted_thread",
+    ".type hearth_counted_thread, @function",
+    "hearth_counted_thread:",
+    ".cfi_startproc",
+    "endbr64",
+    "sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    "call {begins}",
+    "mov rdi, rdx",
+    "add rsp, 8",
+    ".cfi_adjust_cfa_offset -8",
+    "jmp rax",
+    ".cfi_endproc",
+    ".size hearth_counted_thread, . - hearth_counted_thread",
+    ".popsection",
+    begins = sym begins,
+);
+#[cfg(target_arch = "aarch64")]
+core::arch::global_asm!(
+    ".pushsection .text.hearth_counted_thread, \"ax\", %progbits",
+    ".hidden hearth_counted_thread",
+    ".globl hearth_counted_thread",
+    ".type hearth_counted_thread, %function",
+    "hearth_counted_thread:",
+    ".cfi_startproc",
+    "stp x29, x30, [sp, #-16]!",
+    ".cfi_adjust_cfa_offset 16",
+    "bl {begins}",
+    "mov x9, x0",
+    "mov x0, x1",
+    "ldp x29, x30, [sp], #16",
+    ".cfi_adjust_cfa_offset -16",
+    "br x9",
+    ".cfi_endproc",
+    ".size hearth_counted_thread, . - hearth_counted_thread",
+    ".popsection",
+    begins = sym begins,
+);
+
+unsafe extern "C" {
+    fn hearth_counted_thread(begin: *mut c_void) -> *mut c_void;
+}
+
+/// Counts this thread until its end, and tells what it is to do: two words, which come in two registers.
+///
+/// # Safety
+/// `begin` is what [`pthread_create`] made for this thread.
+unsafe extern "C" fn begins(begin: *mut Begin) -> Begin {
+    // SAFETY: as the caller promises; and the key was made.
+    unsafe {
+        let first = begin.read();
+        heap::free(begin.cast());
+        libc::pthread_setspecific(KEY.load(Ordering::Acquire) - 1, ptr::dangling());
+        first
+    }
+}
+
+/// POSIX's `pthread_create`: the C library's, and the helper's beginning.
+///
+/// # Safety
+/// As POSIX says.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported by its name")]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    let Some(create) = create() else {
+        return libc::ENOSYS;
+    };
+    let begin: *mut Begin = heap::allocate(size_of::<Begin>()).cast();
+    if begin.is_null() || KEY.load(Ordering::Acquire) == 0 {
+        // SAFETY: as the caller promises; null, or just allocated. The thread is not counted.
+        return unsafe {
+            heap::free(begin.cast());
+            create(thread, attributes, start, argument)
+        };
+    }
+    // SAFETY: a block of its size.
+    unsafe { begin.write(Begin { start, argument }) };
+    // Before the thread is there, as it may end at once.
+    heap::thread_begins();
+    // SAFETY: as the caller promises; the block is the thread's.
+    let result = unsafe { create(thread, attributes, hearth_counted_thread, begin.cast()) };
+    if result != 0 {
+        heap::thread_ended();
+        // SAFETY: there is no thread that has it.
+        unsafe { heap::free(begin.cast()) };
+    } else {
+        // After the program's own: where threads are few, it comes first.
+        heap::start_helper(create);
+    }
+    result
+}
+
+fn system_call(number: c_long, first: c_int, second: c_int) -> c_int {
+    // SAFETY: the calls below take numbers only.
+    unsafe { libc::syscall(number, first, second) as c_int }
+}
+
+/// Linux's `unshare`.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported by its name")]
+pub extern "C" fn unshare(flags: c_int) -> c_int {
+    heap::be_single();
+    system_call(libc::SYS_unshare, flags, 0)
+}
+
+/// Linux's `setns`.
+#[unsafe(no_mangle)]
+#[allow(unreachable_pub, reason = "exported by its name")]
+pub extern "C" fn setns(descriptor: c_int, kind: c_int) -> c_int {
+    heap::be_single();
+    system_call(libc::SYS_setns, descriptor, kind)
+}
