@@ -45,9 +45,17 @@ impl Stage {
     }
 
     fn change(&self, from: u32, to: u32) -> bool {
+        self.change_any(&[(from, to)])
+    }
+
+    /// Makes that one of the changes which fits.
+    fn change_any(&self, changes: &[(u32, u32)]) -> bool {
+        let to = |now| changes.iter().find(|(from, _)| *from == now);
         // Acquires what was done in the stage before, and releases what this thread did.
         self.0
-            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
+                to(now).map(|(_, to)| *to)
+            })
             .is_ok()
     }
 
@@ -84,7 +92,7 @@ impl Stage {
     /// A helper may be started: it belongs to the caller to do so, or to say that it was [`refused`](Stage::refused).
     #[must_use]
     pub(crate) fn begin_thread(&self) -> bool {
-        self.change(NONE, ASLEEP) || self.change(WANTED, AWAKE)
+        self.change_any(&[(NONE, ASLEEP), (WANTED, AWAKE)])
     }
 
     /// Is a thread at it, so that a helper can be started as soon as that is done?
@@ -119,7 +127,7 @@ impl Stage {
 
     /// The helper is to end. False if there is none.
     pub(crate) fn end(&self) -> bool {
-        self.change(AWAKE, ENDING) || self.change(ASLEEP, ENDING) || self.is_ending()
+        self.change_any(&[(AWAKE, ENDING), (ASLEEP, ENDING), (ENDING, ENDING)])
     }
 
     pub(crate) fn is_ending(&self) -> bool {
@@ -159,8 +167,7 @@ impl Stage {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Threads serve themselves while a helper is started, works and ends: whoever is at it is alone, which loom
-    //! tells. What loom cannot see: that a sleeping helper is woken by the kernel.
+    //! A thread serves itself while a helper is started, works and ends: whoever is at it is alone, which loom tells. What loom cannot see: that a sleeping helper is woken by the kernel.
 
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
@@ -200,10 +207,10 @@ mod loom_tests {
                 stage: Stage::new(),
                 work: UnsafeCell::new(0),
             });
-            let others = [0, 1].map(|_| {
+            let other = {
                 let shared = shared.clone();
-                thread::spawn(move || shared.serve())
-            });
+                thread::spawn(move || (0..2).for_each(|_| shared.serve()))
+            };
             if shared.stage.begin_thread() {
                 shared.stage.rise();
                 shared.work();
@@ -211,9 +218,7 @@ mod loom_tests {
                 assert!(shared.stage.end());
                 shared.stage.gone();
             }
-            for other in others {
-                other.join().expect("it does not panic");
-            }
+            other.join().expect("it does not panic");
             shared.serve();
         });
     }
