@@ -19,10 +19,8 @@ use crate::counters::{Meter, Operation, add};
 use crate::options::Builder;
 use crate::service::{self, Next, Output, Peer, Service};
 
-/// How much is read at once where nothing was left over.
+/// How much is read at once.
 const SCRATCH_BYTES: usize = 64 << 10;
-/// How much room there is for what follows something left over, at least.
-const ROOM_BYTES: usize = 16 << 10;
 /// How often a connection is read before others have their turn.
 const TURNS: usize = 16;
 /// How much of what came after its last request is read away before a connection is closed.
@@ -278,14 +276,15 @@ impl<T> Connection<T> {
     fn read<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Option<Next> {
         let begun = station.meter.begin();
         let old = self.left.len();
-        let room = ROOM_BYTES.max(old).min(station.input_bytes_max - old);
-        let mut socket = &self.socket;
-        let (asked, result) = if old == 0 {
-            (station.scratch.len(), socket.read(&mut station.scratch))
-        } else {
-            let result = self.left.append_from(room, |room| socket.read(room));
-            (room, result)
-        };
+        // Into the thread's buffer, whatever is left over: room made behind that would have to be filled with zeros first,
+        // and a client that sends single bytes would have all of it filled for each.
+        let asked = station.scratch.len().min(station.input_bytes_max - old);
+        let result = (&self.socket).read(&mut station.scratch[..asked]);
+        if old > 0
+            && let Ok(count) = result
+        {
+            self.left.append(&station.scratch[..count]);
+        }
         station.meter.end(Operation::Receive, begun);
         let counts = station.meter.counts();
         add(&counts.reads, 1);

@@ -1,6 +1,5 @@
 //! What came and was not consumed.
 
-use std::io;
 use std::mem;
 
 /// Bytes, of which the first are consumed little by little. Empty, it holds no memory.
@@ -27,21 +26,6 @@ impl Left {
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.make_room();
         self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Appends what `fill` writes into so much room.
-    pub(super) fn append_from(
-        &mut self,
-        room: usize,
-        fill: impl FnOnce(&mut [u8]) -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        self.make_room();
-        let old = self.bytes.len();
-        self.bytes.resize(old + room, 0);
-        let result = fill(&mut self.bytes[old..]);
-        self.bytes
-            .truncate(old + result.as_ref().copied().unwrap_or(0));
-        result
     }
 
     pub(super) fn consume(&mut self, count: usize) {

@@ -1,0 +1,87 @@
+//! What a client may make the server do with little.
+
+mod support;
+
+use std::io::Write;
+use std::net::TcpStream;
+
+use hearth_net::{Input, Mechanism, Next, Operation, Output, Pattern, Peer, Server, Service};
+use support::until;
+
+/// Waits for more, however much has come.
+struct Waits;
+
+impl Service for Waits {
+    type Worker = ();
+    type Session = ();
+    fn worker(&self, _: usize) {}
+    fn open(&self, (): &mut (), _: &Peer) {}
+    fn serve(&self, (): &mut (), (): &mut (), _: &mut Input<'_>, _: &mut Output) -> Next {
+        Next::More
+    }
+}
+
+/// One client and a server that times its reads.
+struct Dribble {
+    server: Server<Waits>,
+    client: TcpStream,
+    sent: u64,
+}
+
+impl Dribble {
+    fn send(&mut self, bytes: &[u8]) {
+        self.client.write_all(bytes).expect("it reads");
+        self.sent += bytes.len() as u64;
+        until("it has come", || {
+            self.server.counters().read_bytes == self.sent
+        });
+    }
+
+    /// What a read of a single byte takes, in ticks, over many.
+    fn read_of_a_byte(&mut self) -> u64 {
+        let sum = |server: &Server<Waits>| {
+            let times = server.times(Operation::Receive);
+            times.iter().fold((0, 0), |(count, ticks), one| {
+                (count + one.count, ticks + one.ticks)
+            })
+        };
+        let before = sum(&self.server);
+        for _ in 0..500 {
+            self.send(b"k");
+        }
+        let after = sum(&self.server);
+        (after.1 - before.1) / (after.0 - before.0)
+    }
+}
+
+/// Else a client that sends a line byte by byte has the server work for each byte as for all.
+#[test]
+fn a_byte_costs_as_much_however_many_wait() {
+    for mechanism in [Mechanism::Level, Mechanism::Edge, Mechanism::Select] {
+        let server = Server::builder()
+            .pattern(Pattern::Sharded)
+            .mechanism(mechanism)
+            .threads(1)
+            .input_bytes_max(8 << 20)
+            .timed()
+            .tcp("127.0.0.1:0")
+            .start(Waits)
+            .expect("there are descriptors");
+        let client = TcpStream::connect(server.tcp_addresses()[0]).expect("it listens");
+        client.set_nodelay(true).expect("it is TCP");
+        let mut dribble = Dribble {
+            server,
+            client,
+            sent: 0,
+        };
+        dribble.send(b"begin");
+        let few = dribble.read_of_a_byte();
+        dribble.send(&vec![b'k'; 6 << 20]);
+        let many = dribble.read_of_a_byte();
+        // A hundred times as much and more, if there is work for each of those that wait. A busy machine may interrupt some reads.
+        assert!(
+            many < 20 * few,
+            "{mechanism}: {few} ticks where few wait, {many} where many do"
+        );
+    }
+}
