@@ -408,3 +408,18 @@ fn two_thousand_connections_are_served() {
     drop(all);
     server.stop(false);
 }
+
+#[test]
+fn who_tells_what_nobody_reads_serves_nevertheless() {
+    let mut program = Program::start("told", "true", "-u nobody -t 1 -vv");
+    // What it says of each connection goes to a pipe without another end.
+    let mut stream = program.connect();
+    drop(program.child.stderr.take());
+    for _ in 0..3 {
+        stream.write_all(b"mn\r\n").expect("it reads");
+        let mut answer = [0; 4];
+        stream.read_exact(&mut answer).expect("it answers");
+        assert_eq!(&answer, b"MN\r\n");
+        stream = program.connect();
+    }
+}

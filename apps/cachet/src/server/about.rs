@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -149,13 +150,10 @@ impl Server {
         }
     }
 
-    /// Tells the operator in any case.
-    #[allow(
-        clippy::print_stderr,
-        reason = "a server's complaints go to its operator"
-    )]
+    /// Tells the operator in any case, if there is one who reads: `eprintln!` would panic where nobody does, and with it the
+    /// connection that is told of, at a level that clients may set.
     pub fn complain(&self, what: &str) {
-        eprintln!("cachet: {what}");
+        let _ = writeln!(std::io::stderr(), "cachet: {what}");
     }
 }
 
