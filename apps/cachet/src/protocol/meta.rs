@@ -177,6 +177,13 @@ fn write_key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     }
 }
 
+/// Is an item's key to be told in base64? If it was given so; and if no text command could name it, though that it was given so is
+/// forgotten, as when a number becomes longer or an item is begun by who asks for it. memcached tells it as it is then: whoever
+/// chooses a key with an end of line chooses what the reader of the answer takes for the next answer.
+pub(super) fn has_binary_key(entry: Entry<'_>) -> bool {
+    entry.marks().has(Marks::BINARY_KEY) || memchr::memchr3(b' ', b'\n', 0, entry.key()).is_some()
+}
+
 fn write_opaque(out: &mut Vec<u8>, word: &[u8]) {
     out.push(b' ');
     out.extend_from_slice(word);
@@ -345,7 +352,7 @@ fn write_fact(out: &mut Vec<u8>, word: &[u8], entry: Entry<'_>, now: u32) {
         b'c' => write_number(out, b'c', entry.cas()),
         b'f' => write_number(out, b'f', u64::from(entry.client_flags())),
         b'h' => write_number(out, b'h', u64::from(entry.is_fetched())),
-        b'k' => write_key(out, entry.key(), entry.marks().has(Marks::BINARY_KEY)),
+        b'k' => write_key(out, entry.key(), has_binary_key(entry)),
         b'l' => write_number(out, b'l', u64::from(now.saturating_sub(entry.used()))),
         b'O' => write_opaque(out, word),
         b's' => write_number(out, b's', entry.value_bytes() as u64),
@@ -693,7 +700,7 @@ fn debug(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     };
     let out = &mut *context.out;
     out.extend_from_slice(b"ME ");
-    if entry.marks().has(Marks::BINARY_KEY) {
+    if has_binary_key(entry) {
         to_base64(out, key);
     } else {
         out.extend_from_slice(key);

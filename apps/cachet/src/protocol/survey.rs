@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::meta::has_binary_key;
 use super::session::{ANSWERS_MAX, Asked, Context};
 use super::statistics::{BAD_CLASS, answer, is_class};
 use super::words::{Words, unsigned_32};
@@ -69,6 +70,8 @@ impl Survey {
         store.look(walk, PIECE, |entry| match kind {
             Kind::Meta => write_meta(out, entry, clock),
             Kind::Cache { items: 0, .. } | Kind::Cache { bytes: 0, .. } => {}
+            // As memcached: here keys are told as they are, and such a one may have ends of lines in it.
+            Kind::Cache { .. } if has_binary_key(entry) => {}
             Kind::Cache { items, bytes } => {
                 let before = out.len();
                 write_cached(out, entry, clock);

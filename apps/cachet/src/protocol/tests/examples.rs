@@ -316,3 +316,35 @@ fn where_there_is_no_memory_each_command_says_so_in_its_own_words() {
         assert_eq!(bench.says(sent), expected, "to {sent:?}");
     }
 }
+
+/// Whoever chooses a key with an end of line in it must not choose what others take for the next answer.
+#[test]
+fn a_key_that_is_no_text_is_never_told_as_text() {
+    // "a\r\nX b", "q\r\nX b", "q\r\nX c", "r\r\nX c".
+    check(&[
+        ("ms YQ0KWCBi 1 b\r\n9\r\n", "HD\r\n"),
+        ("mg YQ0KWCBi b k v\r\n", "VA 1 kYQ0KWCBi b\r\n9\r\n"),
+        ("ma YQ0KWCBi b\r\n", "HD\r\n"),
+        ("mg YQ0KWCBi b k v\r\n", "VA 2 kYQ0KWCBi b\r\n10\r\n"),
+        ("mg cQ0KWCBi b k v N30\r\n", "VA 0 kcQ0KWCBi b W\r\n\r\n"),
+        ("ma cQ0KWCBj b N0 J5 k v\r\n", "VA 1 kcQ0KWCBj b\r\n5\r\n"),
+        ("mg cQ0KWCBj b k v\r\n", "VA 1 kcQ0KWCBj b\r\n5\r\n"),
+        ("ms cg0KWCBj 1 b\r\n9\r\n", "HD\r\n"),
+        ("ms cg0KWCBj 1 b MA\r\n9\r\n", "HD\r\n"),
+        ("mg cg0KWCBj b k\r\n", "HD kcg0KWCBj b\r\n"),
+    ]);
+    let mut bench = Bench::new();
+    bench
+        .says("ms YQ0KWCBi 1 b\r\n9\r\nma YQ0KWCBi b\r\nmg cQ0KWCBi b N30\r\nset t 0 0 1\r\nx\r\n");
+    assert_eq!(
+        bench.says("stats cachedump 1 0\r\n"),
+        "ITEM t [1 b; 0 s]\r\nEND\r\n"
+    );
+    for key in ["YQ0KWCBi", "cQ0KWCBi"] {
+        let told = bench.says(&format!("me {key} b\r\n"));
+        assert!(told.starts_with(&format!("ME {key} exp=")), "{told:?}");
+        assert_eq!(told.matches('\n').count(), 1, "{told:?}");
+    }
+    let told = bench.says("lru_crawler metadump all\r\n");
+    assert!(told.contains("key=a%0D%0AX%20b "), "{told:?}");
+}
