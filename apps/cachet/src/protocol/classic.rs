@@ -18,6 +18,9 @@ const OK: &[u8] = b"OK\r\n";
 const MEGABYTES_MAX: u32 = 1_000_000_000;
 /// A length above is refused whatever items may need.
 const VALUE_MAX: i32 = i32::MAX - 2;
+/// So many keys of one list are looked for before others have their turn. A line may have two million that are not there, and
+/// without answers nothing else would end the turn.
+const KEYS_AT_ONCE: usize = 4096;
 
 /// Answers any command but the meta commands.
 pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>) -> Asked {
@@ -106,7 +109,7 @@ pub(super) fn go_on(context: &mut Context<'_>, keys: &[u8], list: Keys) -> Asked
     })
 }
 
-/// Answers each key, until there is so much that it must be sent first.
+/// Answers each key, until there is so much that it must be sent first, or it was enough at once.
 #[inline]
 fn go_through(
     context: &mut Context<'_>,
@@ -121,7 +124,7 @@ fn go_through(
             context.out.truncate(begin);
             return say(context, false, FORMAT);
         }
-        if asked > 0 && context.out.len() > ANSWERS_MAX {
+        if asked > 0 && (context.out.len() > ANSWERS_MAX || asked == KEYS_AT_ONCE) {
             let done = key.as_ptr().addr() - keys.as_ptr().addr();
             return pause(context, begin, &keys[done..], list);
         }

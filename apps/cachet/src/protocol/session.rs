@@ -46,6 +46,9 @@ pub struct Served {
 #[derive(Debug, Default)]
 pub struct Session {
     state: State,
+    /// So many bytes at the front of the next input were looked through for the end of their line: it is not there. A line of many
+    /// keys may come byte by byte, and would be looked through as often.
+    searched: usize,
 }
 
 #[derive(Debug, Default)]
@@ -130,7 +133,7 @@ impl Session {
     }
 
     /// Serves what has come, `commands` commands at most, and adds the answers to `out`. What is not
-    /// consumed is to be given again, with what comes after it.
+    /// consumed is to be given again as it is, with what comes after it.
     pub fn serve(
         &mut self,
         (store, worker, about): (&Store, &mut Worker, &dyn About),
@@ -252,7 +255,9 @@ impl Session {
     }
 
     fn line(&mut self, context: &mut Context<'_>, input: &[u8]) -> Step {
-        let Some(end) = memchr::memchr(b'\n', input) else {
+        let searched = std::mem::take(&mut self.searched).min(input.len());
+        let Some(end) = memchr::memchr(b'\n', &input[searched..]).map(|end| searched + end) else {
+            self.searched = input.len();
             return match may_go_on(input) {
                 true => Step::Short(0),
                 false => Step::End(Then::Close),

@@ -2,6 +2,7 @@
 
 #[allow(clippy::print_stderr, reason = "it says why it does nothing")]
 mod beside;
+mod bounds;
 mod examples;
 
 use hearth_sys::clock::Clock as Ticks;

@@ -1,0 +1,82 @@
+//! What a client may make the server do at once, and again and again.
+
+use super::{Bench, Session, Then};
+use crate::protocol::statistics::About;
+
+impl Bench {
+    /// What one call says to this much; and how far it came.
+    fn serve(&mut self, session: &mut Session, input: &[u8]) -> (usize, Then, String) {
+        let mut out = Vec::new();
+        let use_of = (&self.store, &mut self.worker, &self.about as &dyn About);
+        let served = session.serve(use_of, input, 20, &mut out);
+        let text = String::from_utf8_lossy(&out).into_owned();
+        (served.consumed, served.then, text)
+    }
+}
+
+/// Else each byte of a line of 4 MiB costs a look at 4 MiB. That it does not look again shows in what it does not find where the
+/// bytes are exchanged meanwhile, which nobody does.
+#[test]
+fn what_was_looked_through_for_an_end_of_line_is_not_looked_through_again() {
+    let (mut bench, mut session) = (Bench::new(), Session::new());
+    let mut input = b"get k1 k2 k3".to_vec();
+    assert_eq!(bench.serve(&mut session, &input).1, Then::More);
+    input[6] = b'\n';
+    assert_eq!(
+        bench.serve(&mut session, &input),
+        (0, Then::More, String::new())
+    );
+    input[6] = b' ';
+    input.extend_from_slice(b"\r\nmn\r\nget");
+    let (consumed, then, text) = bench.serve(&mut session, &input);
+    assert_eq!((then, text.as_str()), (Then::More, "END\r\nMN\r\n"));
+    // The next line begins anew.
+    let mut rest = input.split_off(consumed);
+    assert_eq!(rest, b"get");
+    rest.extend_from_slice(b" k\r\n");
+    let all = rest.len();
+    assert_eq!(
+        bench.serve(&mut session, &rest),
+        (all, Then::More, "END\r\n".into())
+    );
+}
+
+#[test]
+fn keys_that_are_not_there_end_a_turn_too() {
+    let mut bench = Bench::new();
+    bench.says("set last 0 0 1\r\nx\r\n");
+    let keys = 50_000;
+    for (command, long) in [
+        ("get", false),
+        ("gets", false),
+        ("gat 0", false),
+        ("get", true),
+    ] {
+        let mut input = format!("{command}{} last", " k".repeat(keys)).into_bytes();
+        if long {
+            input.extend_from_slice(&[b" ", &b"l".repeat(251)[..]].concat());
+        }
+        input.extend_from_slice(b"\r\nmn\r\n");
+        let (mut session, mut all, mut turns) = (Session::new(), String::new(), 0);
+        loop {
+            let begun = bench.worker.counters.cmd_get.get();
+            let (consumed, then, text) = bench.serve(&mut session, &input);
+            let looked_for = bench.worker.counters.cmd_get.get() - begun;
+            assert!(looked_for <= 5000, "{looked_for} keys in one turn");
+            input.drain(..consumed);
+            all += &text;
+            turns += 1;
+            if then == Then::More {
+                break;
+            }
+        }
+        if long {
+            // It costs the whole command its answer, so it is looked for before anything is sent.
+            assert_eq!(all, "CLIENT_ERROR bad command line format\r\nMN\r\n");
+            continue;
+        }
+        assert!(turns > 10, "{turns}");
+        assert!(all.starts_with("VALUE last 0 1"), "{all}");
+        assert!(all.ends_with("\r\nx\r\nEND\r\nMN\r\n"), "{all}");
+    }
+}
