@@ -2,10 +2,11 @@
 //!
 //! [`texts`] feeds broken texts to the compiler's stages ([`targets`]); [`programs`] runs random
 //! correct programs and compares their output with what the oracle says; [`heap`] runs random sequences of
-//! operations on heaps.
+//! operations on heaps; [`sessions`] talks to cachet.
 #![forbid(unsafe_code)]
 
 pub mod heap;
 pub mod programs;
+pub mod sessions;
 pub mod targets;
 pub mod texts;

@@ -1,11 +1,11 @@
-//! `hearth-fuzz texts|programs|sanitize|heap|file …`: see `fuzz/README.md`.
+//! `hearth-fuzz texts|programs|sanitize|heap|sessions|file …`: see `fuzz/README.md`.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a command speaks to its user"
 )]
 
-use hearth_fuzz::{heap, programs, texts};
+use hearth_fuzz::{heap, programs, sessions, texts};
 use hearth_testing::toolchain::{SANITIZERS, Toolchain};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ usage: fuzz/run texts    [--seconds N] [--seed S] [--target parse|check|format|c
        fuzz/run programs [--seconds N | --count N] [--seed S]
        fuzz/run sanitize [--seconds N | --count N] [--seed S]
        fuzz/run heap     [--seconds N] [--seed S] [--canary NAME]
+       fuzz/run sessions [--seconds N] [--seed S]
        fuzz/run file FILE";
 
 struct Arguments(Vec<String>);
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
             try_programs(&args, &flags)
         }
         "heap" => try_heaps(&args),
+        "sessions" => try_sessions(&args),
         "file" => file(&args),
         _ => {
             eprintln!("{USAGE}");
@@ -254,6 +256,23 @@ fn try_heaps(args: &Arguments) -> ExitCode {
                 finding.seed,
                 finding.operations
             );
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// Random sessions with cachet's protocol.
+fn try_sessions(args: &Arguments) -> ExitCode {
+    let seed = seed(args);
+    let time = Duration::from_secs(args.number("--seconds").unwrap_or(60));
+    println!("sessions for {} s from seed {seed}", time.as_secs());
+    match sessions::search(seed, time) {
+        Ok(tried) => {
+            println!("{tried} sessions, nothing found");
+            ExitCode::SUCCESS
+        }
+        Err(finding) => {
+            println!("seed {} fails: {}", finding.seed, finding.message);
             ExitCode::from(1)
         }
     }
