@@ -184,10 +184,13 @@ impl Protocol {
 /// What ends a line, and the value of a request.
 pub const END: &[u8] = b"\r\n";
 
+/// The largest value that memcached and cachet may be told to take (`-I 1024m`), and what is kept of a reply that is not whole.
+const VALUE_MAX: usize = 1 << 30;
+
 /// A value of `size` bytes from `begin`, with what has to follow it.
 fn value(begin: usize, size: usize, after: &[u8], bytes: &[u8]) -> Parsed {
-    // No server gives as much; this is no length.
-    if size > 1 << 40 {
+    // No server was given as much; this is no length.
+    if size > VALUE_MAX {
         return Parsed::Nonsense;
     }
     let end = begin + size + after.len();
@@ -309,7 +312,9 @@ mod tests {
 
     #[test]
     fn what_answers_nothing_is_nonsense() {
-        let bad: [&[u8]; 7] = [
+        let bad: [&[u8]; 8] = [
+            // More than any server has.
+            b"VALUE key 0 1073741825\r\n",
             b"VALUE key 7 1\r\na\r\nEND\r\n",
             b"STORED\r\n",
             b"VALUE other 0 1\r\na\r\nEND\r\n",
