@@ -56,7 +56,11 @@ fn descriptors(options: &Options) -> u64 {
         Pattern::Adaptive => 2 * DESCRIPTORS_OF_THREAD,
         _ => DESCRIPTORS_OF_THREAD,
     };
-    options.connections as u64 + options.threads as u64 * each + DESCRIPTORS
+    // Saturated: more than any system allows stays more, and is refused.
+    (options.threads as u64)
+        .saturating_mul(each)
+        .saturating_add(options.connections as u64)
+        .saturating_add(DESCRIPTORS)
 }
 
 fn serve(options: Options) -> ExitCode {

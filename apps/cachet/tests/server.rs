@@ -423,3 +423,17 @@ fn who_tells_what_nobody_reads_serves_nevertheless() {
         stream = program.connect();
     }
 }
+
+#[test]
+fn more_connections_than_any_system_has_are_refused() {
+    for options in ["-c 18446744073709551615", "-c 18446744073709551600 -t 4"] {
+        let ended = Command::new(env!("CARGO_BIN_EXE_cachet"))
+            .args(["-p", "0", "-l", "127.0.0.1", "-u", "nobody"])
+            .args(options.split(' '))
+            .output()
+            .expect("it starts");
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(3), "{told}");
+        assert!(told.contains("ask for fewer connections"), "{told}");
+    }
+}

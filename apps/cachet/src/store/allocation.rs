@@ -249,7 +249,7 @@ impl Allocation {
     /// bound, items give up. They give up no more than that, as the heap keeps what it has: a heap a little beyond its
     /// bound would cost every item in the end. Half of the limit is theirs in any case.
     fn room(&self) -> usize {
-        let bound = self.limit + self.limit / LOOSE;
+        let bound = self.limit.saturating_add(self.limit / LOOSE);
         let beyond = self.pool.owned().saturating_sub(bound);
         self.limit - beyond.min(self.limit / 2)
     }

@@ -389,3 +389,15 @@ fn many_hands_lose_nothing_and_tear_nothing() {
     store.for_each(|_| items += 1);
     assert_eq!(store.holdings().items.iter().sum::<usize>(), items);
 }
+
+#[test]
+fn a_limit_that_is_nearly_every_number_is_one_too() {
+    let store = store(Settings {
+        memory: usize::MAX - 1,
+        ..Settings::default()
+    });
+    let mut worker = Worker::default();
+    set(&store, &mut worker, b"key", b"value").expect("room");
+    assert_eq!(get(&store, &mut worker, b"key"), Some(b"value".to_vec()));
+    assert_eq!(store.moves().evictions.get(), 0);
+}
