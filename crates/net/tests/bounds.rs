@@ -6,7 +6,7 @@ use std::io::Write;
 use std::net::TcpStream;
 
 use hearth_net::{Input, Mechanism, Next, Operation, Output, Pattern, Peer, Server, Service};
-use support::until;
+use support::{Lines, ask, cell, connect, grid, until};
 
 /// Waits for more, however much has come.
 struct Waits;
@@ -83,5 +83,16 @@ fn a_byte_costs_as_much_however_many_wait() {
             many < 20 * few,
             "{mechanism}: {few} ticks where few wait, {many} where many do"
         );
+    }
+}
+
+#[test]
+fn a_limit_of_connections_that_means_none_is_one_too() {
+    for (pattern, mechanism) in grid() {
+        let server = cell(pattern, mechanism)
+            .connections_max(usize::MAX)
+            .start(Lines::default())
+            .expect("there are descriptors");
+        ask(&mut connect(&server), "unlimited");
     }
 }

@@ -14,6 +14,9 @@ use crate::service::{Peer, Service};
 /// How often one is worked on in a row because something was told meanwhile, before others have their turn.
 const ROUNDS: usize = 16;
 
+/// More than descriptors of a process: slots are not made for a limit that means none.
+const CONNECTIONS_MAX: usize = 1 << 24;
+
 pub(super) struct Shared<P, T> {
     pub(super) poller: P,
     slots: Slots<T>,
@@ -36,7 +39,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
                 Waiters::of(common.options.pattern),
             )?,
             // Those that are being closed have a slot and are counted no more.
-            slots: Slots::new(common.options.connections_max + 256),
+            slots: Slots::new(common.options.connections_max.min(CONNECTIONS_MAX) + 256),
         })
     }
 
