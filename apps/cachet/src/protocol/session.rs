@@ -6,7 +6,7 @@ use super::survey::Survey;
 use super::words::Words;
 use super::{classic, meta};
 use crate::items::Fresh;
-use crate::store::{Condition, Mode, Refused, Store, Worker};
+use crate::store::{Condition, Mode, Refused, Share, Store, Worker};
 
 /// A line may be so long before its end has come, unless it asks for many keys.
 const LINE_MAX: usize = 2048;
@@ -73,6 +73,8 @@ struct Awaited {
     storing: Storing,
     /// The line that announced it, if it tells what to answer.
     line: Vec<u8>,
+    /// Given back with this.
+    _share: Share,
 }
 
 /// What is to be done with a value when it is there.
@@ -231,6 +233,7 @@ impl Session {
                         fresh,
                         storing,
                         line,
+                        _share,
                     } = *awaited;
                     finish(context, fresh, storing, &line);
                 }
@@ -289,6 +292,11 @@ impl Session {
                     finish(context, fresh, storing, line);
                     return Step::Done(begun + value.len());
                 }
+                let Some(share) = context.store.share_for(&fresh) else {
+                    self.state = State::Swallow(fresh.missing());
+                    refuse_to_wait(context, fresh, storing);
+                    return Step::Done(begun);
+                };
                 fresh.push(rest);
                 let line = if storing.kind == Kind::Meta {
                     line.to_vec()
@@ -299,6 +307,7 @@ impl Session {
                     fresh,
                     storing,
                     line,
+                    _share: share,
                 }));
                 Step::Short(input.len())
             }
@@ -363,6 +372,22 @@ fn finish(context: &mut Context<'_>, fresh: Fresh, storing: Storing, line: &[u8]
         }
         Kind::Meta => meta::finish_set(context, fresh, storing, &Words::of(line)),
     }
+}
+
+/// Gives up an item of whose value a part is missing, as too many are. The same is answered and done as where there is no memory.
+#[cold]
+fn refuse_to_wait(context: &mut Context<'_>, fresh: Fresh, storing: Storing) {
+    if storing.kind != (Kind::Classic { is_quiet: true }) {
+        context.out.extend_from_slice(refusal(Refused::NoMemory));
+    }
+    context.worker.counters.store_no_memory.bump();
+    let mode = match storing.kind {
+        Kind::Classic { .. } => storing.mode,
+        Kind::Meta => Mode::Set,
+    };
+    let key = (fresh.key().to_vec(), fresh.hash());
+    context.worker.keep(Some(fresh.give_up()));
+    classic::refuse(context, (&key.0, key.1), mode, Refused::NoMemory);
 }
 
 /// What is answered where there can be no new item.

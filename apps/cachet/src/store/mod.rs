@@ -11,11 +11,12 @@ pub mod stripes;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hearth_sys::clock::Clock as Ticks;
 
-use crate::items::{Entry, Fresh, KEY_MAX, Making, Out, Place};
+use crate::items::{Entry, Fresh, KEY_MAX, Making, Out, Place, block_bytes, bytes_of};
 use allocation::{Allocation, Holdings, Moves};
 use clock::Clock;
 use counters::Counters;
@@ -98,6 +99,22 @@ pub struct Store {
     section: Section,
     moves: Arc<Moves>,
     crawl: Crawl,
+    /// What blocks have whose values are under way, in bytes, and what they may have.
+    awaited: Arc<AtomicUsize>,
+    awaited_max: AtomicUsize,
+}
+
+/// A share of the memory for a value that is under way; given back when it is dropped.
+#[derive(Debug)]
+pub struct Share {
+    of: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.of.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// What a thread needs to use the store.
@@ -135,6 +152,9 @@ impl Worker {
 /// What memcached needs for an item beside key and value, by which it says what is too large: what is known of it, the
 /// number of its value, the end of its key.
 const MEMCACHED_OVERHEAD: usize = 48 + 8 + 1 + 2;
+/// This part of the memory may be for values that are under way. Nothing evicts those, so whoever announces values and does not
+/// send them would have all of it; the largest item that may be asked for (`-I`) has as much.
+const AWAITED: usize = 2;
 
 impl Store {
     /// A store.
@@ -155,6 +175,8 @@ impl Store {
             hash: KeyHash::new(),
             clock: Clock::new(),
             stripes,
+            awaited: Arc::default(),
+            awaited_max: AtomicUsize::new(settings.memory / AWAITED),
             settings,
             crawl: Crawl::default(),
         })
@@ -210,6 +232,7 @@ impl Store {
 
     /// Changes what items may need, in bytes.
     pub fn set_memory(&self, bytes: usize) {
+        self.awaited_max.store(bytes / AWAITED, Ordering::Relaxed);
         self.section.enter(|allocation| allocation.set_limit(bytes));
     }
 
@@ -257,6 +280,21 @@ impl Store {
             worker.counters.store_no_memory.bump();
             Refused::NoMemory
         })
+    }
+
+    /// A share for a new item whose value has not come yet; None if those before have theirs. One may always be under way.
+    ///
+    /// Relaxed: numbers that are added and compared, and nothing else is read by them.
+    #[must_use]
+    pub fn share_for(&self, fresh: &Fresh) -> Option<Share> {
+        let bytes = block_bytes(bytes_of(fresh.key().len(), fresh.value_bytes()));
+        let before = self.awaited.fetch_add(bytes, Ordering::Relaxed);
+        let share = Share {
+            of: Arc::clone(&self.awaited),
+            bytes,
+        };
+        let most = self.awaited_max.load(Ordering::Relaxed);
+        (before == 0 || before + bytes <= most).then_some(share)
     }
 
     /// Frees what a worker has kept back, if it is much.

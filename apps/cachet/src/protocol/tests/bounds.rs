@@ -2,6 +2,7 @@
 
 use super::{Bench, Session, Then};
 use crate::protocol::statistics::About;
+use crate::store::Settings;
 
 impl Bench {
     /// What one call says to this much; and how far it came.
@@ -78,5 +79,64 @@ fn keys_that_are_not_there_end_a_turn_too() {
         assert!(turns > 10, "{turns}");
         assert!(all.starts_with("VALUE last 0 1"), "{all}");
         assert!(all.ends_with("\r\nx\r\nEND\r\nMN\r\n"), "{all}");
+    }
+}
+
+/// Nothing evicts a value that is under way, so those who announce values and do not send them must not have all of the memory.
+#[test]
+fn values_that_never_come_leave_room_for_those_that_do() {
+    let mut bench = Bench::with(Settings {
+        memory: 8 << 20,
+        ..Settings::default()
+    });
+    bench.says("set old 0 0 3\r\nold\r\n");
+    let refused = "SERVER_ERROR out of memory storing object\r\n";
+    let (mut half, mut sessions) = (0, Vec::new());
+    for number in 0..20 {
+        let mut session = Session::new();
+        let line = match number % 4 {
+            0 => format!("ms h{number} 1000000\r\nx"),
+            1 => format!("set h{number} 0 0 1000000 noreply\r\nx"),
+            _ => format!("set h{number} 0 0 1000000\r\nx"),
+        };
+        let (consumed, then, text) = bench.serve(&mut session, line.as_bytes());
+        assert_eq!((consumed, then), (line.len(), Then::More));
+        let is_quiet = number % 4 == 1;
+        let expected = if half < 4 || is_quiet { "" } else { refused };
+        assert_eq!(text, expected, "{number}");
+        half += 1;
+        sessions.push(session);
+    }
+    // One whose value is there is stored, and what it replaces goes.
+    for number in 0..100 {
+        let sent = format!("set k{number} 0 0 4\r\nhere\r\n");
+        assert_eq!(bench.says(&sent), "STORED\r\n");
+    }
+    let large = format!("set large 0 0 900000\r\n{}\r\n", "v".repeat(900_000));
+    assert_eq!(bench.says(&large), "STORED\r\n");
+    // What could not be replaced is gone, as where there is no memory.
+    let mut session = Session::new();
+    assert_eq!(
+        bench.serve(&mut session, b"set old 0 0 1000000\r\nx").2,
+        refused
+    );
+    assert_eq!(bench.says("get old\r\n"), "END\r\n");
+    // The rest of what was refused is passed over.
+    let rest = [&b"x".repeat(999_999)[..], b"\r\nmn\r\n"].concat();
+    assert_eq!(bench.serve(&mut session, &rest).2, "MN\r\n");
+    // Who had a share comes to an end, and who goes gives it back.
+    assert_eq!(
+        bench.serve(&mut sessions[0], &rest).2,
+        "HD\r\nMN\r\n",
+        "what comes in the end is stored"
+    );
+    for mut session in sessions {
+        session.end(&mut bench.worker);
+    }
+    for number in 0..4 {
+        let mut session = Session::new();
+        let line = format!("set n{number} 0 0 1000000\r\nx");
+        assert_eq!(bench.serve(&mut session, line.as_bytes()).2, "");
+        session.end(&mut bench.worker);
     }
 }
