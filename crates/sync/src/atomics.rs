@@ -95,8 +95,8 @@ impl Word {
     /// Under the model checker the word is there; models see to it that none goes before the end.
     pub(crate) unsafe fn wake_one(word: *const Word) {
         #[cfg(not(loom))]
-        // The value is the first field of a word with this field only.
-        hearth_sys::futex::wake_one(word.addr());
+        // The value is the only field of a word.
+        hearth_sys::futex::wake_one_at(word.cast::<AtomicU32>());
         #[cfg(loom)]
         {
             // SAFETY: as the caller promises.

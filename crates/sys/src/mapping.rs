@@ -96,13 +96,15 @@ impl Mapping {
         let (Some(bytes), Some(whole), true) = (bytes, whole, align.is_power_of_two()) else {
             return Err(Refused::because("map", object(), Reason::Invalid, next));
         };
+        // Miri knows no such flag.
+        let no_reserve = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
         // SAFETY: a new private mapping at an address of the system's choice disturbs nobody.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 whole,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | no_reserve,
                 -1,
                 0,
             )
