@@ -45,7 +45,8 @@ static OVERFLOWED: AtomicPtr<Seat> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Has a full stack of a component's thread told, with the seat as its owner.
 pub(crate) fn watch_stacks() {
-    stack::on_overflow(|owner| {
+    /// As a signal handler may: atomics, and system calls.
+    fn tell(owner: usize) -> ! {
         let seat = seat_on(owner);
         // Release: the thread that tells reads the seat.
         OVERFLOWED.store(seat, Ordering::Release);
@@ -54,7 +55,9 @@ pub(crate) fn watch_stacks() {
         // Nobody is left to tell if this fails.
         let _ = descriptor::write_all(STDERR, b"hearth: a component ran out of stack\n");
         stack::leave_handler(exits::FAILED)
-    });
+    }
+    // SAFETY: as said there; `seat_on` follows pointers that the running component keeps.
+    unsafe { stack::on_overflow(tell) };
 }
 
 /// The owner of a thread's stack is a seat, or one more than the address of a runner, of which the

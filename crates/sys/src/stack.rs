@@ -4,7 +4,9 @@
 //! own, where the thread's owner is told; without that the process would end without a word.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Room for the handler. The system's minimum is near 12 KiB where vector registers are largest.
 const HANDLER_BYTES: usize = 32 << 10;
@@ -25,32 +27,50 @@ thread_local! {
     static WATCHED: Cell<Watched> = const { Cell::new(Watched { end: 0, owner: 0 }) };
 }
 
-/// The function to call, as a number; 0 before there is one.
-static TELL: AtomicUsize = AtomicUsize::new(0);
+/// The function to call; null before there is one.
+static TELL: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// From now on `tell` is called with the owner of a watched thread whose stack is full, on that
-/// thread. It may do only what a signal handler may, and must not return. Other bad accesses end
-/// the process as before.
-pub fn on_overflow(tell: fn(usize) -> !) {
-    // Release pairs with the handler's load, though a number of its own needs no order.
-    TELL.store(tell as usize, Ordering::Release);
+/// thread. Other bad accesses end the process as before.
+///
+/// # Safety
+/// `tell` does only what a signal handler may, in the middle of anything: it takes no lock, allocates nothing and does
+/// not unwind.
+pub unsafe fn on_overflow(tell: fn(usize) -> !) {
+    // Release pairs with the handler's load, though a function needs no order.
+    TELL.store(tell as *mut (), Ordering::Release);
     let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = handle;
     for signal in [libc::SIGSEGV, libc::SIGBUS] {
         // SAFETY: the handler keeps to what a signal handler may do.
         unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
+            let mut action: libc::sigaction = mem::zeroed();
             action.sa_sigaction = handler as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigemptyset(&mut action.sa_mask);
-            libc::sigaction(signal, &action, std::ptr::null_mut());
+            libc::sigaction(signal, &action, ptr::null_mut());
         }
+    }
+}
+
+/// Ends a watch, also when what is watched unwinds.
+struct Watch {
+    outer: Watched,
+    before: libc::stack_t,
+    _room: Vec<u8>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        WATCHED.set(self.outer);
+        // SAFETY: `before` was the thread's, as the system gave it. The room goes after this.
+        unsafe { libc::sigaltstack(&self.before, ptr::null_mut()) };
     }
 }
 
 /// Runs `action` on the calling thread, whose stack has `bytes`, and watches over it. Call near
 /// the bottom of the stack.
 pub fn watch<R>(bytes: usize, owner: usize, action: impl FnOnce() -> R) -> R {
-    let here = std::ptr::from_ref(&owner).addr();
+    let here = ptr::from_ref(&owner).addr();
     // From the heap: untouched, it costs no memory, and no mapping of its own.
     let mut room = Vec::<u8>::with_capacity(HANDLER_BYTES);
     let stack = libc::stack_t {
@@ -58,23 +78,23 @@ pub fn watch<R>(bytes: usize, owner: usize, action: impl FnOnce() -> R) -> R {
         ss_flags: 0,
         ss_size: HANDLER_BYTES,
     };
-    // SAFETY: `room` outlives its use: the stack from before is put back below. If either call is
+    // SAFETY: `room` outlives its use: the guard puts the stack from before back. If either call is
     // refused, an overflow is not told.
     let before = unsafe {
-        let mut before: libc::stack_t = std::mem::zeroed();
+        let mut before: libc::stack_t = mem::zeroed();
         libc::sigaltstack(&stack, &mut before);
         before
     };
-    WATCHED.set(Watched {
+    let outer = WATCHED.replace(Watched {
         end: here.saturating_sub(bytes),
         owner,
     });
-    let result = action();
-    WATCHED.set(Watched { end: 0, owner: 0 });
-    // SAFETY: `before` was the thread's, as the system gave it.
-    unsafe { libc::sigaltstack(&before, std::ptr::null_mut()) };
-    drop(room);
-    result
+    let _watch = Watch {
+        outer,
+        before,
+        _room: room,
+    };
+    action()
 }
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
@@ -83,9 +103,9 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
     let watched = WATCHED.get();
     let tell = TELL.load(Ordering::Acquire);
     let near = watched.end.saturating_sub(BELOW)..watched.end.saturating_add(ABOVE);
-    if watched.end != 0 && tell != 0 && near.contains(&address) {
+    if watched.end != 0 && !tell.is_null() && near.contains(&address) {
         // SAFETY: only `on_overflow` stores here, and what it stores is such a function.
-        let tell = unsafe { std::mem::transmute::<usize, fn(usize) -> !>(tell) };
+        let tell = unsafe { mem::transmute::<*mut (), fn(usize) -> !>(tell) };
         tell(watched.owner);
     }
     // Not ours: the access is made again, and ends the process.
@@ -96,7 +116,7 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
 /// Sleeps, as a signal handler may.
 pub fn pause_handler(milliseconds: i32) {
     // SAFETY: no descriptors are given.
-    unsafe { libc::poll(std::ptr::null_mut(), 0, milliseconds) };
+    unsafe { libc::poll(ptr::null_mut(), 0, milliseconds) };
 }
 
 /// Ends the process at once, as a signal handler may.
@@ -133,9 +153,41 @@ mod tests {
     }
 
     fn on_a_watched_thread(action: fn()) {
-        on_overflow(tell);
+        // SAFETY: `tell` only leaves.
+        unsafe { on_overflow(tell) };
         let thread = std::thread::Builder::new().stack_size(STACK);
         let thread = thread.spawn(move || watch(STACK, 7, action)).unwrap();
+        thread.join().unwrap();
+    }
+
+    /// The thread's stack for handlers, and whether it is watched.
+    fn handlers() -> (*mut libc::c_void, usize, bool) {
+        // SAFETY: with no new stack the call only fills the structure.
+        let now = unsafe {
+            let mut now: libc::stack_t = mem::zeroed();
+            libc::sigaltstack(ptr::null(), &mut now);
+            now
+        };
+        (now.ss_sp, now.ss_size, WATCHED.get().end != 0)
+    }
+
+    #[test]
+    fn who_unwinds_is_watched_no_more_and_handlers_have_their_stack_back() {
+        let thread = std::thread::spawn(|| {
+            let before = handlers();
+            for panics in [false, true] {
+                let ended = std::panic::catch_unwind(|| {
+                    watch(STACK, 7, || {
+                        assert_ne!(handlers(), before);
+                        let within = handlers();
+                        watch(STACK, 8, || assert_ne!(handlers(), within));
+                        assert_eq!(handlers(), within);
+                        assert!(!panics);
+                    });
+                });
+                assert_eq!((ended.is_err(), handlers()), (panics, before));
+            }
+        });
         thread.join().unwrap();
     }
 
