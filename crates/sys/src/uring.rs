@@ -80,7 +80,7 @@ pub enum Done<'a> {
 
 /// Rings, and buffers for what comes. Stays in the thread that made it.
 pub struct Uring {
-    requests: Requests,
+    requests: Box<Requests>,
     buffers: Buffers,
     completions: VecDeque<cqueue::Entry>,
     /// Places of sends that are over, and are to be told.
@@ -91,12 +91,21 @@ pub struct Uring {
 
 /// Rings that no thread has yet: what can fail has not.
 pub struct Prepared {
-    requests: Requests,
+    requests: Box<Requests>,
     buffers: Buffers,
 }
 
 /// Where requests are made.
-pub struct Requests {
+///
+/// Its size is unknown to those who borrow it, so that nobody exchanges it for another ring's: the kernel would go on to
+/// fill the buffers, which stay with the [`Uring`], after that has freed them.
+///
+/// ```compile_fail,E0277
+/// fn exchange(one: &mut hearth_sys::uring::Uring, other: &mut hearth_sys::uring::Uring) {
+///     std::mem::swap(one.requests(), other.requests());
+/// }
+/// ```
+pub struct Requests<End: ?Sized = [()]> {
     ring: IoUring,
     sends: Vec<Option<Sending>>,
     free: Vec<usize>,
@@ -106,6 +115,7 @@ pub struct Requests {
     at_once: Vec<usize>,
     /// How many times the kernel was called.
     calls: u64,
+    _end: End,
 }
 
 struct Sending {
@@ -158,14 +168,15 @@ impl Prepared {
         let buffers = Buffers::new(buffers, bytes)?;
         buffers.register(&ring)?;
         Ok(Prepared {
-            requests: Requests {
+            requests: Box::new(Requests {
                 ring,
                 sends: Vec::new(),
                 free: Vec::new(),
                 open: 0,
                 at_once: Vec::new(),
                 calls: 0,
-            },
+                _end: [],
+            }),
             buffers,
         })
     }

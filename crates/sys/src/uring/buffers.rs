@@ -1,8 +1,8 @@
 //! Memory for what comes, and the ring by which the kernel gets it.
 
 use std::io;
-use std::mem;
 use std::ptr;
+use std::slice;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use io_uring::IoUring;
@@ -15,7 +15,8 @@ const AT_FIRST: u16 = 32;
 
 /// Buffers of one length; the kernel fills them in the order in which they were given.
 pub(super) struct Buffers {
-    memory: Box<[u8]>,
+    /// Of all buffers, from the heap. A reference to all of it would claim what the kernel is about to write to.
+    memory: *mut [u8],
     bytes_each: usize,
     entries: *mut BufRingEntry,
     count: u16,
@@ -24,12 +25,15 @@ pub(super) struct Buffers {
     tail: u16,
 }
 
-// SAFETY: the entries are of nobody else but the kernel, which does not care about threads.
+// SAFETY: entries and memory are of nobody else but the kernel, which does not care about threads.
 unsafe impl Send for Buffers {}
 
 impl Buffers {
     /// So many, a power of two, of so many bytes.
     pub(super) fn new(count: u16, bytes_each: usize) -> io::Result<Buffers> {
+        let bytes = usize::from(count)
+            .checked_mul(bytes_each)
+            .ok_or(io::ErrorKind::OutOfMemory)?;
         // SAFETY: fresh pages, at no address in particular.
         let entries = unsafe {
             libc::mmap(
@@ -45,7 +49,7 @@ impl Buffers {
             return Err(io::Error::last_os_error());
         }
         let mut buffers = Buffers {
-            memory: vec![0; usize::from(count) * bytes_each].into_boxed_slice(),
+            memory: Box::into_raw(vec![0; bytes].into_boxed_slice()),
             bytes_each,
             entries: entries.cast(),
             count,
@@ -67,8 +71,25 @@ impl Buffers {
 
     /// What is in a buffer that the kernel has filled and that was not given back.
     pub(super) fn filled(&self, number: u16, count: usize) -> &[u8] {
-        let begin = usize::from(number) * self.bytes_each;
-        &self.memory[begin..begin + count]
+        assert!(
+            count <= self.bytes_each,
+            "{count} of {} bytes",
+            self.bytes_each
+        );
+        // SAFETY: the length was just looked at; the kernel is done with this buffer until it is given back, which takes
+        // a unique reference.
+        unsafe { slice::from_raw_parts(self.buffer(number), count) }
+    }
+
+    /// Where a buffer begins, with room for `bytes_each`.
+    fn buffer(&self, number: u16) -> *mut u8 {
+        assert!(number < self.count, "{number} of {} buffers", self.count);
+        // SAFETY: the memory has room for `count` buffers.
+        unsafe {
+            self.memory
+                .cast::<u8>()
+                .add(usize::from(number) * self.bytes_each)
+        }
     }
 
     /// There were too few: twice as many, if there are.
@@ -84,8 +105,7 @@ impl Buffers {
 
     /// The kernel may fill a buffer again.
     pub(super) fn give(&mut self, number: u16) {
-        let begin = usize::from(number) * self.bytes_each;
-        let address = self.memory[begin..begin + self.bytes_each].as_mut_ptr();
+        let address = self.buffer(number);
         // SAFETY: the ring has as many entries as there are buffers, so this one is free.
         let entry = unsafe { &mut *self.entries.add(usize::from(self.tail & (self.count - 1))) };
         entry.set_addr(address as u64);
@@ -104,7 +124,6 @@ impl Buffers {
 
     /// The kernel may write there for ever.
     pub(super) fn leak(&mut self) {
-        mem::forget(mem::take(&mut self.memory));
         self.entries = ptr::null_mut();
     }
 }
@@ -119,6 +138,8 @@ impl Drop for Buffers {
                     usize::from(self.count) * size_of::<BufRingEntry>(),
                 )
             };
+            // SAFETY: a box's in `new`, and the kernel is done with it.
+            drop(unsafe { Box::from_raw(self.memory) });
         }
     }
 }

@@ -305,3 +305,10 @@ fn the_end_of_a_ring_interrupts_nobody() {
         other.join().expect("it does not panic");
     }
 }
+
+#[test]
+fn more_memory_than_there_are_addresses_is_refused() {
+    if ring().is_some() {
+        assert!(Prepared::new(8, 1 << 15, usize::MAX / 2).is_err());
+    }
+}
