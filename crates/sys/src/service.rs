@@ -1,9 +1,11 @@
 //! What a process does to become a service: another user, the background, memory that stays.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::OpenOptions;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
+use std::ptr;
 
 use crate::refused::{Reason, Refused};
 
@@ -22,14 +24,7 @@ pub fn become_user(name: &str) -> Result<(), Refused> {
     let next = "name a user of this system, and start as the superuser";
     let unknown = || Refused::because("find the user", name, Reason::Absent, next);
     let text = CString::new(name).map_err(|_| unknown())?;
-    // SAFETY: the name ends in a zero byte; the result is null or lives until the next such call, and no other
-    // thread makes one.
-    let known = unsafe { libc::getpwnam(text.as_ptr()) };
-    // SAFETY: null or a structure, as said.
-    let Some(known) = (unsafe { known.as_ref() }) else {
-        return Err(unknown());
-    };
-    let (user, group) = (known.pw_uid, known.pw_gid);
+    let (user, group) = user(&text).ok_or_else(unknown)?;
     // SAFETY: the name is a string; the other two touch no memory. Groups first: afterwards it may not.
     let is_done = unsafe {
         libc::initgroups(text.as_ptr(), group) == 0
@@ -40,6 +35,32 @@ pub fn become_user(name: &str) -> Result<(), Refused> {
         Ok(())
     } else {
         Err(Refused::last("become the user", name, next))
+    }
+}
+
+/// The numbers of a user and of its first group, if there is such a user.
+fn user(name: &CStr) -> Option<(libc::uid_t, libc::gid_t)> {
+    // Not `getpwnam`, whose answer is in memory that all threads share.
+    let mut room = vec![0; 1 << 10];
+    loop {
+        let mut found = ptr::null_mut();
+        let mut known = MaybeUninit::<libc::passwd>::uninit();
+        // SAFETY: the name ends in a zero byte; the rest is written, the room as far as it is said to be long.
+        let error = unsafe {
+            libc::getpwnam_r(
+                name.as_ptr(),
+                known.as_mut_ptr(),
+                room.as_mut_ptr(),
+                room.len(),
+                &mut found,
+            )
+        };
+        if error == libc::ERANGE && room.len() < 1 << 20 {
+            room.resize(room.len() * 4, 0);
+            continue;
+        }
+        // SAFETY: null, or `known`, which was written then.
+        return unsafe { found.as_ref() }.map(|known| (known.pw_uid, known.pw_gid));
     }
 }
 
@@ -122,4 +143,17 @@ pub fn with_umask<R>(mask: u32, run: impl FnOnce() -> io::Result<R>) -> io::Resu
     // SAFETY: as above.
     unsafe { libc::umask(before) };
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_found_by_their_names() {
+        assert_eq!(user(c"root"), Some((0, 0)));
+        assert_eq!(user(c"nobody of that name"), None);
+        let refused = become_user("nobody of that name").expect_err("there is none");
+        assert_eq!(refused.reason, Reason::Absent);
+    }
 }
