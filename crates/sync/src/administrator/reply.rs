@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use crate::Wait;
 use crate::atomics::{Ordering, StdMutex, StdMutexGuard, Word};
+use crate::request::drop_quietly;
 
 const OPEN: u32 = 0;
 /// Open, and somebody sleeps.
@@ -19,6 +21,9 @@ const CLOSED: u32 = 2;
 /// |---|---|---|
 /// | `state` | OPEN → AWAITED: who waits. → CLOSED: who answers or drops the reply, once | both |
 /// | `value` | who answers, before CLOSED | who waits, after it |
+///
+/// Wakers are others' code, which may do anything, such as answer this very request: none is cloned, woken or
+/// dropped while `value` is locked.
 struct Shared<R> {
     state: Word,
     value: StdMutex<Value<R>>,
@@ -81,7 +86,7 @@ impl<R> Reply<R> {
         (reply, Answer { shared })
     }
 
-    /// Answers. Never waits.
+    /// Answers. Never waits. A waker that panics is told by the panic hook and otherwise lost.
     pub fn send(self, answer: R) {
         self.shared.value().answer = Some(answer);
     }
@@ -102,7 +107,8 @@ impl<R> Drop for Reply<R> {
         // After that: a task that puts its waker in later sees the word, through the lock.
         let waker = shared.value().waker.take();
         if let Some(waker) = waker {
-            waker.wake();
+            // A waker that panics is no fault of whoever answers, who may be unwinding already.
+            drop_quietly(catch_unwind(AssertUnwindSafe(|| waker.wake())));
         }
     }
 }
@@ -145,16 +151,16 @@ impl<R> Future for Answer<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = &self.shared;
-        let mut value = shared.value();
-        if let Some(answer) = value.answer.take() {
-            return Poll::Ready(Ok(answer));
-        }
-        // Before the word is looked at: who answers takes the waker after it has written the word, under the same
-        // lock. So either it finds this one, or this thread finds CLOSED.
-        value.waker = Some(context.waker().clone());
-        drop(value);
+        // Acquire, here and below, pairs with the Release of who answers.
         if shared.state.load(Ordering::Acquire) != CLOSED {
-            return Poll::Pending;
+            let waker = context.waker().clone();
+            // Before the word is looked at again: who answers takes the waker after it has written the word, under
+            // the same lock. So either it finds this one, or this thread finds CLOSED.
+            let before = shared.value().waker.replace(waker);
+            drop(before);
+            if shared.state.load(Ordering::Acquire) != CLOSED {
+                return Poll::Pending;
+            }
         }
         Poll::Ready(shared.value().answer.take().ok_or(Unanswered))
     }
@@ -188,8 +194,7 @@ mod loom_tests {
         }
     }
 
-    /// However answering and asking meet: the task has its answer or is woken. Not seen: a task that asks again
-    /// with another waker.
+    /// However answering and asking meet: the task has its answer or is woken.
     #[test]
     fn loom_a_task_that_waits_is_woken() {
         for is_answered in [true, false] {
@@ -221,5 +226,25 @@ mod loom_tests {
                 assert_eq!(result.ok(), is_answered.then_some(3));
             });
         }
+    }
+
+    /// A task that has moved asks again with another waker: that one is woken.
+    #[test]
+    fn loom_a_task_that_asks_again_is_woken_by_its_last_waker() {
+        loom::model(|| {
+            let (reply, mut answer) = Reply::new(Wait::park());
+            let answering = loom::thread::spawn(move || reply.send(3));
+            let mut poll = |woken: &Arc<Woken>| {
+                let waker = Waker::from(Arc::clone(woken));
+                Pin::new(&mut answer).poll(&mut Context::from_waker(&waker))
+            };
+            let wakers = [(); 2].map(|()| Arc::new(Woken(AtomicBool::new(false))));
+            let is_over = wakers.iter().any(|woken| poll(woken).is_ready());
+            answering.join().unwrap();
+            if !is_over {
+                assert!(wakers[1].0.load(Ordering::Relaxed), "nobody polls again");
+                assert!(poll(&wakers[1]).is_ready());
+            }
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! The thread that serves requests.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hearth_sys::affinity;
@@ -9,6 +10,7 @@ use super::inside::{self, Inside};
 use super::shared::{ASTRAY, CLOSED, Shared, WAY};
 use crate::atomics::{Ordering, yield_now};
 use crate::lock::{Lock, Place};
+use crate::request::drop_quietly;
 use crate::{NoProprietor, Wait, Way};
 
 /// Rounds through all mailboxes before the lock is left again to somebody who did not take it: who waits may have
@@ -39,6 +41,8 @@ pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), No
         }
         serve(&its);
     };
+    // What it dies of may panic when it is dropped, which for what a thread ends with is the end of the process.
+    let body = move || _ = drop_quietly(catch_unwind(AssertUnwindSafe(body)));
     *proprietor = Some(thread.spawn(body).map_err(NoProprietor)?);
     Ok(())
 }
@@ -49,6 +53,8 @@ struct LastWill<'a, T>(&'a Shared<T>);
 impl<T> Drop for LastWill<'_, T> {
     fn drop(&mut self) {
         self.0.die();
+        // Another section may come to lie where this one does.
+        inside::owns(std::ptr::null());
     }
 }
 

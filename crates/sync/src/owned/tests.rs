@@ -266,6 +266,19 @@ fn the_proprietor_does_not_wait_for_itself() {
     assert_eq!((statistics.contended, statistics.callers), (0, 0));
 }
 
+/// Another section may lie where the one was that a thread served, and is then served by anybody.
+#[test]
+fn who_was_a_proprietor_is_none_any_more() {
+    let shared = section(Way::Message, |builder| builder);
+    shared.front.control.fetch_or(CLOSED, Ordering::AcqRel);
+    proprietor::serve(&shared);
+    let (_, inside) = places(&shared);
+    inside.enter();
+    let serves = serves_as_proprietor();
+    inside.leave();
+    assert!(!serves);
+}
+
 /// Also of a thread that is ending, whose number is another's by then.
 #[test]
 fn a_thread_s_last_calls_come_after_its_posts() {
