@@ -26,6 +26,8 @@
 mod administrator;
 mod atomics;
 pub mod auto;
+#[cfg(doctest)]
+mod bounds;
 mod errors;
 pub mod lock;
 mod mailbox;

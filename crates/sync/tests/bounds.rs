@@ -1,0 +1,27 @@
+//! What may go to other threads. What may not is in `src/bounds.rs`.
+
+use std::cell::Cell;
+
+use hearth_sync::lock::{Cohort, Groups, Lock, Mcs, Mutex, Place, Ticket};
+use hearth_sync::{Administrator, Answer, Builder, Owned, Reply, Sharded, Workers};
+
+fn shared<T: Send + Sync>() {}
+fn moved<T: Send + Unpin>() {}
+
+/// Whoever has the data has it alone, so it need be no more than `Send`; so with answers.
+#[test]
+fn handles_of_what_may_move_may_be_shared() {
+    shared::<Owned<Cell<u8>>>();
+    shared::<Sharded<Cell<u8>>>();
+    shared::<Administrator<Cell<u8>>>();
+    shared::<Reply<Cell<u8>>>();
+    shared::<Answer<Cell<u8>>>();
+    moved::<Answer<Cell<u8>>>();
+    shared::<Builder<Cell<u8>>>();
+    shared::<Workers>();
+    shared::<(Mutex, Ticket, Mcs, Cohort, Groups, Place)>();
+    fn every_lock<L: Lock>() {
+        shared::<L>();
+    }
+    every_lock::<Mcs>();
+}
