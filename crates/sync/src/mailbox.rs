@@ -236,7 +236,7 @@ mod loom_tests {
                     mailbox.answered(1);
                     let mut sum = 0u32;
                     // SAFETY: ASKED, and nobody else serves.
-                    unsafe { slot.serve((&raw mut sum).cast()) };
+                    unsafe { slot.serve((&raw mut sum).cast(), |_| ()) };
                 }
             });
             assert!(mailbox.has_open());

@@ -214,12 +214,13 @@ impl Slot {
         unsafe { self.content.with_mut(|content| content.key) }
     }
 
-    /// Runs the closure on the data, or drops it if `data` is null, and answers. Says what the answer is.
+    /// Runs the closure on the data, or drops it if `data` is null, and answers. What the answer is, `ended` is told
+    /// before the client.
     ///
     /// # Safety
     /// The slot is ASKED, and the caller holds the lock; `data` is null or what the request is for.
     #[inline]
-    pub(crate) unsafe fn serve(&self, data: *mut ()) -> u32 {
+    pub(crate) unsafe fn serve(&self, data: *mut (), ended: impl FnOnce(u32)) {
         // However the closure ends, the client is told.
         let mut answer = Answering {
             slot: self,
@@ -230,7 +231,7 @@ impl Slot {
             self.content
                 .with_mut(|content| (content.run)(&mut content.words, data))
         };
-        answer.outcome
+        ended(answer.outcome);
     }
 }
 
@@ -399,6 +400,19 @@ impl Drop for OnItsWay {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_serves_knows_of_the_end_before_the_client() {
+        let (slot, mut sum) = (Slot::new(), 1u32);
+        // SAFETY: this thread is the client and the server, each in its turn; a number is what it is served with.
+        unsafe {
+            slot.ask_and_go::<u32, _>(0, |sum| *sum += 1);
+            slot.serve((&raw mut sum).cast(), |outcome| {
+                assert!(outcome == DONE && slot.is_asked());
+            });
+        }
+        assert!(!slot.is_asked() && sum == 2);
+    }
 
     #[test]
     fn a_request_is_a_line() {

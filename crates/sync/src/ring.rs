@@ -392,11 +392,12 @@ unsafe fn copy_closure(closure: *const (), bytes: usize, to: &mut Vec<Unit>) {
 }
 
 impl Received {
-    /// Runs the closure on the data, or drops it if `data` is null, and answers. Says what the answer is.
+    /// Runs the closure on the data, or drops it if `data` is null, and answers. What the answer is, `ended` is told
+    /// before the sender.
     ///
     /// # Safety
     /// `data` is null or what the letter is for, and nobody else touches it.
-    pub(crate) unsafe fn serve(self, data: *mut ()) -> u32 {
+    pub(crate) unsafe fn serve(self, data: *mut (), ended: impl FnOnce(u32)) {
         // SAFETY: a letter stays until it is answered.
         let (run, answer) = unsafe { ((*self.letter).run, (*self.letter).answer) };
         let closure = self.closure;
@@ -407,7 +408,7 @@ impl Received {
         };
         // SAFETY: the closure is there, or its copy, and used once; the rest is as the caller promises.
         sealed.outcome = unsafe { run(closure, answer, data) };
-        sealed.outcome
+        ended(sealed.outcome);
     }
 }
 
@@ -449,7 +450,7 @@ mod tests {
             assert_eq!(ring.take(true), 1);
             let received = ring.taken(0);
             let place = received.closure.addr();
-            received.serve(ptr::from_mut(sum).cast());
+            received.serve(ptr::from_mut(sum).cast(), |_| ());
             place
         }
     }

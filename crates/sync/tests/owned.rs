@@ -156,6 +156,27 @@ fn poison_is_for_who_asks_for_it() {
     }
 }
 
+/// Whoever has seen the panic may look at the data and clear the poison, which does not come after that.
+#[test]
+fn poison_comes_before_its_panic() {
+    let rounds = if cfg!(miri) { 10 } else { 1000 };
+    for queue in [Queue::Lines, Queue::Ring(Copying::Zero)] {
+        let owned = Owned::builder()
+            .mode(Mode::Message)
+            .queue(queue)
+            .poison(true)
+            .build(())
+            .unwrap();
+        for _ in 0..rounds {
+            let panics = || owned.call(|()| std::panic::resume_unwind(Box::new(())));
+            catch_unwind(AssertUnwindSafe(panics)).expect_err("it panics");
+            assert!(owned.is_poisoned());
+            owned.clear_poison();
+            assert_eq!(owned.try_call(|()| ()), Ok(()));
+        }
+    }
+}
+
 #[test]
 fn nobody_waits_for_itself() {
     for mode in MODES {

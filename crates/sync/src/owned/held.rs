@@ -101,12 +101,14 @@ impl<'a, T> Held<'a, T> {
     #[inline]
     pub(super) unsafe fn serve(&self, slot: &Slot) {
         // SAFETY: as the caller promises; the lock is held.
-        self.serve_with(|data| unsafe { slot.serve(data) });
+        self.serve_with(|data| unsafe {
+            slot.serve(data, |outcome| self.has_ended(data, outcome))
+        });
     }
 
     /// Has a request served with the data, or refused.
     #[inline]
-    fn serve_with(&self, serve: impl FnOnce(*mut ()) -> u32) {
+    fn serve_with(&self, serve: impl FnOnce(*mut ())) {
         let shared = self.shared;
         let control = shared.front.control.load(Ordering::Relaxed);
         if control & POISONED != 0 {
@@ -119,8 +121,17 @@ impl<'a, T> Held<'a, T> {
             let data = &shared.back.data;
             data.with_mut(|data| serve(std::ptr::from_mut(data).cast()))
         };
-        let outcome = if is_sample { self.timed(run) } else { run() };
-        if outcome != DONE {
+        if is_sample {
+            self.timed(run);
+        } else {
+            run();
+        }
+    }
+
+    /// Before the client is told: whoever has seen the panic finds the section poisoned, and may clear that.
+    #[inline]
+    fn has_ended(&self, data: *mut (), outcome: u32) {
+        if outcome != DONE && !data.is_null() {
             self.has_panicked();
         }
     }
@@ -143,7 +154,7 @@ impl<'a, T> Held<'a, T> {
             while let Some(slot) = mailbox.first() {
                 mailbox.answered(1);
                 // SAFETY: ASKED, and the lock is held.
-                unsafe { slot.serve(std::ptr::null_mut()) };
+                unsafe { slot.serve(std::ptr::null_mut(), |_| ()) };
             }
         }
     }
@@ -246,7 +257,9 @@ impl<'a, T> Held<'a, T> {
         };
         while let Some(letter) = letters.next() {
             // SAFETY: with a letter comes the right to serve it; the lock is held.
-            self.serve_with(|data| unsafe { letter.serve(data) });
+            self.serve_with(|data| unsafe {
+                letter.serve(data, |outcome| self.has_ended(data, outcome))
+            });
         }
         count as u64
     }
@@ -353,7 +366,7 @@ impl Drop for Letters<'_> {
         }
         while let Some(letter) = self.next() {
             // SAFETY: without data there is nothing to touch.
-            unsafe { letter.serve(std::ptr::null_mut()) };
+            unsafe { letter.serve(std::ptr::null_mut(), |_| ()) };
         }
     }
 }

@@ -80,7 +80,7 @@ impl Drop for Round<'_> {
         }
         while let Some(slot) = self.next() {
             // SAFETY: ASKED, and whoever made this holds the lock; without data there is nothing to touch.
-            unsafe { slot.serve(std::ptr::null_mut()) };
+            unsafe { slot.serve(std::ptr::null_mut(), |_| ()) };
         }
     }
 }
