@@ -59,6 +59,8 @@ mod loose;
 mod meter;
 #[cfg(not(loom))]
 mod nodes;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod numbers;
 mod orphan;
 #[cfg(not(loom))]
 mod os;

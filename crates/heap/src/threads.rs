@@ -10,11 +10,11 @@ use crate::heap::{Heap, WithFronts};
 use crate::helper::HELPER;
 use crate::loose;
 use crate::nodes;
+use crate::numbers::Stack;
 use crate::os;
 use crate::pool::NODES_MAX;
 use crate::process::{ASKS, POOLS, SPACE, TABLE, entry, is_made};
 use crate::real_time;
-use crate::table::Stack;
 use crate::thread;
 
 /// Heaps of threads that have ended, by node.
