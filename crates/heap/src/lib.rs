@@ -32,6 +32,8 @@ mod batch;
 mod bring;
 #[cfg(not(loom))]
 mod directory;
+#[cfg(not(any(loom, miri)))]
+mod door;
 #[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]

@@ -289,6 +289,31 @@ mod loom_tests {
     }
 
     #[test]
+    fn loom_a_number_that_came_back_is_told_from_one_that_stayed() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(3));
+        builder.check(|| {
+            let world = Arc::new(World::new(0));
+            for number in [3, 2, 1] {
+                world.parked.push(&world.ground, number);
+            }
+            let other = {
+                let world = world.clone();
+                thread::spawn(move || world.parked.pop(&world.ground))
+            };
+            // Between the other one's look at the top and its exchange, the top goes, the next one goes, and
+            // the top comes back.
+            let first = world.parked.pop(&world.ground);
+            let second = world.parked.pop(&world.ground);
+            if let Some(first) = first {
+                world.parked.push(&world.ground, first);
+            }
+            let other = other.join().expect("it does not panic");
+            assert!(other.is_none() || other != second, "two have {other:?}");
+        });
+    }
+
+    #[test]
     fn loom_numbers_change_stacks() {
         model(2, 0, |world| {
             let first = world.take()?;

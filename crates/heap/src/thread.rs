@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::heap::Heap;
+use crate::os;
 
 #[cfg(not(miri))]
 mod own;
@@ -14,8 +15,8 @@ pub(crate) use own::{begin_cpu, cpu, heap, only_heap, set_heap};
 
 /// The CPU that this thread runs on, asked of the system.
 pub(crate) fn ask_cpu() -> u32 {
-    // SAFETY: the call takes nothing.
-    let cpu = unsafe { libc::sched_getcpu() };
+    // SAFETY: the call takes nothing. It need not go to the kernel, so it does not go through the door.
+    let cpu = os::quietly(|| unsafe { libc::sched_getcpu() });
     cpu.max(0) as u32
 }
 
@@ -32,7 +33,8 @@ unsafe extern "C" fn at_end(heap: *mut libc::c_void) {
 pub(crate) fn make_key() {
     let mut key = 0;
     // SAFETY: the key is written, and the destructor is a function of this crate.
-    if unsafe { libc::pthread_key_create(&mut key, Some(at_end)) } == 0 {
+    let result = os::quietly(|| unsafe { libc::pthread_key_create(&mut key, Some(at_end)) });
+    if result == 0 {
         KEY.store(key + 1, Ordering::Release);
     }
 }
@@ -41,8 +43,9 @@ pub(crate) fn make_key() {
 pub(crate) fn watch_end(heap: *const Heap) {
     let key = KEY.load(Ordering::Acquire);
     if key != 0 {
-        // SAFETY: the key was made. Should it be refused, the heap stays with its blocks, unused.
-        unsafe { libc::pthread_setspecific(key - 1, heap.cast()) };
+        // SAFETY: the key was made. Should it be refused, the heap stays with its blocks, unused. It may
+        // allocate.
+        os::quietly(|| unsafe { libc::pthread_setspecific(key - 1, heap.cast()) });
     }
 }
 
