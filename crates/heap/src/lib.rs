@@ -58,6 +58,8 @@ pub mod inspect;
 mod large;
 #[cfg(not(loom))]
 mod loose;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod mappings;
 mod meter;
 #[cfg(not(loom))]
 mod nodes;

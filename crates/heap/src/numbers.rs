@@ -308,8 +308,18 @@ mod loom_tests {
             if let Some(first) = first {
                 world.parked.push(&world.ground, first);
             }
-            let other = other.join().expect("it does not panic");
-            assert!(other.is_none() || other != second, "two have {other:?}");
+            let mut seen: Vec<u32> = other
+                .join()
+                .expect("it does not panic")
+                .into_iter()
+                .chain(second)
+                .collect();
+            while let Some(number) = world.parked.pop(&world.ground) {
+                seen.push(number);
+                assert!(seen.len() <= 3, "{seen:?}");
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, [1, 2, 3], "each number once, and none lost");
         });
     }
 
