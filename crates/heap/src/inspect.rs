@@ -279,7 +279,7 @@ impl<M: Memory> Watched<M> {
 
     /// Nodes that are told apart.
     pub fn nodes(&self) -> usize {
-        (self.directory.arenas >> self.directory.node_shift) as usize
+        nodes_of(&self.directory) as usize
     }
 
     /// A node, by its index. None if it cannot be read.
@@ -555,6 +555,11 @@ impl<M: Memory> Watched<M> {
     }
 }
 
+/// A node has a power of two of arenas; the only one may have fewer.
+fn nodes_of(known: &Directory) -> u64 {
+    (known.arenas >> known.node_shift).max(1)
+}
+
 /// Can it be followed? Every place in something lies in it, everything has a size that is read here, and no
 /// address overflows.
 fn is_sound(known: &Directory) -> bool {
@@ -575,7 +580,7 @@ fn is_sound(known: &Directory) -> bool {
         && known.arena_brought_stride == 8;
     let is_bounded = (1..=(CHUNKS_MAX / ARENA_CHUNKS) as u64).contains(&known.arenas)
         && known.node_shift < 32
-        && (1..=NODES_MAX as u64).contains(&(known.arenas >> known.node_shift))
+        && (1..=NODES_MAX as u64).contains(&nodes_of(known))
         && known.entries_most <= ENTRIES_MAX
         && known.segments_count <= SEGMENTS_MAX
         && known.pools_stride <= 1 << 16

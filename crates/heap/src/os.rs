@@ -62,6 +62,36 @@ unsafe fn map_at(start: usize, bytes: usize, protection: i32, flags: i32) -> Res
     unsafe { call(libc::SYS_mmap, arguments) }
 }
 
+/// What came of taking addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Done,
+    /// Something is mapped there.
+    Already,
+    Refused,
+}
+
+/// Maps zeroed memory at an address, if nothing is there.
+pub(crate) fn take(start: usize, bytes: usize) -> Taken {
+    if cfg!(miri) {
+        return Taken::Refused;
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let flags = flags | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: it replaces nothing, so it disturbs nobody.
+    match unsafe { map_at(start, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) } {
+        Ok(place) if place == start => Taken::Done,
+        // Before Linux 4.17 the address is no more than a wish.
+        Ok(place) => {
+            // SAFETY: nobody has seen it.
+            unsafe { unmap(place, bytes) };
+            Taken::Refused
+        }
+        Err(libc::EEXIST) => Taken::Already,
+        Err(_) => Taken::Refused,
+    }
+}
+
 /// Gives a mapping back. False if the system refuses, as it does where the rest of a larger mapping would be one
 /// too many: then its pages read as zero, but for what is locked.
 ///
