@@ -29,23 +29,34 @@ unsafe extern "C" fn at_end(heap: *mut libc::c_void) {
     }
 }
 
-/// Makes the key. Early, as the C library keeps the first 32 without allocating.
-pub(crate) fn make_key() {
+/// Makes the key, unless there is one. Early, as the C library keeps the first 32 without allocating. One more
+/// than the key; 0 if it is refused.
+pub(crate) fn make_key() -> u32 {
+    let before = KEY.load(Ordering::Acquire);
+    if before != 0 {
+        return before;
+    }
     let mut key = 0;
     // SAFETY: the key is written, and the destructor is a function of this crate.
     let result = os::quietly(|| unsafe { libc::pthread_key_create(&mut key, Some(at_end)) });
-    if result == 0 {
-        KEY.store(key + 1, Ordering::Release);
+    if result != 0 {
+        return 0;
     }
+    let made = KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire);
+    let Err(other) = made else { return key + 1 };
+    // SAFETY: another thread was first, and nobody has seen this one.
+    unsafe { libc::pthread_key_delete(key) };
+    other
 }
 
-/// Sees to it that the heap is parked when this thread ends.
-pub(crate) fn watch_end(heap: *const Heap) {
-    let key = KEY.load(Ordering::Acquire);
-    if key != 0 {
-        // SAFETY: the key was made. Should it be refused, the heap stays with its blocks, unused. It may
-        // allocate.
-        os::quietly(|| unsafe { libc::pthread_setspecific(key - 1, heap.cast()) });
+/// Sees to it that the heap is parked when this thread ends. False if the C library refuses: it would stay with
+/// its blocks, unused.
+#[must_use]
+pub(crate) fn watch_end(heap: *const Heap) -> bool {
+    let key = make_key();
+    key != 0 && {
+        // SAFETY: the key was made. It may allocate.
+        os::quietly(|| unsafe { libc::pthread_setspecific(key - 1, heap.cast()) }) == 0
     }
 }
 
