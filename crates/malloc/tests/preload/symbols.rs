@@ -187,6 +187,7 @@ const IMPORTED: &[&str] = &[
     "pthread_attr_setstacksize",
     "pthread_create",
     "pthread_key_create",
+    "pthread_key_delete",
     "pthread_setspecific",
     "pthread_sigmask",
     "sched_getcpu",
