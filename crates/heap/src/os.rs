@@ -129,8 +129,12 @@ pub(crate) fn addresses_max() -> Option<usize> {
         rlim_max: 0,
     };
     let place = (&raw mut limit).expose_provenance();
-    // SAFETY: the limit of this process is written.
-    let told = unsafe { call(libc::SYS_prlimit64, [0, libc::RLIMIT_AS as usize, 0, place]) };
+    const ADDRESSES: usize = libc::RLIMIT_AS as usize;
+    // SAFETY: the limit of this process is written. A sandbox may know only the older call.
+    let told = unsafe {
+        call(libc::SYS_prlimit64, [0, ADDRESSES, 0, place])
+            .or_else(|_| call(libc::SYS_getrlimit, [ADDRESSES, place]))
+    };
     (told.is_ok() && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 

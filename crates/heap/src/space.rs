@@ -254,6 +254,15 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Arenas a node has at least where nodes are told apart: one word of the highest hints.
 const ARENAS_OF_NODE_MIN: usize = 4096;
 
+/// What came of making a space.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Yes,
+    /// The system gives no place for the arenas of a sparse one.
+    NoPlace,
+    Refused,
+}
+
 /// Which arenas have room of a kind: see [`crate::hints`].
 #[repr(C)]
 struct HintWords {
@@ -295,8 +304,11 @@ impl Space {
             // With what belongs to them.
             let fit = limit.saturating_sub(left) / (ARENA_BYTES + ARENA_BYTES / 16);
             let fit = arenas.min(fit);
-            if nodes == 1 && fit >= ARENAS_MIN && self.make_sparse(fit) {
-                return true;
+            if nodes == 1 && fit >= ARENAS_MIN {
+                match self.make_with(fit, 1, true) {
+                    Made::NoPlace => {}
+                    made => return made == Made::Yes,
+                }
             }
             // With what belongs to them, and one that is lost to alignment.
             let fit = (limit / 2 / (ARENA_BYTES + ARENA_BYTES / 16)).saturating_sub(1);
@@ -313,14 +325,10 @@ impl Space {
     }
 
     pub(crate) fn make_of(&self, arenas: usize, nodes: usize) -> bool {
-        self.make_with(arenas, nodes, false)
+        self.make_with(arenas, nodes, false) == Made::Yes
     }
 
-    fn make_sparse(&self, arenas: usize) -> bool {
-        self.make_with(arenas, 1, true)
-    }
-
-    fn make_with(&self, arenas: usize, nodes: usize, is_sparse: bool) -> bool {
+    fn make_with(&self, arenas: usize, nodes: usize, is_sparse: bool) -> Made {
         let chunks = arenas << (ARENA_SHIFT - CHUNK_SHIFT);
         let parts = [
             (&self.tags, chunks * size_of::<ChunkTag>()),
@@ -343,7 +351,7 @@ impl Space {
         };
         let start = os::reserve(bytes);
         if start == 0 {
-            return false;
+            return Made::Refused;
         }
         let mut place = start;
         for (part, bytes) in &parts {
@@ -365,7 +373,11 @@ impl Space {
         let Some(data) = data.filter(|_| allowed) else {
             // SAFETY: nobody has seen it yet.
             unsafe { os::unmap(start, bytes) };
-            return false;
+            return if allowed {
+                Made::NoPlace
+            } else {
+                Made::Refused
+            };
         };
         self.arenas.store(arenas, Ordering::Relaxed);
         self.is_sparse.store(is_sparse, Ordering::Relaxed);
@@ -381,7 +393,7 @@ impl Space {
             unsafe { os::huge_pages(first, bytes, false) };
         }
         self.data.store(data, Ordering::Release);
-        true
+        Made::Yes
     }
 
     /// Has the pages of each node's part come from that node.
