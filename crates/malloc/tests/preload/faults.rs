@@ -49,6 +49,26 @@ fn refusals_of_all_calls_do_no_harm() {
     }
 }
 
+/// There arenas take their addresses as they are opened.
+#[test]
+fn refusals_under_a_limit_of_addresses_do_no_harm() {
+    let few = Reach {
+        most: 40,
+        ..ONE_ERROR
+    };
+    let reach = if is_deep() { ALL_ERRORS } else { few };
+    let inner = refusing("limited", reach, Profile::Release);
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg("ulimit -v 3000000 && exec \"$@\"")
+        .arg("sh")
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .env_remove("LD_PRELOAD");
+    passes(&mut command);
+}
+
 /// All threads are about to be cancelled there, and none is.
 #[test]
 fn refusals_on_a_machine_of_two_nodes_do_no_harm() {
