@@ -11,7 +11,7 @@ use crate::helper::HELPER;
 use crate::nodes;
 use crate::os;
 use crate::pool::{Pools, Prepared};
-use crate::space::Space;
+use crate::space::{ACCOUNT_BYTES, Space};
 use crate::table::Table;
 
 /// The environment's name for how much is prepared on each node: bytes, or with K, M or G behind the number.
@@ -44,7 +44,7 @@ pub(crate) fn begin(space: &Space, pools: &Pools, table: &Table) {
     let arenas = bytes.div_ceil(ARENA_BYTES).max(1);
     // To ask for more would end this process, or another, while its pages come.
     let with_metadata = bytes
-        .saturating_add(bytes / 16)
+        .saturating_add(arenas.saturating_mul(ACCOUNT_BYTES))
         .saturating_mul(nodes::count());
     let is_there = nodes::machine_has(with_metadata) && table.prepare();
     // Where it is refused, so will the pages be, and that is told.
