@@ -8,7 +8,7 @@ use hearth_testing::toolchain::End;
 
 use crate::support::{Profile, command, finish, library, passes};
 
-const HARDENED: [&str; 3] = ["", "check,zero", "all"];
+const MODES: [&str; 2] = ["", "all"];
 
 #[test]
 fn calls_that_want_one_thread_find_one() {
@@ -16,7 +16,7 @@ fn calls_that_want_one_thread_find_one() {
     assert_eq!(expected.end, End::Exit(0), "{expected:?}");
     // A table that says nothing would be the same, too.
     assert!(expected.stdout.lines().count() > 30, "{expected:?}");
-    for mode in HARDENED {
+    for mode in MODES {
         let mut with = command("alone.c", "table", Some(Profile::Release));
         let ran = finish(with.env("HEARTH_HARDEN", mode));
         let rows = expected.stdout.lines().zip(ran.stdout.lines());
@@ -31,7 +31,7 @@ fn calls_that_want_one_thread_find_one() {
 
 #[test]
 fn one_thread_stays_one() {
-    for mode in HARDENED {
+    for mode in MODES {
         for profile in [Profile::Release, Profile::Development] {
             let mut counted = command("alone.c", "count", Some(profile));
             passes(counted.env("HEARTH_HARDEN", mode));

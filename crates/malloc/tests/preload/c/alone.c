@@ -47,7 +47,7 @@ static int threads(void) {
 // of much that stays, and all of it in the end. The threads after each stage, the most.
 static int allocate_and_free(void) {
     int most = 1;
-    enum { COUNT = 20000 };
+    enum { COUNT = 8000 };
     char **blocks = calloc(COUNT, sizeof *blocks);
     CHECK(blocks != NULL);
 #define STAGE()                                                                      \
@@ -79,10 +79,10 @@ static int allocate_and_free(void) {
         for (int i = 0; i < COUNT; i += 9) free(blocks[i]);
         STAGE();
     }
-    char *large = hide(malloc(300 << 20));
+    char *large = hide(malloc(40 << 20));
     CHECK(large != NULL);
-    large[100 << 20] = 1;
-    large = realloc(large, 20 << 20);
+    large[30 << 20] = 1;
+    large = realloc(large, 5 << 20);
     free(large);
     free(blocks);
     STAGE();
