@@ -1,5 +1,5 @@
 //! Threads that ask for the size of each other's blocks, grow, shrink and free them, while their owner works
-//! beside them: one instruction at a time, by `steps.c`.
+//! beside them: one instruction at a time, by `steps.c`, and at full speed, by `duel.c`.
 
 use std::process::Command;
 
@@ -52,4 +52,25 @@ fn other_threads_blocks_shrink() {
 #[test]
 fn what_is_freed_is_wiped_and_nothing_beside() {
     all_modes_if_deep("releases", &["zero"]);
+}
+
+/// Short runs meet nothing but what is very wrong; deep ones take some minutes.
+fn duel(case: &str, deep: &str) {
+    for with in [None, Some(Profile::Release), Some(Profile::Development)] {
+        let mut command = command("duel.c", case, with);
+        if is_deep() && with == Some(Profile::Release) {
+            command.env("COUNT", deep);
+        }
+        passes(&mut command);
+    }
+}
+
+#[test]
+fn sizes_stay_at_full_speed() {
+    duel("ask", "10000000");
+}
+
+#[test]
+fn blocks_grow_at_full_speed() {
+    duel("grow", "2000000");
 }
