@@ -19,9 +19,9 @@ const MODES: [Mode; 4] = [
     &[("HEARTH_REAL_TIME", "96M")],
 ];
 
-/// Turns of each of four threads; one is some five calls. Deep, all modes together make a thousand million.
+/// Turns of each of four threads; two are some seven calls. Deep, all modes together make a thousand million.
 const TURNS: u64 = 15_000;
-const TURNS_DEEP: u64 = 12_000_000;
+const TURNS_DEEP: u64 = 18_000_000;
 
 /// With sanitizers, and with the shadow, a turn takes several times as long.
 const TURNS_SLOW: u64 = 8_000;

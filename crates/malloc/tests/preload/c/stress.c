@@ -2,7 +2,7 @@
 // blocks that lie between them, grow, shrink and free them. What is written in a block names its maker and its
 // number, and whoever frees or moves it looks at all of it first.
 //
-//   stress TURNS   of each of four threads; a turn is some five calls
+//   stress TURNS   of each of four threads; two turns are some seven calls
 //
 // Each thread draws the same number of random words for each turn, whatever it finds: so what it does
 // follows from the seed alone (SEED), and with it the text that this program prints, the same with any malloc.
