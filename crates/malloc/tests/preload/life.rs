@@ -25,6 +25,8 @@ macro_rules! cases {
 
 cases! {
     forks_amid_churn_do_not_hang = "fork-amid-churn";
+    forks_amid_churn_without_handlers_do_not_hang = "bare-fork-amid-churn";
+    raw_forks_amid_churn_do_not_hang = "raw-fork-amid-churn";
     children_have_children = "fork-in-a-row";
     short_threads_leave_nothing = "thread-churn";
     crowds_of_threads_leave_nothing = "thread-crowds";

@@ -51,11 +51,17 @@ pub(crate) fn library(profile: Profile) -> &'static Path {
 
 /// The program, or the library, of a source file, built once with the flags it needs.
 pub(crate) fn built(source: &str) -> PathBuf {
+    built_with(source, &[])
+}
+
+/// The same with more flags.
+pub(crate) fn built_with(source: &str, flags: &[&str]) -> PathBuf {
     static LOCK: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preload/c");
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.replace('.', "-"));
+    let name = [&[source], flags].concat().concat();
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name.replace(['.', '=', ','], "-"));
     let mut all = LOCK.lock().expect("no test panics while it builds");
-    if all.iter().any(|built| built == source) {
+    if all.contains(&name) {
         return path;
     }
     let (compiler, standard) = if source.ends_with(".cc") {
@@ -80,6 +86,7 @@ pub(crate) fn built(source: &str) -> PathBuf {
         ])
         .args(["-Wno-free-nonheap-object"])
         .args(shared)
+        .args(flags)
         .arg("-o")
         .arg(&path)
         .arg(folder.join(source))
@@ -89,7 +96,7 @@ pub(crate) fn built(source: &str) -> PathBuf {
         .unwrap_or_else(|error| panic!("{compiler} cannot be started: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{source}: {said}");
-    all.push(source.to_owned());
+    all.push(name);
     path
 }
 
@@ -110,9 +117,19 @@ pub(crate) fn finish(command: &mut Command) -> Ran {
 
 /// Runs it; it must pass.
 pub(crate) fn passes(command: &mut Command) {
-    let ran = finish(command);
+    passes_within(command, PATIENCE);
+}
+
+/// Runs it; it must pass, and is killed if it takes longer.
+pub(crate) fn passes_within(command: &mut Command, limit: Duration) {
+    let ran = run(command, limit).unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let passed = ran.end == End::Exit(0) && ran.stdout.ends_with("passed\n");
     assert!(passed, "{command:?}\n{ran:?}");
+}
+
+/// Longer and more, as `./x test --deep` asks for?
+pub(crate) fn is_deep() -> bool {
+    std::env::var_os("HEARTH_TEST_DEEP").is_some()
 }
 
 /// Tests of a program's cases: they pass with the library as it is shipped, and as it is developed, and with

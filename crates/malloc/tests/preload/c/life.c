@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -59,12 +60,22 @@ static void *own_life(void *seed) {
     return malloc(100);
 }
 
-static void fork_amid_churn(void) {
+// A child as the C library makes it; and by the two ways on which no handlers around forks run.
+static pid_t raw_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); }
+static pid_t bare_fork(void) {
+#if __GLIBC_PREREQ(2, 34)
+    return _Fork();
+#else
+    return raw_fork();
+#endif
+}
+
+static void amid_churn(pid_t (*make_child)(void), int may_have_threads) {
     pthread_t threads[3];
     for (uintptr_t i = 0; i < 3; i++) CHECK(!pthread_create(&threads[i], NULL, churn, (void *)(i + 7)));
     int children = number_of("CHILDREN", 300);
     for (int i = 0; i < children; i++) {
-        pid_t child = fork();
+        pid_t child = make_child();
         CHECK(child >= 0);
         if (child == 0) {
             // A child that waits for a lock of a thread that is not there would never end.
@@ -72,7 +83,7 @@ static void fork_amid_churn(void) {
             uint64_t state = (uint64_t)i + 99;
             use(&state, 300);
             for (int j = 0; j < 256; j++) free(atomic_exchange(&crossing[j], NULL));
-            if (i % 16 == 0) {
+            if (may_have_threads && i % 16 == 0) {
                 pthread_t thread;
                 void *block;
                 CHECK(!pthread_create(&thread, NULL, own_life, (void *)5));
@@ -88,6 +99,10 @@ static void fork_amid_churn(void) {
     is_over = 1;
     for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
 }
+
+static void fork_amid_churn(void) { amid_churn(fork, 1); }
+static void bare_fork_amid_churn(void) { amid_churn(bare_fork, 0); }
+static void raw_fork_amid_churn(void) { amid_churn(raw_fork, 0); }
 
 static void fork_in_a_row(void) {
     // A child of a child of a child, each with what the one before left.
@@ -468,6 +483,8 @@ int main(int count, char **arguments) {
     (void)count;
     static const struct named_case cases[] = {
         {"fork-amid-churn", fork_amid_churn}, {"fork-in-a-row", fork_in_a_row},
+    {"bare-fork-amid-churn", bare_fork_amid_churn},
+    {"raw-fork-amid-churn", raw_fork_amid_churn},
         {"thread-churn", thread_churn}, {"thread-crowds", thread_crowds}, {"thread-ends", thread_ends},
         {"late-frees", late_frees}, {"handed-over", handed_over}, {"signal-amid", signal_amid},
         {"interrupted", interrupted}, {"opened", opened}, {"limited-small", limited_small}, {"limited", limited},

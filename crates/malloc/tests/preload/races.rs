@@ -1,0 +1,76 @@
+//! Threads that ask for the size of each other's blocks, grow, shrink and free them, while their owner works
+//! beside them: one instruction at a time, by `steps.c`, and at full speed, by `duel.c`.
+
+use std::process::Command;
+
+use crate::support::{Profile, command, is_deep, passes};
+
+/// A case in a mode of hardening. Short runs go through the interleavings that lie next to each other, of a few
+/// sizes; deep ones through more of them, of sizes of all levels.
+fn steps(case: &str, mode: &str, with: Option<Profile>) -> Command {
+    let mut command = command("steps.c", case, with);
+    command.env("HEARTH_HARDEN", mode);
+    if is_deep() {
+        command.env("SCENES", "100").env("SCHEDULES", "1000");
+    }
+    command
+}
+
+fn all_modes_if_deep(case: &str, modes: &[&str]) {
+    let modes = if is_deep() {
+        &["", "check", "zero"]
+    } else {
+        modes
+    };
+    for mode in modes {
+        passes(&mut steps(case, mode, Some(Profile::Release)));
+    }
+}
+
+#[test]
+fn sizes_of_other_threads_blocks_stay() {
+    all_modes_if_deep("sizes", &["", "check"]);
+}
+
+#[test]
+fn the_test_asks_for_no_more_than_any_malloc_gives() {
+    passes(&mut steps("sizes", "", None));
+}
+
+#[test]
+fn other_threads_blocks_grow_where_there_is_room() {
+    all_modes_if_deep("grows", &[""]);
+}
+
+#[test]
+fn other_threads_blocks_shrink() {
+    if is_deep() {
+        all_modes_if_deep("shrinks", &[]);
+    }
+}
+
+#[test]
+fn what_is_freed_is_wiped_and_nothing_beside() {
+    all_modes_if_deep("releases", &["zero"]);
+}
+
+/// Short runs meet nothing but what is very wrong; deep ones take some minutes.
+fn duel(case: &str, deep: &str) {
+    for with in [None, Some(Profile::Release), Some(Profile::Development)] {
+        let mut command = command("duel.c", case, with);
+        if is_deep() && with == Some(Profile::Release) {
+            command.env("COUNT", deep);
+        }
+        passes(&mut command);
+    }
+}
+
+#[test]
+fn sizes_stay_at_full_speed() {
+    duel("ask", "10000000");
+}
+
+#[test]
+fn blocks_grow_at_full_speed() {
+    duel("grow", "2000000");
+}

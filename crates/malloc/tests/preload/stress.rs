@@ -1,0 +1,93 @@
+//! Threads that grow, ask for and free each other's blocks while those beside come and go (`stress.c`), in all
+//! modes; beside a shadow of all that is live; and the same turns under sanitizers, which shows that the program
+//! itself is right.
+
+use std::time::Duration;
+
+use hearth_testing::toolchain::{End, Ran, run};
+
+use crate::support::{Profile, built_with, command, is_deep};
+
+/// Variables that are set.
+type Mode = &'static [(&'static str, &'static str)];
+
+/// In each mode.
+const MODES: [Mode; 4] = [
+    &[],
+    &[("HEARTH_HARDEN", "check")],
+    &[("HEARTH_HARDEN", "zero")],
+    &[("HEARTH_REAL_TIME", "96M")],
+];
+
+/// Turns of each of four threads; two are some seven calls. Deep, all modes together make a thousand million.
+const TURNS: u64 = 15_000;
+const TURNS_DEEP: u64 = 18_000_000;
+
+/// With sanitizers, and with the shadow, a turn takes several times as long.
+const TURNS_SLOW: u64 = 8_000;
+const TURNS_SLOW_DEEP: u64 = 1_000_000;
+
+/// Of a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// `HEARTH_TEST_SEED` replays a run's turns.
+fn seed() -> String {
+    std::env::var("HEARTH_TEST_SEED").unwrap_or_else(|_| "1".to_owned())
+}
+
+/// Runs it to its end, which must be a good one; what it says of its turns.
+fn turns(mut program: std::process::Command, mode: Mode) -> Ran {
+    program
+        .env("SEED", seed())
+        .env_remove("HEARTH_HARDEN")
+        .envs(mode.iter().copied());
+    let ran = run(&mut program, PATIENCE).unwrap_or_else(|error| panic!("{program:?}: {error}"));
+    let passed = ran.end == End::Exit(0) && ran.stdout.ends_with("passed\n");
+    assert!(passed, "seed {}, {program:?}\n{ran:?}", seed());
+    ran
+}
+
+fn stress(turns: u64, with: Option<Profile>) -> std::process::Command {
+    command("stress.c", &turns.to_string(), with)
+}
+
+#[test]
+fn blocks_of_others_grow_beside_those_that_come_and_go() {
+    let count = if is_deep() { TURNS_DEEP } else { TURNS };
+    let mut said = Vec::new();
+    for mode in MODES {
+        said.push(turns(stress(count, Some(Profile::Release)), mode).stdout);
+    }
+    for mode in MODES {
+        said.push(turns(stress(count / 10, Some(Profile::Development)), mode).stdout);
+    }
+    // The same turns in all modes.
+    assert!(said[..4].iter().all(|text| *text == said[0]), "{said:?}");
+    assert!(said[4..].iter().all(|text| *text == said[4]), "{said:?}");
+}
+
+#[test]
+fn no_two_live_blocks_overlap_and_the_test_is_right_by_sanitizers() {
+    const SHADOW: Mode = &[("ORACLE", "1")];
+    const SHADOW_CHECK: Mode = &[("ORACLE", "1"), ("HEARTH_HARDEN", "check")];
+    const SHADOW_ZERO: Mode = &[("ORACLE", "1"), ("HEARTH_HARDEN", "zero,guard=50")];
+    let count = if is_deep() {
+        TURNS_SLOW_DEEP
+    } else {
+        TURNS_SLOW
+    };
+    let mut said = Vec::new();
+    for mode in [SHADOW, SHADOW_CHECK, SHADOW_ZERO] {
+        said.push(turns(stress(count, Some(Profile::Release)), mode).stdout);
+    }
+    said.push(turns(stress(count, None), SHADOW).stdout);
+    let flags = [
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        "-fno-omit-frame-pointer",
+    ];
+    let mut sanitized = std::process::Command::new(built_with("stress.c", &flags));
+    sanitized.arg(count.to_string()).env_remove("LD_PRELOAD");
+    said.push(turns(sanitized, SHADOW).stdout);
+    assert!(said.iter().all(|text| *text == said[0]), "{said:?}");
+}
