@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use hand::{build, command, finish, outcome_of};
@@ -18,11 +19,8 @@ fn program() -> &'static PathBuf {
     PROGRAM.get_or_init(|| build("hostile"))
 }
 
-/// What carries components, in a word and in the environment.
-const CARRIERS: [(&str, &str, &str); 2] = [
-    ("threads", "HEARTH_CARRIER", "threads"),
-    ("worker", "HEARTH_WORKERS", "1"),
-];
+/// What carries components.
+const CARRIERS: [(&str, &str); 2] = [("HEARTH_CARRIER", "threads"), ("HEARTH_WORKERS", "1")];
 
 struct Node {
     /// Until it is waited for.
@@ -45,8 +43,10 @@ impl Drop for Node {
 
 impl Node {
     /// Starts a case as node 1 of a network of its own.
-    fn start(case: &str, carrier: (&str, &str, &str)) -> Node {
-        let name = format!("hostile-{case}-{}-{}", carrier.0, std::process::id());
+    fn start(case: &str, carrier: (&str, &str)) -> Node {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("hostile-{}-{number}", std::process::id());
         let network = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&network);
         // One that is free now.
@@ -56,7 +56,7 @@ impl Node {
             .unwrap()
             .port();
         let mut child = command(program(), &[case])
-            .env(carrier.1, carrier.2)
+            .env(carrier.0, carrier.1)
             .env("HEARTH_NODE", "1")
             .env("HEARTH_NETWORK", &network)
             .env("HEARTH_DEVICE_RADIO", (port - 1).to_string())
@@ -89,6 +89,14 @@ impl Node {
         stream.write_all(&connect()).unwrap();
         assert_eq!(message_of(&mut stream), [3, 0], "it is answered well");
         stream
+    }
+
+    /// How many threads it has.
+    fn threads(&self) -> usize {
+        let id = self.child.as_ref().unwrap().id();
+        std::fs::read_dir(format!("/proc/{id}/task"))
+            .unwrap()
+            .count()
     }
 
     /// It ends well, and has printed this since it was ready.
@@ -224,6 +232,24 @@ fn a_peer_may_send_anything() {
         give(&mut node.link(), &number(42));
         node.ends("done\n");
     }
+}
+
+/// Each is attended to by a thread; a program has only so many, and ends where it can start no more.
+#[test]
+fn many_may_come_and_say_nothing() {
+    let node = Node::start("publishing", CARRIERS[1]);
+    let few = node.threads() + 80;
+    let silent: Vec<_> = (0..150).map(|_| node.visit()).collect();
+    for _ in 0..100 {
+        assert!(node.threads() < few, "150 visitors have a thread each");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    // A length alone is no reason to get memory, nor to wait for ever.
+    for mut stream in silent {
+        let _ = stream.write_all(&[0, 0, 0, 0x0F]);
+    }
+    give(&mut node.link(), &number(42));
+    node.ends("done\n");
 }
 
 /// A handler of descriptors runs in whatever thread waits for them.

@@ -326,15 +326,15 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
                     }
                     (*proxy).has_value = true;
                     (*proxy).held = held_of(this).read();
-                    let bytes = value_bytes(proxy);
+                    let message = value_message(proxy);
                     drop_value(proxy);
-                    let Some(bytes) = bytes else {
+                    let Some(message) = message else {
                         hearth_release_sender(this, &raw mut (*proxy).held, false);
                         (*this).stage = START;
                         continue;
                     };
                     (*this).stage = AWAITING_TAKEN;
-                    return hand_over(proxy, bytes);
+                    return hand_over(proxy, &message);
                 }
                 _ => {
                     let well = (*this).outcome == Step::Done as u8 && (*this).received.boolean;
@@ -350,7 +350,7 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
 }
 
 /// Sends a value's bytes and waits for the Taken.
-unsafe fn hand_over(proxy: *mut Proxy, bytes: Vec<u8>) -> Step {
+unsafe fn hand_over(proxy: *mut Proxy, message: &Message) -> Step {
     // SAFETY: the caller runs the proxy. It is not touched once it waits; the link is kept.
     unsafe {
         Arc::increment_strong_count((*proxy).link);
@@ -362,24 +362,28 @@ unsafe fn hand_over(proxy: *mut Proxy, bytes: Vec<u8>) -> Step {
             return step;
         }
         *lock(&link.unanswered) = Some(ticket);
-        if Message::Value(bytes).send(&link.stream).is_err() {
+        if message.send(&link.stream).is_err() {
             link.answer(false);
         }
         step
     }
 }
 
-/// The bytes of the value received; None with a line that says why it cannot go.
-unsafe fn value_bytes(proxy: *mut Proxy) -> Option<Vec<u8>> {
+/// The value received, as a message; None with a line that says why it cannot go.
+unsafe fn value_message(proxy: *mut Proxy) -> Option<Message> {
     let mut bytes = Vec::new();
     // SAFETY: the caller runs the proxy, which has received a value.
-    match unsafe { portable::write((*(*proxy).link).payload, (*proxy).base.received, &mut bytes) } {
-        Ok(()) => Some(bytes),
-        Err(reason) => {
+    let written =
+        unsafe { portable::write((*(*proxy).link).payload, (*proxy).base.received, &mut bytes) };
+    let message = match written {
+        Ok(()) => Message::value(bytes).map_err(|reason| reason.to_string()),
+        Err(reason) => Err(reason.to_string()),
+    };
+    message
+        .map_err(|reason| {
             output::complain(&format!("a value is not sent to another node: {reason}"));
-            None
-        }
-    }
+        })
+        .ok()
 }
 
 /// Values come to this node.
