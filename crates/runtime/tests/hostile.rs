@@ -298,6 +298,8 @@ fn a_radio_hears_anything() {
             let _ = air.send_to(&good, to);
             let _ = air.send_to(&dice.damage(&good), to);
         }
+        // From where no radio can be.
+        let _ = air.send_to(&packet(2, 70_000, 76, &number(5)), to);
         // Until it is answered: then it has come.
         air.set_read_timeout(Some(Duration::from_millis(50)))
             .unwrap();
@@ -305,7 +307,9 @@ fn a_radio_hears_anything() {
         let is_answered = (0..1000).any(|_| {
             let mut answer = [0; 64];
             let _ = air.send_to(&last, to);
-            air.recv(&mut answer).is_ok() && answer[..12] == packet(3, 1, 77, &[])
+            let is_any = air.recv(&mut answer).is_ok();
+            assert_ne!(answer[..12], packet(3, 1, 76, &[]));
+            is_any && answer[..12] == packet(3, 1, 77, &[])
         });
         assert!(is_answered, "the program lives");
         node.ends("done\n");

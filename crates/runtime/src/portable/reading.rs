@@ -1,5 +1,6 @@
 //! From bytes to values.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 
 use super::codes::{label_count, type_of_code};
@@ -23,13 +24,19 @@ pub(crate) enum Portable {
 
 /// Reads one value and nothing more. None if these are not the bytes of such a value.
 pub(crate) fn read(of: &Type, bytes: &[u8]) -> Option<Portable> {
-    let mut reader = Reader { bytes };
+    let mut reader = Reader {
+        bytes,
+        label_counts: HashMap::new(),
+    };
     let value = reader.value(of, 0)?;
     reader.bytes.is_empty().then_some(value)
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
+    /// Of the enums that were met. They are counted in the types' codes, which may be long, and their
+    /// values many.
+    label_counts: HashMap<*const Type, u32>,
 }
 
 impl Reader<'_> {
@@ -39,10 +46,13 @@ impl Reader<'_> {
         }
         match of.kind {
             Kind::Integer | Kind::Unsigned | Kind::Real => self.word().map(Portable::Word),
-            Kind::Enum => self
-                .word()
-                .filter(|&label| label < label_count(of))
-                .map(Portable::Word),
+            Kind::Enum => {
+                let known = self.label_counts.entry(of);
+                let count = *known.or_insert_with(|| label_count(of));
+                self.word()
+                    .filter(|&label| label < count)
+                    .map(Portable::Word)
+            }
             Kind::Byte => self.byte().map(Portable::Byte),
             Kind::Bool => self.byte().filter(|&bit| bit < 2).map(Portable::Byte),
             Kind::String => self.text().map(Portable::Text),

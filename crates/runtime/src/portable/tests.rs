@@ -137,6 +137,44 @@ fn bytes_that_are_no_value_are_refused_quietly() {
     }
 }
 
+/// Whatever bytes are read as a value, it is one: it can be made in a heap, and written.
+#[test]
+fn damaged_bytes_are_refused_or_are_another_value() {
+    let any = type_of_code("a").unwrap();
+    let mut read_all_the_same = 0;
+    for seed in 0..4000 {
+        let mut dice = Dice(seed);
+        let mut bytes = journey(any, &value(any, &mut dice, 3));
+        for _ in 0..=dice.draw(3) {
+            let place = dice.draw(bytes.len() as u64) as usize;
+            match dice.draw(5) {
+                0 => bytes[place] ^= 1 << dice.draw(8),
+                1 => bytes[place] = [0, 1, 0x7F, 0x80, 0xFF][dice.draw(5) as usize],
+                2 => bytes.truncate(place + 1),
+                3 => bytes.insert(place, dice.draw(256) as u8),
+                // A letter of a code for another.
+                _ => bytes[place] = b"iurb8saAIOSe_CP$x"[dice.draw(17) as usize],
+            }
+        }
+        if let Some(value) = read(any, &bytes) {
+            read_all_the_same += 1;
+            assert_eq!(read(any, &journey(any, &value)), Some(value), "seed {seed}");
+        }
+    }
+    assert!(read_all_the_same > 100, "{read_all_the_same}");
+}
+
+/// Labels are counted in the code, which may be long, and values may be many: this would take minutes.
+#[test]
+fn labels_are_counted_once() {
+    let labels: String = (0..8000).map(|nth| format!("L{nth}_")).collect();
+    let of = type_of_code(&format!("Ae{labels}_")).unwrap();
+    let mut bytes = Vec::new();
+    write_length(100_000, &mut bytes);
+    bytes.resize(bytes.len() + 400_000, 0);
+    assert!(read(of, &bytes).is_some());
+}
+
 #[test]
 fn out_of_range_values_are_refused() {
     let of = |code| type_of_code(code).unwrap();
