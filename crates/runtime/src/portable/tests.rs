@@ -142,7 +142,7 @@ fn bytes_that_are_no_value_are_refused_quietly() {
 fn damaged_bytes_are_refused_or_are_another_value() {
     let any = type_of_code("a").unwrap();
     let mut read_all_the_same = 0;
-    for seed in 0..4000 {
+    for seed in 0..1000 {
         let mut dice = Dice(seed);
         let mut bytes = journey(any, &value(any, &mut dice, 3));
         for _ in 0..=dice.draw(3) {
@@ -161,7 +161,7 @@ fn damaged_bytes_are_refused_or_are_another_value() {
             assert_eq!(read(any, &journey(any, &value)), Some(value), "seed {seed}");
         }
     }
-    assert!(read_all_the_same > 100, "{read_all_the_same}");
+    assert!(read_all_the_same > 25, "{read_all_the_same}");
 }
 
 /// Labels are counted in the code, which may be long, and values may be many: this would take minutes.
