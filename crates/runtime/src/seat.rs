@@ -6,7 +6,7 @@
 //! | `stop` | stoppers, set once | the component, reopeners, holders | any time |
 //! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
 //! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
-//! | `more` | the component | the component, its carrier | awake |
+//! | `more` | the component; its carrier | the same; whoever has its worker's leave | awake, or just blocked; a light select |
 //! | `runs` | its worker's thread; it itself, where it is placed; who takes it along, its offer won | the same; who detaches its thread, or plans | any time |
 //! | `neighbours` | holders of the registry's lock | the same | |
 //! | `refs` | holders of references | | any time |
@@ -330,14 +330,29 @@ pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: La
     unsafe {
         let component = (*seat).component();
         (*component).raised = 1 + label as u32;
-        let site = (*seat).offer.with(|offer| offer.site);
-        (*seat).more.with_mut(|more| {
-            more.detail = Detail::None;
-            more.raised_at = site.as_ref();
-        });
+        // Where, `note_raised` adds: what is in `more` its carrier may just be looking at, as it leaves
+        // the component.
         (*component).outcome = Step::Raised as u8;
         (*seat).state.complete(claim);
         carrier::wake(seat);
+    }
+}
+
+/// A wait that was completed may have ended with an exception: notes where.
+///
+/// # Safety
+/// The component has been woken, and the caller carries it.
+pub(crate) unsafe fn note_raised(seat: &Seat) {
+    // SAFETY: as the caller promises; sites are static.
+    unsafe {
+        if (*seat.component()).outcome != Step::Raised as u8 {
+            return;
+        }
+        let site = seat.offer.with(|offer| offer.site);
+        seat.more.with_mut(|more| {
+            more.detail = Detail::None;
+            more.raised_at = site.as_ref();
+        });
     }
 }
 

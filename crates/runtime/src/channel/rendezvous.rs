@@ -226,7 +226,8 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         match waiting {
             Waiting::Send if !completed => give_up_value(seat),
             Waiting::Outside(_) if !completed => external::forget(seat),
-            _ => {}
+            Waiting::Send | Waiting::Outside(_) => seat::note_raised(seat),
+            Waiting::Receive | Waiting::Acknowledge | Waiting::Select => {}
         }
         if let Some(key) = turn {
             select::note_turn(seat, key);
