@@ -16,9 +16,10 @@ use std::ptr;
 
 use crate::abi::{Component, Label, STOPPED, Site, Step, Type, Value};
 use crate::carrier::{self, Parker};
-use crate::channel::{Channel, light};
+use crate::channel::{Channel, REFERENCES_MAX, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
+use crate::exits;
 use crate::offer::{Claim, OfferState};
 use crate::servers::Serving;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
@@ -190,9 +191,12 @@ impl Seat {
         }
     }
 
+    /// One more reference.
     pub(crate) fn retain(&self) {
         // Relaxed: whoever adds a reference has one.
-        self.refs.fetch_add(1, Ordering::Relaxed);
+        if self.refs.fetch_add(1, Ordering::Relaxed) > REFERENCES_MAX {
+            exits::too_many_references("a component");
+        }
     }
 
     /// True when this was the last reference: the caller frees the component.
@@ -377,5 +381,27 @@ pub(crate) unsafe fn next_round(seat: &Seat) -> u64 {
             offer.round += 1;
             offer.round
         })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::exits::tests::assert_unfit;
+
+    #[test]
+    fn references_do_not_run_over() {
+        let why = "hearth: a component cannot have more than 2147483647 references";
+        assert_unfit("seat::tests::references_do_not_run_over", why, || {
+            let identity = Identity {
+                id: 1,
+                number: 1,
+                service: false,
+            };
+            let seat = Seat::new(identity, Choices::default(), 0);
+            seat.refs.store(REFERENCES_MAX, Ordering::Relaxed);
+            seat.retain();
+            seat.retain();
+        });
     }
 }

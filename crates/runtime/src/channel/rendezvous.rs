@@ -185,7 +185,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
 /// # Safety
 /// The channel's hub is locked and `seat` is the caller's.
 pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site, waiter: Waiter) {
-    channel.retain();
+    channel.retain_for_wait();
     // SAFETY: as the caller promises.
     unsafe {
         seat.offer.with_mut(|offer| {
