@@ -139,7 +139,7 @@ typedef struct {
 
 struct hearth_component {
     const hearth_component_type *type;
-    hearth_worker *home;     /* the worker that resumes it; NULL: a thread of its own */
+    hearth_worker *home;     /* atomic: the worker that resumes it; NULL: a thread of its own */
     hearth_component *next;  /* behind it in a queue of the worker's */
     union {
         struct {
@@ -338,6 +338,11 @@ typedef enum {
 /* Order for the compiler; the other thread's part is a barrier for both. */
 static inline void hearth_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
+/* The monitor may change it while the component computes: it closes the old worker's gate first. */
+static inline hearth_worker *hearth_home(hearth_component *self)
+{
+    return __atomic_load_n(&self->home, __ATOMIC_RELAXED);
+}
 static inline void hearth_leave(hearth_worker *worker)
 {
     __atomic_store_n(&worker->busy, 0, __ATOMIC_RELEASE);
@@ -407,7 +412,7 @@ static inline hearth_step hearth_wait_here(hearth_worker *worker, hearth_compone
 static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_channel *channel,
                                              hearth_value value, const hearth_site *site)
 {
-    hearth_worker *worker = self->home;
+    hearth_worker *worker = hearth_home(self);
     if (HEARTH_LIKELY(worker != NULL) && hearth_enter(worker, self, channel)) {
         hearth_channel *into = channel->sole;
         if (HEARTH_LIKELY(into != NULL)) {
@@ -444,7 +449,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
 static inline hearth_step hearth_receive_here(hearth_component *self, hearth_channel *channel,
                                               const hearth_site *site)
 {
-    hearth_worker *worker = self->home;
+    hearth_worker *worker = hearth_home(self);
     if (HEARTH_LIKELY(worker != NULL) && hearth_enter(worker, self, channel)) {
         hearth_channel *out = channel->sole;
         if (HEARTH_LIKELY(out != NULL && channel->slot == 0)) {
@@ -493,7 +498,7 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
                                              uint32_t count, bool has_default,
                                              const hearth_site *site)
 {
-    hearth_worker *worker = self->home;
+    hearth_worker *worker = hearth_home(self);
     if (HEARTH_LIKELY(worker != NULL && !worker->seeded)) {
         hearth_channel *best = NULL, *out = NULL;
         uintptr_t gate;

@@ -633,8 +633,7 @@ impl Channel {
     /// The component runs the calling code.
     pub(crate) unsafe fn is_at_home_with(&self, component: *mut Component) -> bool {
         let home = self.home();
-        // SAFETY: as the caller promises.
-        !home.is_null() && ptr::eq(home, unsafe { (*component).home })
+        !home.is_null() && ptr::eq(home, carrier::home_of(component))
     }
 
     /// The worker of the component it was made for, or by; null for a thread. That of a port changes
@@ -720,8 +719,10 @@ pub unsafe extern "C" fn hearth_channel_new(
     payload: *const Type,
     direction: u32,
 ) -> *mut Channel {
-    // SAFETY: as the caller promises.
-    let home = unsafe { this.as_ref() }.map_or(ptr::null(), |this| this.home);
+    let home = match this.is_null() {
+        true => ptr::null(),
+        false => carrier::home_of(this),
+    };
     let home = carrier::worker_of(home);
     let channel = Channel::new(payload, direction_of(direction), home);
     if !this.is_null() {
