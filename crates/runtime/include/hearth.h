@@ -348,14 +348,16 @@ static inline void hearth_leave(hearth_worker *worker)
     __atomic_store_n(&worker->busy, 0, __ATOMIC_RELEASE);
 }
 /* Nothing asks for attention, and the half-channel is this worker's: then it may be touched until
- * hearth_leave. */
+ * hearth_leave. The place is read with Acquire, as whoever gave the half-channel to this worker stored it
+ * with Release; and so is the gate: another thread that had the half-channels changed them, and then
+ * opened the gate with Release. */
 static inline bool hearth_enter(hearth_worker *worker, hearth_component *self,
                                 hearth_channel *channel)
 {
     __atomic_store_n(&worker->busy, 1, __ATOMIC_RELAXED);
     hearth_compiler_fence();
     if (HEARTH_LIKELY(__atomic_load_n(&channel->place, __ATOMIC_ACQUIRE) ==
-                          __atomic_load_n(&worker->gate, __ATOMIC_RELAXED) &&
+                          __atomic_load_n(&worker->gate, __ATOMIC_ACQUIRE) &&
                       __atomic_load_n(&self->attention, __ATOMIC_RELAXED) == 0))
         return true;
     hearth_leave(worker);
@@ -505,7 +507,7 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
         uint32_t oldest = 0, chosen = 0, open = 0, i;
         __atomic_store_n(&worker->busy, 1, __ATOMIC_RELAXED);
         hearth_compiler_fence();
-        gate = __atomic_load_n(&worker->gate, __ATOMIC_RELAXED);
+        gate = __atomic_load_n(&worker->gate, __ATOMIC_ACQUIRE);
         if (gate == 0 || __atomic_load_n(&self->attention, __ATOMIC_RELAXED) != 0)
             goto slow;
         HEARTH_UNROLL
