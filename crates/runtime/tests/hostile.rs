@@ -252,6 +252,24 @@ fn many_may_come_and_say_nothing() {
     node.ends("done\n");
 }
 
+/// A value that the stream does not take at once is no other component's concern.
+#[test]
+fn a_peer_may_read_nothing() {
+    for carrier in CARRIERS {
+        let mut node = Node::start("giving", carrier);
+        let mut stream = node.visit();
+        // An in half-channel.
+        let request = [&[0, 0][..], &text(b"a"), &text(b"boxes")].concat();
+        stream.write_all(&framed(&request)).unwrap();
+        assert_eq!(message_of(&mut stream), [3, 0]);
+        // The value has begun to come, and is larger than any buffer.
+        stream.read_exact(&mut [0; 5]).unwrap();
+        let stdin = node.child.as_mut().unwrap().stdin.as_mut().unwrap();
+        stdin.write_all(b"go on\n").unwrap();
+        node.ends("done\n");
+    }
+}
+
 /// A handler of descriptors runs in whatever thread waits for them.
 #[test]
 fn values_may_be_as_deep_as_any() {

@@ -107,7 +107,7 @@ impl Message {
         to.write_all(&self.to_bytes())
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 4];
         match self {
             Message::Connect {

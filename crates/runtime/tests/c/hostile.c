@@ -29,6 +29,40 @@ END
 
 static void publishing(hearth_component *self) { hearth_component_release(begin(self, &Keeper)); }
 
+/* ---- a large value that nobody reads ----------------------------------------------------- */
+
+#define LARGE (8 << 20)
+
+COMPONENT(Giver)
+    AWAIT(hearth_publish(base, self->any_out, (hearth_string *)&boxes, SITE("publish")));
+    print(base, "ready\n");
+    hearth_string *large = hearth_alloc_zeroed(base, sizeof *large + LARGE + 1);
+    large->object.refs = 1;
+    large->length = LARGE;
+    hearth_box *box = hearth_box_new(base, &string, (hearth_value){.pointer = large});
+    hearth_release(base, &string, large);
+    AWAIT(hearth_send(base, self->any_out, (hearth_value){.pointer = box}, true, SITE("any_out")));
+END
+
+/* Goes on whatever becomes of the other. */
+COMPONENT(Neighbour)
+    AWAIT(hearth_get_string(base, SITE("input")));
+    hearth_release(base, &string, base->received.pointer);
+    print(base, "done\n");
+    hearth_stop(base, self->other);
+    hearth_component_release(self->other);
+END
+
+static void giving(hearth_component *self)
+{
+    hearth_component *neighbour = hearth_component_new(self, &Neighbour, -1);
+    ((Hand *)neighbour)->other = begin(self, &Giver);
+    hearth_component_start(neighbour);
+    hearth_component_release(neighbour);
+}
+
+/* ---- the radio --------------------------------------------------------------------------- */
+
 /* The struct of that name in the prelude. */
 typedef struct { hearth_object object; uint32_t addr; hearth_box *payload; } Packet;
 
@@ -47,6 +81,6 @@ END
 static void hearing(hearth_component *self) { hearth_component_release(begin(self, &Hearer)); }
 
 static const struct { const char *name; void (*run)(hearth_component *); } cases[] = {
-    {"publishing", publishing}, {"hearing", hearing}};
+    {"publishing", publishing}, {"giving", giving}, {"hearing", hearing}};
 
 MAIN
