@@ -139,7 +139,7 @@ typedef struct {
 
 struct hearth_component {
     const hearth_component_type *type;
-    hearth_worker *home;     /* the worker that resumes it; NULL: a thread of its own */
+    hearth_worker *home;     /* atomic: the worker that resumes it; NULL: a thread of its own */
     hearth_component *next;  /* behind it in a queue of the worker's */
     union {
         struct {
@@ -338,19 +338,26 @@ typedef enum {
 /* Order for the compiler; the other thread's part is a barrier for both. */
 static inline void hearth_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
+/* The monitor may change it while the component computes: it closes the old worker's gate first. */
+static inline hearth_worker *hearth_home(hearth_component *self)
+{
+    return __atomic_load_n(&self->home, __ATOMIC_RELAXED);
+}
 static inline void hearth_leave(hearth_worker *worker)
 {
     __atomic_store_n(&worker->busy, 0, __ATOMIC_RELEASE);
 }
 /* Nothing asks for attention, and the half-channel is this worker's: then it may be touched until
- * hearth_leave. */
+ * hearth_leave. The place is read with Acquire, as whoever gave the half-channel to this worker stored it
+ * with Release; and so is the gate: another thread that had the half-channels changed them, and then
+ * opened the gate with Release. */
 static inline bool hearth_enter(hearth_worker *worker, hearth_component *self,
                                 hearth_channel *channel)
 {
     __atomic_store_n(&worker->busy, 1, __ATOMIC_RELAXED);
     hearth_compiler_fence();
     if (HEARTH_LIKELY(__atomic_load_n(&channel->place, __ATOMIC_ACQUIRE) ==
-                          __atomic_load_n(&worker->gate, __ATOMIC_RELAXED) &&
+                          __atomic_load_n(&worker->gate, __ATOMIC_ACQUIRE) &&
                       __atomic_load_n(&self->attention, __ATOMIC_RELAXED) == 0))
         return true;
     hearth_leave(worker);
@@ -407,7 +414,7 @@ static inline hearth_step hearth_wait_here(hearth_worker *worker, hearth_compone
 static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_channel *channel,
                                              hearth_value value, const hearth_site *site)
 {
-    hearth_worker *worker = self->home;
+    hearth_worker *worker = hearth_home(self);
     if (HEARTH_LIKELY(worker != NULL) && hearth_enter(worker, self, channel)) {
         hearth_channel *into = channel->sole;
         if (HEARTH_LIKELY(into != NULL)) {
@@ -444,7 +451,7 @@ static inline hearth_step hearth_send_scalar(hearth_component *self, hearth_chan
 static inline hearth_step hearth_receive_here(hearth_component *self, hearth_channel *channel,
                                               const hearth_site *site)
 {
-    hearth_worker *worker = self->home;
+    hearth_worker *worker = hearth_home(self);
     if (HEARTH_LIKELY(worker != NULL) && hearth_enter(worker, self, channel)) {
         hearth_channel *out = channel->sole;
         if (HEARTH_LIKELY(out != NULL && channel->slot == 0)) {
@@ -493,14 +500,14 @@ static inline hearth_step hearth_select_here(hearth_component *self, const heart
                                              uint32_t count, bool has_default,
                                              const hearth_site *site)
 {
-    hearth_worker *worker = self->home;
+    hearth_worker *worker = hearth_home(self);
     if (HEARTH_LIKELY(worker != NULL && !worker->seeded)) {
         hearth_channel *best = NULL, *out = NULL;
         uintptr_t gate;
         uint32_t oldest = 0, chosen = 0, open = 0, i;
         __atomic_store_n(&worker->busy, 1, __ATOMIC_RELAXED);
         hearth_compiler_fence();
-        gate = __atomic_load_n(&worker->gate, __ATOMIC_RELAXED);
+        gate = __atomic_load_n(&worker->gate, __ATOMIC_ACQUIRE);
         if (gate == 0 || __atomic_load_n(&self->attention, __ATOMIC_RELAXED) != 0)
             goto slow;
         HEARTH_UNROLL

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
 use crate::channel::{self, Channel, Origin};
@@ -440,11 +440,12 @@ pub unsafe extern "C" fn hearth_port_assign(
     name: *const c_char,
     channel: *mut Channel,
 ) {
-    // SAFETY: as the caller promises. The owner reads its ports without the lock, as whole words.
+    // SAFETY: as the caller promises. The owner reads its ports without the lock, as whole words; it sees
+    // the half-channel as it was made (Release), since it gets there by what it reads.
     unsafe {
         let place = find_port(component, name);
         let mut ports = lock(&PORTS);
-        let replaced = place.replace(channel);
+        let replaced = AtomicPtr::from_ptr(place).swap(channel, Ordering::AcqRel);
         if this == component {
             drop(ports);
             channel::release(replaced);

@@ -90,3 +90,34 @@ pub(crate) fn unfit(message: &str) -> ! {
     let _ = descriptor::write_all(STDERR, format!("hearth: {message}\n").as_bytes());
     leave(UNFIT)
 }
+
+/// Ends it because somebody has made more references to a half-channel or component than are counted.
+#[cold]
+pub(crate) fn too_many_references(to: &str) -> ! {
+    unfit(&format!(
+        "{to} cannot have more than {} references; keep fewer of them, and drop those that are not needed",
+        crate::channel::REFERENCES_MAX,
+    ))
+}
+
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests {
+    use super::UNFIT;
+
+    /// Does something in a process of its own, the test of this name once more: it ends as unfit, and says
+    /// why.
+    pub(crate) fn assert_unfit(test: &str, why: &str, action: impl FnOnce()) {
+        const INSIDE: &str = "HEARTH_TEST_INSIDE";
+        if std::env::var_os(INSIDE).is_some() {
+            return action();
+        }
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test])
+            .env(INSIDE, "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(UNFIT), "{told}");
+        assert!(told.contains(why), "{told}");
+    }
+}

@@ -80,7 +80,7 @@ impl Parked {
 }
 
 /// Text in the heap of a component that runs the calling code or is parked for it.
-pub fn text_in(component: *mut Component, bytes: &[u8]) -> Value {
+pub(crate) fn text_in(component: *mut Component, bytes: &[u8]) -> Value {
     let text = heap::alloc(component, HEADER + bytes.len() + 1).cast::<Text>();
     // SAFETY: a fresh block of that size, aligned for any object.
     unsafe {

@@ -26,6 +26,12 @@ fn is_object(of: &Type) -> bool {
     ) && is_reference(of)
 }
 
+/// Does nothing change objects of this type? Then components may share them, if they are literals;
+/// an array or struct is never one.
+fn is_immutable(of: &Type) -> bool {
+    matches!(of.kind, Kind::String | Kind::Any | Kind::Procedure)
+}
+
 /// Bytes of an object. `object` is valid and not null.
 unsafe fn object_size(of: &Type, object: *const c_void) -> usize {
     // SAFETY: as the caller promises; array types have element types.
@@ -202,11 +208,10 @@ impl Copying {
         // SAFETY: the caller's value is valid.
         unsafe {
             let header = original.cast::<Object>();
-            if (*header).refs == IMMORTAL && self.may_share_literal(of) {
+            if (*header).refs == IMMORTAL && is_immutable(of) {
                 return original;
             }
-            let is_immutable = matches!(of.kind, Kind::String | Kind::Any | Kind::Procedure);
-            if self.reach == Reach::Within && is_immutable {
+            if self.reach == Reach::Within && is_immutable(of) {
                 retain_times(header, 1);
                 return original;
             }
@@ -225,11 +230,6 @@ impl Copying {
             for_each_inside(of, copy, |of, place| self.left.push((of, place)));
             copy
         }
-    }
-
-    /// Literals are shared by all; an array or struct is never one.
-    fn may_share_literal(&self, of: &Type) -> bool {
-        matches!(of.kind, Kind::String | Kind::Any | Kind::Procedure)
     }
 }
 
@@ -253,7 +253,8 @@ pub(crate) unsafe fn is_unique(of: &Type, value: Value) -> bool {
             if is_object(of) && !object.is_null() {
                 match (*object.cast::<Object>()).refs {
                     1 => for_each_inside(of, object, |of, place| left.push((of, *place))),
-                    IMMORTAL => {}
+                    // A literal. An array or struct is one only because its count has run over.
+                    IMMORTAL => unique = is_immutable(of),
                     _ => unique = false,
                 }
             }
@@ -501,6 +502,32 @@ unsafe fn fill(this: *mut Component, of: &Type, first: *mut c_void, length: usiz
                         .write(element.pointer);
                 }
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::portable::type_of_code;
+
+    /// Counts stop at the number that marks literals. What is shared so often stays where it is.
+    #[test]
+    fn an_array_whose_count_has_run_over_is_copied() {
+        let of = type_of_code("Ai").unwrap();
+        let nobody = ptr::null_mut();
+        // SAFETY: an array of this test's own, in the heap of no component.
+        unsafe {
+            let array = array(nobody, of, &[3], Value::of_integer(7));
+            let value = Value { pointer: array };
+            assert!(is_unique(of, value));
+            retain_times(array.cast(), IMMORTAL - 1);
+            assert_eq!((*array.cast::<Object>()).refs, IMMORTAL);
+            assert!(!is_unique(of, value), "others refer to it");
+            let copied = copy(nobody, of, value);
+            assert_ne!(copied.pointer, array);
+            release_value(nobody, of, copied);
+            heap::free(nobody, array);
         }
     }
 }

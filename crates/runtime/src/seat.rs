@@ -6,7 +6,7 @@
 //! | `stop` | stoppers, set once | the component, reopeners, holders | any time |
 //! | `offer` | the component | whoever claimed the offer; the report | component: awake; others: claimed or all asleep |
 //! | the component's results | whoever claimed the offer | the component | Matched; Interrupted |
-//! | `more` | the component | the component, its carrier | awake |
+//! | `more` | the component; its carrier | the same; whoever has its worker's leave | awake, or just blocked; a light select |
 //! | `runs` | its worker's thread; it itself, where it is placed; who takes it along, its offer won | the same; who detaches its thread, or plans | any time |
 //! | `neighbours` | holders of the registry's lock | the same | |
 //! | `refs` | holders of references | | any time |
@@ -16,9 +16,10 @@ use std::ptr;
 
 use crate::abi::{Component, Label, STOPPED, Site, Step, Type, Value};
 use crate::carrier::{self, Parker};
-use crate::channel::{Channel, light};
+use crate::channel::{Channel, REFERENCES_MAX, light};
 use crate::choices::Choices;
 use crate::exceptions::Detail;
+use crate::exits;
 use crate::offer::{Claim, OfferState};
 use crate::servers::Serving;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
@@ -190,9 +191,12 @@ impl Seat {
         }
     }
 
+    /// One more reference.
     pub(crate) fn retain(&self) {
         // Relaxed: whoever adds a reference has one.
-        self.refs.fetch_add(1, Ordering::Relaxed);
+        if self.refs.fetch_add(1, Ordering::Relaxed) > REFERENCES_MAX {
+            exits::too_many_references("a component");
+        }
     }
 
     /// True when this was the last reference: the caller frees the component.
@@ -330,14 +334,29 @@ pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: La
     unsafe {
         let component = (*seat).component();
         (*component).raised = 1 + label as u32;
-        let site = (*seat).offer.with(|offer| offer.site);
-        (*seat).more.with_mut(|more| {
-            more.detail = Detail::None;
-            more.raised_at = site.as_ref();
-        });
+        // Where, `note_raised` adds: what is in `more` its carrier may just be looking at, as it leaves
+        // the component.
         (*component).outcome = Step::Raised as u8;
         (*seat).state.complete(claim);
         carrier::wake(seat);
+    }
+}
+
+/// A wait that was completed may have ended with an exception: notes where.
+///
+/// # Safety
+/// The component has been woken, and the caller carries it.
+pub(crate) unsafe fn note_raised(seat: &Seat) {
+    // SAFETY: as the caller promises; sites are static.
+    unsafe {
+        if (*seat.component()).outcome != Step::Raised as u8 {
+            return;
+        }
+        let site = seat.offer.with(|offer| offer.site);
+        seat.more.with_mut(|more| {
+            more.detail = Detail::None;
+            more.raised_at = site.as_ref();
+        });
     }
 }
 
@@ -362,5 +381,27 @@ pub(crate) unsafe fn next_round(seat: &Seat) -> u64 {
             offer.round += 1;
             offer.round
         })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::exits::tests::assert_unfit;
+
+    #[test]
+    fn references_do_not_run_over() {
+        let why = "hearth: a component cannot have more than 2147483647 references";
+        assert_unfit("seat::tests::references_do_not_run_over", why, || {
+            let identity = Identity {
+                id: 1,
+                number: 1,
+                service: false,
+            };
+            let seat = Seat::new(identity, Choices::default(), 0);
+            seat.refs.store(REFERENCES_MAX, Ordering::Relaxed);
+            seat.retain();
+            seat.retain();
+        });
     }
 }

@@ -51,8 +51,9 @@ use crate::abi::Component;
 #[cfg(not(loom))]
 use crate::seat::{Seat, seat_of};
 
-/// Stack of a thread that runs components, in bytes. Only what is touched costs memory; procedures
-/// that recurse through forward types may go as deep as they could on the main thread.
+/// Stack of a thread that runs components or serves descriptors, in bytes. Only what is touched costs
+/// memory; procedures that recurse through forward types may go as deep as they could on the main
+/// thread, and values from other nodes are read by recursion, [`crate::portable`]'s 1000 levels deep.
 #[cfg(not(loom))]
 const STACK_BYTES: usize = 8 << 20;
 

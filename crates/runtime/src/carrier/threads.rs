@@ -229,7 +229,8 @@ pub(super) fn see_to_outside() {
     }
     let thread = std::thread::Builder::new()
         .name("poller".to_owned())
-        .stack_size(256 << 10);
+        // Handlers read values of others, as deep as they may be.
+        .stack_size(STACK_BYTES);
     if let Err(error) = thread.spawn(wait_for_outside) {
         exits::unfit(&format!(
             "could not start the thread for timers and descriptors ({error}); raise ulimit -u"

@@ -555,6 +555,34 @@ fn loom_acknowledge_holds_until_released() {
     });
 }
 
+/// A carrier that has just seen a component block still looks at its part of the seat: a worker may call
+/// it home, a select gives back its scratch space. Who completes the wait leaves that part alone.
+#[test]
+fn loom_a_failed_acknowledge_leaves_the_carriers_part_alone() {
+    check(3, || {
+        let (s, r) = (Actor::new(1), Actor::new(2));
+        let (out, into) = (Half::out(), Half::into());
+        connect(out.get(), into.get());
+        let sender = {
+            let (s, out) = (s.clone(), out.clone());
+            thread::spawn(move || {
+                // SAFETY: this thread acts for the actor, and carries it.
+                unsafe {
+                    let value = Value::of_integer(7);
+                    let step = send(s.seat(), out.get(), value, false, ptr::null());
+                    s.seat().more.with_mut(|more| more.origin = 1);
+                    assert_eq!(s.carry(step), Step::Raised);
+                }
+            })
+        };
+        let (number, mut held) = r.acknowledge(&into).unwrap();
+        assert_eq!(number, 7);
+        // SAFETY: `held` came from this actor's acknowledge.
+        unsafe { release_sender(&mut held, false) };
+        sender.join().unwrap();
+    });
+}
+
 #[test]
 fn loom_stop_races_with_the_release_of_a_held_sender() {
     check(3, || {

@@ -40,7 +40,7 @@ use crate::carrier::{self, Worker};
 use crate::seat::{Seat, seat_of};
 use crate::simulator::{self, Canary};
 use crate::sync::{AtomicU32, AtomicUsize, Lazily, Ordering, Watched as Cell, fence};
-use crate::{component, heap};
+use crate::{component, exits, heap};
 
 pub(crate) use claim::{push, receivers_wait};
 pub(crate) use hub::Guard;
@@ -56,6 +56,12 @@ pub use wiring::{hearth_connect, hearth_disconnect};
 /// there: more than the two or three of a connection that is made for a request and its answer, and
 /// not for ever, since some keep asking for what the better grade cannot do.
 const RECONSIDERED: [u8; 3] = [4, 16, 64];
+
+/// With more references to a half-channel or component than these the program ends. A count that runs
+/// over would have the thing freed under those who refer to it, and a reference can be forgotten: its
+/// count is all that it takes. As many threads as there are may add one at the same moment, so there is
+/// room above.
+pub(crate) const REFERENCES_MAX: u32 = u32::MAX / 2;
 
 /// Which way values go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -627,8 +633,7 @@ impl Channel {
     /// The component runs the calling code.
     pub(crate) unsafe fn is_at_home_with(&self, component: *mut Component) -> bool {
         let home = self.home();
-        // SAFETY: as the caller promises.
-        !home.is_null() && ptr::eq(home, unsafe { (*component).home })
+        !home.is_null() && ptr::eq(home, carrier::home_of(component))
     }
 
     /// The worker of the component it was made for, or by; null for a thread. That of a port changes
@@ -659,8 +664,18 @@ impl Channel {
         self.place.load(Ordering::Acquire) == place
     }
 
+    /// One more reference.
     pub(crate) fn retain(&self) {
         // Relaxed: whoever adds a reference has one.
+        if self.refs.fetch_add(1, Ordering::Relaxed) > REFERENCES_MAX {
+            exits::too_many_references("a half-channel");
+        }
+    }
+
+    /// The same for as long as a component waits here. Not compared with the most: so many components
+    /// there are not.
+    pub(crate) fn retain_for_wait(&self) {
+        // As above.
         self.refs.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -704,8 +719,10 @@ pub unsafe extern "C" fn hearth_channel_new(
     payload: *const Type,
     direction: u32,
 ) -> *mut Channel {
-    // SAFETY: as the caller promises.
-    let home = unsafe { this.as_ref() }.map_or(ptr::null(), |this| this.home);
+    let home = match this.is_null() {
+        true => ptr::null(),
+        false => carrier::home_of(this),
+    };
     let home = carrier::worker_of(home);
     let channel = Channel::new(payload, direction_of(direction), home);
     if !this.is_null() {
@@ -745,5 +762,24 @@ pub unsafe extern "C" fn hearth_channel_release(channel: *mut Channel) {
     if !channel.is_null() {
         // SAFETY: as the caller promises; compiled code holds no locks.
         unsafe { release(channel) };
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::exits::tests::assert_unfit;
+
+    #[test]
+    fn references_do_not_run_over() {
+        let why = "hearth: a half-channel cannot have more than 2147483647 references";
+        assert_unfit("channel::tests::references_do_not_run_over", why, || {
+            let channel = Channel::new(ptr::null(), Direction::In, ptr::null());
+            // SAFETY: just made, and this test's alone.
+            let channel = unsafe { &*channel };
+            channel.refs.store(REFERENCES_MAX, Ordering::Relaxed);
+            channel.retain();
+            channel.retain();
+        });
     }
 }

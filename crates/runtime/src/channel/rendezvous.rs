@@ -185,7 +185,7 @@ unsafe fn take_one(seat: &Seat, channel: &Channel, site: *const Site, acknowledg
 /// # Safety
 /// The channel's hub is locked and `seat` is the caller's.
 pub(super) unsafe fn register(seat: &Seat, channel: &Channel, site: *const Site, waiter: Waiter) {
-    channel.retain();
+    channel.retain_for_wait();
     // SAFETY: as the caller promises.
     unsafe {
         seat.offer.with_mut(|offer| {
@@ -226,7 +226,8 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         match waiting {
             Waiting::Send if !completed => give_up_value(seat),
             Waiting::Outside(_) if !completed => external::forget(seat),
-            _ => {}
+            Waiting::Send | Waiting::Outside(_) => seat::note_raised(seat),
+            Waiting::Receive | Waiting::Acknowledge | Waiting::Select => {}
         }
         if let Some(key) = turn {
             select::note_turn(seat, key);

@@ -15,8 +15,12 @@ use crate::sync::lock_std as lock;
 
 /// Types within types.
 const DEEPEST: usize = 64;
-/// How many types a program takes from outside: descriptors are never freed.
+/// How many types a program takes from outside, and how many bytes they may take together: descriptors
+/// are never freed. Compiled programs' own types are not counted.
 const MOST: usize = 4096;
+const MOST_BYTES: usize = 4 << 20;
+/// The longest code that is looked at.
+const LONGEST: usize = 64 << 10;
 
 /// Equal types have equal codes.
 impl PartialEq for Type {
@@ -36,19 +40,48 @@ impl std::fmt::Debug for Type {
 // SAFETY: descriptors are immutable: static in the compiled program, or made here and never freed.
 unsafe impl Sync for Type {}
 
-static KNOWN: Mutex<Option<HashMap<String, &'static Type>>> = Mutex::new(None);
+/// The types that were made.
+#[derive(Default)]
+struct Known {
+    by_code: HashMap<String, &'static Type>,
+    /// What they take.
+    bytes: usize,
+}
+
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
 
 /// The type that a code stands for. None for what is no code, and for codes of components and
 /// procedures, which stay on their node.
 pub(crate) fn type_of_code(code: &str) -> Option<&'static Type> {
-    let mut known = lock(&KNOWN);
-    let known = known.get_or_insert_default();
-    if let Some(of) = known.get(code) {
-        return Some(of);
+    lock(&KNOWN).get_or_insert_default().type_of(code)
+}
+
+impl Known {
+    fn type_of(&mut self, code: &str) -> Option<&'static Type> {
+        if let Some(of) = self.by_code.get(code) {
+            return Some(of);
+        }
+        if code.len() > LONGEST {
+            return None;
+        }
+        let mut reader = Codes {
+            rest: code,
+            known: self,
+        };
+        let of = reader.one(0)?;
+        reader.rest.is_empty().then_some(of)
     }
-    let mut reader = Codes { rest: code, known };
-    let of = reader.one(0)?;
-    reader.rest.is_empty().then_some(of)
+
+    fn make(&mut self, code: &str, plan: Plan) -> Option<&'static Type> {
+        let bytes = self.bytes + plan.bytes(code);
+        if self.by_code.len() >= MOST || bytes > MOST_BYTES {
+            return None;
+        }
+        let of = plan.make(code)?;
+        self.by_code.insert(code.to_owned(), of);
+        self.bytes = bytes;
+        Some(of)
+    }
 }
 
 /// Does every value of this type stay on its node, or some? A box may hold anything: it is looked
@@ -79,7 +112,7 @@ pub(super) fn label_count(of: &Type) -> u32 {
 
 struct Codes<'a> {
     rest: &'a str,
-    known: &'a mut HashMap<String, &'static Type>,
+    known: &'a mut Known,
 }
 
 impl Codes<'_> {
@@ -90,15 +123,10 @@ impl Codes<'_> {
         let start = self.rest;
         let plan = self.plan(depth)?;
         let code = &start[..start.len() - self.rest.len()];
-        if let Some(known) = self.known.get(code) {
+        if let Some(known) = self.known.by_code.get(code) {
             return Some(known);
         }
-        if self.known.len() >= MOST {
-            return None;
-        }
-        let of = plan.make(code)?;
-        self.known.insert(code.to_owned(), of);
-        Some(of)
+        self.known.make(code, plan)
     }
 
     fn plan(&mut self, depth: usize) -> Option<Plan> {
@@ -185,6 +213,13 @@ impl Plan {
         }
     }
 
+    /// What its descriptor takes, with its entry among those known.
+    fn bytes(&self, code: &str) -> usize {
+        let fields = self.fields.iter();
+        let of_field = |(name, _): &(String, _)| name.len() + size_of::<Field>();
+        2 * code.len() + 2 * size_of::<Type>() + fields.map(of_field).sum::<usize>()
+    }
+
     /// Fields as C lays them out, behind the header: each at a multiple of its size.
     fn make(self, code: &str) -> Option<&'static Type> {
         let mut end = size_of::<Object>();
@@ -228,5 +263,36 @@ impl Plan {
             fields: fields.as_ptr(),
             object_size,
         })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A struct with a field of that name.
+    fn code(name: &str) -> String {
+        format!("Si{name}__")
+    }
+
+    #[test]
+    fn types_from_outside_are_limited_in_number_and_size() {
+        let mut known = Known::default();
+        let first = known.type_of(&code("first")).unwrap();
+        let many = (0..2 * MOST).filter(|nth| known.type_of(&code(&format!("f{nth}"))).is_some());
+        assert!(many.count() < MOST);
+        assert!(std::ptr::eq(known.type_of(&code("first")).unwrap(), first));
+
+        let mut known = Known::default();
+        let large = |nth: usize| code(&format!("f{nth}x{}", "x".repeat(LONGEST - 100)));
+        let count = (0..MOST_BYTES / LONGEST).filter(|&nth| known.type_of(&large(nth)).is_some());
+        let count = count.count();
+        assert!(count > 0 && count < MOST_BYTES / LONGEST, "{count}");
+        assert!(known.bytes <= MOST_BYTES);
+        assert!(
+            Known::default()
+                .type_of(&code(&"x".repeat(LONGEST)))
+                .is_none()
+        );
     }
 }

@@ -1,10 +1,13 @@
 //! From bytes to values.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
+use std::ptr;
 
 use super::codes::{label_count, type_of_code};
 use super::writing::DEEPEST;
 use crate::abi::{AnyBox, Array, Component, HEADER, Kind, Object, Type, Value, fields};
+use crate::object::is_reference;
 use crate::{external, heap};
 
 /// A value that stands in no component's heap.
@@ -19,17 +22,26 @@ pub(crate) enum Portable {
     /// The fields of a struct.
     Struct(Vec<Portable>),
     Array(Vec<Portable>),
+    /// An array of numbers, labels or bits: the bytes of its elements, as they came. A part for each would
+    /// take 32 times as much.
+    Flat(Vec<u8>),
 }
 
 /// Reads one value and nothing more. None if these are not the bytes of such a value.
 pub(crate) fn read(of: &Type, bytes: &[u8]) -> Option<Portable> {
-    let mut reader = Reader { bytes };
+    let mut reader = Reader {
+        bytes,
+        label_counts: HashMap::new(),
+    };
     let value = reader.value(of, 0)?;
     reader.bytes.is_empty().then_some(value)
 }
 
 struct Reader<'a> {
     bytes: &'a [u8],
+    /// Of the enums that were met. They are counted in the types' codes, which may be long, and their
+    /// values many.
+    label_counts: HashMap<*const Type, u32>,
 }
 
 impl Reader<'_> {
@@ -39,10 +51,12 @@ impl Reader<'_> {
         }
         match of.kind {
             Kind::Integer | Kind::Unsigned | Kind::Real => self.word().map(Portable::Word),
-            Kind::Enum => self
-                .word()
-                .filter(|&label| label < label_count(of))
-                .map(Portable::Word),
+            Kind::Enum => {
+                let count = self.label_count(of);
+                self.word()
+                    .filter(|&label| label < count)
+                    .map(Portable::Word)
+            }
             Kind::Byte => self.byte().map(Portable::Byte),
             Kind::Bool => self.byte().filter(|&bit| bit < 2).map(Portable::Byte),
             Kind::String => self.text().map(Portable::Text),
@@ -70,6 +84,9 @@ impl Reader<'_> {
                 // SAFETY: array types have an element type, which is static.
                 let element = unsafe { &*of.element };
                 let length = self.length()?;
+                if !is_reference(element) {
+                    return self.flat(element, length).map(Portable::Flat);
+                }
                 // Each element takes a byte at least: a length without elements is no reason to
                 // ask for memory.
                 if length > self.bytes.len() {
@@ -80,6 +97,30 @@ impl Reader<'_> {
             }
             Kind::In | Kind::Out | Kind::Component | Kind::Procedure | Kind::Foreign => None,
         }
+    }
+
+    /// So many elements without references.
+    fn flat(&mut self, element: &Type, length: usize) -> Option<Vec<u8>> {
+        let size = length.checked_mul(element.size as usize)?;
+        let (elements, rest) = self.bytes.split_at_checked(size)?;
+        self.bytes = rest;
+        let are_values = match element.kind {
+            Kind::Bool => elements.iter().all(|&bit| bit < 2),
+            Kind::Enum => {
+                let count = self.label_count(element);
+                let (labels, _) = elements.as_chunks();
+                labels
+                    .iter()
+                    .all(|&label| u32::from_le_bytes(label) < count)
+            }
+            _ => true,
+        };
+        are_values.then(|| elements.to_vec())
+    }
+
+    fn label_count(&mut self, of: &Type) -> u32 {
+        let known = self.label_counts.entry(of);
+        *known.or_insert_with(|| label_count(of))
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -160,6 +201,26 @@ impl Portable {
                     for (index, part) in parts.iter().enumerate() {
                         let value = part.place(element, to);
                         fill(element, array.byte_add(HEADER + index * size), value);
+                    }
+                    Value { pointer: array }
+                }
+                Portable::Flat(bytes) => {
+                    let size = (*of.element).size as usize;
+                    let array = heap::alloc(to, HEADER + bytes.len());
+                    array.cast::<Array>().write(Array {
+                        object: COUNTED_ONCE,
+                        length: bytes.len() / size,
+                    });
+                    let first = array.byte_add(HEADER);
+                    if size == 1 {
+                        let (from, place) = (bytes.as_ptr(), first.cast::<u8>());
+                        ptr::copy_nonoverlapping(from, place, bytes.len());
+                    } else {
+                        let (words, _) = bytes.as_chunks();
+                        for (index, &word) in words.iter().enumerate() {
+                            let word = u32::from_le_bytes(word);
+                            first.cast::<u32>().add(index).write(word);
+                        }
                     }
                     Value { pointer: array }
                 }

@@ -80,7 +80,16 @@ fn value(of: &Type, dice: &mut Dice, depth: usize) -> Portable {
             // SAFETY: descriptors are static.
             let element = unsafe { &*of.element };
             let length = dice.draw(6);
-            Portable::Array((0..length).map(|_| value(element, dice, depth)).collect())
+            let elements = (0..length).map(|_| value(element, dice, depth));
+            if object::is_reference(element) {
+                return Portable::Array(elements.collect());
+            }
+            let bytes = elements.map(|element| match element {
+                Portable::Word(word) => word.to_le_bytes().to_vec(),
+                Portable::Byte(byte) => vec![byte],
+                other => unreachable!("{other:?} is no number"),
+            });
+            Portable::Flat(bytes.flatten().collect())
         }
         Kind::Struct => {
             // SAFETY: descriptors are static.
@@ -137,6 +146,60 @@ fn bytes_that_are_no_value_are_refused_quietly() {
     }
 }
 
+/// Whatever bytes are read as a value, it is one: it can be made in a heap, and written.
+#[test]
+fn damaged_bytes_are_refused_or_are_another_value() {
+    let any = type_of_code("a").unwrap();
+    let mut read_all_the_same = 0;
+    for seed in 0..1000 {
+        let mut dice = Dice(seed);
+        let mut bytes = journey(any, &value(any, &mut dice, 3));
+        for _ in 0..=dice.draw(3) {
+            let place = dice.draw(bytes.len() as u64) as usize;
+            match dice.draw(5) {
+                0 => bytes[place] ^= 1 << dice.draw(8),
+                1 => bytes[place] = [0, 1, 0x7F, 0x80, 0xFF][dice.draw(5) as usize],
+                2 => bytes.truncate(place + 1),
+                3 => bytes.insert(place, dice.draw(256) as u8),
+                // A letter of a code for another.
+                _ => bytes[place] = b"iurb8saAIOSe_CP$x"[dice.draw(17) as usize],
+            }
+        }
+        if let Some(value) = read(any, &bytes) {
+            read_all_the_same += 1;
+            assert_eq!(read(any, &journey(any, &value)), Some(value), "seed {seed}");
+        }
+    }
+    assert!(read_all_the_same > 25, "{read_all_the_same}");
+}
+
+/// Arrays of numbers are read into as much memory as they take.
+#[test]
+fn flat_arrays_are_read_as_they_lie() {
+    let of = type_of_code("A8").unwrap();
+    let mut bytes = Vec::new();
+    write_length(1000, &mut bytes);
+    bytes.extend((0..1000).map(|nth| nth as u8));
+    match read(of, &bytes) {
+        Some(Portable::Flat(elements)) => {
+            assert_eq!(elements, bytes[bytes.len() - 1000..]);
+            assert!(elements.capacity() < 2000);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Labels are counted in the code, which may be long, and values may be many: this would take minutes.
+#[test]
+fn labels_are_counted_once() {
+    let labels: String = (0..8000).map(|nth| format!("L{nth}_")).collect();
+    let of = type_of_code(&format!("Ae{labels}_")).unwrap();
+    let mut bytes = Vec::new();
+    write_length(100_000, &mut bytes);
+    bytes.resize(bytes.len() + 400_000, 0);
+    assert!(read(of, &bytes).is_some());
+}
+
 #[test]
 fn out_of_range_values_are_refused() {
     let of = |code| type_of_code(code).unwrap();
@@ -146,6 +209,10 @@ fn out_of_range_values_are_refused() {
         read(of("eOn_Off__"), &[1, 0, 0, 0]),
         Some(Portable::Word(1))
     );
+    assert_eq!(read(of("Ab"), &[2, 1, 2]), None);
+    assert_eq!(read(of("AeOn_Off__"), &[1, 2, 0, 0, 0]), None);
+    assert_eq!(read(of("A8"), &[3, 1, 2]), None);
+    assert_eq!(read(of("Ab"), &[2, 1, 0]), Some(Portable::Flat(vec![1, 0])));
     // A length that the bytes cannot hold.
     assert_eq!(read(of("Ai"), &[0xFF, 0xFF, 0xFF, 0xFF, 0x0F]), None);
     assert_eq!(read(of("s"), &[0x80; 9]), None);

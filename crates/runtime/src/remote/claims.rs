@@ -22,12 +22,25 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     let about = fs::metadata(path)?;
     // In a place where everybody may write, somebody else could have made it.
     if about.uid() != claim::user() {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "it belongs to another user",
-        ));
+        return Err(of_another("it"));
+    }
+    // Whoever has the one above, or a link to that, can put another in its place; the system's own user is
+    // trusted.
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = above.map(|above| [fs::metadata(above), fs::symlink_metadata(above)]);
+    for about in above.into_iter().flatten() {
+        if ![claim::user(), 0].contains(&about?.uid()) {
+            return Err(of_another("the directory that it is in"));
+        }
     }
     Ok(())
+}
+
+fn of_another(what: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("{what} belongs to another user"),
+    )
 }
 
 /// Claims a number. None if somebody else has it.
@@ -76,6 +89,26 @@ pub(crate) fn taken(directory: &Path) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Only the system's own user can give a directory to another; for others nothing is shown here.
+    #[test]
+    fn a_directory_within_another_users_is_refused() {
+        const OTHER: u32 = 12345;
+        let above = std::env::temp_dir().join(format!("hearth-theirs-{}", std::process::id()));
+        let (directory, link) = (above.join("nodes"), above.with_extension("link"));
+        make_directory(&directory).unwrap();
+        std::os::unix::fs::symlink(&above, &link).unwrap();
+        make_directory(&link.join("nodes")).unwrap();
+        let refused = |path: &Path| make_directory(path).unwrap_err().to_string();
+        let theirs = "the directory that it is in belongs to another user";
+        if std::os::unix::fs::lchown(&link, Some(OTHER), None).is_ok() {
+            assert_eq!(refused(&link.join("nodes")), theirs);
+            std::os::unix::fs::chown(&above, Some(OTHER), None).unwrap();
+            assert_eq!(refused(&directory), theirs);
+        }
+        fs::remove_file(link).unwrap();
+        fs::remove_dir_all(above).unwrap();
+    }
 
     #[test]
     fn the_living_are_listed() {

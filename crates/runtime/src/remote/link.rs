@@ -9,12 +9,14 @@
 //!                             ◀─── Taken ────
 //! ```
 //!
+//! Neither waits for the stream: what it does not take at once a helper thread writes.
+//!
 //! The exporter acknowledges: the sender stays blocked until the Taken has come. The importer sends
 //! like anybody else. The poller says when there is something in the stream ([`Reader`]). The link
 //! ends when the stream does, or when the proxy's half-channel loses its last peer; whoever notices
 //! shuts the stream down, and the readers of both sides have it cleared up.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -51,7 +53,26 @@ struct Link {
     unanswered: Mutex<Option<Ticket>>,
     /// The importer has a value for which it has not said Taken yet.
     owes: AtomicBool,
+    outgoing: Mutex<Outgoing>,
 }
+
+/// What is being written to the other node.
+#[derive(Default)]
+struct Outgoing {
+    /// Some thread writes.
+    is_busy: bool,
+    /// Goes next. There is one at most: an answer may come, and have the next message said, before the
+    /// thread that has written the last one knows.
+    next: Option<Outbound>,
+}
+
+struct Outbound {
+    bytes: Vec<u8>,
+    then: Said,
+}
+
+/// Called with whether all of it was written.
+type Said = Box<dyn FnOnce(&Link, bool) + Send>;
 
 struct Arrival {
     value: Portable,
@@ -129,12 +150,15 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
         // SAFETY: the value was read for this type.
         unsafe { arrival.value.place(arrival.of, component) }
     };
+    // Refused never: it is a socket. If it were, who writes would wait.
+    let _ = stream.set_nonblocking(true);
     let link = Arc::new(Link {
         stream,
         payload,
         arrivals: Mailbox::new("another node", 1, place),
         unanswered: Mutex::new(None),
         owes: AtomicBool::new(false),
+        outgoing: Mutex::default(),
     });
     let proxy = Counted(start_proxy(&link, channel.get()));
     // Like any other peer, the link does not keep the half-channel: when nobody refers to it any
@@ -290,6 +314,65 @@ impl Link {
         }
     }
 
+    /// Says something to the other node.
+    fn say(self: Arc<Link>, message: &Message, then: impl FnOnce(&Link, bool) + Send + 'static) {
+        let mut outbound = Outbound {
+            bytes: message.to_bytes(),
+            then: Box::new(then),
+        };
+        {
+            let mut outgoing = lock(&self.outgoing);
+            match (outgoing.is_busy, &outgoing.next) {
+                (false, _) => outgoing.is_busy = true,
+                (true, None) => {
+                    outgoing.next = Some(outbound);
+                    return;
+                }
+                (true, Some(_)) => {
+                    drop(outgoing);
+                    // It was answered what was not even written.
+                    self.shut(Shutdown::Both);
+                    (outbound.then)(&self, false);
+                    return;
+                }
+            }
+        }
+        // A component runs this: it must not wait.
+        match write_now(&self.stream, &outbound.bytes) {
+            Ok(count) if count < outbound.bytes.len() => {
+                outbound.bytes.drain(..count);
+                helpers::hand(move || self.write(outbound));
+            }
+            result => {
+                (outbound.then)(&self, result.is_ok());
+                if let Some(next) = self.next_outbound() {
+                    helpers::hand(move || self.write(next));
+                }
+            }
+        }
+    }
+
+    /// Writes, and waits for the stream.
+    fn write(self: Arc<Link>, first: Outbound) {
+        let mut outbound = first;
+        loop {
+            let result = write_all(&self.stream, &outbound.bytes);
+            (outbound.then)(&self, result.is_ok());
+            match self.next_outbound() {
+                Some(next) => outbound = next,
+                None => return,
+            }
+        }
+    }
+
+    /// What the thread that writes goes on with; if there is nothing it writes no more.
+    fn next_outbound(&self) -> Option<Outbound> {
+        let mut outgoing = lock(&self.outgoing);
+        let next = outgoing.next.take();
+        outgoing.is_busy = next.is_some();
+        next
+    }
+
     fn shut(&self, how: Shutdown) {
         // It may be shut already.
         let _ = self.stream.shutdown(how);
@@ -301,6 +384,33 @@ impl Link {
         if let Some(ticket) = ticket {
             ticket.complete(|_| Value::of_bool(well));
         }
+    }
+}
+
+/// Writes as much as a stream takes that does not wait; says how much that was.
+fn write_now(mut stream: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
+    let mut count = 0;
+    while count < bytes.len() {
+        match stream.write(&bytes[count..]) {
+            Ok(more) => count += more,
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return Ok(count),
+                ErrorKind::Interrupted => {}
+                _ => return Err(error),
+            },
+        }
+    }
+    Ok(count)
+}
+
+/// Writes all. A stream that is shut down is waited for no longer.
+fn write_all(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
+    loop {
+        bytes = &bytes[write_now(stream, bytes)?..];
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        descriptor::wait_writable(stream.as_fd());
     }
 }
 
@@ -326,15 +436,15 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
                     }
                     (*proxy).has_value = true;
                     (*proxy).held = held_of(this).read();
-                    let bytes = value_bytes(proxy);
+                    let message = value_message(proxy);
                     drop_value(proxy);
-                    let Some(bytes) = bytes else {
+                    let Some(message) = message else {
                         hearth_release_sender(this, &raw mut (*proxy).held, false);
                         (*this).stage = START;
                         continue;
                     };
                     (*this).stage = AWAITING_TAKEN;
-                    return hand_over(proxy, bytes);
+                    return hand_over(proxy, &message);
                 }
                 _ => {
                     let well = (*this).outcome == Step::Done as u8 && (*this).received.boolean;
@@ -349,12 +459,23 @@ unsafe extern "C" fn resume_exporter(this: *mut Component) -> Step {
     }
 }
 
-/// Sends a value's bytes and waits for the Taken.
-unsafe fn hand_over(proxy: *mut Proxy, bytes: Vec<u8>) -> Step {
-    // SAFETY: the caller runs the proxy. It is not touched once it waits; the link is kept.
+/// One more reference to a proxy's link.
+///
+/// # Safety
+/// The caller runs the proxy.
+unsafe fn link_of(proxy: *const Proxy) -> Arc<Link> {
+    // SAFETY: from `Arc::into_raw`, and the proxy's own until it ends.
     unsafe {
         Arc::increment_strong_count((*proxy).link);
-        let link = Arc::from_raw((*proxy).link);
+        Arc::from_raw((*proxy).link)
+    }
+}
+
+/// Sends a value's bytes and waits for the Taken.
+unsafe fn hand_over(proxy: *mut Proxy, message: &Message) -> Step {
+    // SAFETY: the caller runs the proxy. It is not touched once it waits; the link is kept.
+    unsafe {
+        let link = link_of(proxy);
         let (step, ticket) = external::wait(proxy.cast(), ptr::null(), "another node", true);
         if step != Step::Blocked {
             // The carrier takes it that nothing was waited for.
@@ -362,24 +483,30 @@ unsafe fn hand_over(proxy: *mut Proxy, bytes: Vec<u8>) -> Step {
             return step;
         }
         *lock(&link.unanswered) = Some(ticket);
-        if Message::Value(bytes).send(&link.stream).is_err() {
-            link.answer(false);
-        }
+        link.say(message, |link, well| {
+            if !well {
+                link.answer(false);
+            }
+        });
         step
     }
 }
 
-/// The bytes of the value received; None with a line that says why it cannot go.
-unsafe fn value_bytes(proxy: *mut Proxy) -> Option<Vec<u8>> {
+/// The value received, as a message; None with a line that says why it cannot go.
+unsafe fn value_message(proxy: *mut Proxy) -> Option<Message> {
     let mut bytes = Vec::new();
     // SAFETY: the caller runs the proxy, which has received a value.
-    match unsafe { portable::write((*(*proxy).link).payload, (*proxy).base.received, &mut bytes) } {
-        Ok(()) => Some(bytes),
-        Err(reason) => {
+    let written =
+        unsafe { portable::write((*(*proxy).link).payload, (*proxy).base.received, &mut bytes) };
+    let message = match written {
+        Ok(()) => Message::value(bytes).map_err(|reason| reason.to_string()),
+        Err(reason) => Err(reason.to_string()),
+    };
+    message
+        .map_err(|reason| {
             output::complain(&format!("a value is not sent to another node: {reason}"));
-            None
-        }
-    }
+        })
+        .ok()
 }
 
 /// Values come to this node.
@@ -422,12 +549,14 @@ unsafe extern "C" fn resume_importer(this: *mut Component) -> Step {
                         return Step::Raised;
                     }
                     (*this).raised = 0;
-                    let result = Message::Taken(well).send(&link.stream);
-                    link.owes.store(false, Ordering::SeqCst);
-                    note_progress();
-                    if result.is_err() {
-                        link.shut(Shutdown::Both);
-                    }
+                    let said = |link: &Link, is_said: bool| {
+                        link.owes.store(false, Ordering::SeqCst);
+                        note_progress();
+                        if !is_said {
+                            link.shut(Shutdown::Both);
+                        }
+                    };
+                    link_of(proxy).say(&Message::Taken(well), said);
                     (*this).stage = START;
                 }
             }

@@ -1,12 +1,13 @@
 //! How nodes reach each other: a socket for each node that has published something.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::link::{self, Kept};
 use super::wire::{Message, Status};
@@ -20,8 +21,35 @@ use crate::poller::{self, Then, Watch};
 use crate::portable;
 use crate::timers;
 
-/// How long an answer may take. Nodes are on one machine; only one that is stopped takes longer.
+/// How long a request or an answer may take, all of it. Nodes are on one machine; only one that is
+/// stopped takes longer.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// So many visitors are attended to at once, each by a thread; others wait at the door. Who says
+/// nothing leaves room after [`PATIENCE`].
+const VISITORS: usize = 64;
+
+/// Visitors that are attended to.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// Room for a visitor who came by this door, until it is dropped.
+struct Room(Watch);
+
+impl Room {
+    fn take(door: Watch) -> Room {
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        Room(door)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        INSIDE.fetch_sub(1, Ordering::SeqCst);
+        // Others may wait for the room. Whoever has just found that there is none has the door watched
+        // no more, or is about to: this is seen in both cases, as it arms the watch anew.
+        poller::resume(self.0);
+    }
+}
 
 /// Lets other nodes reach this one.
 pub(super) fn open() {
@@ -44,9 +72,12 @@ pub(super) fn open() {
 
 /// Has helpers attend to those at the door.
 fn accept(listener: &UnixListener, watch: Watch) -> Then {
-    loop {
+    while INSIDE.load(Ordering::SeqCst) < VISITORS {
         match listener.accept() {
-            Ok((stream, _)) => helpers::hand(move || attend(stream)),
+            Ok((stream, _)) => {
+                let room = Room::take(watch);
+                helpers::hand(move || attend(stream, room));
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Then::Again,
             // A visitor who has left again, or no descriptors left: give others time to close some.
             // The visitor notices.
@@ -57,6 +88,7 @@ fn accept(listener: &UnixListener, watch: Watch) -> Then {
             }
         }
     }
+    Then::Later
 }
 
 /// A socket's path has at most 107 bytes; through the open directory it is always short enough.
@@ -70,13 +102,39 @@ fn socket_of(address: u32) -> PathBuf {
     ))
 }
 
+/// What comes by a stream until a moment.
+struct Until<'a>(&'a UnixStream, Instant);
+
+impl Read for Until<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.1.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.0.set_read_timeout(Some(left))?;
+        (&mut &*self.0).read(bytes)
+    }
+}
+
+/// A request, or an answer. Whatever follows may take its time.
+fn hear(stream: &UnixStream) -> io::Result<Message> {
+    let message = Message::receive(Until(stream, Instant::now() + PATIENCE))?;
+    stream.set_read_timeout(None)?;
+    Ok(message)
+}
+
+/// Says one, to somebody who may not listen.
+fn tell(stream: &UnixStream, message: &Message) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    message.send(stream)?;
+    stream.set_write_timeout(None)
+}
+
 /// Serves a visitor.
-fn attend(stream: UnixStream) {
-    let _ = stream.set_read_timeout(Some(PATIENCE));
-    let Ok(request) = Message::receive(&stream) else {
+fn attend(stream: UnixStream, _room: Room) {
+    let Ok(request) = hear(&stream) else {
         return;
     };
-    let _ = stream.set_read_timeout(None);
     let _request = link::Request::begin();
     let status = match request {
         Message::Connect {
@@ -115,7 +173,7 @@ fn attend(stream: UnixStream) {
 }
 
 fn answer(stream: &UnixStream, status: Status) -> io::Result<()> {
-    Message::Answer(status).send(stream)
+    tell(stream, &Message::Answer(status))
 }
 
 /// The published channel, if one of the caller's kind may be connected to it.
@@ -185,13 +243,9 @@ fn converse(address: u32, request: &Message) -> Result<UnixStream, Status> {
     }
     // A node without a socket has published nothing.
     let stream = UnixStream::connect(socket_of(address)).map_err(|_| Status::ChannelUnknown)?;
-    let _ = stream.set_read_timeout(Some(PATIENCE));
-    request.send(&stream).map_err(|_| Status::Unknown)?;
-    match Message::receive(&stream) {
-        Ok(Message::Answer(Status::Well)) => {
-            let _ = stream.set_read_timeout(None);
-            Ok(stream)
-        }
+    tell(&stream, request).map_err(|_| Status::Unknown)?;
+    match hear(&stream) {
+        Ok(Message::Answer(Status::Well)) => Ok(stream),
         Ok(Message::Answer(status)) => Err(status),
         Ok(_) | Err(_) => Err(Status::Unknown),
     }

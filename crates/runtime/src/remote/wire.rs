@@ -23,6 +23,24 @@ use crate::channel::Direction;
 /// the memory.
 const LONGEST: usize = 256 << 20;
 
+/// The same of requests and answers, which anybody may send: a type code and a name or two.
+pub(super) const LONGEST_REQUEST: usize = 1 << 20;
+
+/// A value that has more bytes than a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooLong(usize);
+
+impl std::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let most = LONGEST - 1;
+        write!(
+            f,
+            "it takes {} bytes, and {most} are the most; send it in parts",
+            self.0
+        )
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Message {
     Connect {
@@ -76,12 +94,20 @@ impl Status {
 }
 
 impl Message {
+    /// A value by its bytes. One that is too long would be refused, and the link with it.
+    pub(super) fn value(bytes: Vec<u8>) -> Result<Message, TooLong> {
+        match bytes.len() < LONGEST {
+            true => Ok(Message::Value(bytes)),
+            false => Err(TooLong(bytes.len())),
+        }
+    }
+
     pub(super) fn send(&self, mut to: impl Write) -> io::Result<()> {
         // In one write: a message is not seen in halves.
         to.write_all(&self.to_bytes())
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; 4];
         match self {
             Message::Connect {
@@ -119,12 +145,18 @@ impl Message {
         bytes
     }
 
-    /// The next message. An error also where there is none, or no sense in it.
+    /// The next message, which opens a conversation or answers one. An error also where there is none,
+    /// or no sense in it.
     pub(super) fn receive(mut from: impl Read) -> io::Result<Message> {
         let mut length = [0; 4];
         from.read_exact(&mut length)?;
-        let mut bytes = vec![0; length_of(length)?];
-        from.read_exact(&mut bytes)?;
+        let length = length_of(length, LONGEST_REQUEST)?;
+        // A length alone gets no memory: it grows with what has come.
+        let mut bytes = Vec::new();
+        from.take(length as u64).read_to_end(&mut bytes)?;
+        if bytes.len() < length {
+            return Err(nonsense());
+        }
         Message::of_bytes(bytes).ok_or_else(nonsense)
     }
 
@@ -180,7 +212,7 @@ impl Received {
         let Some((length, rest)) = rest.split_first_chunk() else {
             return Ok(None);
         };
-        let length = length_of(*length)?;
+        let length = length_of(*length, LONGEST)?;
         let Some(bytes) = rest.get(..length) else {
             return Ok(None);
         };
@@ -191,9 +223,9 @@ impl Received {
     }
 }
 
-fn length_of(bytes: [u8; 4]) -> io::Result<usize> {
+fn length_of(bytes: [u8; 4], longest: usize) -> io::Result<usize> {
     let length = u32::from_le_bytes(bytes) as usize;
-    match length <= LONGEST {
+    match length <= longest {
         true => Ok(length),
         false => Err(nonsense()),
     }
@@ -345,6 +377,25 @@ mod tests {
         assert!(Message::receive(&[1, 0, 0, 0, 9][..]).is_err());
         assert!(Message::receive(&[2, 0, 0, 0, 3, 9][..]).is_err());
         assert!(Message::receive(&[0xFF, 0xFF, 0xFF, 0xFF][..]).is_err());
+    }
+
+    #[test]
+    fn what_is_longer_than_allowed_is_refused() {
+        // A request of a value's length.
+        let length = LONGEST_REQUEST as u32 + 1;
+        let mut request = length.to_le_bytes().to_vec();
+        request.resize(4 + length as usize, 0);
+        request[4] = 2;
+        request[5..9].copy_from_slice(&(length - 5).to_le_bytes());
+        let error = Message::receive(&request[..]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        // Zeros that nobody touches take no memory.
+        assert_eq!(
+            Message::value(vec![0; LONGEST]),
+            Err(TooLong(LONGEST)),
+            "its kind takes a byte, too"
+        );
+        assert!(Message::value(vec![0; LONGEST - 1]).is_ok());
     }
 
     #[test]

@@ -8,9 +8,22 @@ use crate::heap;
 /// The elements of an array.
 ///
 /// # Safety
-/// `array` is an array of `T` that stays alive and that nobody else touches meanwhile.
-pub(crate) unsafe fn elements<'a, T>(array: *mut Array) -> &'a mut [T] {
+/// `array` is an array of `T` that stays alive and that nobody changes meanwhile.
+pub(crate) unsafe fn elements<'a, T>(array: *const Array) -> &'a [T] {
     // SAFETY: the elements follow the header, as many as it says.
+    unsafe {
+        let start = array.cast::<u8>().add(HEADER).cast::<T>();
+        std::slice::from_raw_parts(start, (*array).length)
+    }
+}
+
+/// The same, to be changed.
+///
+/// # Safety
+/// As for `elements`, and nobody else looks at them meanwhile: no other argument of a native is
+/// looked at that may be the same array.
+pub(crate) unsafe fn elements_mut<'a, T>(array: *mut Array) -> &'a mut [T] {
+    // SAFETY: as in `elements`.
     unsafe {
         let start = array.cast::<u8>().add(HEADER).cast::<T>();
         std::slice::from_raw_parts_mut(start, (*array).length)

@@ -97,7 +97,8 @@ mod monitor {
         placer::start();
         std::thread::Builder::new()
             .name("monitor".to_owned())
-            .stack_size(256 << 10)
+            // It looks at descriptors, too: as for the poller's thread.
+            .stack_size(STACK_BYTES)
             .spawn(watch)?;
         Ok(())
     }

@@ -105,8 +105,10 @@ impl Entered {
         component: *mut Component,
         channel: &Channel,
     ) -> Option<Entered> {
-        // SAFETY: as the caller promises; workers live as long as the program.
-        let worker: &'static Worker = unsafe { (*component).home.as_ref() }?;
+        // The monitor may be about to give it another home: what was read is old then, and the gate is
+        // closed.
+        // SAFETY: workers live as long as the program.
+        let worker: &'static Worker = unsafe { home_of(component).as_ref() }?;
         worker.busy.store(1, Ordering::Relaxed);
         // The barrier of whoever wants leave orders the store before the loads.
         compiler_fence(Ordering::SeqCst);
@@ -149,7 +151,7 @@ impl Linked {
             if !channel.is_at_home_with(component) {
                 return None;
             }
-            let worker: &'static Worker = &*(*component).home;
+            let worker: &'static Worker = home_of(component).as_ref()?;
             worker.busy.store(1, Ordering::Relaxed);
             compiler_fence(Ordering::SeqCst);
             let entered = Entered(worker);

@@ -119,6 +119,19 @@ impl Worker {
         }
     }
 
+    /// The first in the queue behind this one; with null, the first of all.
+    ///
+    /// # Safety
+    /// It stands in the queue or is null.
+    pub(super) unsafe fn behind(&self, last: *mut Component) -> *mut Component {
+        match last.is_null() {
+            true => self.first.get(),
+            // SAFETY: in this queue, so parked and alive. No reference is made to it: others may touch what
+            // is atomic in it.
+            false => unsafe { (*last).next },
+        }
+    }
+
     /// How many components the last run has made ready; `many` if they are more.
     ///
     /// # Safety
@@ -127,15 +140,10 @@ impl Worker {
         let mut count = self.mine.sharing.posts.load(Ordering::Relaxed);
         // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
         unsafe {
-            let mut next = match self.mine.sharing.last_before.get().as_ref() {
-                Some(last) => last.next,
-                None => self.first.get(),
-            };
-            while let Some(component) = next.as_ref()
-                && count < many
-            {
+            let mut next = self.behind(self.mine.sharing.last_before.get());
+            while !next.is_null() && count < many {
                 count += 1;
-                next = component.next;
+                next = (*next).next;
             }
         }
         count.min(many)
@@ -224,7 +232,8 @@ impl Worker {
         while let Some(component) = given {
             // SAFETY: taken out of the queue, so ready and in none, and at home here.
             unsafe {
-                given = (*component).next.as_mut().map(ptr::from_mut);
+                let behind = (*component).next;
+                given = (!behind.is_null()).then_some(behind);
                 settle(component);
                 let origin = 1 + self.shared.index as u16;
                 seat_of(component)
@@ -258,17 +267,17 @@ impl Worker {
             unsafe {
                 let behind = (*component).next;
                 if one_stays && self.mine.sharing.may_go(component) {
-                    match before.as_mut() {
-                        Some(before) => before.next = behind,
-                        None => self.first.set(behind),
+                    match before.is_null() {
+                        true => self.first.set(behind),
+                        false => (*before).next = behind,
                     }
                     if behind.is_null() {
                         self.last.set(before);
                     }
                     (*component).next = ptr::null_mut();
-                    match last_taken.as_mut() {
-                        Some(last) => last.next = component,
-                        None => taken = component,
+                    match last_taken.is_null() {
+                        true => taken = component,
+                        false => (*last_taken).next = component,
                     }
                     last_taken = component;
                     one_stays = false;

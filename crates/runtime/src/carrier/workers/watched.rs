@@ -123,16 +123,14 @@ impl Worker {
     pub(super) unsafe fn tell_ready(&self, recorder: &Recorder, by: u64, now: u64) {
         // SAFETY: what is queued when a run begins is there when it ends, parked and alive.
         unsafe {
-            let mut next = match self.mine.watched.last_before.get().as_ref() {
-                Some(last) => last.next,
-                None => self.first.get(),
-            };
-            while let Some(component) = next.as_mut() {
-                next = component.next;
-                recorder.ready(seat_of(component).id, now, by);
+            let mut next = self.behind(self.mine.watched.last_before.get());
+            while !next.is_null() {
+                recorder.ready(seat_of(next).id, now, by);
+                next = (*next).next;
             }
-            if let Some(component) = self.next.get().as_mut() {
-                recorder.ready(seat_of(component).id, now, by);
+            let next = self.next.get();
+            if !next.is_null() {
+                recorder.ready(seat_of(next).id, now, by);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::abi::{Array, Component, Label};
 use crate::exceptions;
-use crate::services::values::elements;
+use crate::services::values::{elements, elements_mut};
 use crate::services::{fourier, numbers};
 
 /// `avgIntArray`
@@ -35,8 +35,8 @@ pub unsafe extern "C" fn hearth_byte_array_equal(
     a: *mut Array,
     b: *mut Array,
 ) -> bool {
-    // SAFETY: as below.
-    unsafe { *elements::<u8>(a) == *elements::<u8>(b) }
+    // SAFETY: borrowed arrays of bytes, maybe one and the same.
+    unsafe { elements::<u8>(a) == elements::<u8>(b) }
 }
 
 /// `ifft`: the first `count` elements are replaced by their transform. A count that the array does
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn hearth_byte_array_equal(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hearth_ifft(this: *mut Component, array: *mut Array, count: i32) {
     // SAFETY: a borrowed array of integers, which belongs to the component that runs this.
-    let signal: &mut [i32] = unsafe { elements(array) };
+    let signal: &mut [i32] = unsafe { elements_mut(array) };
     let count = usize::try_from(count).unwrap_or(0);
     match signal.get_mut(..count) {
         Some(part) => fourier::transform(part),

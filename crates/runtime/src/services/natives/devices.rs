@@ -134,15 +134,24 @@ pub extern "C" fn hearth_battery_reading(_this: *mut Component) -> i32 {
 }
 
 /// What storage holds from its offset on, as many integers as asked for.
+///
+/// # Safety
+/// Called by compiled code.
 #[unsafe(no_mangle)]
-pub extern "C" fn hearth_device_storage_read(this: *mut Component, count: i32) -> *mut c_void {
+pub unsafe extern "C" fn hearth_device_storage_read(
+    this: *mut Component,
+    count: i32,
+) -> *mut c_void {
     let values = storage::read(usize::try_from(count).unwrap_or(0));
     values::array(this, &values).cast()
 }
 
 /// The same from an offset of the caller's.
+///
+/// # Safety
+/// Called by compiled code.
 #[unsafe(no_mangle)]
-pub extern "C" fn hearth_device_storage_read_at(
+pub unsafe extern "C" fn hearth_device_storage_read_at(
     this: *mut Component,
     count: i32,
     offset: u32,

@@ -81,9 +81,13 @@ pub unsafe extern "C" fn hearth_set_radio_node_address(_this: *mut Component, ad
 }
 
 /// `getRadioNodeAddress`
+///
+/// # Safety
+/// Called by compiled code.
 #[unsafe(no_mangle)]
-pub extern "C" fn hearth_get_radio_node_address(this: *mut Component) -> *mut c_void {
-    hearth_device_address_bytes(this, radio::address())
+pub unsafe extern "C" fn hearth_get_radio_node_address(this: *mut Component) -> *mut c_void {
+    // SAFETY: the component runs this.
+    unsafe { hearth_device_address_bytes(this, radio::address()) }
 }
 
 /// The number that an address of bytes stands for.
@@ -97,8 +101,14 @@ pub unsafe extern "C" fn hearth_device_address(_this: *mut Component, bytes: *mu
 }
 
 /// An address as bytes: two where they suffice, as on the motes, else four.
+///
+/// # Safety
+/// Called by compiled code.
 #[unsafe(no_mangle)]
-pub extern "C" fn hearth_device_address_bytes(this: *mut Component, node: u32) -> *mut c_void {
+pub unsafe extern "C" fn hearth_device_address_bytes(
+    this: *mut Component,
+    node: u32,
+) -> *mut c_void {
     let bytes = node.to_le_bytes();
     let needed = if node <= u32::from(u16::MAX) { 2 } else { 4 };
     values::array(this, &bytes[..needed]).cast()

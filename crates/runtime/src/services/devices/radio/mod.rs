@@ -217,9 +217,15 @@ fn listen(ear: &Arc<Ear>, heard: &mut HashMap<u32, u32>) {
     }
 }
 
+/// Could a radio have sent it? Its address has a port then: so they are few, whatever somebody writes
+/// there.
+fn has_a_place(packet: &Packet<'_>) -> bool {
+    setting().is_some_and(|setting| place_of(setting, packet.sender).is_some())
+}
+
 /// `heard`: the last reliable packet of each sender.
 fn take_in(ear: &Ear, packet: &Packet<'_>, from: SocketAddr, heard: &mut HashMap<u32, u32>) {
-    if !is_on() {
+    if !is_on() || !has_a_place(packet) {
         return;
     }
     if packet.kind == Kind::Answer {
