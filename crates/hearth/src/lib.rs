@@ -75,6 +75,7 @@ mod hearth;
 pub mod insense;
 mod outside;
 pub mod place;
+mod wakers;
 
 pub use block_on::block_on;
 pub use channel::{In, Out, Receive, Select, Selectable, Send, channel, connect, select};

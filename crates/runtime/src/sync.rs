@@ -45,10 +45,10 @@ pub(crate) struct Guarded<T> {
     cell: std::cell::UnsafeCell<T>,
 }
 
-// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise exclusion.
-unsafe impl<T> Sync for Guarded<T> {}
-// SAFETY: as above; what is inside moves between threads only under that promise.
-unsafe impl<T> Send for Guarded<T> {}
+// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise that nobody
+// writes meanwhile: several may look at once, and one after another may change it. So what is inside
+// must bear both. Whoever puts in what does not, raw pointers say, answers for it in a type of its own.
+unsafe impl<T: Send + Sync> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
     pub(crate) fn new(value: T) -> Guarded<T> {
