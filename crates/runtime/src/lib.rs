@@ -29,7 +29,7 @@ mod component;
 pub mod embed;
 // The part of it that several threads share, for its model.
 #[cfg(loom)]
-#[path = "embed/errands.rs"]
+#[path = "embed/errands/mod.rs"]
 mod errands;
 mod exceptions;
 mod exits;
