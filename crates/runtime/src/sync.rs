@@ -4,8 +4,8 @@
 //! is both run and checked.
 
 /// Half of a barrier whose other half is the kernel's ([`hearth_sys::membarrier`]): order for the
-/// compiler only. The model checker knows no such barriers; there both halves are fences, which is
-/// what the kernel makes of them for the threads that matter.
+/// compiler only. The model checker and Miri know no such barriers; there both halves are fences, which
+/// is what the kernel makes of them for the threads that matter.
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::fence as compiler_fence;
 #[cfg(loom)]
@@ -16,10 +16,13 @@ pub(crate) use loom::sync::atomic::{
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(loom)]
 pub(crate) use loom::{hint::spin_loop, thread::yield_now};
+#[cfg(not(any(loom, miri)))]
+pub(crate) use std::sync::atomic::compiler_fence;
+#[cfg(all(miri, not(loom)))]
+pub(crate) use std::sync::atomic::fence as compiler_fence;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
-    fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};

@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 
 use super::{OnDrop, begin, own_pair, park, pause, poll, take_what_is_free};
 use crate::start;
-use hearth::{Error, In, Out, block_on, channel, connect};
+use hearth::{Error, In, Of2, Out, block_on, channel, connect, select};
 
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -250,5 +250,62 @@ fn waiting_within_a_poll_takes_no_wake_up() {
             polled
         });
         assert_eq!(block_on(both), Ok(()));
+    }
+}
+
+/// Four send and four receive at one half-channel each, with selects that name one twice.
+#[test]
+fn one_half_channel_is_used_by_many() {
+    const EACH: u64 = 200;
+    let hearth = start();
+    let out = Arc::new(Out::<Box<u64>>::new());
+    let (into, other) = (Arc::new(In::new()), Arc::new(In::new()));
+    connect(&out, &into);
+    connect(&out, &other);
+    let senders: Vec<_> = (0..4)
+        .map(|sender| {
+            let out = Arc::clone(&out);
+            hearth.spawn(async move {
+                for number in 0..EACH {
+                    out.send(Box::new(4 * number + sender)).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let receivers: Vec<_> = (0..4)
+        .map(|receiver| {
+            let (a, b) = (Arc::clone(&into), Arc::clone(&other));
+            hearth.spawn(async move {
+                let mut seen = Vec::new();
+                loop {
+                    let received = match receiver {
+                        0 => a.recv().await,
+                        1 => select((&*a, &*b)).await.map(either),
+                        2 => select((&*b, &*b)).await.map(either),
+                        _ => select(&[&*a, &*a, &*b][..]).await.map(|(_, value)| value),
+                    };
+                    match received {
+                        Ok(value) => seen.push(*value),
+                        Err(_) => return seen,
+                    }
+                }
+            })
+        })
+        .collect();
+    for sender in senders {
+        assert_eq!(block_on(sender), Ok(()));
+    }
+    drop((out, into, other));
+    let seen = receivers
+        .into_iter()
+        .map(|receiver| block_on(receiver).unwrap());
+    let mut all: Vec<u64> = seen.flatten().collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..4 * EACH).collect::<Vec<_>>());
+}
+
+fn either<T>(of: Of2<T, T>) -> T {
+    match of {
+        Of2::First(value) | Of2::Second(value) => value,
     }
 }

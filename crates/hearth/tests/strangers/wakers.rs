@@ -51,7 +51,7 @@ where
 #[test]
 fn a_waker_receives_while_a_receive_ends() {
     let hearth = start();
-    let (truths, truth) = leaked::<bool>();
+    let (ours, our) = leaked::<u8>();
     let (numbers, number) = leaked::<u32>();
     // It waits with a number, which the waker gets.
     let other = hearth.spawn(async move { numbers.send(0x4141_4141).await });
@@ -60,11 +60,11 @@ fn a_waker_receives_while_a_receive_ends() {
         let mut receive = number.recv();
         let _ = poll(&mut receive, Waker::noop());
     });
-    let component = with_a_queue(hearth, truth.recv(), number.recv(), waker);
-    block_on(hearth.spawn(async move { truths.send(true).await }))
+    let component = with_a_queue(hearth, our.recv(), number.recv(), waker);
+    block_on(hearth.spawn(async move { ours.send(7).await }))
         .unwrap()
         .unwrap();
-    assert_eq!(block_on(component), Ok(Ok(true)));
+    assert_eq!(block_on(component), Ok(Ok(7)));
     other.stop();
     let _ = block_on(other);
 }

@@ -369,13 +369,12 @@ impl Life {
             self.bell.unset();
             self.do_chores();
             if self.is_stopping.get() {
-                let panic = self.panic.take();
-                return self.finish(panic.map_or(End::Stopped, End::Panicked));
+                return self.finish_unless_panicked(End::Stopped);
             }
             self.operation.has_queue.set(false);
             match self.poll() {
                 Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(())) => return self.finish(End::Finished),
+                Ok(Poll::Ready(())) => return self.finish_unless_panicked(End::Finished),
                 Err(message) => return self.finish(End::Panicked(message)),
             }
             self.do_chores();
@@ -432,6 +431,11 @@ impl Life {
             self.heed_bell();
         }
         step
+    }
+
+    fn finish_unless_panicked(&self, end: End) -> Step {
+        let panic = self.panic.take();
+        self.finish(panic.map_or(end, End::Panicked))
     }
 
     /// Ends the component's life, or waits for the operation that is being completed.

@@ -22,7 +22,7 @@ use crate::sync::lock_std as lock;
 use crate::{registry, report};
 
 mod bell;
-mod calls;
+pub(crate) mod calls;
 mod codec;
 mod errands;
 mod foreign;
@@ -33,6 +33,8 @@ mod placing;
 mod select;
 mod site;
 mod slot;
+#[cfg(test)]
+mod tests;
 
 pub use crate::options::Servers;
 pub use codec::{Fields, Portable, Record};
