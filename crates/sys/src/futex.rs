@@ -23,11 +23,13 @@ pub fn wait(word: &AtomicU32, expected: u32) {
 /// thread that saw the new value before this call. Then nobody is woken, or a thread that sleeps
 /// on a new word at the same address wakes once for no reason, which `wait` allows.
 pub fn wake_one(word_address: usize) {
+    // A pointer for Miri, which looks for sleepers by it if the caller has exposed it.
+    let word = std::ptr::with_exposed_provenance::<AtomicU32>(word_address);
     // SAFETY: FUTEX_WAKE uses the address as a key; an unmapped one gives EFAULT.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
-            word_address,
+            word,
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             1,
         );

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
 
-use super::{OnDrop, begin, own_pair, park, pause, poll, take_what_is_free};
+use super::{OnDrop, ROUNDS, begin, own_pair, park, pause, poll, take_what_is_free};
 use crate::start;
 use hearth::{Error, In, Of2, Out, block_on, channel, connect, select};
 
@@ -42,7 +42,7 @@ fn dropped_by_a_thread<T: Send + 'static>(value: T) {
 fn an_operation_is_dropped_by_a_thread_with_its_half_channels() {
     let hearth = start();
     for which in 0..3 {
-        for _ in 0..10 {
+        for _ in 0..ROUNDS {
             let component = hearth.spawn(async move {
                 let mut task = tasks().swap_remove(which).1;
                 begin(&mut task);
@@ -238,7 +238,7 @@ fn destructors_of_thread_locals_use_channels() {
 #[test]
 fn waiting_within_a_poll_takes_no_wake_up() {
     let hearth = start();
-    for _ in 0..50 {
+    for _ in 0..ROUNDS {
         let outer = hearth.spawn(pause());
         let inner = hearth.spawn(pause());
         let (mut outer, mut inner) = (outer.join(), Some(inner));
@@ -256,7 +256,7 @@ fn waiting_within_a_poll_takes_no_wake_up() {
 /// Four send and four receive at one half-channel each, with selects that name one twice.
 #[test]
 fn one_half_channel_is_used_by_many() {
-    const EACH: u64 = 200;
+    const EACH: u64 = if cfg!(miri) { 5 } else { 200 };
     let hearth = start();
     let out = Arc::new(Out::<Box<u64>>::new());
     let (into, other) = (Arc::new(In::new()), Arc::new(In::new()));

@@ -1,6 +1,6 @@
 //! Futures, half-channels and handles that are forgotten.
 
-use super::{begin, own_pair, pause, stopped, take_what_is_free};
+use super::{ROUNDS, begin, own_pair, pause, stopped, take_what_is_free};
 use crate::start;
 use hearth::{Error, In, Out, block_on, channel, connect, select};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn begin_and_forget(begun: Begun) {
 fn a_half_channel_is_there_while_its_forgotten_operation_is() {
     let hearth = start();
     for begun in ALL {
-        for _ in 0..10 {
+        for _ in 0..ROUNDS {
             let end = stopped(hearth, || async move { begin_and_forget(begun) });
             assert_eq!(end, Err(Error::Stopped), "{begun:?}");
         }
@@ -72,7 +72,7 @@ fn one_who_forgot_an_operation_is_woken_at_a_half_channel_that_is_gone() {
 #[test]
 fn a_shared_half_channel_is_dropped_by_another_component() {
     let hearth = start();
-    for _ in 0..20 {
+    for _ in 0..ROUNDS {
         let (says, said) = mpsc::channel();
         let (out, into) = (Arc::new(Out::<String>::new()), In::new());
         connect(&out, &into);

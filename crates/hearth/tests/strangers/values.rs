@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use super::{OnDrop, begin, park, poll, stopped, take_what_is_free};
+use super::{OnDrop, ROUNDS, begin, park, poll, stopped, take_what_is_free};
 use crate::start;
 use hearth::{Error, Hearth, In, Out, block_on, channel, connect};
 use std::task::{Poll, Waker};
@@ -112,7 +112,7 @@ fn many_destructors_send_in_turn() {
     let count = Arc::clone(&dropped);
     let (out, _into) = channel::<OnDrop>();
     let component = hearth.spawn(async move {
-        for _ in 0..100 {
+        for _ in 0..ROUNDS {
             let (other, count) = (Arc::clone(&other), Arc::clone(&count));
             let value = OnDrop::new(move || {
                 let mut send = other.send([7; 4]);
@@ -125,14 +125,14 @@ fn many_destructors_send_in_turn() {
         }
     });
     assert_eq!(block_on(component), Ok(()));
-    assert_eq!(dropped.load(Ordering::Relaxed), 100);
+    assert_eq!(dropped.load(Ordering::Relaxed), ROUNDS);
 }
 
 /// A value holds the half-channel over which it is sent: both go at once.
 #[test]
 fn a_destructor_drops_the_half_channel_of_its_send() {
     let hearth = start();
-    for _ in 0..10 {
+    for _ in 0..ROUNDS {
         let (out, into) = (Arc::new(Out::<OnDrop>::new()), In::new());
         connect(&out, &into);
         let end = stopped(hearth, || async move {

@@ -69,7 +69,7 @@ fn serve_others() {
     *lock(&OTHER) = Some(into);
     let send = async move { drop(out.send(vec![9; 9]).await) };
     let _handle = spawn(
-        &Plan::default(),
+        &one_place(),
         Location::caller(),
         Box::pin(send),
         Box::new(drop),
@@ -88,18 +88,23 @@ fn as_objects<T: Portable>() -> (Half<T>, Half<T>) {
 fn run(body: impl Future<Output = ()> + std::marker::Send + 'static) -> End {
     let (says, said) = mpsc::channel();
     let at_end = Box::new(move |end| says.send(end).unwrap());
-    let _handle = spawn(&Plan::default(), Location::caller(), Box::pin(body), at_end);
+    let _handle = spawn(&one_place(), Location::caller(), Box::pin(body), at_end);
     said.recv().unwrap()
 }
 
 fn started() -> std::sync::MutexGuard<'static, ()> {
     let guard = lock(&ONE_BY_ONE);
-    let settings = Settings {
-        workers: Some(1),
-        ..Settings::default()
-    };
-    start(&settings).unwrap();
+    // Other tests of this process may have looked at the options, which are set once.
+    start(&Settings::default()).unwrap();
     guard
+}
+
+/// All components go to one worker, where they run in turn.
+fn one_place() -> Plan {
+    Plan {
+        core: Some(0),
+        ..Plan::default()
+    }
 }
 
 fn reading() -> Reading {
@@ -123,12 +128,7 @@ fn passed(way: usize, what: Talk) -> (End, End, Option<Reading>) {
             *lock(&place) = Some(reading);
         }
     };
-    let _handle = spawn(
-        &Plan::default(),
-        Location::caller(),
-        Box::pin(receiver),
-        at_end,
-    );
+    let _handle = spawn(&one_place(), Location::caller(), Box::pin(receiver), at_end);
     let sent = run(async move {
         let _ = out.send(reading()).await;
     });
@@ -189,12 +189,7 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
                 count.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let _handle = spawn(
-            &Plan::default(),
-            Location::caller(),
-            Box::pin(receiver),
-            at_end,
-        );
+        let _handle = spawn(&one_place(), Location::caller(), Box::pin(receiver), at_end);
         let sent = run(async move {
             let mut send = pin!(out.send(reading()));
             let _ = send.as_mut().await;

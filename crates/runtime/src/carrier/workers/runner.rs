@@ -150,7 +150,7 @@ impl Runner {
             .store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
         // Release: what the giver did with the worker is visible.
         self.turn.store(1, Ordering::Release);
-        futex::wake_one(ptr::from_ref(&self.turn).addr());
+        futex::wake_one(ptr::from_ref(&self.turn).expose_provenance());
     }
 
     pub(super) fn wait_for_turn(&self) {
