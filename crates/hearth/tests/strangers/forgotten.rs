@@ -74,10 +74,13 @@ fn a_shared_half_channel_is_dropped_by_another_component() {
     let hearth = start();
     for _ in 0..ROUNDS {
         let (says, said) = mpsc::channel();
-        let (out, into) = (Arc::new(Out::<String>::new()), In::new());
+        let (out, into) = (Arc::new(Out::<String>::new()), Arc::new(In::new()));
         connect(&out, &into);
-        let shared = Arc::clone(&out);
+        let (shared, other) = (Arc::clone(&out), Arc::clone(&into));
         let first = hearth.spawn(async move {
+            // So that both are there, and are one worker's.
+            assert_eq!(other.try_recv(), Ok(None));
+            drop(other);
             let mut send = shared.send("nobody will have it".to_owned());
             begin(&mut send);
             std::mem::forget(send);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
-use super::{OnDrop, ROUNDS, begin, park, poll, stopped, take_what_is_free};
+use super::{OnDrop, ROUNDS, begin, own_pair, park, poll, stopped, take_what_is_free};
 use crate::start;
 use hearth::{Error, Hearth, In, Out, block_on, channel, connect};
 use std::task::{Poll, Waker};
@@ -133,9 +133,9 @@ fn many_destructors_send_in_turn() {
 fn a_destructor_drops_the_half_channel_of_its_send() {
     let hearth = start();
     for _ in 0..ROUNDS {
-        let (out, into) = (Arc::new(Out::<OnDrop>::new()), In::new());
-        connect(&out, &into);
         let end = stopped(hearth, || async move {
+            let (out, into) = own_pair::<OnDrop>();
+            let out = Arc::new(out);
             let own = Arc::clone(&out);
             let mut send = out.send(OnDrop::new(move || drop(own)));
             begin(&mut send);
