@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use hearth_runtime::embed::{self, End, Handle, Plan};
 
 use crate::error::Error;
+use crate::wakers::wake;
 
 /// A component that is about to be made: see [`Hearth::component`](crate::Hearth::component).
 #[derive(Clone, Debug)]
@@ -114,9 +115,7 @@ impl<T> Fate<T> {
             state.end = Some(end);
             state.waker.take()
         };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
     }
 }
 
@@ -212,15 +211,18 @@ impl<T> Future for Join<T> {
     type Output = Result<T, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.fate.lock();
-        let end = match state.end.take() {
-            Some(end) => end,
-            None => {
-                state.waker = Some(context.waker().clone());
-                return Poll::Pending;
+        let waker = context.waker().clone();
+        let (end, output, _former) = {
+            let mut state = self.fate.lock();
+            match state.end.take() {
+                Some(end) => (Some(end), state.output.take(), None),
+                None => (None, None, state.waker.replace(waker)),
             }
         };
-        Poll::Ready(match (end, state.output.take()) {
+        let Some(end) = end else {
+            return Poll::Pending;
+        };
+        Poll::Ready(match (end, output) {
             (End::Finished, Some(output)) => Ok(output),
             (End::Panicked(message), _) => Err(Error::Panicked { message }),
             (End::Stopped | End::Finished, _) => Err(Error::Stopped),

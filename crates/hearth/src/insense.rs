@@ -51,6 +51,7 @@ use hearth_runtime::embed::Foreign;
 pub use hearth_runtime::embed::{ForeignType, Port, Portable, Program, Record};
 
 use crate::error::Error;
+use crate::wakers::wake;
 
 /// A component that was compiled from Insense: found by its name
 /// ([`Hearth::find`](crate::Hearth::find)), or made here.
@@ -120,9 +121,7 @@ impl Fate {
             state.end = Some(end);
             state.waker.take()
         };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
     }
 }
 
@@ -138,14 +137,15 @@ impl Future for Ending {
     type Output = Result<(), Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.fate.lock();
-        match &state.end {
-            Some(end) => Poll::Ready(end.clone()),
-            None => {
-                state.waker = Some(context.waker().clone());
-                Poll::Pending
+        let waker = context.waker().clone();
+        let (end, _former) = {
+            let mut state = self.fate.lock();
+            match &state.end {
+                Some(end) => (Poll::Ready(end.clone()), None),
+                None => (Poll::Pending, state.waker.replace(waker)),
             }
-        }
+        };
+        end
     }
 }
 

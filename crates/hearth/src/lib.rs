@@ -44,12 +44,16 @@
 //!   several, [`select`].
 //! - An operation whose future is dropped is called off, whenever that is, and nothing is lost by it:
 //!   what was to be sent is dropped, and a value that came in the same moment is kept for the next
-//!   receive from that half-channel. (One that is forgotten, by `std::mem::forget` say, keeps the
-//!   component from any other.)
+//!   receive from that half-channel. One that is forgotten, by `std::mem::forget` say, keeps the
+//!   component from any other, and its half-channel in memory, until the component ends.
 //! - Any other future may be awaited in a component: its waker may be called from any thread. Those of
 //!   tokio that need tokio's context are made where there is one ([`Hearth`] says how).
 //! - [`Component::stop`] ends a component where it waits: its future is dropped there, destructors and
-//!   all. A panic ends only the component where it happens.
+//!   all.
+//! - A panic ends only the component where it happens. Wakers and destructors that a component calls are
+//!   part of it; those that are called in no component, as of who waits for one, end nothing.
+//! - Wakers and destructors may use channels like any code. What is dropped with a component that ends
+//!   is in no component any more: there operations are refused ([`Error::NotInComponent`]).
 //! - Nothing here prints, handles signals or ends the process, but for what ends any Rust program: no
 //!   memory, or no threads.
 //!
@@ -75,6 +79,7 @@ mod hearth;
 pub mod insense;
 mod outside;
 pub mod place;
+mod wakers;
 
 pub use block_on::block_on;
 pub use channel::{In, Out, Receive, Select, Selectable, Send, channel, connect, select};

@@ -16,6 +16,7 @@ use crate::channel::{In, Out};
 use crate::component::Spawn;
 use crate::error::{Error, SendError};
 use crate::hearth::Hearth;
+use crate::wakers::wake;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -87,9 +88,7 @@ impl<Q, A> Desk<Q, A> {
             change(&mut line.askers);
             line.proxy.take()
         };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
     }
 }
 
@@ -112,9 +111,7 @@ impl<Q, A> Drop for Keeper<Q, A> {
 impl<Q, A> Request<Q, A> {
     fn wake_asker(&self) {
         let waker = lock(&self.state).asker.take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
     }
 
     /// Answers; gives the answer back if nobody waits for it any more.
@@ -127,9 +124,7 @@ impl<Q, A> Request<Q, A> {
             asked.answer = Some(answer);
             asked.asker.take()
         };
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
         None
     }
 
@@ -179,13 +174,14 @@ impl<Q, A> Future for Asking<'_, Q, A> {
     type Output = Result<A, Option<Q>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        {
+        let waker = context.waker().clone();
+        let _former = {
             let mut asked = lock(&self.request.state);
             if let Some(answer) = asked.answer.take() {
                 return Poll::Ready(Ok(answer));
             }
-            asked.asker = Some(context.waker().clone());
-        }
+            asked.asker.replace(waker)
+        };
         let proxy = {
             let mut line = lock(&self.desk.state);
             if !self.is_queued
@@ -205,9 +201,7 @@ impl<Q, A> Future for Asking<'_, Q, A> {
             line.proxy.take()
         };
         self.is_queued = true;
-        if let Some(proxy) = proxy {
-            proxy.wake();
-        }
+        wake(proxy);
         Poll::Pending
     }
 }
@@ -224,9 +218,7 @@ impl<Q, A> Drop for Asking<'_, Q, A> {
         {
             lock(&self.desk.state).left_over.push_back(answer);
         }
-        if let Some(proxy) = proxy {
-            proxy.wake();
-        }
+        wake(proxy);
     }
 }
 

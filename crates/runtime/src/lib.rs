@@ -27,6 +27,10 @@ mod choices;
 mod component;
 #[cfg(not(loom))]
 pub mod embed;
+// The part of it that several threads share, for its model.
+#[cfg(loom)]
+#[path = "embed/errands/mod.rs"]
+mod errands;
 mod exceptions;
 mod exits;
 pub mod external;

@@ -263,7 +263,7 @@ pub(crate) unsafe fn seat_of<'a>(component: *mut Component) -> &'a Seat {
 /// From here on the running component waits by an offer, which others may see already.
 pub(crate) fn offers(seat: &Seat) {
     // SAFETY: the component runs the calling code.
-    unsafe { (*seat.component()).waiting = light::OFFERS };
+    unsafe { light::note_waiting(seat.component(), light::OFFERS) };
 }
 
 /// Asks for a stop and interrupts the wait, if there is one.

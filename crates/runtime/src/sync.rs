@@ -4,8 +4,8 @@
 //! is both run and checked.
 
 /// Half of a barrier whose other half is the kernel's ([`hearth_sys::membarrier`]): order for the
-/// compiler only. The model checker knows no such barriers; there both halves are fences, which is
-/// what the kernel makes of them for the threads that matter.
+/// compiler only. The model checker and Miri know no such barriers; there both halves are fences, which
+/// is what the kernel makes of them for the threads that matter.
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::fence as compiler_fence;
 #[cfg(loom)]
@@ -16,10 +16,13 @@ pub(crate) use loom::sync::atomic::{
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 #[cfg(loom)]
 pub(crate) use loom::{hint::spin_loop, thread::yield_now};
+#[cfg(not(any(loom, miri)))]
+pub(crate) use std::sync::atomic::compiler_fence;
+#[cfg(all(miri, not(loom)))]
+pub(crate) use std::sync::atomic::fence as compiler_fence;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
-    fence,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Mutex, MutexGuard};
@@ -45,10 +48,10 @@ pub(crate) struct Guarded<T> {
     cell: std::cell::UnsafeCell<T>,
 }
 
-// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise exclusion.
-unsafe impl<T> Sync for Guarded<T> {}
-// SAFETY: as above; what is inside moves between threads only under that promise.
-unsafe impl<T> Send for Guarded<T> {}
+// SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise that nobody
+// writes meanwhile: several may look at once, and one after another may change it. So what is inside
+// must bear both. Whoever puts in what does not, raw pointers say, answers for it in a type of its own.
+unsafe impl<T: Send + Sync> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
     pub(crate) fn new(value: T) -> Guarded<T> {

@@ -17,17 +17,17 @@ pub fn wait(word: &AtomicU32, expected: u32) {
     }
 }
 
-/// Wakes one thread that sleeps on the word at an address; see [`wake_one_at`].
+/// Wakes one thread that sleeps on the word at an address; see [`wake_one_at`]. Miri finds the sleeper if the
+/// caller has exposed the word.
 pub fn wake_one(word_address: usize) {
-    wake_one_at(std::ptr::without_provenance(word_address));
+    wake_one_at(std::ptr::with_exposed_provenance(word_address));
 }
 
 /// Wakes one thread that sleeps on the word behind a pointer.
 ///
 /// The word itself is not read: it may be gone already, freed by the
 /// thread that saw the new value before this call. Then nobody is woken, or a thread that sleeps
-/// on a new word at the same address wakes once for no reason, which `wait` allows. Miri, which finds sleepers by
-/// provenance, finds them here and not by [`wake_one`].
+/// on a new word at the same address wakes once for no reason, which `wait` allows.
 #[expect(
     clippy::not_unsafe_ptr_arg_deref,
     reason = "the kernel takes it for a key and reads nothing"

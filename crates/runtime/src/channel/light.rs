@@ -53,6 +53,27 @@ pub(crate) unsafe fn seems_to_wait(component: *mut Component) -> bool {
     (SENDS..=SELECTS).contains(&waiting) || waiting == LINKED
 }
 
+/// What a component waits for, to those who have its worker's leave. Meanwhile its carrier may change it
+/// without leave, from and to numbers that are no light wait: so the accesses on both sides are atomic,
+/// and need no order.
+///
+/// # Safety
+/// The component is alive.
+pub(crate) unsafe fn waiting_at_leave(component: *mut Component) -> u8 {
+    // SAFETY: as the caller promises.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Relaxed)
+}
+
+/// Says, without leave, that a component waits for this, or for nothing: no light wait, neither before.
+///
+/// # Safety
+/// The component is alive, and the caller runs or carries it.
+pub(crate) unsafe fn note_waiting(component: *mut Component, waiting: u8) {
+    debug_assert!(matches!(waiting, NOTHING | OFFERS | RETURNS));
+    // SAFETY: as the caller promises.
+    unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.store(waiting, Ordering::Relaxed);
+}
+
 /// How a value of this type is sent.
 pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     match (object::is_reference(payload), moves) {
@@ -487,7 +508,7 @@ pub(crate) unsafe fn inflate(component: *mut Component) {
     // SAFETY: as the caller promises: nobody else touches the component or its half-channels.
     unsafe {
         let seat = seat_of(component);
-        let kind = (*component).waiting;
+        let kind = waiting_at_leave(component);
         let waiting = match kind {
             SENDS | SENDS_COPY | SENDS_MOVING => Waiting::Send,
             RECEIVES => Waiting::Receive,

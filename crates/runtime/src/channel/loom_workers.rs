@@ -490,6 +490,25 @@ fn loom_stops_race_with_a_light_rendezvous() {
     });
 }
 
+/// The owner of a half-channel disconnects it and gives its reference back, while a component waits there
+/// and is called off: the component's own reference is the last.
+#[test]
+fn loom_a_half_channel_goes_where_one_waits() {
+    check(2, || {
+        let (out, into) = local_pair();
+        let player = Player::new(0, vec![send(&out, 1)]);
+        let partner = Player::new(0, vec![receive(&into, &[1])]);
+        run(1, || {
+            disconnect(out.get());
+            drop(out);
+            disconnect(into.get());
+            drop(into);
+            player.stop();
+            partner.stop();
+        });
+    });
+}
+
 #[test]
 fn loom_a_value_comes_from_outside() {
     check(1, || {

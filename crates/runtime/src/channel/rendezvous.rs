@@ -234,7 +234,7 @@ pub(crate) unsafe fn settle(seat: &Seat) {
         }
         // The space is used again.
         seat.offer.with_mut(|offer| offer.registered = registered);
-        (*seat.component()).waiting = light::NOTHING;
+        light::note_waiting(seat.component(), light::NOTHING);
         seat.state.rest();
     }
 }

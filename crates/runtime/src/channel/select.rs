@@ -225,7 +225,7 @@ unsafe fn leave_all(seat: &Seat) {
             super::release(registration.channel);
         }
         seat.offer.with_mut(|offer| offer.registered = registered);
-        (*seat.component()).waiting = light::NOTHING;
+        light::note_waiting(seat.component(), light::NOTHING);
         seat.state.rest();
     }
 }

@@ -333,11 +333,13 @@ unsafe impl<R: Record> Portable for R {
     }
     fn encode(&self, heap: Heap) -> Value {
         let of = type_of::<R>();
+        // Code of the program's, which may panic.
+        let fields = self.to_fields();
         let block = heap::alloc_zeroed(heap.0, of.object_size);
         // SAFETY: a fresh block of the struct's size.
         unsafe {
             block.cast::<Object>().write(Object { refs: 1, spare: 0 });
-            self.to_fields().write(of, block.cast(), heap);
+            fields.write(of, block.cast(), heap);
         }
         Value::of_pointer(block)
     }

@@ -34,6 +34,15 @@ unsafe impl Send for Port {}
 unsafe impl Sync for Port {}
 
 impl Port {
+    /// A port of nobody, for tests without compiled components.
+    #[cfg(test)]
+    pub(super) fn unowned<T: super::Portable>(is_out: bool) -> Port {
+        let of = super::codec::portable::<T>().of;
+        // SAFETY: nobody runs this, and descriptors are static.
+        let channel = unsafe { c::hearth_channel_new(ptr::null_mut(), of(), u32::from(is_out)) };
+        Port { channel }
+    }
+
     pub(super) fn channel(&self) -> *mut Channel {
         self.channel
     }

@@ -19,8 +19,9 @@ use std::sync::{Arc, Mutex, Weak};
 
 use super::codec::{self, Codec, Manner, Portable};
 use super::foreign::Port;
-use super::{life, visit};
-use crate::abi::{Component, literal};
+use super::life::{How, Leftover, Life};
+use super::{bell, visit};
+use crate::abi::{Component, Type, Value, literal};
 use crate::c;
 use crate::channel::Channel;
 use crate::sync::lock_std as lock;
@@ -109,7 +110,7 @@ impl<T: Send + 'static> Half<T> {
             rings.extend_from_slice(&lock(&self.shared.users));
             rings
         };
-        rings.into_iter().for_each(life::ring);
+        rings.into_iter().for_each(bell::ring);
     }
 
     /// Connects with the port of a compiled component.
@@ -143,7 +144,7 @@ impl<T: Send + 'static> Half<T> {
 
     /// The half-channel, for the life that is about to use it. If it is lost from now on, the life
     /// will be rung.
-    pub(super) fn channel(&self, life: &life::Life) -> *mut Channel {
+    pub(super) fn channel(&self, life: &Life) -> *mut Channel {
         let shared = &self.shared;
         if shared.user.load(Ordering::Relaxed) != life.id {
             shared.note_user(life.id);
@@ -157,7 +158,7 @@ impl<T: Send + 'static> Half<T> {
     }
 
     #[cold]
-    fn make(&self, life: &life::Life) -> *mut Channel {
+    fn make(&self, life: &Life) -> *mut Channel {
         let _visit = visit();
         let _wiring = lock(&WIRING);
         self.shared.make(life.component)
@@ -200,13 +201,16 @@ impl<T: Send + 'static> Drop for Half<T> {
             let _wiring = lock(&WIRING);
             let rings = self.shared.cut_off();
             if let Some(channel) = self.shared.made() {
-                // An operation that nobody wants any more may hold it for a while.
-                // SAFETY: alive, by our reference.
-                unsafe { c::hearth_disconnect(ptr::null_mut(), channel, ptr::null()) };
+                // SAFETY: alive, by our reference. Nobody else uses it from here on.
+                unsafe {
+                    c::hearth_disconnect(ptr::null_mut(), channel, ptr::null());
+                    let users = std::mem::take(&mut *lock(&self.shared.users));
+                    bell::keep_for(&users, channel);
+                }
             }
             rings
         };
-        rings.into_iter().for_each(life::ring);
+        rings.into_iter().for_each(bell::ring);
     }
 }
 
@@ -229,7 +233,7 @@ impl<T: Send + 'static> Shared<T> {
     fn note_user(&self, life: u64) {
         let mut users = lock(&self.users);
         if users.len() > USERS_KEPT {
-            users.retain(|&user| life::is_there(user));
+            users.retain(|&user| bell::is_there(user));
         }
         if !users.contains(&life) {
             users.push(life);
@@ -237,11 +241,15 @@ impl<T: Send + 'static> Shared<T> {
         self.user.store(life, Ordering::Relaxed);
     }
 
-    /// Gives a value back to later receives.
-    pub(super) fn give_back(&self, value: T) {
-        let mut returned = lock(&self.returned);
-        returned.push_back(value);
-        self.has_returned.store(true, Ordering::Release);
+    /// Gives a value back to later receives. Those that wait already look again.
+    fn give_back(&self, value: T) {
+        {
+            let mut returned = lock(&self.returned);
+            returned.push_back(value);
+            self.has_returned.store(true, Ordering::Release);
+        }
+        let users = lock(&self.users).clone();
+        users.into_iter().for_each(bell::ring);
     }
 
     // ---- with WIRING ----------------------------------------------------------------------------
@@ -362,23 +370,107 @@ pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), C
     Ok(())
 }
 
-/// Takes what a receive brought.
+/// Takes what a receive brought. Code of the program's may be called, which finds the results taken.
 ///
 /// # Safety
 /// The life runs the calling code; its last operation received from this half-channel.
-pub(super) unsafe fn collect<T: Send + 'static>(life: &life::Life, codec: &'static Codec<T>) -> T {
+pub(super) unsafe fn collect<T: Send + 'static>(life: &Life, codec: &'static Codec<T>) -> T {
     // SAFETY: as the caller promises, the results are this operation's.
-    unsafe {
-        let value = match codec.manner {
+    let value = unsafe {
+        match codec.manner {
             Manner::Moved => (*life.arrivals()).take::<T>(),
             Manner::Scalar => (codec.decode)((*life.component).received),
             Manner::Object => {
-                let received = (*life.component).received;
-                let value = (codec.decode)(received);
-                codec::release(life.component, (codec.of)(), received);
-                value
+                let _closed = life.close();
+                Object::received(life, (codec.of)()).decoded(codec)
             }
-        };
-        value.unwrap_or_else(|| unreachable!("a receive that is done brought a value"))
+        }
+    };
+    value.unwrap_or_else(|| unreachable!("a receive that is done brought a value"))
+}
+
+/// An object that a component has received, in its heap.
+struct Object {
+    component: *mut Component,
+    of: &'static Type,
+    value: Value,
+}
+
+// SAFETY: only the component that it belongs to makes use of it, wherever that runs.
+unsafe impl Send for Object {}
+
+impl Object {
+    /// # Safety
+    /// The life runs the calling code; its last operation received this type.
+    unsafe fn received(life: &Life, of: &'static Type) -> Object {
+        Object {
+            component: life.component,
+            of,
+            // SAFETY: as the caller promises.
+            value: unsafe { (*life.component).received },
+        }
+    }
+
+    /// The value that it stands for. A record is made by code of the program's.
+    ///
+    /// # Safety
+    /// The codec is of its type; the component runs the calling code, and begins nothing meanwhile.
+    unsafe fn decoded<T>(self, codec: &Codec<T>) -> Option<T> {
+        // SAFETY: as the caller promises.
+        unsafe { (codec.decode)(self.value) }
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // SAFETY: counted, and in the heap of the component that runs this.
+        unsafe { codec::release(self.component, self.of, self.value) };
+    }
+}
+
+/// What came for a receive whose future is gone.
+pub(super) struct Left<T: Send + 'static> {
+    shared: Arc<Shared<T>>,
+    codec: &'static Codec<T>,
+    value: Option<T>,
+    object: Option<Object>,
+}
+
+impl<T: Send + 'static> Left<T> {
+    /// Of a half-channel that was received from.
+    pub(super) fn of(half: &Half<T>) -> Left<T> {
+        Left {
+            shared: Arc::clone(&half.shared),
+            codec: half.codec(),
+            value: None,
+            object: None,
+        }
+    }
+}
+
+impl<T: Send + 'static> Leftover for Left<T> {
+    fn take(&mut self, life: &Life, how: How) {
+        if how != How::Done {
+            return;
+        }
+        // SAFETY: the life runs this, and its last operation received from this half-channel.
+        unsafe {
+            match self.codec.manner {
+                Manner::Object => self.object = Some(Object::received(life, (self.codec.of)())),
+                // No code of the program's is called for these.
+                Manner::Moved | Manner::Scalar => self.value = Some(collect(life, self.codec)),
+            }
+        }
+    }
+
+    fn give_back(mut self: Box<Self>, _: &Life) {
+        let mut value = self.value.take();
+        if let Some(object) = self.object.take() {
+            // SAFETY: of this half-channel's type; the component runs this, and begins nothing.
+            value = unsafe { object.decoded(self.codec) };
+        }
+        if let Some(value) = value {
+            self.shared.give_back(value);
+        }
     }
 }

@@ -3,32 +3,38 @@
 //! Its struct ends in a pointer to its [`Life`], which only the code that runs the component touches,
 //! but for `arrivals`, into which whoever completes a rendezvous puts the value.
 //!
-//! A waker *rings*: it sets the bell and calls off what the component waits for, a rendezvous too.
-//! The component then polls its future, and operations that are still wanted begin anew. A ring that
-//! comes while the component runs is seen before it waits: the bell is set before the wait is looked
-//! at, and looked at after the wait has begun. Between the two is the fence of `OfferState::open`, or,
-//! for light waits, the barrier of [`crate::carrier::Hold`].
+//! A waker *rings* the component's [`Bell`], which calls off what it waits for.
 //!
 //! A component has one operation at a time. One that is begun meanwhile waits for its turn.
+//!
+//! # Code of the program's
+//!
+//! Wakers and destructors are code of the program's, which may do anything here: begin an operation,
+//! drop a future or a half-channel, panic. So they are called where nothing is half changed: not while
+//! an operation's results are being taken, but before the future is polled and after, as *chores*
+//! ([`Life::do_chores`]). What has to be taken out of the component at once, since the next operation
+//! needs the place, is taken as a [`Leftover`] and dropped as a chore. A chore that panics ends the
+//! component, and the other chores are done all the same.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::pin::Pin;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 
+use super::bell::{Bell, Errand, Kept, call_off_own, rouse};
+use super::calls::{call, call_for_nobody};
 use super::slot::Slot;
 use super::{site, visit};
 use crate::abi::{Component, ComponentType, ROUSED, STOPPED, Step, Type, Value};
 use crate::external::Ticket;
-use crate::seat::seat_of;
 use crate::sync::lock_std as lock;
-use crate::{c, carrier, channel, external, object};
+use crate::{c, external, object};
 
 /// How a component ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +48,17 @@ pub enum End {
 
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 type AtEnd = Box<dyn FnOnce(End) + Send>;
-/// What becomes of an operation whose future is gone.
-pub(super) type Disposer = Box<dyn FnOnce(&Life, How) + Send>;
+
+/// References to a bell that are no waker's business: the life's and its own waker's.
+const OWN_REFERENCES: usize = 2;
+
+/// What an operation leaves whose future is gone. Dropped, it drops what it has.
+pub(super) trait Leftover: Send {
+    /// Takes what is there out of the life, when the operation has ended. Calls no code of the program's.
+    fn take(&mut self, life: &Life, how: How);
+    /// Gives it back to whom it belongs. May call code of the program's.
+    fn give_back(self: Box<Self>, life: &Life);
+}
 
 /// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +89,10 @@ pub(super) struct Life {
     /// While it waits for something that is no operation.
     ticket: Cell<Option<Ticket>>,
     is_waiting: Cell<bool>,
+    /// It ends as soon as its code returns.
     is_stopping: Cell<bool>,
+    /// What the first chore said that panicked.
+    panic: Cell<Option<String>>,
     operation: Operation,
     departures: UnsafeCell<Slot>,
     arrivals: UnsafeCell<Slot>,
@@ -87,121 +105,37 @@ struct Operation {
     last: Cell<u64>,
     /// The one that the runtime knows of; 0 if there is none.
     blocked: Cell<u64>,
-    /// The one whose results nobody has taken yet; 0 if there is none.
+    /// The one whose results nobody has taken yet; 0 if there is none; [`CLOSED`].
     ended: Cell<u64>,
     how: Cell<How>,
     /// Nobody wants the blocked one any more, but somebody is completing it.
-    unwanted: Cell<Option<Disposer>>,
-    /// Of a future between the operation's and the component's, which wants to be told.
-    waker: Cell<Option<Waker>>,
+    unwanted: Cell<Option<Box<dyn Leftover>>>,
     /// Others wait for their turn.
     has_queue: Cell<bool>,
+    /// There is anything among what follows.
+    has_chores: Cell<bool>,
+    /// Of a future between the operation's and the component's, which wants to be told of its end.
+    waker: Cell<Option<Waker>>,
+    /// Of those that wait for their turn.
     queue: RefCell<Vec<Waker>>,
+    /// What came of operations that nobody wants.
+    leftovers: RefCell<Vec<Box<dyn Leftover>>>,
+    /// Where it may be waiting though nobody owns that any more.
+    kept: RefCell<Vec<Kept>>,
 }
 
-/// What wakers ring.
-struct Bell {
-    component: *mut Component,
-    is_set: AtomicBool,
-    is_over: AtomicBool,
-    has_abandoned: AtomicBool,
-    /// Operations whose futures other threads have dropped.
-    abandoned: Mutex<Vec<(u64, Disposer)>>,
-}
-
-// SAFETY: the component is counted, and its seat is shared by design.
-unsafe impl Send for Bell {}
-// SAFETY: as above.
-unsafe impl Sync for Bell {}
-
-/// References to a bell that are no waker's business: the life's and its own waker's.
-const OWN_REFERENCES: usize = 2;
-
-impl Bell {
-    fn ring(&self) {
-        if self.is_over.load(Ordering::Relaxed) {
-            return;
-        }
-        // Release: what the waker did before is seen by the future when it is polled.
-        if self.is_set.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let is_own = with_current(|life| life.is_some_and(|life| ptr::eq(&*life.bell, self)));
-        if is_own {
-            // It looks at the bell before it waits.
-            return;
-        }
-        std::sync::atomic::fence(Ordering::SeqCst);
-        let _visit = visit();
-        // SAFETY: counted.
-        unsafe { rouse(self.component) };
-    }
-
-    fn is_set(&self) -> bool {
-        self.is_set.load(Ordering::Acquire)
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.ring();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.ring();
-    }
-}
-
-impl Drop for Bell {
-    fn drop(&mut self) {
-        // SAFETY: counted.
-        unsafe { c::hearth_component_release(self.component) };
-    }
-}
-
-/// Calls off what a component waits for, unless it has come to something.
-///
-/// # Safety
-/// The component is alive, and the caller counted as running.
-unsafe fn rouse(component: *mut Component) {
-    carrier::inflate(component);
-    // SAFETY: as the caller promises; called off, the component is the caller's until it is woken.
-    unsafe {
-        let seat = seat_of(component);
-        if seat.state.call_off() {
-            (*component).raised = ROUSED;
-            (*component).outcome = Step::Raised as u8;
-            carrier::wake(seat);
-        }
-    }
-}
-
-/// Calls off the wait that the running component has just begun. False if it came to something
-/// already: then the component is woken for it.
-///
-/// # Safety
-/// The component runs the calling code.
-unsafe fn call_off_own(component: *mut Component) -> bool {
-    carrier::inflate(component);
-    // SAFETY: called off by itself, the component does not have to be woken.
-    unsafe {
-        let seat = seat_of(component);
-        if !seat.state.call_off() {
-            return false;
-        }
-        channel::settle(seat);
-        // It goes on, and may be detached again.
-        let _ = carrier::Operation::begin(component).end(Step::Done);
-    }
-    true
-}
+/// In the place of an operation that has ended: none may begin.
+const CLOSED: u64 = u64::MAX;
 
 thread_local! {
-    /// The life that runs on this thread.
+    /// The life that runs on this thread, [`NOBODY`], or null.
     static CURRENT: Cell<*const Life> = const { Cell::new(ptr::null()) };
 }
 
-/// Does a component of this program run the calling code?
+/// In the place of a life: the runtime calls code of the program's, which is no component's.
+const NOBODY: *const Life = ptr::without_provenance(1);
+
+/// Does a component of this program, or the runtime, run the calling code? It may not block its thread.
 pub fn is_inside() -> bool {
     !CURRENT.get().is_null()
 }
@@ -209,8 +143,11 @@ pub fn is_inside() -> bool {
 /// Calls `action` with the life of the component that runs the calling code, if one does.
 pub(super) fn with_current<R>(action: impl FnOnce(Option<&Life>) -> R) -> R {
     let life = CURRENT.get();
-    // SAFETY: set while the life's future is polled or dropped, which it outlives.
-    action(unsafe { life.as_ref() })
+    if life.addr() <= NOBODY.addr() {
+        return action(None);
+    }
+    // SAFETY: set while the life's component runs, which it outlives.
+    action(Some(unsafe { &*life }))
 }
 
 /// Makes a life the current one for as long as this lives.
@@ -220,6 +157,10 @@ impl Entry {
     fn of(life: &Life) -> Entry {
         Entry(CURRENT.replace(life))
     }
+
+    fn of_nobody() -> Entry {
+        Entry(CURRENT.replace(NOBODY))
+    }
 }
 
 impl Drop for Entry {
@@ -228,27 +169,10 @@ impl Drop for Entry {
     }
 }
 
-static BELLS: Mutex<Option<HashMap<u64, Weak<Bell>>>> = Mutex::new(None);
-
-fn with_bells<R>(action: impl FnOnce(&mut HashMap<u64, Weak<Bell>>) -> R) -> R {
-    action(lock(&BELLS).get_or_insert_default())
-}
-
-/// The bell of a life that has not ended.
-fn bell_of(id: u64) -> Option<Arc<Bell>> {
-    with_bells(|bells| bells.get(&id).and_then(Weak::upgrade))
-}
-
-/// Has the life not ended?
-pub(super) fn is_there(id: u64) -> bool {
-    with_bells(|bells| bells.contains_key(&id))
-}
-
-/// Has a component look around, if it is there still.
-pub(super) fn ring(id: u64) {
-    if let Some(bell) = bell_of(id) {
-        bell.ring();
-    }
+/// Calls code of the program's that is no component's, on whatever thread this is. A panic ends here.
+pub(super) fn call_outside(code: impl FnOnce()) {
+    let _entry = Entry::of_nobody();
+    call_for_nobody(code);
 }
 
 /// What a component is called and where it goes.
@@ -270,23 +194,21 @@ pub fn spawn(
 ) -> Handle {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let _visit = visit();
-    let creator = with_current(|life| life.map_or(ptr::null_mut(), |life| life.component));
+    // One that is blocked already may be touched by whoever completes its operation: then the new one is
+    // nobody's child, by which its choices go where there is a seed.
+    let creator = with_current(|life| match life {
+        Some(life) if !life.is_blocked() => life.component,
+        _ => ptr::null_mut(),
+    });
     let core = plan.core.and_then(|core| i32::try_from(core).ok());
     // SAFETY: the descriptor is valid and stays; the component is not running yet, and zeroed.
     unsafe {
         let of = type_of(plan, location);
         let component = c::hearth_component_new(creator, of, core.unwrap_or(-1));
         c::hearth_component_retain(component);
-        let bell = Arc::new(Bell {
-            component,
-            is_set: AtomicBool::new(false),
-            is_over: AtomicBool::new(false),
-            has_abandoned: AtomicBool::new(false),
-            abandoned: Mutex::new(Vec::new()),
-        });
         // A number needs no order.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        with_bells(|bells| bells.insert(id, Arc::downgrade(&bell)));
+        let bell = Bell::new(component, id);
         let life = Life {
             component,
             id,
@@ -298,15 +220,19 @@ pub fn spawn(
             ticket: Cell::new(None),
             is_waiting: Cell::new(false),
             is_stopping: Cell::new(false),
+            panic: Cell::new(None),
             operation: Operation {
                 last: Cell::new(0),
                 blocked: Cell::new(0),
                 ended: Cell::new(0),
                 how: Cell::new(How::Done),
                 unwanted: Cell::new(None),
-                waker: Cell::new(None),
                 has_queue: Cell::new(false),
+                has_chores: Cell::new(false),
+                waker: Cell::new(None),
                 queue: RefCell::new(Vec::new()),
+                leftovers: RefCell::new(Vec::new()),
+                kept: RefCell::new(Vec::new()),
             },
             departures: UnsafeCell::new(Slot::new()),
             arrivals: UnsafeCell::new(Slot::new()),
@@ -426,14 +352,8 @@ unsafe extern "C" fn resume(component: *mut Component) -> Step {
 
 unsafe extern "C" fn destroy(component: *mut Component) {
     // SAFETY: ended, so the life is not used any more.
-    unsafe {
-        let life = Box::from_raw((*component.cast::<Embedded>()).life);
-        with_bells(|bells| bells.remove(&life.id));
-        life.bell.is_over.store(true, Ordering::Relaxed);
-        // After this nobody adds to the list, or it goes with the bell.
-        let abandoned = std::mem::take(&mut *lock(&life.bell.abandoned));
-        drop(abandoned);
-    }
+    let life = unsafe { Box::from_raw((*component.cast::<Embedded>()).life) };
+    life.end();
 }
 
 impl Life {
@@ -446,23 +366,22 @@ impl Life {
             return self.finish(end);
         }
         loop {
+            self.bell.unset();
+            self.do_chores();
             if self.is_stopping.get() {
-                return self.finish(End::Stopped);
+                return self.finish_unless_panicked(End::Stopped);
             }
-            // Acquire pairs with the ring's Release.
-            self.bell.is_set.swap(false, Ordering::Acquire);
-            self.dispose_abandoned();
             self.operation.has_queue.set(false);
             match self.poll() {
                 Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(())) => return self.finish(End::Finished),
+                Ok(Poll::Ready(())) => return self.finish_unless_panicked(End::Finished),
                 Err(message) => return self.finish(End::Panicked(message)),
             }
+            self.do_chores();
             if self.is_stopping.get() {
                 continue;
             }
-            self.dispose_abandoned();
-            if self.operation.blocked.get() != 0 {
+            if self.is_blocked() {
                 self.heed_bell();
                 return Step::Blocked;
             }
@@ -488,14 +407,13 @@ impl Life {
     fn poll(&self) -> Result<Poll<()>, String> {
         let _entry = Entry::of(self);
         let mut context = Context::from_waker(&self.waker);
-        let result = catch_unwind(AssertUnwindSafe(|| {
+        call(|| {
             // SAFETY: only the code that runs the component touches the body.
             match unsafe { &mut *self.body.get() } {
                 Some(body) => body.as_mut().poll(&mut context),
                 None => Poll::Ready(()),
             }
-        }));
-        result.map_err(message_of)
+        })
     }
 
     /// Begins to wait for a ring, unless it is to stop.
@@ -507,12 +425,17 @@ impl Life {
             external::wait(self.component, site, "a future", can_be_woken)
         };
         if step == Step::Raised {
-            self.is_stopping.set(true);
+            self.stop();
         } else {
             self.ticket.set(Some(ticket));
             self.heed_bell();
         }
         step
+    }
+
+    fn finish_unless_panicked(&self, end: End) -> Step {
+        let panic = self.panic.take();
+        self.finish(panic.map_or(end, End::Panicked))
     }
 
     /// Ends the component's life, or waits for the operation that is being completed.
@@ -521,24 +444,33 @@ impl Life {
             let _entry = Entry::of(self);
             // SAFETY: only the code that runs the component touches the body.
             let body = unsafe { (*self.body.get()).take() };
-            let dropped = catch_unwind(AssertUnwindSafe(|| drop(body)));
-            // Dropping what a panic carries may panic.
-            std::mem::forget(dropped);
+            call_for_nobody(|| drop(body));
         }
-        if self.operation.blocked.get() != 0 && !self.call_off() {
+        if self.is_blocked() && !self.call_off() {
             self.over.set(Some(end));
             return Step::Blocked;
         }
+        // From here on no operation begins, whatever is called.
+        self.see_to_errands();
+        self.operation.ended.set(CLOSED);
+        let _entry = Entry::of_nobody();
+        for leftover in self.operation.leftovers.take() {
+            call_for_nobody(|| leftover.give_back(self));
+        }
         // What its last operations left.
         // SAFETY: the component runs this, and no operation is open.
-        unsafe {
-            (*self.departures.get()).clear();
-            (*self.arrivals.get()).clear();
+        let slots = unsafe {
+            [
+                (*self.departures.get()).take_whole(),
+                (*self.arrivals.get()).take_whole(),
+            ]
+        };
+        for slot in slots {
+            call_for_nobody(|| drop(slot));
         }
         let was_stopped = end == End::Stopped;
         if let Some(at_end) = self.at_end.take() {
-            let told = catch_unwind(AssertUnwindSafe(|| at_end(end)));
-            std::mem::forget(told);
+            call_for_nobody(|| at_end(end));
         }
         if !was_stopped {
             return Step::Done;
@@ -548,13 +480,120 @@ impl Life {
         Step::Raised
     }
 
-    /// Runs `action` as part of this component, which runs the calling code.
-    pub(super) fn within(&self, action: impl FnOnce()) {
-        let _entry = Entry::of(self);
-        action();
+    /// The component has ended. What it has of the program's is dropped piece by piece, since each may
+    /// panic.
+    fn end(self: Box<Self>) {
+        let _entry = Entry::of_nobody();
+        for errand in self.bell.end(self.id) {
+            call_for_nobody(|| drop(errand));
+        }
+        let operation = &self.operation;
+        let unwanted = operation.unwanted.take();
+        call_for_nobody(|| drop(unwanted));
+        let waker = operation.waker.take();
+        for waker in operation.queue.take().into_iter().chain(waker) {
+            call_for_nobody(|| drop(waker));
+        }
+        for leftover in operation.leftovers.take() {
+            call_for_nobody(|| drop(leftover));
+        }
+        // Only one that never ran has these still.
+        if let Some(at_end) = self.at_end.take() {
+            call_for_nobody(|| at_end(End::Stopped));
+        }
+        // SAFETY: nobody runs the component any more.
+        let body = unsafe { (*self.body.get()).take() };
+        call_for_nobody(|| drop(body));
+    }
+
+    // ---- chores -------------------------------------------------------------------------------
+
+    /// Calls what of the program's is to be called between two polls.
+    fn do_chores(&self) {
+        if self.bell.errands.are_there() {
+            self.see_to_errands();
+        }
+        if self.operation.has_chores.get() {
+            let _entry = Entry::of(self);
+            self.do_all_chores();
+        }
+    }
+
+    /// Takes what others have left for it. Calls no code of the program's.
+    #[cold]
+    fn see_to_errands(&self) {
+        for errand in self.bell.errands.take() {
+            match errand {
+                Errand::Abandoned(number, leftover) => self.take_abandoned(number, leftover),
+                Errand::Kept(kept) => self.keep(kept),
+            }
+        }
+    }
+
+    /// With the life entered. A chore may bring more.
+    #[cold]
+    fn do_all_chores(&self) {
+        let operation = &self.operation;
+        operation.has_chores.set(false);
+        self.give_leftovers_back();
+        // It goes on waiting for what it is blocked at, if it is.
+        if self.is_blocked() {
+            let is_left = !operation.kept.borrow().is_empty()
+                || !operation.queue.borrow().is_empty()
+                || self.peek_waker();
+            operation
+                .has_chores
+                .set(is_left || operation.has_chores.get());
+            return;
+        }
+        drop(operation.kept.take());
+        if let Some(waker) = operation.waker.take() {
+            self.call(|| waker.wake());
+        }
+        if operation.ended.get() != 0 {
+            let is_left = !operation.queue.borrow().is_empty();
+            operation
+                .has_chores
+                .set(is_left || operation.has_chores.get());
+            return;
+        }
+        for waker in operation.queue.take() {
+            self.call(|| waker.wake());
+        }
+    }
+
+    /// Is there somebody to tell of the operation's end?
+    fn peek_waker(&self) -> bool {
+        let waker = self.operation.waker.take();
+        let is_there = waker.is_some();
+        self.operation.waker.set(waker);
+        is_there
+    }
+
+    /// Calls code of the program's as part of this component, which it ends if it panics.
+    fn call(&self, code: impl FnOnce()) {
+        if let Err(message) = call(code) {
+            self.note_panic(message);
+        }
+    }
+
+    fn note_panic(&self, message: String) {
+        let first = self.panic.take();
+        self.panic.set(Some(first.unwrap_or(message)));
+        self.stop();
+    }
+
+    /// It may be waiting at this half-channel, which nobody owns any more.
+    pub(super) fn keep(&self, kept: Kept) {
+        self.operation.kept.borrow_mut().push(kept);
+        self.operation.has_chores.set(true);
     }
 
     // ---- operations ---------------------------------------------------------------------------
+
+    pub(super) fn has_bell(&self, bell: &Bell) -> bool {
+        ptr::eq(&*self.bell, bell)
+    }
 
     pub(super) fn is_own(&self, waker: &Waker) -> bool {
         self.waker.will_wake(waker)
@@ -576,13 +615,16 @@ impl Life {
 
     /// May an operation begin? If not, whoever wants to is polled again when it may.
     pub(super) fn may_begin(&self, context: &Context<'_>) -> bool {
-        let operation = &self.operation;
         if self.is_free() {
             return true;
         }
+        let operation = &self.operation;
         operation.has_queue.set(true);
         if !self.is_own(context.waker()) {
-            operation.queue.borrow_mut().push(context.waker().clone());
+            // A waker's clone may be code of the program's, so the queue is borrowed afterwards.
+            let waker = context.waker().clone();
+            operation.queue.borrow_mut().push(waker);
+            operation.has_chores.set(true);
         }
         false
     }
@@ -590,6 +632,11 @@ impl Life {
     /// May an operation begin, now or never?
     pub(super) fn is_free(&self) -> bool {
         self.operation.blocked.get() == 0 && self.operation.ended.get() == 0
+    }
+
+    /// Is an operation blocked? The component is parked then, though its code may be running still.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.operation.blocked.get() != 0
     }
 
     /// The number of an operation that begins.
@@ -608,8 +655,18 @@ impl Life {
     /// Whom to tell of the operation's end.
     pub(super) fn remember(&self, context: &Context<'_>) {
         if !self.is_own(context.waker()) {
-            self.operation.waker.set(Some(context.waker().clone()));
+            let former = self.operation.waker.replace(Some(context.waker().clone()));
+            self.operation.has_chores.set(true);
+            drop(former);
         }
+    }
+
+    /// Nothing begins as long as this is kept: the component's heap, or its results, are in use while
+    /// code of the program's runs.
+    pub(super) fn close(&self) -> Closed<'_> {
+        debug_assert!(self.is_free(), "an operation is under way");
+        self.operation.ended.set(CLOSED);
+        Closed(self)
     }
 
     /// An operation did not block: what was lent is the component's again.
@@ -620,26 +677,22 @@ impl Life {
         }
     }
 
-    /// An operation found that the component is stopping. Its future is not polled any more.
+    /// The component is to end. Its future is not polled any more, and begins nothing until then.
     pub(super) fn stop(&self) {
         self.is_stopping.set(true);
+        if self.operation.ended.get() == 0 {
+            self.operation.ended.set(CLOSED);
+        }
     }
 
     /// How an operation ended, if it did; said once.
     pub(super) fn take_end(&self, number: u64) -> Option<How> {
-        if self.operation.ended.get() != number {
+        let operation = &self.operation;
+        if operation.ended.get() != number {
             return None;
         }
-        self.operation.ended.set(0);
-        self.call_queue();
-        Some(self.operation.how.get())
-    }
-
-    fn call_queue(&self) {
-        let queue = std::mem::take(&mut *self.operation.queue.borrow_mut());
-        for waker in queue {
-            waker.wake();
-        }
+        operation.ended.set(0);
+        Some(operation.how.get())
     }
 
     /// The component is resumed: notes how its operation ended, and whether it is to stop.
@@ -661,7 +714,7 @@ impl Life {
         });
     }
 
-    /// The blocked operation has ended.
+    /// The blocked operation has ended. Calls no code of the program's: that is for the chores.
     fn conclude(&self, how: How) {
         let operation = &self.operation;
         let number = operation.blocked.replace(0);
@@ -669,17 +722,11 @@ impl Life {
             return;
         }
         self.reclaim();
-        if let Some(disposer) = operation.unwanted.take() {
-            disposer(self, how);
+        if let Some(leftover) = operation.unwanted.take() {
+            self.take_leftover(leftover, how);
         } else {
             operation.how.set(how);
             operation.ended.set(number);
-        }
-        if let Some(waker) = operation.waker.take() {
-            waker.wake();
-        }
-        if operation.ended.get() == 0 {
-            self.call_queue();
         }
     }
 
@@ -693,63 +740,51 @@ impl Life {
         is_off
     }
 
-    /// The future of an operation is gone.
-    fn abandon(&self, number: u64, disposer: Disposer) {
+    fn take_leftover(&self, mut leftover: Box<dyn Leftover>, how: How) {
+        leftover.take(self, how);
+        self.operation.leftovers.borrow_mut().push(leftover);
+        self.operation.has_chores.set(true);
+    }
+
+    /// The future of an operation is gone. Calls no code of the program's.
+    fn take_abandoned(&self, number: u64, leftover: Box<dyn Leftover>) {
         let operation = &self.operation;
         if let Some(how) = self.take_end(number) {
-            disposer(self, how);
+            self.take_leftover(leftover, how);
         } else if operation.blocked.get() == number {
-            operation.unwanted.set(Some(disposer));
+            operation.unwanted.set(Some(leftover));
             self.call_off();
+        } else {
+            // It ended before it blocked, or the component is to end. Nothing is there to be taken.
+            operation.leftovers.borrow_mut().push(leftover);
+            operation.has_chores.set(true);
         }
     }
 
-    fn dispose_abandoned(&self) {
-        if !self.bell.has_abandoned.load(Ordering::Acquire) {
-            return;
-        }
-        let abandoned = {
-            let mut list = lock(&self.bell.abandoned);
-            self.bell.has_abandoned.store(false, Ordering::Relaxed);
-            std::mem::take(&mut *list)
-        };
-        for (number, disposer) in abandoned {
-            self.abandon(number, disposer);
+    /// The future of an operation is dropped within the component.
+    pub(super) fn abandon(&self, number: u64, leftover: Box<dyn Leftover>) {
+        self.take_abandoned(number, leftover);
+        self.give_leftovers_back();
+    }
+
+    /// With the life entered. What was taken of an operation, others may have begun none since: so an
+    /// object that is to be read is in a heap that is the component's, and stays so, as none begins here.
+    fn give_leftovers_back(&self) {
+        let leftovers = self.operation.leftovers.take();
+        let _closed = self.is_free().then(|| self.close());
+        for leftover in leftovers {
+            self.call(|| leftover.give_back(self));
         }
     }
 }
 
-impl Drop for Life {
+/// See [`Life::close`].
+pub(super) struct Closed<'a>(&'a Life);
+
+impl Drop for Closed<'_> {
     fn drop(&mut self) {
-        if let Some(at_end) = self.at_end.take() {
-            at_end(End::Stopped);
+        if !self.0.is_stopping.get() {
+            self.0.operation.ended.set(0);
         }
     }
-}
-
-/// The future of an operation of the life with this number is dropped.
-pub(super) fn abandon(id: u64, number: u64, disposer: Disposer) {
-    let life = CURRENT.get();
-    // SAFETY: as in `with_current`.
-    if let Some(life) = unsafe { life.as_ref() }
-        && life.id == id
-    {
-        life.abandon(number, disposer);
-        return;
-    }
-    if let Some(bell) = bell_of(id) {
-        lock(&bell.abandoned).push((number, disposer));
-        bell.has_abandoned.store(true, Ordering::Release);
-        bell.ring();
-    }
-}
-
-fn message_of(panic: Box<dyn std::any::Any + Send>) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    // Dropping what a panic carries may panic.
-    std::mem::forget(panic);
-    text.unwrap_or_else(|| "a panic that carries no text".to_owned())
 }

@@ -21,7 +21,10 @@ use crate::options::{self, Options, WORKERS_MAX};
 use crate::sync::lock_std as lock;
 use crate::{registry, report};
 
+mod bell;
+pub(crate) mod calls;
 mod codec;
+mod errands;
 mod foreign;
 mod half;
 mod life;
@@ -30,6 +33,8 @@ mod placing;
 mod select;
 mod site;
 mod slot;
+#[cfg(test)]
+mod tests;
 
 pub use crate::options::Servers;
 pub use codec::{Fields, Portable, Record};
@@ -119,7 +124,8 @@ pub enum Rest {
 }
 
 struct Watcher {
-    waker: Waker,
+    /// Taken with the verdict.
+    waker: Option<Waker>,
     verdict: Option<Rest>,
 }
 
@@ -137,7 +143,11 @@ impl Verdict {
     /// Not while it is decided: who is woken may enter.
     pub(crate) fn tell(self) {
         if !self.0.is_empty() {
-            crate::carrier::as_stranger(|| self.0.into_iter().for_each(Waker::wake));
+            crate::carrier::as_stranger(|| {
+                for waker in self.0 {
+                    life::call_outside(|| waker.wake());
+                }
+            });
         }
     }
 }
@@ -154,9 +164,9 @@ pub(crate) fn judge(can_go_on: bool) -> Verdict {
         let open = all
             .values_mut()
             .filter(|watcher| watcher.verdict.is_none())
-            .map(|watcher| {
+            .filter_map(|watcher| {
                 watcher.verdict = Some(verdict.clone());
-                watcher.waker.clone()
+                watcher.waker.take()
             });
         Verdict(open.collect())
     })
@@ -183,13 +193,14 @@ impl Future for AtRest {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Rest> {
         for _ in 0..2 {
-            let verdict = with_watchers(|all| {
+            // A waker is cloned and dropped by code of the program's: not under the lock.
+            let waker = context.waker().clone();
+            let (verdict, _former) = with_watchers(|all| {
                 let watcher = all.entry(self.number).or_insert_with(|| Watcher {
-                    waker: context.waker().clone(),
+                    waker: None,
                     verdict: None,
                 });
-                watcher.waker.clone_from(context.waker());
-                watcher.verdict.clone()
+                (watcher.verdict.clone(), watcher.waker.replace(waker))
             });
             if let Some(verdict) = verdict {
                 return Poll::Ready(verdict);
@@ -253,7 +264,7 @@ pub(crate) fn note_end(id: u64) {
         (ends.observers.remove(&id), ends.failed.remove(&id))
     };
     if let Some(observer) = observer {
-        observer(failure.map_or(Ok(()), Err));
+        life::call_outside(|| observer(failure.map_or(Ok(()), Err)));
     }
 }
 

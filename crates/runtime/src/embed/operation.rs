@@ -3,13 +3,13 @@
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::codec::Manner;
-use super::half::{Half, collect};
-use super::life::{self, How, Life};
-use super::site;
+use super::half::{Half, Left, collect};
+use super::life::{How, Leftover, Life, with_current};
+use super::slot::Slot;
+use super::{bell, site};
 use crate::abi::{Arm, DEFAULT, Step, Value};
 use crate::c;
 
@@ -100,7 +100,7 @@ impl<T: std::marker::Send + 'static> Half<T> {
         if let Some(value) = self.take_returned() {
             return Ok(Some(value));
         }
-        life::with_current(|life| {
+        with_current(|life| {
             let life = life.ok_or(ReceiveRefused::NotInComponent)?;
             if self.is_lost() {
                 return Err(ReceiveRefused::Disconnected);
@@ -170,7 +170,10 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
                     bits
                 }
                 Manner::Object => {
+                    // A record's fields are told by code of the program's.
+                    let closed = life.close();
                     let object = (codec.encode)(life.component, &value);
+                    drop(closed);
                     life.lend((codec.of)(), object);
                     self.value = Some(value);
                     object
@@ -206,9 +209,11 @@ impl<T: std::marker::Send + 'static> Future for Send<'_, T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        life::with_current(|life| match life {
+        let is_open = self.began.is_open();
+        with_current(|life| match life {
             Some(life) => self.advance(life, context),
-            None => match self.value.take() {
+            // What has begun may have sent the value, though it is here still: some are copied.
+            None => match self.value.take_if(|_| !is_open) {
                 Some(value) => Poll::Ready(Err(SendRefused::NotInComponent(value))),
                 None => panic!("an operation goes on in the component where it began"),
             },
@@ -219,12 +224,22 @@ impl<T: std::marker::Send + 'static> Future for Send<'_, T> {
 impl<T: std::marker::Send + 'static> Drop for Send<'_, T> {
     fn drop(&mut self) {
         if self.began.is_open() {
-            let dispose = |life: &Life, _| {
-                // SAFETY: the life runs this, and the operation has ended.
-                unsafe { (*life.departures()).clear() };
-            };
-            life::abandon(self.began.life, self.began.number, Box::new(dispose));
+            bell::abandon(self.began.life, self.began.number, Box::new(Unsent(None)));
         }
+    }
+}
+
+/// The value of a send whose future is gone, unless somebody received it.
+struct Unsent(Option<Slot>);
+
+impl Leftover for Unsent {
+    fn take(&mut self, life: &Life, _: How) {
+        // SAFETY: the life runs this, and the operation has ended.
+        self.0 = unsafe { (*life.departures()).take_whole() };
+    }
+
+    fn give_back(self: Box<Self>, _: &Life) {
+        // The value is dropped, like those of futures that had not begun.
     }
 }
 
@@ -285,7 +300,7 @@ impl<T: std::marker::Send + 'static> Future for Receive<'_, T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        life::with_current(|life| match life {
+        with_current(|life| match life {
             Some(life) => self.advance(life, context),
             None => Poll::Ready(Err(ReceiveRefused::NotInComponent)),
         })
@@ -295,15 +310,8 @@ impl<T: std::marker::Send + 'static> Future for Receive<'_, T> {
 impl<T: std::marker::Send + 'static> Drop for Receive<'_, T> {
     fn drop(&mut self) {
         if self.began.is_open() {
-            let shared = Arc::clone(&self.half.shared);
-            let codec = self.half.codec();
-            let dispose = move |life: &Life, how| {
-                if how == How::Done {
-                    // SAFETY: this operation has just ended, well.
-                    shared.give_back(unsafe { collect(life, codec) });
-                }
-            };
-            life::abandon(self.began.life, self.began.number, Box::new(dispose));
+            let left = Left::of(self.half);
+            bell::abandon(self.began.life, self.began.number, Box::new(left));
         }
     }
 }

@@ -4,14 +4,12 @@ use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
 use std::ptr;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::codec::Codec;
-use super::half::{Half, Shared, collect};
-use super::life::{self, Disposer, How, Life};
+use super::half::{Half, Left, collect};
+use super::life::{How, Leftover, Life, with_current};
 use super::operation::{Began, ReceiveRefused};
-use super::site;
+use super::{bell, site};
 use crate::abi::{Arm, Site, Step};
 use crate::c;
 
@@ -50,7 +48,7 @@ pub trait Receiver {
 
 /// Gives what comes for a dropped select back to the half-channel.
 #[doc(hidden)]
-pub struct Keeper(Box<dyn FnOnce() + Send>);
+pub struct Keeper(Box<dyn Leftover>);
 
 impl<T: Send + 'static> Receiver for Half<T> {
     fn is_lost(&self) -> bool {
@@ -58,27 +56,18 @@ impl<T: Send + 'static> Receiver for Half<T> {
     }
 
     fn keeper(&self) -> Keeper {
-        let shared: Arc<Shared<T>> = Arc::clone(&self.shared);
-        let codec: Option<&'static Codec<T>> = shared.codec();
-        Keeper(Box::new(move || {
-            life::with_current(|life| {
-                if let (Some(life), Some(codec)) = (life, codec) {
-                    // SAFETY: called where the operation has just ended, well, with this arm.
-                    shared.give_back(unsafe { collect(life, codec) });
-                }
-            });
-        }))
+        Keeper(Box::new(Left::of(self)))
     }
 
     fn channel_here(&self) -> *mut crate::channel::Channel {
-        life::with_current(|life| life.map_or(ptr::null_mut(), |life| self.channel(life)))
+        with_current(|life| life.map_or(ptr::null_mut(), |life| self.channel(life)))
     }
 }
 
 /// # Safety
 /// The life that runs this has just received from this half-channel.
 unsafe fn collect_here<T: Send + 'static>(half: &Half<T>) -> T {
-    life::with_current(|life| match life {
+    with_current(|life| match life {
         // SAFETY: as the caller promises.
         Some(life) => unsafe { collect(life, half.codec()) },
         None => unreachable!("a life runs this"),
@@ -252,7 +241,7 @@ impl<A: Arms + Unpin> Future for Select<A> {
     type Output = Result<A::Output, ReceiveRefused>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        life::with_current(|life| match life {
+        with_current(|life| match life {
             Some(life) => self.advance(life, context),
             None => Poll::Ready(Err(ReceiveRefused::NotInComponent)),
         })
@@ -261,21 +250,38 @@ impl<A: Arms + Unpin> Future for Select<A> {
 
 impl<A: Arms> Drop for Select<A> {
     fn drop(&mut self) {
-        if !self.began.is_open() {
-            return;
+        if self.began.is_open() {
+            let left = SelectLeft {
+                keepers: (0..self.arms.count())
+                    .map(|index| self.arms.arm(index).keeper())
+                    .collect(),
+                served: None,
+            };
+            bell::abandon(self.began.life, self.began.number, Box::new(left));
         }
-        let mut keepers: Vec<Option<Keeper>> = (0..self.arms.count())
-            .map(|index| Some(self.arms.arm(index).keeper()))
-            .collect();
-        let dispose: Disposer = Box::new(move |life, how| {
-            // SAFETY: the component's own field.
-            let arm = unsafe { (*life.component).arm } as usize;
-            if how == How::Done
-                && let Some(keeper) = keepers.get_mut(arm).and_then(Option::take)
-            {
-                life.within(keeper.0);
-            }
-        });
-        life::abandon(self.began.life, self.began.number, dispose);
+    }
+}
+
+/// What came for a select whose future is gone.
+struct SelectLeft {
+    keepers: Vec<Keeper>,
+    served: Option<Box<dyn Leftover>>,
+}
+
+impl Leftover for SelectLeft {
+    fn take(&mut self, life: &Life, how: How) {
+        // SAFETY: the component's own field.
+        let arm = unsafe { (*life.component).arm } as usize;
+        if how == How::Done && arm < self.keepers.len() {
+            let Keeper(mut served) = self.keepers.swap_remove(arm);
+            served.take(life, how);
+            self.served = Some(served);
+        }
+    }
+
+    fn give_back(mut self: Box<Self>, life: &Life) {
+        if let Some(served) = self.served.take() {
+            served.give_back(life);
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use super::life;
@@ -11,13 +10,58 @@ use crate::abi::Component;
 /// Room for small values, in bytes, from the start.
 const SMALLEST: usize = 64;
 
-/// Room for one value. Two slots exchange their rooms to pass a value on, however large it is.
-pub(super) struct Slot {
-    room: *mut u8,
+/// A block of memory for one value; none at first.
+struct Room {
+    place: *mut u8,
     layout: Layout,
+}
+
+impl Room {
+    const NONE: Room = Room {
+        place: ptr::null_mut(),
+        layout: Layout::new::<()>(),
+    };
+
+    fn fits(&self, needed: Layout) -> bool {
+        self.layout.size() >= needed.size().max(1) && self.layout.align() >= needed.align()
+    }
+
+    #[cold]
+    fn of(needed: Layout) -> Room {
+        let size = needed.size().next_power_of_two().max(SMALLEST);
+        let layout = Layout::from_size_align(size, needed.align().max(16))
+            .expect("a type's size and alignment are far below the limits");
+        // SAFETY: the size is not nought.
+        let place = unsafe { alloc(layout) };
+        if place.is_null() {
+            handle_alloc_error(layout);
+        }
+        Room { place, layout }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if self.layout.size() > 0 {
+            // SAFETY: allocated with this layout; its slot drops a value before it drops the room.
+            unsafe { dealloc(self.place, self.layout) };
+        }
+    }
+}
+
+/// Room for one value. Two slots exchange their rooms to pass a value on, however large it is.
+///
+/// A component's slot is reached by a pointer, and the destructor of a value may reach it too. So no
+/// value is dropped in there: it is taken out with its room ([`Slot::take_whole`]) and dropped where
+/// nobody else knows of it.
+pub(super) struct Slot {
+    room: Room,
     /// How to drop the value, if there is one.
     drop: Option<unsafe fn(*mut u8)>,
 }
+
+// SAFETY: only values that are `Send` are put in, and the room is the slot's own.
+unsafe impl Send for Slot {}
 
 unsafe fn drop_value<T>(place: *mut u8) {
     // SAFETY: as the caller promises, a value of this type is there, once.
@@ -27,37 +71,24 @@ unsafe fn drop_value<T>(place: *mut u8) {
 impl Slot {
     pub(super) const fn new() -> Slot {
         Slot {
-            room: ptr::null_mut(),
-            layout: Layout::new::<()>(),
+            room: Room::NONE,
             drop: None,
         }
     }
 
-    /// Puts a value in; one that is there already is dropped.
+    /// Puts a value in.
+    ///
+    /// # Panics
+    /// If one is there.
     pub(super) fn put<T: Send>(&mut self, value: T) {
-        self.clear();
+        assert!(self.drop.is_none(), "a component sends one by one");
         let needed = Layout::new::<T>();
-        if self.layout.size() < needed.size().max(1) || self.layout.align() < needed.align() {
-            self.grow(needed);
+        if !self.room.fits(needed) {
+            self.room = Room::of(needed);
         }
         // SAFETY: there is room for it.
-        unsafe { self.room.cast::<T>().write(value) };
+        unsafe { self.room.place.cast::<T>().write(value) };
         self.drop = Some(drop_value::<T>);
-    }
-
-    #[cold]
-    fn grow(&mut self, needed: Layout) {
-        self.free();
-        let size = needed.size().next_power_of_two().max(SMALLEST);
-        let layout = Layout::from_size_align(size, needed.align().max(16))
-            .expect("a type's size and alignment are far below the limits");
-        // SAFETY: the size is not nought.
-        let room = unsafe { alloc(layout) };
-        if room.is_null() {
-            handle_alloc_error(layout);
-        }
-        self.room = room;
-        self.layout = layout;
     }
 
     /// Takes the value out, if one is there.
@@ -67,32 +98,23 @@ impl Slot {
     pub(super) unsafe fn take<T>(&mut self) -> Option<T> {
         self.drop.take()?;
         // SAFETY: a value is there, as the caller promises of this type, and is read once.
-        Some(unsafe { self.room.cast::<T>().read() })
+        Some(unsafe { self.room.place.cast::<T>().read() })
     }
 
-    /// Drops the value, if one is there. A panic of its destructor ends here.
-    pub(super) fn clear(&mut self) {
-        if let Some(drop) = self.drop.take() {
-            let room = self.room;
-            // SAFETY: a value is there, once.
-            let result = catch_unwind(AssertUnwindSafe(|| unsafe { drop(room) }));
-            // Dropping what a panic carries may panic.
-            std::mem::forget(result);
-        }
-    }
-
-    fn free(&mut self) {
-        if self.layout.size() > 0 {
-            // SAFETY: allocated with this layout, and empty.
-            unsafe { dealloc(self.room, self.layout) };
-        }
+    /// Takes the value out with its room, if one is there. Dropped, the result drops the value.
+    pub(super) fn take_whole(&mut self) -> Option<Slot> {
+        self.drop
+            .is_some()
+            .then(|| std::mem::replace(self, Slot::new()))
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.clear();
-        self.free();
+        if let Some(drop) = self.drop.take() {
+            // SAFETY: a value is there, once. The room goes afterwards, panic or not.
+            unsafe { drop(self.room.place) };
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::embed::calls::call;
 use crate::options::Servers;
 use crate::sync::lock_std as lock;
 
@@ -181,20 +182,63 @@ pub(super) fn tell(event: &Event) {
     let listeners = std::mem::take(&mut *lock(&LISTENERS));
     let mut left: Vec<Listener> = listeners
         .into_iter()
-        .filter_map(|mut listener| {
-            let call = std::panic::AssertUnwindSafe(|| listener(event));
-            let ended = std::panic::catch_unwind(call);
-            match ended {
-                Ok(()) => Some(listener),
-                Err(panic) => {
-                    // Dropping what a panic carries may panic.
-                    std::mem::forget(panic);
-                    None
-                }
+        .filter_map(|mut listener| match call(|| listener(event)) {
+            Ok(()) => Some(listener),
+            Err(_) => {
+                // What it has may panic as it goes.
+                let _ = call(|| drop(listener));
+                None
             }
         })
         .collect();
     let mut now = lock(&LISTENERS);
     left.append(&mut now);
     *now = left;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Panics as it is dropped.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a listener's own");
+        }
+    }
+
+    #[test]
+    fn listeners_panic_and_listen_with_others() {
+        let told = Arc::new(AtomicUsize::new(0));
+        let bomb = Bomb;
+        listen(Box::new(move |_| {
+            let _ = &bomb;
+            panic!("a listener's");
+        }));
+        let count = Arc::clone(&told);
+        listen(Box::new(move |_| {
+            let count = Arc::clone(&count);
+            // From the next event on, for ever.
+            listen(Box::new(move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            }));
+        }));
+        let event = Event {
+            after: Duration::ZERO,
+            what: Happened::Cpus {
+                lost: vec![1],
+                found: Vec::new(),
+            },
+        };
+        for expected in [0, 1, 3] {
+            tell(&event);
+            assert_eq!(told.load(Ordering::Relaxed), expected);
+        }
+        lock(&LISTENERS).clear();
+    }
 }

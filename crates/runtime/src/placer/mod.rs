@@ -92,7 +92,7 @@ pub(crate) fn notice() {
     // With the fence in `sleep`: either that thread sees what was published, or this one that it sleeps.
     fence(Ordering::SeqCst);
     if ASLEEP.load(Ordering::Relaxed) == 1 && ASLEEP.swap(0, Ordering::Relaxed) == 1 {
-        futex::wake_one(ptr::from_ref(&ASLEEP).addr());
+        futex::wake_one(ptr::from_ref(&ASLEEP).expose_provenance());
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn inflate(component: *mut Component) {
         }
         // SAFETY: held, and what is waited at is alive.
         unsafe {
-            if (*component).waiting != light::LINKED {
+            if light::waiting_at_leave(component) != light::LINKED {
                 light::inflate(component);
                 return;
             }

@@ -67,7 +67,7 @@ pub(crate) fn offer() {
 pub(super) fn rouse(worker: &Worker, was: u32) {
     match was {
         IN_THE_POLLER => poller::ring(),
-        _ => hearth_sys::futex::wake_one(ptr::from_ref(&worker.shared.asleep).addr()),
+        _ => hearth_sys::futex::wake_one(ptr::from_ref(&worker.shared.asleep).expose_provenance()),
     }
 }
 

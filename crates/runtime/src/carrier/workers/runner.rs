@@ -150,7 +150,7 @@ impl Runner {
             .store(ptr::from_ref(worker).cast_mut(), Ordering::Relaxed);
         // Release: what the giver did with the worker is visible.
         self.turn.store(1, Ordering::Release);
-        futex::wake_one(ptr::from_ref(&self.turn).addr());
+        futex::wake_one(ptr::from_ref(&self.turn).expose_provenance());
     }
 
     pub(super) fn wait_for_turn(&self) {
@@ -207,7 +207,7 @@ pub(super) fn come_back(component: *mut Component, index: usize) {
     // SAFETY: the component's own fields; it runs the calling code, and waits from here on.
     unsafe {
         (*component).waits_at = ptr::from_ref(runner).cast_mut().cast();
-        (*component).waiting = light::RETURNS;
+        light::note_waiting(component, light::RETURNS);
         watching::stands_by(component);
         worker.post(component);
     }
@@ -231,7 +231,7 @@ pub(super) unsafe fn hand_over(
     // SAFETY: as the caller promises; runners are never freed.
     unsafe {
         let other: &'static Runner = &*(*component).waits_at.cast::<Runner>().cast_const();
-        (*component).waiting = light::NOTHING;
+        light::note_waiting(component, light::NOTHING);
         runner.worker.store(ptr::null_mut(), Ordering::Relaxed);
         {
             let _hold = worker.hold_as_foreigner();

@@ -1,0 +1,9 @@
+//! Code of the program's that the runtime calls, with one worker.
+
+#![forbid(unsafe_code)]
+
+mod strangers;
+
+fn start() -> hearth::Hearth {
+    hearth::Hearth::builder().workers(1).start().unwrap()
+}

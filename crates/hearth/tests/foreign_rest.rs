@@ -1,0 +1,91 @@
+//! Wakers of those who wait until nothing runs any more. In a process of its own: that is about all
+//! components.
+
+#![forbid(unsafe_code)]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+
+use hearth::{Hearth, Wait, block_on, channel};
+
+type Deed = Box<dyn FnOnce() + Send>;
+
+struct Strange {
+    on_wake: Mutex<Option<Deed>>,
+    on_drop: Mutex<Option<Deed>>,
+}
+
+impl Wake for Strange {
+    fn wake(self: Arc<Self>) {
+        let deed = self.on_wake.lock().unwrap().take();
+        if let Some(deed) = deed {
+            deed();
+        }
+    }
+}
+
+impl Drop for Strange {
+    fn drop(&mut self) {
+        if let Some(deed) = self.on_drop.get_mut().unwrap().take() {
+            deed();
+        }
+    }
+}
+
+fn strange(on_wake: Option<Deed>, on_drop: Option<Deed>) -> Waker {
+    let (on_wake, on_drop) = (Mutex::new(on_wake), Mutex::new(on_drop));
+    Arc::new(Strange { on_wake, on_drop }).into()
+}
+
+fn poll(wait: &mut Wait, waker: &Waker) -> Poll<Result<(), hearth::Error>> {
+    Pin::new(wait).poll(&mut Context::from_waker(waker))
+}
+
+#[test]
+fn all_who_wait_for_rest_are_told_whatever_their_wakers_do() {
+    let hearth = Hearth::builder().workers(2).start().unwrap();
+    let (out, into) = channel::<u32>();
+    let component = hearth
+        .component("Patient")
+        .spawn(async move { into.recv().await });
+    let (says, said) = mpsc::channel();
+    let mut waits = Vec::new();
+    for number in 0..4 {
+        let says = says.clone();
+        let mut wait = hearth.wait();
+        let on_wake: Deed = Box::new(move || {
+            // It may use what the runtime offers, though not wait: a worker's thread may call.
+            let blocked = std::panic::catch_unwind(|| block_on(async {}));
+            let component = Hearth::start();
+            says.send((number, blocked.is_err(), component.is_err()))
+                .unwrap();
+            panic!("the waker of {number}");
+        });
+        // One that goes since another comes in its place begins to wait, too.
+        let on_drop: Deed = Box::new(move || {
+            let mut nested = hearth.wait();
+            let _ = poll(&mut nested, Waker::noop());
+        });
+        let _ = poll(&mut wait, &strange(None, Some(on_drop)));
+        if poll(&mut wait, &strange(Some(on_wake), None)).is_pending() {
+            waits.push(wait);
+        }
+    }
+    drop(says);
+    // It is decided by whoever goes to sleep last: a worker, or this thread.
+    let mut told: Vec<_> = said.iter().take(waits.len()).collect();
+    told.sort();
+    let expected: Vec<_> = (0..4).map(|number| (number, true, true)).collect();
+    assert!(told.iter().all(|one| expected.contains(one)), "{told:?}");
+    for wait in waits {
+        assert!(matches!(
+            block_on(wait),
+            Err(hearth::Error::Deadlock { .. })
+        ));
+    }
+    drop(out);
+    assert!(block_on(component).unwrap().is_err());
+    assert_eq!(block_on(hearth.wait()), Ok(()));
+}

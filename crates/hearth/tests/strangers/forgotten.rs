@@ -1,0 +1,149 @@
+//! Futures, half-channels and handles that are forgotten.
+
+use super::{ROUNDS, begin, own_pair, pause, stopped, take_what_is_free};
+use crate::start;
+use hearth::{Error, In, Out, block_on, channel, connect, select};
+use std::sync::Arc;
+use std::sync::mpsc;
+
+/// Which operation is begun and forgotten.
+#[derive(Clone, Copy, Debug)]
+enum Begun {
+    Send,
+    Receive,
+    Select,
+}
+
+const ALL: [Begun; 3] = [Begun::Send, Begun::Receive, Begun::Select];
+
+/// Begins an operation at half-channels that only the calling component has, forgets its future, and drops
+/// them all.
+fn begin_and_forget(begun: Begun) {
+    let (out, into) = own_pair::<String>();
+    let (other_out, other) = own_pair::<[u64; 3]>();
+    match begun {
+        Begun::Send => {
+            let mut send = out.send("nobody will have it".to_owned());
+            begin(&mut send);
+            std::mem::forget(send);
+        }
+        Begun::Receive => {
+            let mut receive = into.recv();
+            begin(&mut receive);
+            std::mem::forget(receive);
+        }
+        Begun::Select => {
+            let mut select = select((&into, &other));
+            begin(&mut select);
+            std::mem::forget(select);
+        }
+    }
+    drop((out, into, other_out, other));
+    take_what_is_free();
+}
+
+#[test]
+fn a_half_channel_is_there_while_its_forgotten_operation_is() {
+    let hearth = start();
+    for begun in ALL {
+        for _ in 0..ROUNDS {
+            let end = stopped(hearth, || async move { begin_and_forget(begun) });
+            assert_eq!(end, Err(Error::Stopped), "{begun:?}");
+        }
+    }
+}
+
+#[test]
+fn one_who_forgot_an_operation_is_woken_at_a_half_channel_that_is_gone() {
+    let hearth = start();
+    for begun in ALL {
+        let component = hearth.spawn(async move {
+            begin_and_forget(begun);
+            // Its waker calls the wait off, which is made an offer for that.
+            pause().await;
+            pause().await;
+            take_what_is_free();
+        });
+        assert_eq!(block_on(component), Ok(()), "{begun:?}");
+    }
+}
+
+/// A half-channel is used by two components, one of which forgets its operation. The other one drops it.
+#[test]
+fn a_shared_half_channel_is_dropped_by_another_component() {
+    let hearth = start();
+    for _ in 0..ROUNDS {
+        let (says, said) = mpsc::channel();
+        let (out, into) = (Arc::new(Out::<String>::new()), Arc::new(In::new()));
+        connect(&out, &into);
+        let (shared, other) = (Arc::clone(&out), Arc::clone(&into));
+        let first = hearth.spawn(async move {
+            // So that both are there, and are one worker's.
+            assert_eq!(other.try_recv(), Ok(None));
+            drop(other);
+            let mut send = shared.send("nobody will have it".to_owned());
+            begin(&mut send);
+            std::mem::forget(send);
+            drop(shared);
+            says.send(()).unwrap();
+            std::future::pending::<()>().await;
+        });
+        said.recv().unwrap();
+        let second = hearth.spawn(async move {
+            drop(out);
+            drop(into);
+            take_what_is_free();
+        });
+        assert_eq!(block_on(second), Ok(()));
+        first.stop();
+        assert_eq!(block_on(first), Err(Error::Stopped));
+    }
+}
+
+/// What comes for a receive that was forgotten goes with its component, once.
+#[test]
+fn a_value_for_a_forgotten_receive_goes_with_its_component() {
+    let hearth = start();
+    let (out, into) = channel::<Arc<()>>();
+    let value = Arc::new(());
+    let copy = Arc::clone(&value);
+    let (says, said) = mpsc::channel();
+    let component = hearth.spawn(async move {
+        let mut receive = into.recv();
+        begin(&mut receive);
+        std::mem::forget(receive);
+        says.send(()).unwrap();
+        std::future::pending::<()>().await;
+        drop(into);
+    });
+    said.recv().unwrap();
+    assert!(
+        block_on(hearth.spawn(async move { out.send(copy).await }))
+            .unwrap()
+            .is_ok()
+    );
+    component.stop();
+    assert_eq!(block_on(component), Err(Error::Stopped));
+    assert_eq!(Arc::strong_count(&value), 1);
+}
+
+/// Half-channels that are leaked stay connected; components that are leaked run on.
+#[test]
+fn half_channels_and_handles_may_leak() {
+    let hearth = start();
+    let (out, into) = channel::<u64>();
+    let sender = hearth.spawn(async move {
+        out.send(1).await.unwrap();
+        std::mem::forget(out);
+    });
+    let receiver = hearth.spawn(async move { into.recv().await.unwrap() });
+    assert_eq!(block_on(receiver), Ok(1));
+    assert_eq!(block_on(sender), Ok(()));
+    let (says, said) = mpsc::channel();
+    let component = hearth.spawn(async move {
+        pause().await;
+        says.send(()).unwrap();
+    });
+    std::mem::forget(component.join());
+    said.recv().unwrap();
+}

@@ -1,0 +1,277 @@
+//! Wakers that do more than wake.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::Waker;
+
+use super::{Strange, begin, pause, poll};
+use crate::start;
+use hearth::{
+    Component, Error, Hearth, In, Join, Out, Receiver, Sender, block_on, channel, connect,
+};
+
+fn leaked<T: Send + 'static>() -> (&'static Out<T>, &'static In<T>) {
+    let (out, into) = (
+        Box::leak(Box::new(Out::new())),
+        Box::leak(Box::new(In::new())),
+    );
+    connect(out, into);
+    (out, into)
+}
+
+/// Runs a component in which one operation waits, and another one for its turn: with this waker, which is
+/// woken when it may begin. In the same poll in which the first is over, its result is looked at. Returns
+/// when both have begun.
+fn with_a_queue<T, U>(
+    hearth: Hearth,
+    mut first: impl Future<Output = T> + Unpin + Send + 'static,
+    mut second: impl Future<Output = U> + Unpin + Send + 'static,
+    waker: Waker,
+) -> Component<T>
+where
+    T: Send,
+{
+    let mut is_queued = false;
+    let (says, said) = mpsc::channel();
+    let component = hearth.spawn(poll_fn(move |context| {
+        let polled = Pin::new(&mut first).poll(context);
+        if !std::mem::replace(&mut is_queued, true) {
+            assert!(polled.is_pending());
+            assert!(poll(&mut second, &waker).is_pending());
+            says.send(()).unwrap();
+        }
+        polled
+    }));
+    said.recv().unwrap();
+    component
+}
+
+/// The value that was received is not that of the waker's own receive.
+#[test]
+fn a_waker_receives_while_a_receive_ends() {
+    let hearth = start();
+    let (ours, our) = leaked::<u8>();
+    let (numbers, number) = leaked::<u32>();
+    // It waits with a number, which the waker gets.
+    let other = hearth.spawn(async move { numbers.send(0x4141_4141).await });
+    block_on(hearth.spawn(pause())).unwrap();
+    let waker = Strange::waking(move || {
+        let mut receive = number.recv();
+        let _ = poll(&mut receive, Waker::noop());
+    });
+    let component = with_a_queue(hearth, our.recv(), number.recv(), waker);
+    block_on(hearth.spawn(async move { ours.send(7).await }))
+        .unwrap()
+        .unwrap();
+    assert_eq!(block_on(component), Ok(Ok(7)));
+    other.stop();
+    let _ = block_on(other);
+}
+
+/// A value that comes back from a send that was called off is that of this send.
+#[test]
+fn a_waker_sends_while_a_send_ends() {
+    let hearth = start();
+    let (out, into) = leaked::<String>();
+    let (other, _other_in) = leaked::<[usize; 3]>();
+    let waker = Strange::waking(move || {
+        let mut send = other.send([0x4141_4141_4141_4141; 3]);
+        let _ = poll(&mut send, Waker::noop());
+        std::mem::forget(send);
+    });
+    let component = with_a_queue(
+        hearth,
+        out.send("a text that is on the heap".to_owned()),
+        other.send([1; 3]),
+        waker,
+    );
+    // Nothing is connected any more: the send is called off, and has its value back.
+    into.disconnect();
+    let refused = block_on(component).unwrap().unwrap_err();
+    assert_eq!(refused.reason, Error::Disconnected);
+    assert_eq!(refused.value.as_deref(), Some("a text that is on the heap"));
+}
+
+/// A waker drops the very operation that it is told of.
+#[test]
+fn a_waker_drops_its_operation() {
+    let hearth = start();
+    let (out, into) = leaked::<String>();
+    type Kept = Arc<Mutex<Option<super::elsewhere::Task>>>;
+    let kept: Kept = Arc::default();
+    let own = Arc::clone(&kept);
+    let (says, said) = mpsc::channel();
+    let receiver = hearth.spawn(async move {
+        let copy = Arc::clone(&own);
+        let waker = Strange::waking(move || drop(copy.lock().unwrap().take()));
+        let mut receive: super::elsewhere::Task = Box::pin(async move {
+            drop(into.recv().await);
+        });
+        assert!(poll(&mut receive, &waker).is_pending());
+        *own.lock().unwrap() = Some(receive);
+        says.send(()).unwrap();
+        while own.lock().unwrap().is_some() {
+            pause().await;
+        }
+        // What had come is the next one's.
+        into.recv().await
+    });
+    said.recv().unwrap();
+    block_on(hearth.spawn(async move { out.send("kept".to_owned()).await }))
+        .unwrap()
+        .unwrap();
+    assert_eq!(block_on(receiver), Ok(Ok("kept".to_owned())));
+}
+
+/// It ends the component that it happens in. The other side has its value.
+#[test]
+fn a_waker_panics() {
+    let hearth = start();
+    let (out, into) = channel::<String>();
+    let (says, said) = mpsc::channel();
+    let component = hearth.spawn(async move {
+        let mut send = Box::pin(out.send("sent".to_owned()));
+        let waker = Strange::waking(|| panic!("a waker's"));
+        assert!(poll(&mut send, &waker).is_pending());
+        says.send(()).unwrap();
+        std::future::pending::<()>().await;
+    });
+    said.recv().unwrap();
+    let other = hearth.spawn(async move { into.recv().await });
+    assert_eq!(block_on(other), Ok(Ok("sent".to_owned())));
+    let message = "a waker's".to_owned();
+    assert_eq!(block_on(component), Err(Error::Panicked { message }));
+}
+
+/// Several wait for their turn with wakers that panic: all are told.
+#[test]
+fn every_waker_in_a_queue_is_told() {
+    let hearth = start();
+    let (out, into) = leaked::<u32>();
+    let (says, said) = mpsc::channel();
+    let (begun, has_begun) = mpsc::channel();
+    let component = hearth.spawn(async move {
+        let mut first = into.recv();
+        begin(&mut first);
+        for number in 0..3 {
+            let says = says.clone();
+            let waker = Strange::waking(move || {
+                says.send(number).unwrap();
+                panic!("the waker of {number}");
+            });
+            assert!(poll(&mut into.recv(), &waker).is_pending());
+        }
+        begun.send(()).unwrap();
+        let first = first.await;
+        pause().await;
+        first
+    });
+    has_begun.recv().unwrap();
+    block_on(hearth.spawn(async move { out.send(1).await }))
+        .unwrap()
+        .unwrap();
+    let message = "the waker of 0".to_owned();
+    assert_eq!(block_on(component), Err(Error::Panicked { message }));
+    assert_eq!(said.iter().collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+/// Wakers go where others come in their place, with their component, and with what they wait for.
+#[test]
+fn the_drop_of_a_waker_panics() {
+    let hearth = start();
+    let (_out, into) = leaked::<u32>();
+    // In place of another one, in the component's own code: that panics.
+    let component = hearth.spawn(async move {
+        let mut receive = into.recv();
+        let waker = Strange::dropped(|| panic!("a waker's drop"));
+        assert!(poll(&mut receive, &waker).is_pending());
+        drop(waker);
+        begin(&mut receive);
+    });
+    let message = "a waker's drop".to_owned();
+    assert_eq!(block_on(component), Err(Error::Panicked { message }));
+    // With the component.
+    let end = super::stopped(hearth, || async move {
+        for _ in 0..3 {
+            let mut receive = into.recv();
+            let waker = Strange::dropped(|| panic!("a waker's drop"));
+            assert!(poll(&mut receive, &waker).is_pending());
+            std::mem::forget(receive);
+        }
+    });
+    // The operation that was called off had one, which was told; the others waited for their turn.
+    let message = "a waker's drop".to_owned();
+    assert_eq!(end, Err(Error::Panicked { message }));
+}
+
+/// A waker that waits for a component's end looks at it, and a second one comes in its place.
+#[test]
+fn a_waker_of_a_join_uses_what_it_waits_for() {
+    let hearth = start();
+    let (out, into) = leaked::<u32>();
+    let component = hearth.spawn(async move { into.recv().await.unwrap() });
+    let join = Arc::new(Mutex::new(component.join()));
+    let copy = Arc::clone(&join);
+    let nested = move || {
+        let mut join = copy.lock().unwrap();
+        assert!(poll(&mut *join, Waker::noop()).is_pending());
+    };
+    // Dropped where the next one comes: not with the join's own lock held.
+    {
+        let waker = Strange::dropped({
+            let join: Arc<Mutex<Join<u32>>> = Arc::clone(&join);
+            move || drop(join.try_lock())
+        });
+        assert!(poll(&mut *join.lock().unwrap(), &waker).is_pending());
+    }
+    nested();
+    // Panics where it is woken: the component has ended well.
+    let waker = Strange::waking(|| panic!("a waker's"));
+    assert!(poll(&mut *join.lock().unwrap(), &waker).is_pending());
+    block_on(hearth.spawn(async move { out.send(3).await }))
+        .unwrap()
+        .unwrap();
+    let mut join = join.lock().unwrap();
+    assert_eq!(
+        block_on(poll_fn(|context| Pin::new(&mut *join).poll(context))),
+        Ok(3)
+    );
+}
+
+/// Somebody who asks for others has a waker that panics: the others are served.
+#[test]
+fn a_proxy_survives_the_wakers_of_those_who_ask() {
+    let hearth = start();
+    let (out, into) = channel::<u32>();
+    let (sender, receiver) = (Sender::new(&hearth, out), Receiver::new(&hearth, into));
+    for round in 0..3 {
+        let mut asked = Box::pin(receiver.recv());
+        let waker = Strange::waking(|| panic!("a waker's"));
+        assert!(poll(&mut asked, &waker).is_pending());
+        sender.send_blocking(round).unwrap();
+        assert_eq!(block_on(asked), Ok(round));
+        let mut sent = Box::pin(sender.send(round));
+        let waker = Strange::waking(|| panic!("a waker's"));
+        assert!(poll(&mut sent, &waker).is_pending());
+        assert_eq!(receiver.recv_blocking(), Ok(round));
+        assert_eq!(block_on(sent), Ok(()));
+    }
+}
+
+/// A waker that waits would keep a worker from all its components.
+#[test]
+fn a_waker_may_not_block() {
+    let hearth = start();
+    let (says, said) = mpsc::channel();
+    let (out, into) = channel::<u32>();
+    let mut join = hearth.spawn(async move { into.recv().await }).join();
+    let waker = Strange::waking(move || {
+        let blocked = std::panic::catch_unwind(|| block_on(async {}));
+        says.send(blocked.is_err()).unwrap();
+    });
+    assert!(poll(&mut join, &waker).is_pending());
+    drop(out);
+    assert_eq!(said.recv(), Ok(true));
+    assert_eq!(block_on(join), Ok(Err(Error::Disconnected)));
+}
