@@ -28,7 +28,7 @@ static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
     heap::begin();
-    threads::make_key();
+    threads::begin();
 }
 
 /// A size that cannot be.
