@@ -28,6 +28,7 @@ static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
     heap::begin();
+    heap::watch_forks();
     threads::begin();
 }
 

@@ -3,5 +3,7 @@
 use crate::support::cases_pass;
 
 cases_pass! { "helpers.c":
+    a_childs_handler_may_start_a_thread = "child-handler";
+    a_child_without_handlers_waits_for_nobody = "cloned";
     a_thread_may_begin_before_the_library = "before-constructors";
 }
