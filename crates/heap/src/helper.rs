@@ -43,6 +43,7 @@ use crate::os::{self, AroundForks, CreateThread, Patience};
 use crate::pool::{Forgotten, NODES_MAX};
 use crate::process::{self, POOLS, SPACE, home};
 use crate::stage::{ASLEEP, ENDING, Stage};
+use crate::thread;
 use crate::threads;
 
 /// So many pieces are given back at once.
@@ -321,6 +322,9 @@ impl Helper {
     }
 
     fn run(&self) {
+        // It has no heap: what the C library frees at its end, behind all destructors, would get it one that nobody
+        // is told of.
+        thread::set_heap(thread::ENDED);
         self.thread.store(os::this_thread(), Ordering::Release);
         let mut has_barriers = os::has_barriers();
         let (mut ticks, mut resting, mut alone) = (0u32, 0u32, 0u32);

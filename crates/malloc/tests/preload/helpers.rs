@@ -6,4 +6,5 @@ cases_pass! { "helpers.c":
     a_childs_handler_may_start_a_thread = "child-handler";
     a_child_without_handlers_waits_for_nobody = "cloned";
     a_thread_may_begin_before_the_library = "before-constructors";
+    helpers_that_end_leave_nothing = "helpers-end";
 }

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -101,10 +102,43 @@ static void before_constructors(void) {
     CHECK(threads() == usual);
 }
 
+// ---- a helper ends, and the C library frees in its thread -----------------------------------------
+
+static pthread_barrier_t all;
+
+static void *meets(void *argument) {
+    free(hide(malloc(100)));
+    pthread_barrier_wait(&all);
+    return argument;
+}
+
+static void helpers_end(void) {
+    // Stacks that fill the C library's store of them, 40 MB: with the helper's it has one too many, and what
+    // belongs to another is freed.
+    enum { THREADS = 40, STACK = (1 << 20) - 4096, TIMES = 40 };
+    pthread_attr_t attributes;
+    CHECK(!pthread_attr_init(&attributes));
+    CHECK(!pthread_attr_setstacksize(&attributes, STACK));
+    CHECK(!pthread_barrier_init(&all, NULL, THREADS));
+    size_t before = 0;
+    for (int i = 0; i < TIMES; i++) {
+        pthread_t thread[THREADS];
+        for (int j = 0; j < THREADS; j++)
+            CHECK(!pthread_create(&thread[j], &attributes, meets, NULL));
+        for (int j = 0; j < THREADS; j++) CHECK(!pthread_join(thread[j], NULL));
+        // Ends it.
+        CHECK(unshare(0) == 0);
+        if (i == TIMES / 2) before = mallinfo2().arena;
+    }
+    // A heap is a chunk of 64 KiB at least.
+    CHECK(mallinfo2().arena < before + (TIMES / 4 << 16));
+}
+
 static const struct named_case cases[] = {
     {"child-handler", child_handler},
     {"cloned", cloned},
     {"before-constructors", before_constructors},
+    {"helpers-end", helpers_end},
 };
 
 int main(int count, char **arguments) {
