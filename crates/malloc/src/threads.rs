@@ -190,6 +190,8 @@ pub unsafe extern "C" fn pthread_create(
 }
 
 fn system_call(number: c_long, first: c_int, second: c_int) -> c_int {
+    // As the kernel takes them: what is above a shorter number in its register may be anything.
+    let (first, second) = (c_long::from(first), c_long::from(second));
     // SAFETY: the calls below take numbers only.
     unsafe { libc::syscall(number, first, second) as c_int }
 }
