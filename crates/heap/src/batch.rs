@@ -20,7 +20,7 @@
 //! know; so what was asked for stays until the thread says that it is done.
 
 use crate::geometry::RegionId;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Owned};
 
 /// Blocks that were freed and not told yet. Empty if it is zero.
 pub(crate) struct Batch {
@@ -55,7 +55,7 @@ impl Batch {
     /// The region, or none. For the thread.
     #[inline]
     pub(crate) fn region(&self) -> RegionId {
-        RegionId(self.region.load(Ordering::Relaxed))
+        RegionId(self.region.own())
     }
 
     /// The number of its heap. For the thread.
@@ -78,7 +78,7 @@ impl Batch {
     #[inline]
     #[must_use = "a block that is freed twice must be told"]
     pub(crate) fn add(&self, block: u64) -> bool {
-        let marks = self.marks.load(Ordering::Relaxed);
+        let marks = self.marks.own();
         self.marks.store(marks | block, Ordering::Release);
         marks & block == 0
     }
@@ -87,7 +87,7 @@ impl Batch {
     #[inline]
     pub(crate) fn send<T>(&self, tell: impl FnOnce(u32, RegionId, u64) -> T) -> Told<T> {
         let of = self.of.load(Ordering::Relaxed) & !ASKED;
-        let result = tell(of, self.region(), self.marks.load(Ordering::Relaxed));
+        let result = tell(of, self.region(), self.marks.own());
         // Releases the marks, and the place in the queue. One of this and the exchange in `ask` is first.
         let is_awaited = self.of.swap(0, Ordering::AcqRel) & ASKED != 0;
         self.region.store(0, Ordering::Release);

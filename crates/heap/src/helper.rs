@@ -29,7 +29,8 @@
 //! | `at_heaps` | the helper | who forks |
 //! | `forks` | who forks | the helper |
 //! | `threads` | threads that begin and end | the helper, who forks |
-//! | `lingers`, `thread` | the helper | threads that end; who waits for its end |
+//! | `lingers` | the helper | threads that end |
+//! | `thread`, `process` | the helper; who starts it | who waits for its end |
 //! | `ahead` | the helper | the helper, and that of a child |
 
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -40,8 +41,9 @@ use crate::heap::Heap;
 use crate::lent::Lent;
 use crate::os::{self, AroundForks, CreateThread, Patience};
 use crate::pool::{Forgotten, NODES_MAX};
-use crate::process::{POOLS, SPACE, home};
+use crate::process::{self, POOLS, SPACE, home};
 use crate::stage::{ASLEEP, ENDING, Stage};
+use crate::thread;
 use crate::threads;
 
 /// So many pieces are given back at once.
@@ -63,6 +65,8 @@ const TIDY_TIMES: usize = 8;
 /// The helper ends when the process has had no thread of its own for so long.
 const LINGER_NS: i64 = 1_000_000_000;
 const LINGER_TICKS: u32 = (LINGER_NS / TICK_NS) as u32;
+/// Its end is waited for so long: 10 s.
+const END_TICKS: u32 = 5000;
 /// Idle memory of less than this is left alone.
 const WORTHWHILE_BYTES: usize = 1 << 20;
 const WORTHWHILE: u32 = (WORTHWHILE_BYTES / CHUNK_BYTES) as u32;
@@ -94,8 +98,9 @@ pub(crate) struct Helper {
     threads: AtomicI32,
     /// It waits for the process to begin another thread.
     lingers: AtomicU32,
-    /// The system's number of its thread.
+    /// The system's numbers of its thread, 0 before that begins, and of the process.
     thread: AtomicI32,
+    process: AtomicI32,
     /// Arenas of each node whose chunks have been looked ahead for.
     ahead: [AtomicU32; NODES_MAX],
 }
@@ -112,6 +117,7 @@ pub(crate) static HELPER: Helper = Helper {
     threads: AtomicI32::new(0),
     lingers: AtomicU32::new(0),
     thread: AtomicI32::new(0),
+    process: AtomicI32::new(0),
     ahead: [const { AtomicU32::new(0) }; NODES_MAX],
 };
 
@@ -235,6 +241,11 @@ impl Helper {
 
     /// There is to be a helper.
     fn start(&self, create: CreateThread) {
+        // In a child's handler of the fork, one that comes before `forked`, that would take the new helper for the
+        // parent's.
+        if self.forks.load(Ordering::SeqCst) != 0 {
+            return;
+        }
         let mut patience = Patience::new();
         while !self.stage.begin_thread() {
             // A service is short; whatever else is the stage, no helper is to be started now.
@@ -243,6 +254,8 @@ impl Helper {
             }
             patience.wait();
         }
+        self.process.store(os::this_process(), Ordering::Relaxed);
+        self.thread.store(0, Ordering::Release);
         if !os::start_thread(create, run, &FORKS) {
             self.stage.refused();
         }
@@ -266,13 +279,28 @@ impl Helper {
         self.threads.load(Ordering::SeqCst) == 0
     }
 
+    /// Is the helper's thread one of this process's, or about to be? A child that was made without handlers of
+    /// forks, by `clone` or `_Fork`, has its parent's words and no helper; one of `vfork` has the words together
+    /// with its parent.
+    fn is_here(&self) -> bool {
+        let thread = self.thread.load(Ordering::Acquire);
+        self.process.load(Ordering::Relaxed) == os::this_process()
+            && (thread == 0 || os::has_thread(thread))
+    }
+
     /// The helper ends now, if the process has no other thread.
     fn end_if_alone(&self) {
-        if !self.is_alone() || !self.stage.end() {
+        if !self.is_alone() || !self.is_here() || !self.stage.end() {
             return;
         }
         os::wake(self.stage.word());
+        let mut ticks = 0;
         while self.stage.is_ending() {
+            ticks += 1;
+            // Not there yet for so long: never, as in a child with its parent's number, in a space of its own.
+            if !self.is_here() || ticks > END_TICKS {
+                return;
+            }
             os::wait(self.stage.word(), ENDING, Some(TICK_NS));
         }
         os::await_thread_end(self.thread.load(Ordering::Acquire));
@@ -294,6 +322,9 @@ impl Helper {
     }
 
     fn run(&self) {
+        // It has no heap: what the C library frees at its end, behind all destructors, would get it one that nobody
+        // is told of.
+        thread::set_heap(thread::ENDED);
         self.thread.store(os::this_thread(), Ordering::Release);
         let mut has_barriers = os::has_barriers();
         let (mut ticks, mut resting, mut alone) = (0u32, 0u32, 0u32);
@@ -457,7 +488,7 @@ extern "C" fn before_fork() {
     HELPER.forks.fetch_add(1, Ordering::SeqCst);
     HELPER.end_if_alone();
     let mut patience = Patience::new();
-    while HELPER.at_heaps.load(Ordering::SeqCst) != 0 {
+    while HELPER.at_heaps.load(Ordering::SeqCst) != 0 && HELPER.is_here() {
         patience.wait();
     }
 }
@@ -471,11 +502,18 @@ extern "C" fn forked() {
     HELPER.forks.store(0, Ordering::SeqCst);
     HELPER.at_heaps.store(0, Ordering::SeqCst);
     HELPER.threads.store(0, Ordering::SeqCst);
+    HELPER.thread.store(0, Ordering::Relaxed);
     HELPER.lent.forked();
     HELPER.stage.forked();
 }
 
 // ---- for programs ----------------------------------------------------------------------------------
+
+/// From now on a child of a fork knows that it has no other thread. [`start_helper`] does the same; earlier is better,
+/// before others have asked for theirs: handlers of children are called in that order, and may start threads.
+pub fn watch_forks() {
+    os::around_forks(&FORKS);
+}
 
 /// The process begins a thread of its own: called before it is there.
 pub fn thread_begins() {
@@ -487,7 +525,7 @@ pub fn thread_begins() {
 /// called where a thread may be created: not from anything that allocates or frees, as the C library does both
 /// under its locks. Where the system refuses a thread, idle memory goes back without.
 pub fn start_helper(create: CreateThread) {
-    if crate::process::is_made() {
+    if process::is_made() {
         HELPER.start(create);
     }
 }

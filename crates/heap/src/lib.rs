@@ -115,7 +115,7 @@ pub use global::{
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use heap::checks::Census;
 #[cfg(not(loom))]
-pub use helper::{be_single, keep_helper, start_helper, thread_begins, thread_ended};
+pub use helper::{be_single, keep_helper, start_helper, thread_begins, thread_ended, watch_forks};
 #[cfg(feature = "meter")]
 pub use meter::reading;
 #[cfg(not(loom))]

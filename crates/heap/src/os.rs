@@ -361,19 +361,14 @@ pub(crate) fn start_thread(
     run: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
     forks: &AroundForks,
 ) -> bool {
-    static IS_TOLD: AtomicBool = AtomicBool::new(false);
     const STACK_BYTES: usize = 256 << 10;
     if cfg!(miri) {
         return false;
     }
+    around_forks(forks);
     // SAFETY: everything that is pointed to lives until the call returns; the set of signals is
-    // restored. What is done around forks may be done at any time.
+    // restored.
     quietly(|| unsafe {
-        if !IS_TOLD.swap(true, Ordering::Relaxed) {
-            let each = [forks.before, forks.parent, forks.child]
-                .map(|each| -> unsafe extern "C" fn() { each });
-            libc::pthread_atfork(Some(each[0]), Some(each[1]), Some(each[2]));
-        }
         let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
         if libc::pthread_attr_init(&mut attributes) != 0 {
             return false;
@@ -397,6 +392,25 @@ pub(crate) fn start_thread(
     })
 }
 
+/// Has something done around forks, from the first call on. Not in a handler of a fork: the C library may hold a lock
+/// there that this takes.
+pub(crate) fn around_forks(forks: &AroundForks) {
+    static IS_TOLD: AtomicBool = AtomicBool::new(false);
+    if cfg!(miri) || IS_TOLD.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let [before, parent, child] =
+        [forks.before, forks.parent, forks.child].map(|each| -> unsafe extern "C" fn() { each });
+    // SAFETY: the functions are there as long as this crate's code, and may be called at any time.
+    quietly(|| unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) });
+}
+
+/// The system's number of this process.
+pub(crate) fn this_process() -> i32 {
+    // SAFETY: the call takes nothing.
+    unsafe { call(libc::SYS_getpid, []) }.unwrap_or(0) as i32
+}
+
 /// The system's number of this thread.
 pub(crate) fn this_thread() -> i32 {
     // SAFETY: the call takes nothing.
@@ -409,16 +423,20 @@ pub(crate) fn await_thread_end(thread: i32) {
     const TRIES: usize = 10_000;
     let mut patience = Patience::new();
     for _ in 0..TRIES {
-        // SAFETY: no signal is sent; the kernel only looks for the thread.
-        let is_there = unsafe {
-            let process = call(libc::SYS_getpid, []).unwrap_or(0);
-            call(libc::SYS_tgkill, [process, thread as usize, 0]).is_ok()
-        };
-        if !is_there {
+        if !has_thread(thread) {
             return;
         }
         patience.wait();
     }
+}
+
+/// Is a thread of the system's number one of this process's?
+pub(crate) fn has_thread(thread: i32) -> bool {
+    let arguments = [this_process() as usize, thread as usize, 0];
+    // SAFETY: no signal is sent; the kernel only looks for the thread.
+    let told = unsafe { call(libc::SYS_tgkill, arguments) };
+    // A sandbox that refuses the call does not say that there is none.
+    !matches!(told, Err(libc::ESRCH | libc::EINVAL))
 }
 
 /// Waiting for what another thread is about to do: yields the core a few times, then sleeps for a moment each

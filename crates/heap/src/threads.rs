@@ -84,10 +84,7 @@ pub(crate) fn in_turn<T>(heap: &'static Heap, operation: impl FnOnce(&'static He
 #[cold]
 pub(crate) fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let node = current_node();
-    let heap = begin_parked(node).or_else(|| {
-        let heap = make_heap(node)?;
-        heap.turn.begin().then_some(heap)
-    })?;
+    let heap = begin_parked(node).or_else(|| make_heap_in_turn(node))?;
     begin_family(heap);
     let result = operation(heap);
     heap.flush_marks();
@@ -210,8 +207,24 @@ pub(crate) fn with_heap_on<T>(
     })
 }
 
-/// A new heap on a node, and its fronts, in a chunk of their own.
+/// A new heap on a node.
 fn make_heap(node: usize) -> Option<&'static Heap> {
+    let heap = make_unlisted(node)?;
+    enlist(heap);
+    Some(heap)
+}
+
+/// The same in a turn that has begun: once it is listed, the helper may be there.
+fn make_heap_in_turn(node: usize) -> Option<&'static Heap> {
+    let heap = make_unlisted(node)?;
+    let has_begun = heap.turn.begin();
+    debug_assert!(has_begun, "nobody knows of it");
+    enlist(heap);
+    Some(heap)
+}
+
+/// A heap, and its fronts, in a chunk of their own.
+fn make_unlisted(node: usize) -> Option<&'static Heap> {
     let taken = POOLS.take(&SPACE, node, 1)?;
     let Some(number) = TABLE.number() else {
         POOLS.give(&SPACE, taken.chunk, 1, taken.is_zero);
@@ -233,7 +246,6 @@ fn make_heap(node: usize) -> Option<&'static Heap> {
     heap.keeps_loose.set(loose::is_wanted());
     entry.custody.begin(false);
     entry.set_heap(address);
-    enlist(heap);
     Some(heap)
 }
 

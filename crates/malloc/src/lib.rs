@@ -28,7 +28,8 @@ static BEGIN: extern "C" fn() = begin;
 
 extern "C" fn begin() {
     heap::begin();
-    threads::make_key();
+    heap::watch_forks();
+    threads::begin();
 }
 
 /// A size that cannot be.

@@ -44,16 +44,36 @@ fn create() -> Option<heap::CreateThread> {
     unsafe { mem::transmute::<*const c_void, Option<heap::CreateThread>>(place) }
 }
 
-/// Makes the key whose destructor tells that a counted thread has ended. Without one, as all are taken, no thread
+/// What the first thread would do: the C library's function is not looked for where the loader's lock may be held
+/// for a thread that waits.
+pub(crate) fn begin() {
+    create();
+    key();
+}
+
+/// One more than the key whose destructor tells that a counted thread has ended, made if there is none: libraries
+/// that are loaded before this one is begun may start threads. 0 if it is refused, as all are taken: then no thread
 /// is counted, and there is no helper.
-pub(crate) fn make_key() {
+fn key() -> u32 {
     extern "C" fn ends(_: *mut c_void) {
         heap::thread_ended();
     }
+    let before = KEY.load(Ordering::Acquire);
+    if before != 0 {
+        return before;
+    }
     let mut key = 0;
     // SAFETY: the key is written, and the destructor takes what a thread has set.
-    if unsafe { libc::pthread_key_create(&mut key, Some(ends)) } == 0 {
-        KEY.store(key + 1, Ordering::Release);
+    if unsafe { libc::pthread_key_create(&mut key, Some(ends)) } != 0 {
+        return 0;
+    }
+    match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => key + 1,
+        Err(other) => {
+            // SAFETY: another thread was first, and nobody has seen this one.
+            unsafe { libc::pthread_key_delete(key) };
+            other
+        }
     }
 }
 
@@ -90,13 +110,18 @@ core::arch::global_asm!(
     "hearth_counted_thread:",
     ".cfi_startproc",
     "stp x29, x30, [sp, #-16]!",
-    ".cfi_adjust_cfa_offset 16",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset w29, -16",
+    ".cfi_offset w30, -8",
     "bl {begins}",
-    "mov x9, x0",
+    // By this register a jump may reach what a call may, where targets of branches are checked.
+    "mov x16, x0",
     "mov x0, x1",
     "ldp x29, x30, [sp], #16",
-    ".cfi_adjust_cfa_offset -16",
-    "br x9",
+    ".cfi_restore w29",
+    ".cfi_restore w30",
+    ".cfi_def_cfa_offset 0",
+    "br x16",
     ".cfi_endproc",
     ".size hearth_counted_thread, . - hearth_counted_thread",
     ".popsection",
@@ -116,7 +141,10 @@ unsafe extern "C" fn begins(begin: *mut Begin) -> Begin {
     unsafe {
         let first = begin.read();
         heap::free(begin.cast());
-        libc::pthread_setspecific(KEY.load(Ordering::Acquire) - 1, ptr::dangling());
+        // Where that is refused nobody would tell of its end.
+        if libc::pthread_setspecific(KEY.load(Ordering::Acquire) - 1, ptr::dangling()) != 0 {
+            heap::thread_ended();
+        }
         first
     }
 }
@@ -137,7 +165,7 @@ pub unsafe extern "C" fn pthread_create(
         return libc::ENOSYS;
     };
     let begin: *mut Begin = heap::allocate(size_of::<Begin>()).cast();
-    if begin.is_null() || KEY.load(Ordering::Acquire) == 0 {
+    if begin.is_null() || key() == 0 {
         // SAFETY: as the caller promises; null, or just allocated. The thread is not counted.
         return unsafe {
             heap::free(begin.cast());
@@ -162,6 +190,8 @@ pub unsafe extern "C" fn pthread_create(
 }
 
 fn system_call(number: c_long, first: c_int, second: c_int) -> c_int {
+    // As the kernel takes them: what is above a shorter number in its register may be anything.
+    let (first, second) = (c_long::from(first), c_long::from(second));
     // SAFETY: the calls below take numbers only.
     unsafe { libc::syscall(number, first, second) as c_int }
 }

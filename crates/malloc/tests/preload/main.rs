@@ -11,6 +11,7 @@ mod conformance;
 mod faults;
 mod hangs;
 mod hardened;
+mod helpers;
 mod life;
 mod misuse;
 mod operators;
