@@ -22,7 +22,7 @@ use crate::{front, heap, large, nodes, private};
 /// The first word of a directory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hearth/D");
 /// Another one wherever a field here or what it leads to has another meaning or another width.
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 /// The name of the mapping, without the kernel's `[anon:` around it.
 pub const NAME: &str = "hearth-heap";
 /// The same for the kernel.
@@ -144,10 +144,15 @@ directory! {
     /// Bytes of a component's heap that it takes itself, and are counted as used
     private_header_bytes,
 
-    /// Blocks that are mappings of their own; in each where the block starts, and its bytes; 8 bytes
-    mappings,
+    /// Segments of places for blocks that are mappings of their own; in each where the places are, or 0; and how
+    /// many, or 0; 8 bytes each
+    segments,
+    segments_stride,
+    segments_count,
+    segment_mappings_at,
+    segment_count_at,
+    /// In a place where the block starts, or 0 or 1; and its bytes; 8 bytes
     mappings_stride,
-    mappings_count,
     mapping_block_at,
     mapping_bytes_at,
 }
@@ -220,6 +225,7 @@ mod tests {
             core::mem::offset_of!(Directory, pool_begun_at),
             core::mem::offset_of!(Directory, entry_heap_at),
             core::mem::offset_of!(Directory, heap_fronts_at),
+            core::mem::offset_of!(Directory, segment_mappings_at),
             core::mem::offset_of!(Directory, mapping_block_at),
         ];
         let words = directory.to_words();

@@ -152,10 +152,11 @@ fn allocate_counted(
             && (place.lead == 0 || os::allow(start, place.lead, Access::None))
     };
     if !is_guarded {
-        // SAFETY: as above.
-        if unsafe { os::allow(start, bytes, Access::Write) } {
-            home.pools.give_many(home.space, taken.chunk, chunks);
-        }
+        // As one that was freed: it goes back once its pages can be accessed again.
+        let tag = ChunkTag::of(ChunkTag::KEPT, chunks as u32);
+        home.space.tag(taken.chunk).store(tag.0, Ordering::Release);
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        release(home, taken.chunk);
         tell_of_limit();
         return None;
     }
@@ -233,7 +234,13 @@ fn release(home: Home<'_>, chunk: usize) {
     let start = start_of(home.space, chunk);
     // SAFETY: the block is nobody's but this call's.
     if !unsafe { os::allow(start, chunks << CHUNK_SHIFT, Access::Write) } {
-        // It stays inaccessible for good.
+        // It is kept until a later free takes its place, or there are no more addresses. Only if so many are kept
+        // already it stays inaccessible for good.
+        let _ = RING.iter().any(|place| {
+            place
+                .compare_exchange(0, chunk as u32 + 1, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        });
         return;
     }
     let words = words(home.space, chunk);

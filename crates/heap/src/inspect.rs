@@ -222,9 +222,13 @@ const ENTRY_BYTES_MAX: usize = 256;
 /// Mappings that are read at once.
 const MAPPINGS: usize = 64;
 const MAPPING_BYTES_MAX: usize = 64;
+const SEGMENT_BYTES_MAX: usize = 64;
 /// More heaps or mappings than this are none.
 const ENTRIES_MAX: u64 = 1 << 24;
-const MAPPINGS_MAX: u64 = 1 << 16;
+const MAPPINGS_MAX: u64 = 1 << 24;
+const SEGMENTS_MAX: u64 = 64;
+/// More than any address of a process, and far from an overflow.
+const ADDRESS_MAX: u64 = 1 << 57;
 
 fn word(bytes: &[u8], at: u64) -> u64 {
     let at = at as usize;
@@ -275,7 +279,7 @@ impl<M: Memory> Watched<M> {
 
     /// Nodes that are told apart.
     pub fn nodes(&self) -> usize {
-        (self.directory.arenas >> self.directory.node_shift) as usize
+        nodes_of(&self.directory) as usize
     }
 
     /// A node, by its index. None if it cannot be read.
@@ -414,14 +418,35 @@ impl<M: Memory> Watched<M> {
     /// How many blocks are mappings of their own, and their bytes.
     pub fn mapped(&self) -> (u64, u64) {
         let known = &self.directory;
+        let mut segment = [0; SEGMENT_BYTES_MAX];
+        let segment = &mut segment[..known.segments_stride as usize];
+        (0..known.segments_count as usize).fold((0, 0), |all, nth| {
+            match self.fill(known.segments, known.segments_stride, nth, segment) {
+                Some(()) => self.mapped_in(segment, all),
+                None => all,
+            }
+        })
+    }
+
+    /// Those of a segment, with those before.
+    fn mapped_in(&self, segment: &[u8], before: (u64, u64)) -> (u64, u64) {
+        let known = &self.directory;
+        let places = word(segment, known.segment_mappings_at);
+        let places_count = word(segment, known.segment_count_at);
+        // The count is told last.
+        if places_count > MAPPINGS_MAX || places >= ADDRESS_MAX {
+            return before;
+        }
         let stride = known.mappings_stride as usize;
         let mut bytes = [0; MAPPINGS * MAPPING_BYTES_MAX];
-        let (mut first, mut all) = (0, (0, 0u64));
-        while first < known.mappings_count {
-            let count = (known.mappings_count - first).min(MAPPINGS as u64) as usize;
+        let (mut first, mut all) = (0, before);
+        while first < places_count {
+            let count = (places_count - first).min(MAPPINGS as u64) as usize;
             let read = &mut bytes[..count * stride];
-            let address = known.mappings + first * known.mappings_stride;
-            if self.memory.read(address, read) {
+            if self
+                .memory
+                .read(places + first * known.mappings_stride, read)
+            {
                 for mapping in read.chunks_exact(stride) {
                     // 1 is a place that is being changed.
                     if word(mapping, known.mapping_block_at) > 1 {
@@ -530,11 +555,14 @@ impl<M: Memory> Watched<M> {
     }
 }
 
+/// A node has a power of two of arenas; the only one may have fewer.
+fn nodes_of(known: &Directory) -> u64 {
+    (known.arenas >> known.node_shift).max(1)
+}
+
 /// Can it be followed? Every place in something lies in it, everything has a size that is read here, and no
 /// address overflows.
 fn is_sound(known: &Directory) -> bool {
-    /// More than any address of a process, and far from an overflow.
-    const ADDRESS_MAX: u64 = 1 << 57;
     let within = |places: &[(u64, u64)], size: u64| {
         let mut ends = places.iter().map(|(at, bytes)| at.checked_add(*bytes));
         ends.all(|end| end.is_some_and(|end| end <= size))
@@ -552,15 +580,16 @@ fn is_sound(known: &Directory) -> bool {
         && known.arena_brought_stride == 8;
     let is_bounded = (1..=(CHUNKS_MAX / ARENA_CHUNKS) as u64).contains(&known.arenas)
         && known.node_shift < 32
-        && (1..=NODES_MAX as u64).contains(&(known.arenas >> known.node_shift))
+        && (1..=NODES_MAX as u64).contains(&nodes_of(known))
         && known.entries_most <= ENTRIES_MAX
-        && known.mappings_count <= MAPPINGS_MAX
+        && known.segments_count <= SEGMENTS_MAX
         && known.pools_stride <= 1 << 16
         && known.node_numbers_stride <= 1 << 16;
     let is_read = known.meta_stride <= META_BYTES_MAX as u64
         && known.heap_bytes <= HEAP_BYTES_MAX as u64
         && (1..=ENTRY_BYTES_MAX as u64).contains(&known.entries_stride)
         && (1..=MAPPING_BYTES_MAX as u64).contains(&known.mappings_stride)
+        && (1..=SEGMENT_BYTES_MAX as u64).contains(&known.segments_stride)
         && (1..=(FRONTS_BYTES_MAX / CLASSES) as u64).contains(&known.fronts_stride);
     let parts = [
         known.data,
@@ -572,7 +601,7 @@ fn is_sound(known: &Directory) -> bool {
         known.pools,
         known.entries,
         known.entries_next,
-        known.mappings,
+        known.segments,
     ];
     let at_all = [known.pool_begun_at, known.pool_open_at];
     is_layout
@@ -608,6 +637,10 @@ fn is_sound(known: &Directory) -> bool {
             known.heap_bytes,
         )
         && within(&[(known.front_count_at, 4)], known.fronts_stride)
+        && within(
+            &[(known.segment_mappings_at, 8), (known.segment_count_at, 8)],
+            known.segments_stride,
+        )
         && within(
             &[(known.mapping_block_at, 8), (known.mapping_bytes_at, 8)],
             known.mappings_stride,

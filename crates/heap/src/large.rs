@@ -1,7 +1,8 @@
 //! Blocks larger than a heap makes: whole chunks of the pool, whole arenas, or mappings of their own.
 
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::{ptr, slice};
 
 use crate::directory::Directory;
 use crate::geometry::{ARENA_BYTES, CHUNK_BYTES, CHUNK_SHIFT};
@@ -9,6 +10,7 @@ use crate::guarded::{self, Sort};
 use crate::harden;
 use crate::heap::Home;
 use crate::helper::HELPER;
+use crate::mappings::{self, Extent, Mapping, SEGMENTS, Segments};
 use crate::os::{self, Access};
 use crate::pool::Taken;
 use crate::real_time;
@@ -141,29 +143,135 @@ fn wipe(home: Home<'_>, chunk: usize, chunks: usize) {
 
 // ---- mappings ------------------------------------------------------------------------------------------
 
-/// As many mappings as there can be. Each is larger than 256 MiB, or aligned to more than 4 MiB.
-const MAPPINGS: usize = 4096;
+/// For blocks that have moved and have no other place: see [`remap`].
+static SPARES: [Mapping; 16] = [const { Mapping::empty() }; 16];
+/// The first places, which most processes never go beyond.
+static FIRST: [Mapping; mappings::places_of(0)] =
+    [const { Mapping::empty() }; mappings::places_of(0)];
+/// Mappings that nobody has and that the system did not take back. Their pages went back.
+static LEFT: [Mapping; 64] = [const { Mapping::empty() }; 64];
+/// Perhaps there are some.
+static HAS_LEFT: AtomicBool = AtomicBool::new(false);
 
-/// Instead of a block: its mapping is being changed.
-const ENTERED: usize = 1;
-
-struct Mapping {
-    /// Where the block starts; 0 if there is none here, [`ENTERED`] if one is being entered.
-    block: AtomicUsize,
-    start: AtomicUsize,
-    bytes: AtomicUsize,
-    /// Where the block ends: with the mapping, or at a guard page.
-    end: AtomicUsize,
+/// Places of mappings, and how many.
+#[repr(C)]
+struct Segment {
+    places: AtomicPtr<Mapping>,
+    count: AtomicUsize,
 }
 
-static TABLE: [Mapping; MAPPINGS] = [const {
-    Mapping {
-        block: AtomicUsize::new(0),
-        start: AtomicUsize::new(0),
-        bytes: AtomicUsize::new(0),
-        end: AtomicUsize::new(0),
+/// The spares; then the segments, of which those that are not made have no places.
+struct Table([Segment; 1 + SEGMENTS]);
+
+static TABLE: Table = {
+    let mut table = [const {
+        Segment {
+            places: AtomicPtr::new(ptr::null_mut()),
+            count: AtomicUsize::new(0),
+        }
+    }; 1 + SEGMENTS];
+    table[0] = Segment {
+        places: AtomicPtr::new((&raw const SPARES).cast::<Mapping>().cast_mut()),
+        count: AtomicUsize::new(SPARES.len()),
+    };
+    table[1] = Segment {
+        places: AtomicPtr::new((&raw const FIRST).cast::<Mapping>().cast_mut()),
+        count: AtomicUsize::new(FIRST.len()),
+    };
+    Table(table)
+};
+
+impl Segments for Table {
+    fn places(&self, segment: usize) -> Option<&[Mapping]> {
+        // Acquires that they are zero, which is empty; partner of the exchange in `make`.
+        let places = self.0[1 + segment].places.load(Ordering::Acquire);
+        if places.is_null() {
+            return None;
+        }
+        // SAFETY: so many were mapped, zeroed, and stay; all fields are atomic.
+        Some(unsafe { slice::from_raw_parts(places, mappings::places_of(segment)) })
     }
-}; MAPPINGS];
+
+    #[cold]
+    fn make(&self, segment: usize) -> bool {
+        let bytes = mappings::places_of(segment) * size_of::<Mapping>();
+        let start = os::map_memory(bytes);
+        if start == 0 {
+            return false;
+        }
+        let own = &self.0[1 + segment];
+        // Releases the places; partner of the load in `places`.
+        let made = own.places.compare_exchange(
+            ptr::null_mut(),
+            ptr::with_exposed_provenance_mut(start),
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if made.is_err() {
+            // Another thread has made it meanwhile.
+            // SAFETY: nobody has seen these.
+            unsafe { take_back(start, bytes) };
+        } else {
+            // For who looks from outside.
+            own.count
+                .store(mappings::places_of(segment), Ordering::Release);
+        }
+        true
+    }
+
+    fn spares(&self) -> &[Mapping] {
+        &SPARES
+    }
+}
+
+/// Gives a mapping back to the system; if that refuses, another time.
+///
+/// # Safety
+/// It is a mapping of this module's, and nobody's any more.
+unsafe fn take_back(start: usize, bytes: usize) {
+    retry_left();
+    // SAFETY: as the caller promises.
+    if unsafe { os::unmap(start, bytes) } {
+        return;
+    }
+    // Without a place its addresses are lost, but not the memory.
+    if let Some(place) = LEFT.iter().find(|place| place.claim_empty()) {
+        place.publish(Extent {
+            block: start,
+            start,
+            bytes,
+            end: start + bytes,
+        });
+        HAS_LEFT.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Gives mappings back that the system refused to take.
+fn retry_left() {
+    if HAS_LEFT.load(Ordering::Relaxed) && HAS_LEFT.swap(false, Ordering::Relaxed) {
+        retry_each_left();
+    }
+}
+
+#[cold]
+fn retry_each_left() {
+    for place in &LEFT {
+        let Some(seen) = place.look().filter(|seen| place.claim(seen.block)) else {
+            continue;
+        };
+        let extent = Extent {
+            block: seen.block,
+            ..place.extent()
+        };
+        // SAFETY: nobody's, and this call has claimed it.
+        if unsafe { os::unmap(extent.start, extent.bytes) } {
+            place.release();
+        } else {
+            place.publish(extent);
+            HAS_LEFT.store(true, Ordering::Relaxed);
+        }
+    }
+}
 
 /// A mapping of its own; 0 if there is none to be had, or none allowed as this is real-time mode.
 fn map(size: usize, align: usize) -> usize {
@@ -203,61 +311,40 @@ pub(crate) fn map_guarded(size: usize, align: usize) -> usize {
     // SAFETY: inside of what has just been reserved.
     if !unsafe { os::allow(first, pages, Access::Write) } {
         // SAFETY: nobody has seen it.
-        unsafe { os::unmap(start, bytes) };
+        unsafe { take_back(start, bytes) };
         return 0;
     }
     let block = ((end - size) & !(align - 1)).max(first);
     enter(start, bytes, block, end)
 }
 
-/// Enters a mapping into the table, and gives the block; if it is full, the mapping goes.
+/// Enters a mapping into the table, and gives the block; if there is no place, the mapping goes.
 fn enter(start: usize, bytes: usize, block: usize, end: usize) -> usize {
-    for mapping in &TABLE {
-        let claimed =
-            mapping
-                .block
-                .compare_exchange(0, ENTERED, Ordering::Acquire, Ordering::Relaxed);
-        if claimed.is_ok() {
-            mapping.start.store(start, Ordering::Relaxed);
-            mapping.bytes.store(bytes, Ordering::Relaxed);
-            mapping.end.store(end, Ordering::Relaxed);
-            mapping.block.store(block, Ordering::Release);
-            return block;
-        }
+    let extent = Extent {
+        block,
+        start,
+        bytes,
+        end,
+    };
+    if mappings::enter(&TABLE, extent) {
+        return block;
     }
     // SAFETY: nobody has seen it.
-    unsafe { os::unmap(start, bytes) };
+    unsafe { take_back(start, bytes) };
     0
-}
-
-fn find(block: usize) -> Option<&'static Mapping> {
-    if block <= ENTERED {
-        return None;
-    }
-    TABLE
-        .iter()
-        .find(|mapping| mapping.block.load(Ordering::Acquire) == block)
 }
 
 /// Unmaps a block. False if it is none.
 pub(crate) fn unmap(block: usize) -> bool {
-    let Some(mapping) = find(block) else {
+    let place = mappings::find(&TABLE, block);
+    let Some(place) = place.filter(|place| place.claim(block)) else {
         return false;
     };
-    let (start, bytes) = (
-        mapping.start.load(Ordering::Relaxed),
-        mapping.bytes.load(Ordering::Relaxed),
-    );
-    let claimed =
-        mapping
-            .block
-            .compare_exchange(block, ENTERED, Ordering::Acquire, Ordering::Relaxed);
-    if claimed.is_err() {
-        return false;
-    }
-    mapping.block.store(0, Ordering::Release);
+    let Extent { start, bytes, .. } = place.extent();
+    // As soon as it has gone, another's block may be where it was.
+    place.release();
     // SAFETY: the mapping of a block that its owner gives back.
-    unsafe { os::unmap(start, bytes) };
+    unsafe { take_back(start, bytes) };
     true
 }
 
@@ -268,71 +355,85 @@ pub(crate) fn remap(block: usize, size: usize) -> usize {
     if harden::guards() {
         return 0;
     }
-    let Some(mapping) = find(block) else {
+    // What has moved must have a place, and there may be no memory for more of them. So one is claimed before.
+    let Some(spare) = SPARES.iter().find(|place| place.claim_empty()) else {
         return 0;
     };
-    let start = mapping.start.load(Ordering::Relaxed);
-    let bytes = mapping.bytes.load(Ordering::Relaxed);
+    let moved = remap_with(spare, block, size);
+    if moved.is_none_or(|is_spare_used| !is_spare_used.1) {
+        spare.release();
+    }
+    moved.map_or(0, |(block, _)| block)
+}
+
+/// Where the block is then, and whether the spare place is its.
+fn remap_with(spare: &Mapping, block: usize, size: usize) -> Option<(usize, bool)> {
+    let place = mappings::find(&TABLE, block).filter(|place| place.claim(block))?;
+    let before = Extent {
+        block,
+        ..place.extent()
+    };
     let wanted = size
-        .checked_add(block - start)
+        .checked_add(block - before.start)
         .and_then(|bytes| bytes.checked_next_multiple_of(os::PAGE));
-    let Some(wanted) = wanted else { return 0 };
-    let claimed =
-        mapping
-            .block
-            .compare_exchange(block, ENTERED, Ordering::Acquire, Ordering::Relaxed);
-    if claimed.is_err() {
-        return 0;
+    // As soon as it has moved, another's block may be where it was; so its place is claimed meanwhile.
+    let moved = wanted.map_or(0, |wanted| {
+        // SAFETY: the mapping of a block that is its owner's, who is told the new place.
+        unsafe { os::remap(before.start, before.bytes, wanted) }
+    });
+    let Some(wanted) = wanted.filter(|_| moved != 0) else {
+        place.publish(before);
+        return None;
+    };
+    let after = Extent {
+        block: moved + (block - before.start),
+        start: moved,
+        bytes: wanted,
+        end: moved + wanted,
+    };
+    if moved == before.start {
+        place.publish(after);
+        return Some((after.block, false));
     }
-    // As soon as it has moved, another's block may be where it was.
-    // SAFETY: the mapping of a block that is its owner's, who is told the new place.
-    let moved = unsafe { os::remap(start, bytes, wanted) };
-    if moved == 0 {
-        mapping.block.store(block, Ordering::Release);
-        return 0;
+    let is_entered = mappings::enter(&TABLE, after);
+    if !is_entered {
+        spare.publish(after);
     }
-    let block = moved + (block - start);
-    mapping.start.store(moved, Ordering::Relaxed);
-    mapping.bytes.store(wanted, Ordering::Relaxed);
-    mapping.end.store(moved + wanted, Ordering::Relaxed);
-    mapping.block.store(block, Ordering::Release);
-    block
+    place.release();
+    Some((after.block, !is_entered))
 }
 
 /// The bytes that a mapped block has.
 pub(crate) fn mapped_size(block: usize) -> Option<usize> {
-    let mapping = find(block)?;
-    Some(mapping.end.load(Ordering::Relaxed) - block)
+    let place = mappings::find(&TABLE, block)?;
+    Some(place.extent().end - block)
 }
 
 /// The mapped block in whose mapping an address is, and where it ends.
 pub(crate) fn mapped_around(address: usize) -> Option<(usize, usize)> {
-    TABLE.iter().find_map(|mapping| {
-        let block = mapping.block.load(Ordering::Acquire);
-        let start = mapping.start.load(Ordering::Relaxed);
-        let is_there = block > ENTERED
-            && (start..start + mapping.bytes.load(Ordering::Relaxed)).contains(&address);
-        is_there.then(|| (block, mapping.end.load(Ordering::Relaxed)))
-    })
+    mappings::all(&TABLE)
+        .filter_map(Mapping::look)
+        .find(|is| (is.start..is.start + is.bytes).contains(&address))
+        .map(|is| (is.block, is.end))
 }
 
 /// For who looks from outside.
 pub(crate) fn describe(directory: &mut Directory) {
-    directory.mappings = TABLE.as_ptr().addr() as u64;
+    directory.segments = TABLE.0.as_ptr().addr() as u64;
+    directory.segments_stride = size_of::<Segment>() as u64;
+    directory.segments_count = TABLE.0.len() as u64;
+    directory.segment_mappings_at = offset_of!(Segment, places) as u64;
+    directory.segment_count_at = offset_of!(Segment, count) as u64;
     directory.mappings_stride = size_of::<Mapping>() as u64;
-    directory.mappings_count = MAPPINGS as u64;
     directory.mapping_block_at = offset_of!(Mapping, block) as u64;
     directory.mapping_bytes_at = offset_of!(Mapping, bytes) as u64;
 }
 
 /// How many mappings there are, and their bytes.
 pub(crate) fn mapped() -> (usize, usize) {
-    TABLE
-        .iter()
-        .filter(|mapping| mapping.block.load(Ordering::Acquire) > ENTERED)
-        .fold((0, 0), |(count, bytes), mapping| {
-            (count + 1, bytes + mapping.bytes.load(Ordering::Relaxed))
-        })
+    mappings::all(&TABLE)
+        .filter_map(Mapping::look)
+        .fold((0, 0), |(count, bytes), is| (count + 1, bytes + is.bytes))
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ mod batch;
 mod bring;
 #[cfg(not(loom))]
 mod directory;
+#[cfg(not(any(loom, miri)))]
+mod door;
 #[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
@@ -58,9 +60,13 @@ mod large;
 mod lent;
 #[cfg(not(loom))]
 mod loose;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod mappings;
 mod meter;
 #[cfg(not(loom))]
 mod nodes;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod numbers;
 mod orphan;
 #[cfg(not(loom))]
 mod os;

@@ -85,6 +85,14 @@ pub(crate) fn machine_has(bytes: usize) -> bool {
         .is_none_or(|available| available > bytes >> 10)
 }
 
+/// The addresses that the process has already, in bytes; 0 if that is not told.
+pub(crate) fn mapped_bytes() -> usize {
+    let mut buffer = [0; 256];
+    os::read_file(b"/proc/self/statm\0", &mut buffer)
+        .and_then(|text| text.split(|byte| *byte == b' ').next().and_then(decimal))
+        .map_or(0, |pages| pages.saturating_mul(os::PAGE))
+}
+
 /// One part in so many of a node is left to others: below that the kernel begins to look elsewhere
 /// by itself.
 const KEPT: usize = 32;

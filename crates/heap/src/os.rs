@@ -1,18 +1,24 @@
 //! The few system calls that a heap makes, without the standard library: a malloc may not
 //! allocate, and what `hearth-sys` tells of a refusal does.
 //!
+//! They go through the [door](crate::door), so none of them changes `errno`, and none is a cancellation point. What
+//! has to be a function of the C library's is done [`quietly`].
+//!
 //! Miri knows few of them. There all memory is accessible from the start, addresses are few, nothing is read
 //! from files, and the system starts no helper.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(not(miri))]
+use crate::door::call;
+
 /// The smallest page. A larger one would only make advice coarser: what is asked for here is a
 /// multiple of 64 KiB, or rounded outwards.
 pub(crate) const PAGE: usize = 4096;
 
-/// Does something of which a refusal is nobody's business: the thread's error number stays.
-fn quietly<T>(operation: impl FnOnce() -> T) -> T {
+/// Does something with the C library: the thread's error number stays.
+pub(crate) fn quietly<T>(operation: impl FnOnce() -> T) -> T {
     // SAFETY: the place of this thread's error number, which lives as long as the thread.
     unsafe {
         let place = libc::__errno_location();
@@ -34,27 +40,72 @@ pub(crate) fn map_memory(bytes: usize) -> usize {
 }
 
 fn map(bytes: usize, protection: i32) -> usize {
-    let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let mut protection = protection;
-    if cfg!(miri) {
-        flags &= !libc::MAP_NORESERVE;
-        protection = libc::PROT_READ | libc::PROT_WRITE;
-    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new private mapping at an address of the system's choice disturbs nobody.
-    let start = quietly(|| unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) });
-    if start == libc::MAP_FAILED {
-        return 0;
-    }
-    start.expose_provenance()
+    let start = unsafe { map_at(0, bytes, protection, flags) };
+    start.unwrap_or(0)
 }
 
-/// Gives a mapping back.
+/// # Safety
+/// As for `mmap`, of memory that is no file's.
+unsafe fn map_at(start: usize, bytes: usize, protection: i32, flags: i32) -> Result<usize, i32> {
+    const NO_FILE: usize = -1isize as usize;
+    let arguments = [
+        start,
+        bytes,
+        protection as usize,
+        flags as usize,
+        NO_FILE,
+        0,
+    ];
+    // SAFETY: as the caller promises.
+    unsafe { call(libc::SYS_mmap, arguments) }
+}
+
+/// What came of taking addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Done,
+    /// Something is mapped there.
+    Already,
+    Refused,
+}
+
+/// Maps zeroed memory at an address, if nothing is there.
+pub(crate) fn take(start: usize, bytes: usize) -> Taken {
+    if cfg!(miri) {
+        return Taken::Refused;
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let flags = flags | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: it replaces nothing, so it disturbs nobody.
+    match unsafe { map_at(start, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) } {
+        Ok(place) if place == start => Taken::Done,
+        // Before Linux 4.17 the address is no more than a wish.
+        Ok(place) => {
+            // SAFETY: nobody has seen it.
+            unsafe { unmap(place, bytes) };
+            Taken::Refused
+        }
+        Err(libc::EEXIST) => Taken::Already,
+        Err(_) => Taken::Refused,
+    }
+}
+
+/// Gives a mapping back. False if the system refuses, as it does where the rest of a larger mapping would be one
+/// too many: then its pages read as zero, but for what is locked.
 ///
 /// # Safety
 /// The range is a mapping of this crate's, and nobody uses it any more.
-pub(crate) unsafe fn unmap(start: usize, bytes: usize) {
+pub(crate) unsafe fn unmap(start: usize, bytes: usize) -> bool {
     // SAFETY: as the caller promises.
-    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(start), bytes) };
+    unsafe {
+        let is_gone = call(libc::SYS_munmap, [start, bytes]).is_ok();
+        if !is_gone {
+            forget(start, bytes);
+        }
+        is_gone
+    }
 }
 
 /// Gives a mapping another length, perhaps elsewhere; 0 if the system refuses.
@@ -62,19 +113,9 @@ pub(crate) unsafe fn unmap(start: usize, bytes: usize) {
 /// # Safety
 /// The range is a mapping of this crate's; if it moves, nobody uses the old place any more.
 pub(crate) unsafe fn remap(start: usize, bytes: usize, wanted: usize) -> usize {
+    let arguments = [start, bytes, wanted, libc::MREMAP_MAYMOVE as usize];
     // SAFETY: as the caller promises.
-    let place = quietly(|| unsafe {
-        libc::mremap(
-            ptr::with_exposed_provenance_mut(start),
-            bytes,
-            wanted,
-            libc::MREMAP_MAYMOVE,
-        )
-    });
-    if place == libc::MAP_FAILED {
-        return 0;
-    }
-    place.expose_provenance()
+    unsafe { call(libc::SYS_mremap, arguments).unwrap_or(0) }
 }
 
 /// So much address space the process may have, as far as there is a limit.
@@ -87,9 +128,14 @@ pub(crate) fn addresses_max() -> Option<usize> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the limit is written.
-    let told = quietly(|| unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) }) == 0;
-    (told && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
+    let place = (&raw mut limit).expose_provenance();
+    const ADDRESSES: usize = libc::RLIMIT_AS as usize;
+    // SAFETY: the limit of this process is written. A sandbox may know only the older call.
+    let told = unsafe {
+        call(libc::SYS_prlimit64, [0, ADDRESSES, 0, place])
+            .or_else(|_| call(libc::SYS_getrlimit, [ADDRESSES, place]))
+    };
+    (told.is_ok() && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
 /// What a page allows.
@@ -119,13 +165,13 @@ pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     };
     // SAFETY: as the caller promises.
-    quietly(|| unsafe {
-        libc::mprotect(
-            ptr::with_exposed_provenance_mut(first),
-            end - first,
-            protection,
-        ) == 0
-    })
+    unsafe {
+        call(
+            libc::SYS_mprotect,
+            [first, end - first, protection as usize],
+        )
+        .is_ok()
+    }
 }
 
 /// Gives the memory behind whole pages back to the system; they read as zero afterwards. False if
@@ -140,13 +186,7 @@ pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
         return true;
     }
     // SAFETY: as the caller promises. Memory that is locked is not given back.
-    quietly(|| unsafe {
-        libc::madvise(
-            ptr::with_exposed_provenance_mut(start),
-            bytes,
-            libc::MADV_DONTNEED,
-        ) == 0
-    })
+    unsafe { advise(start, bytes, libc::MADV_DONTNEED) }
 }
 
 /// Whether huge pages shall be behind a range, where the system has a choice.
@@ -163,7 +203,14 @@ pub(crate) unsafe fn huge_pages(start: usize, bytes: usize, wanted: bool) {
         libc::MADV_NOHUGEPAGE
     };
     // SAFETY: as the caller promises; it changes no contents. A system without huge pages refuses.
-    unsafe { libc::madvise(ptr::with_exposed_provenance_mut(start), bytes, advice) };
+    unsafe { advise(start, bytes, advice) };
+}
+
+/// # Safety
+/// As for `madvise`.
+unsafe fn advise(start: usize, bytes: usize, advice: i32) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { call(libc::SYS_madvise, [start, bytes, advice as usize]).is_ok() }
 }
 
 /// [`populate`]s by `madvise`: from Linux 5.14 on.
@@ -180,13 +227,7 @@ pub(crate) unsafe fn bring(start: usize, bytes: usize) {
     let first = start & !(PAGE - 1);
     let length = (start + bytes).next_multiple_of(PAGE) - first;
     // SAFETY: as the caller promises.
-    quietly(|| unsafe {
-        libc::madvise(
-            ptr::with_exposed_provenance_mut(first),
-            length,
-            POPULATE_WRITE,
-        )
-    });
+    unsafe { advise(first, length, POPULATE_WRITE) };
 }
 
 /// Brings memory behind all pages of a range, and locks them. Whether it did, each.
@@ -196,12 +237,11 @@ pub(crate) unsafe fn bring(start: usize, bytes: usize) {
 pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
     let first = start & !(PAGE - 1);
     let length = (start + bytes).next_multiple_of(PAGE) - first;
-    let pages: *mut libc::c_void = ptr::with_exposed_provenance_mut(first);
     // SAFETY: as the caller promises; neither changes contents.
     unsafe {
-        let locked = libc::mlock(pages, length) == 0;
+        let locked = call(libc::SYS_mlock, [first, length]).is_ok();
         // Locking brings the memory, too.
-        let populated = locked || libc::madvise(pages, length, POPULATE_WRITE) == 0;
+        let populated = locked || advise(first, length, POPULATE_WRITE);
         (populated, locked)
     }
 }
@@ -233,7 +273,8 @@ pub(crate) fn lock_image() {
             }
             for (start, end) in loaded {
                 let first = start & !(PAGE - 1);
-                libc::mlock(ptr::with_exposed_provenance(first), end - first);
+                // Where it is refused, pages come when they are touched.
+                let _ = call(libc::SYS_mlock, [first, end - first]);
             }
         }
         1
@@ -256,23 +297,24 @@ pub(crate) unsafe fn name(start: usize, bytes: usize, name: &'static [u8]) {
         return;
     }
     // SAFETY: as the caller promises; it changes no contents, and the kernel copies the name.
-    quietly(|| unsafe {
-        libc::prctl(
-            libc::PR_SET_VMA,
-            libc::PR_SET_VMA_ANON_NAME,
-            start,
-            bytes,
-            name.as_ptr(),
-        )
-    });
+    // Where it is refused there is no name.
+    let _ = unsafe {
+        let what = [
+            libc::PR_SET_VMA as usize,
+            libc::PR_SET_VMA_ANON_NAME as usize,
+        ];
+        let name = name.as_ptr().expose_provenance();
+        call(libc::SYS_prctl, [what[0], what[1], start, bytes, name])
+    };
 }
 
 /// Writes a line to standard error.
 #[cold]
 pub(crate) fn say(parts: &[&[u8]]) {
     let (line, length) = joined(parts);
-    // SAFETY: the buffer is as long as said.
-    unsafe { libc::write(2, line.as_ptr().cast(), length) };
+    let line = line.as_ptr().expose_provenance();
+    // SAFETY: the buffer is as long as said. Where nobody can be told, it is not.
+    let _ = unsafe { call(libc::SYS_write, [2, line, length]) };
 }
 
 fn joined(parts: &[&[u8]]) -> ([u8; 512], usize) {
@@ -358,7 +400,7 @@ pub(crate) fn start_thread(
 /// The system's number of this thread.
 pub(crate) fn this_thread() -> i32 {
     // SAFETY: the call takes nothing.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+    unsafe { call(libc::SYS_gettid, []) }.unwrap_or(0) as i32
 }
 
 /// Waits until a thread of this process, which has nothing more to do, is no thread of it to the kernel either.
@@ -368,8 +410,10 @@ pub(crate) fn await_thread_end(thread: i32) {
     let mut patience = Patience::new();
     for _ in 0..TRIES {
         // SAFETY: no signal is sent; the kernel only looks for the thread.
-        let is_there =
-            quietly(|| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 });
+        let is_there = unsafe {
+            let process = call(libc::SYS_getpid, []).unwrap_or(0);
+            call(libc::SYS_tgkill, [process, thread as usize, 0]).is_ok()
+        };
         if !is_there {
             return;
         }
@@ -402,7 +446,7 @@ impl Patience {
         self.waits = self.waits.saturating_add(1);
         if self.waits <= Patience::YIELDS {
             // SAFETY: the call takes nothing.
-            unsafe { libc::sched_yield() };
+            let _ = unsafe { call(libc::SYS_sched_yield, []) };
             return;
         }
         let mut word = 0;
@@ -419,14 +463,18 @@ pub(crate) fn wait(word: *mut u32, value: u32, ns: Option<i64>) -> bool {
         tv_sec: ns / SECOND_NS,
         tv_nsec: ns % SECOND_NS,
     });
-    let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
-    let mut is_over = false;
+    let time = time
+        .as_ref()
+        .map_or(0, |time| ptr::from_ref(time).expose_provenance());
+    let word = word.expose_provenance();
     // SAFETY: the word and the time are alive, and the kernel only reads them.
-    quietly(|| unsafe {
-        let woken = libc::syscall(libc::SYS_futex, word, operation, value, time);
-        is_over = woken != 0 && *libc::__errno_location() == libc::ETIMEDOUT;
-    });
-    !is_over
+    let woken = unsafe {
+        call(
+            libc::SYS_futex,
+            [word, operation as usize, value as usize, time],
+        )
+    };
+    woken != Err(libc::ETIMEDOUT)
 }
 
 /// Wakes all threads that sleep on a word.
@@ -441,8 +489,14 @@ pub(crate) fn wake(word: *mut u32) {
 
 fn wake_some(word: *mut u32, threads: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    let word = word.expose_provenance();
     // SAFETY: the kernel only compares the address.
-    quietly(|| unsafe { libc::syscall(libc::SYS_futex, word, operation, threads) });
+    let _ = unsafe {
+        call(
+            libc::SYS_futex,
+            [word, operation as usize, threads as usize],
+        )
+    };
 }
 
 /// The beginning of a file, as much as fits. The path ends with a zero. None if it cannot be read.
@@ -466,20 +520,23 @@ fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool) -> bool {
     }
     // Small: what of the stack is touched here stays, in every process.
     let mut piece = [0u8; 1024];
-    // SAFETY: the path ends; the piece is as long as said; the descriptor is this function's.
-    unsafe {
-        let file = libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return false;
+    let path = path.as_ptr().expose_provenance();
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    // SAFETY: the path ends.
+    let file = unsafe { call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags]) };
+    let Ok(file) = file else { return false };
+    loop {
+        let place = piece.as_mut_ptr().expose_provenance();
+        // SAFETY: the piece is as long as said.
+        let count = unsafe { call(libc::SYS_read, [file, place, piece.len()]) };
+        match count {
+            Ok(count) if count > 0 && wants_more(&piece[..count]) => {}
+            Err(libc::EINTR) => {}
+            _ => break,
         }
-        loop {
-            let count = libc::read(file, piece.as_mut_ptr().cast(), piece.len());
-            if count <= 0 || !wants_more(&piece[..count as usize]) {
-                break;
-            }
-        }
-        libc::close(file);
     }
+    // SAFETY: the descriptor is this function's.
+    let _ = unsafe { call(libc::SYS_close, [file]) };
     true
 }
 
@@ -535,29 +592,20 @@ pub(crate) fn is_policy_default() -> bool {
         return true;
     }
     let mut mode = 0i32;
-    let none = ptr::null_mut::<u64>();
+    let place = (&raw mut mode).expose_provenance();
     // SAFETY: the mode is written; nothing else is asked for.
-    let result = unsafe { libc::syscall(libc::SYS_get_mempolicy, &mut mode, none, 0, 0, 0) };
-    result != 0 || mode == 0
+    let result = unsafe { call(libc::SYS_get_mempolicy, [place, 0, 0, 0, 0]) };
+    result.is_err() || mode == 0
 }
 
 /// The nodes that the process may use, a bit each. None, if the system does not tell.
 pub(crate) fn allowed_nodes() -> [u64; 16] {
-    const MEMS_ALLOWED: u32 = 1 << 2;
+    const MEMS_ALLOWED: usize = 1 << 2;
     let mut nodes = [0u64; 16];
-    let mode = ptr::null_mut::<i32>();
+    let place = nodes.as_mut_ptr().expose_provenance();
     // SAFETY: as many bits are written as are there.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_get_mempolicy,
-            mode,
-            nodes.as_mut_ptr(),
-            1024,
-            0,
-            MEMS_ALLOWED,
-        )
-    };
-    if result != 0 {
+    let result = unsafe { call(libc::SYS_get_mempolicy, [0, place, 1024, 0, MEMS_ALLOWED]) };
+    if result.is_err() {
         return [u64::MAX; 16];
     }
     nodes
@@ -568,21 +616,17 @@ pub(crate) fn allowed_nodes() -> [u64; 16] {
 /// # Safety
 /// The range is of this crate's own reservation.
 pub(crate) unsafe fn prefer_node(start: usize, bytes: usize, node: u32) {
-    const PREFERRED: u32 = 1;
+    const PREFERRED: usize = 1;
     let first = start & !(PAGE - 1);
     let end = (start + bytes).next_multiple_of(PAGE);
     let mut nodes = [0u64; 16];
     nodes[node as usize / 64] |= 1 << (node % 64);
     // SAFETY: as the caller promises. Where it is refused, pages come from whoever touches them first.
-    unsafe {
-        libc::syscall(
+    let _ = unsafe {
+        let nodes = nodes.as_ptr().expose_provenance();
+        call(
             libc::SYS_mbind,
-            first,
-            end - first,
-            PREFERRED,
-            nodes.as_ptr(),
-            1024,
-            0,
+            [first, end - first, PREFERRED, nodes, 1024, 0],
         )
     };
 }
@@ -592,7 +636,7 @@ const MEMBARRIER: i32 = 1 << 3;
 
 fn membarrier(command: i32) -> bool {
     // SAFETY: the call takes numbers only.
-    quietly(|| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 })
+    unsafe { call(libc::SYS_membarrier, [command as usize, 0, 0]) == Ok(0) }
 }
 
 /// Can this process have barriers on all its threads? Asked before the first one; after that it costs nothing.
@@ -625,28 +669,25 @@ pub(crate) enum Place {
 /// The pages are of this crate's own reservation.
 pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]) -> bool {
     /// Only pages that no other process has.
-    const MOVE: i32 = 1 << 1;
+    const MOVE: usize = 1 << 1;
     const MOST: usize = 64;
     let mut nodes = [node as i32; MOST];
     let mut status = [-libc::EBUSY; MOST];
     let count = pages.len().min(MOST);
-    let mut call = |nodes: *mut i32, flags: i32| {
+    let asked = pages.as_ptr().expose_provenance();
+    let answers = status.as_mut_ptr().expose_provenance();
+    let call = |nodes: usize, flags: usize| {
         // SAFETY: as many addresses, nodes and places for answers as said; the process is this one.
-        quietly(|| unsafe {
-            libc::syscall(
+        unsafe {
+            call(
                 libc::SYS_move_pages,
-                0,
-                count,
-                pages.as_ptr(),
-                nodes,
-                status.as_mut_ptr(),
-                flags,
+                [0, count, asked, nodes, answers, flags],
             )
-        })
+        }
     };
-    let moved = call(nodes.as_mut_ptr(), MOVE);
+    let moved = call(nodes.as_mut_ptr().expose_provenance(), MOVE);
     // Where some did not move, the answers are not written: asked again, without moving anything.
-    if moved != 0 && call(ptr::null_mut(), 0) != 0 {
+    if moved != Ok(0) && call(0, 0) != Ok(0) {
         return false;
     }
     for (place, status) in places.iter_mut().zip(&status[..count]) {
@@ -656,7 +697,7 @@ pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]
             _ => Place::Unknown,
         };
     }
-    moved >= 0 && places.iter().all(|place| *place != Place::Unknown)
+    moved.is_ok() && places.iter().all(|place| *place != Place::Unknown)
 }
 
 /// Writes a line to standard error and ends the process: for what must not go on.
@@ -687,6 +728,37 @@ pub(crate) fn hexadecimal(number: usize) -> [u8; 18] {
         *digit = b"0123456789abcdef"[number >> (60 - 4 * i) & 15];
     }
     text
+}
+
+/// What Miri knows of the door.
+#[cfg(miri)]
+unsafe fn call<const N: usize>(number: libc::c_long, arguments: [usize; N]) -> Result<usize, i32> {
+    let at = |nth: usize| ptr::with_exposed_provenance_mut::<libc::c_void>(arguments[nth]);
+    // SAFETY: as the caller promises.
+    unsafe {
+        match number {
+            libc::SYS_mmap => {
+                let flags = arguments[3] as i32 & !libc::MAP_NORESERVE;
+                let protection = libc::PROT_READ | libc::PROT_WRITE;
+                let place = libc::mmap(ptr::null_mut(), arguments[1], protection, flags, -1, 0);
+                if place == libc::MAP_FAILED {
+                    return Err(libc::ENOMEM);
+                }
+                Ok(place.expose_provenance())
+            }
+            libc::SYS_munmap => Ok(libc::munmap(at(0), arguments[1]) as usize),
+            libc::SYS_mremap => {
+                let place = libc::mremap(at(0), arguments[1], arguments[2], arguments[3] as i32);
+                if place == libc::MAP_FAILED {
+                    return Err(libc::ENOMEM);
+                }
+                Ok(place.expose_provenance())
+            }
+            libc::SYS_sched_yield => Ok(libc::sched_yield() as usize),
+            libc::SYS_write => Ok(libc::write(2, at(1), arguments[2]) as usize),
+            _ => Err(libc::ENOSYS),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! | an arena's `free` | everyone, by exchange; a store only by who has the whole arena | everyone |
 //! | an arena's `used` | who has the chunks: before they are given, or while they are forgotten | everyone |
 //! | `begun`, `open` | everyone, by exchange | everyone |
+//! | `opening` | who opens arenas of a sparse space: adds one before, takes it back after | the same |
 //!
 //! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
 //! other threads do.
@@ -98,6 +99,18 @@ pub(crate) trait Arenas {
     fn near(&self, node: usize) -> impl Iterator<Item = usize>;
     /// Has a node memory for so many arenas?
     fn has_memory(&self, node: usize, arenas: usize) -> bool;
+    /// Arenas that a node has room for: all, or where a limit leaves few, fewer.
+    fn arenas_at_most(&self) -> usize {
+        self.arenas_of_node()
+    }
+    /// Have arenas no addresses before they are opened?
+    fn is_sparse(&self) -> bool {
+        false
+    }
+    /// Opens an arena of a sparse space: with what belongs to it first.
+    fn open_sparse(&self, _arena: usize) -> Opened {
+        Opened::Refused
+    }
     /// Makes arenas and what belongs to them writable. May be called twice for the same ones.
     fn open(&self, first: usize, count: usize) -> bool;
     /// Brings memory behind arenas and what belongs to them, and locks it.
@@ -133,11 +146,22 @@ pub(crate) trait Arenas {
     }
 }
 
+/// What came of opening an arena that has no addresses yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    Done,
+    /// Something is mapped where it would be.
+    Already,
+    Refused,
+}
+
 /// What a node has in hand.
 pub(crate) struct Node {
     /// Arenas that have been begun, and those that are open.
     begun: AtomicU32,
     open: AtomicU32,
+    /// Threads that open arenas of a sparse space.
+    opening: AtomicU32,
     /// Arenas that may be begun: all, or in real-time mode what was prepared.
     most: AtomicU32,
     /// For each kind of room the words of hints in the middle that are not empty.
@@ -223,6 +247,7 @@ impl Node {
         Node {
             begun: AtomicU32::new(0),
             open: AtomicU32::new(0),
+            opening: AtomicU32::new(0),
             most: AtomicU32::new(u32::MAX),
             tops: [const { AtomicU64::new(0) }; ROOMS],
         }
@@ -341,8 +366,8 @@ impl Pools {
 
     /// Begins arenas that follow each other. They belong to the caller.
     fn begin_arenas(&self, space: &impl Arenas, from: From, count: usize) -> Option<usize> {
-        let all = space.arenas_of_node();
-        let first = all * from.node;
+        let all = space.arenas_at_most();
+        let first = space.arenas_of_node() * from.node;
         let own = &self.nodes[from.node];
         for _ in 0..BEGIN_TRIES {
             let begun = own.begun.load(Ordering::Relaxed) as usize;
@@ -380,7 +405,7 @@ impl Pools {
     pub(crate) fn prepare(&self, space: &impl Arenas, node: usize, arenas: usize) -> Prepared {
         let own = &self.nodes[node];
         let first = space.arenas_of_node() * node;
-        let arenas = arenas.min(space.arenas_of_node());
+        let arenas = arenas.min(space.arenas_at_most());
         own.most.store(arenas as u32, Ordering::Relaxed);
         if !space.open(first, arenas) {
             return Prepared::Nothing;
@@ -413,6 +438,9 @@ impl Pools {
     /// Opens a node's arenas up to the `end`th: `more` of them, or at least what is needed. False if
     /// the system refuses.
     fn open(&self, space: &impl Arenas, node: usize, end: usize, more: usize) -> bool {
+        if space.is_sparse() {
+            return self.open_sparse(space, node, end);
+        }
         let own = &self.nodes[node];
         let open = own.open.load(Ordering::Acquire) as usize;
         let first = space.arenas_of_node() * node + open;
@@ -424,6 +452,38 @@ impl Pools {
             }
         }
         false
+    }
+
+    /// The same where addresses count: no arena more than is needed, one after the other.
+    ///
+    /// Two threads may map the same arena, and one of them finds that something is there: the other's mapping,
+    /// then, or that of one that is cut off by a fork. If nobody else is at it, it is a mapping of the
+    /// program's, and there is no arena.
+    fn open_sparse(&self, space: &impl Arenas, node: usize, end: usize) -> bool {
+        let own = &self.nodes[node];
+        own.opening.fetch_add(1, Ordering::SeqCst);
+        let done = loop {
+            // Acquires what was opened, as who begins arenas does.
+            let open = own.open.load(Ordering::SeqCst);
+            if open as usize >= end {
+                break true;
+            }
+            let is_open = match space.open_sparse(space.arenas_of_node() * node + open as usize) {
+                Opened::Done => true,
+                // Who has mapped it has counted itself before, and says that it is open before it takes that
+                // back. So this reads the count first.
+                Opened::Already => {
+                    own.opening.load(Ordering::SeqCst) > 1 || own.open.load(Ordering::SeqCst) > open
+                }
+                Opened::Refused => false,
+            };
+            if !is_open {
+                break false;
+            }
+            own.open.fetch_max(open + 1, Ordering::SeqCst);
+        };
+        own.opening.fetch_sub(1, Ordering::SeqCst);
+        done
     }
 
     /// For who looks from outside.

@@ -38,10 +38,9 @@ pub(crate) fn entry(number: u32) -> &'static Entry {
 const UNMADE: u8 = 0;
 const BEING_MADE: u8 = 1;
 const MADE: u8 = 2;
-const IMPOSSIBLE: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(UNMADE);
 
-/// Makes the space, once. False if there are no addresses for it.
+/// Makes the space, once. False if there are no addresses for it; then it is tried again another time.
 #[inline]
 pub(crate) fn is_made() -> bool {
     STATE.load(Ordering::Acquire) == MADE || make()
@@ -73,7 +72,8 @@ fn make() -> bool {
                     let _ = HELPER.stage.is_allowed() && os::has_barriers();
                     directory::publish();
                 }
-                STATE.store(if made { MADE } else { IMPOSSIBLE }, Ordering::Release);
+                STATE.store(if made { MADE } else { UNMADE }, Ordering::Release);
+                return made;
             }
             // Another thread is at it, which takes a few system calls.
             Err(BEING_MADE) => patience.wait(),

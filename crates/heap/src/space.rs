@@ -22,6 +22,7 @@
 
 use core::cell::Cell;
 use core::mem::offset_of;
+use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::bring;
@@ -31,8 +32,8 @@ use crate::geometry::{
     region_shift,
 };
 use crate::nodes;
-use crate::os::{self, Access};
-use crate::pool::{Arenas, Prepared};
+use crate::os::{self, Access, Taken};
+use crate::pool::{Arenas, Opened, Prepared};
 use crate::region::{KIB_SHIFT, Kind, Region, WHOLE_LEVEL};
 use crate::words;
 
@@ -140,6 +141,8 @@ pub(crate) struct Space {
     node_shift: AtomicU32,
     /// A large block has, or had, huge pages that were asked for.
     may_be_huge: AtomicBool,
+    /// Arenas get their addresses when they are opened.
+    is_sparse: AtomicBool,
 }
 
 /// The smallest space that is of use.
@@ -147,6 +150,9 @@ const ARENAS_MIN: usize = 2;
 /// 1 TiB. Machines with more memory than that are not known to need more of it in small blocks.
 const ARENAS: usize = 1 << 18;
 const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
+
+/// So much of a limit is left to others at least, beyond what the process has when it begins: two stacks.
+const LEFT_MIN: usize = 16 << 20;
 
 /// A process has no huge pages in its first 64 MiB on a node: the first touch of a small block would bring
 /// two megabytes in, and take as long. Whether larger processes have some is the system's choice.
@@ -157,6 +163,15 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// Arenas a node has at least where nodes are told apart: one word of the highest hints.
 const ARENAS_OF_NODE_MIN: usize = 4096;
+
+/// What came of making a space.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    Yes,
+    /// The system gives no place for the arenas of a sparse one.
+    NoPlace,
+    Refused,
+}
 
 /// Which arenas have room of a kind: see [`crate::hints`].
 #[repr(C)]
@@ -182,15 +197,29 @@ impl Space {
             arenas: AtomicUsize::new(0),
             node_shift: AtomicU32::new(0),
             may_be_huge: AtomicBool::new(false),
+            is_sparse: AtomicBool::new(false),
         }
     }
 
     /// Reserves the addresses for `nodes` nodes, as many as the limits allow; if they allow few,
-    /// nodes are not told apart. Half of what a limit allows is left to others: stacks, files, large
-    /// blocks. False if there are not even few.
+    /// nodes are not told apart. False if there are not even few.
+    ///
+    /// Under a limit, what is reserved is lost to others: stacks, files, large blocks. So arenas get addresses as
+    /// they are opened, and whoever comes first has them; but arenas keep them, so a part is left to others.
+    /// Where that cannot be, and where nodes are told apart, half of the limit is left to others.
     pub(crate) fn make(&self, nodes: usize) -> bool {
         let mut arenas = ARENAS;
         if let Some(limit) = os::addresses_max() {
+            let left = nodes::mapped_bytes() + (limit / 16).max(LEFT_MIN);
+            // With what belongs to them.
+            let fit = limit.saturating_sub(left) / (ARENA_BYTES + ARENA_BYTES / 16);
+            let fit = arenas.min(fit);
+            if nodes == 1 && fit >= ARENAS_MIN {
+                match self.make_with(fit, 1, true) {
+                    Made::NoPlace => {}
+                    made => return made == Made::Yes,
+                }
+            }
             // With what belongs to them, and one that is lost to alignment.
             let fit = (limit / 2 / (ARENA_BYTES + ARENA_BYTES / 16)).saturating_sub(1);
             arenas = arenas.min((fit + 1).next_power_of_two() / 2);
@@ -206,6 +235,10 @@ impl Space {
     }
 
     pub(crate) fn make_of(&self, arenas: usize, nodes: usize) -> bool {
+        self.make_with(arenas, nodes, false) == Made::Yes
+    }
+
+    fn make_with(&self, arenas: usize, nodes: usize, is_sparse: bool) -> Made {
         let chunks = arenas << (ARENA_SHIFT - CHUNK_SHIFT);
         let parts = [
             (&self.tags, chunks * size_of::<ChunkTag>()),
@@ -216,16 +249,22 @@ impl Space {
             (&self.remote, chunks * REMOTE_STRIDE),
             (&self.meta, chunks * META_STRIDE),
             (&self.brought, arenas * 8),
-            (&self.data, arenas << ARENA_SHIFT),
         ];
+        let data_bytes = arenas << ARENA_SHIFT;
         let pages = |bytes: usize| bytes.next_multiple_of(os::PAGE);
-        let bytes: usize = parts.iter().map(|(_, bytes)| pages(*bytes)).sum();
-        let start = os::reserve(bytes + ARENA_BYTES);
+        let account: usize = parts.iter().map(|(_, bytes)| pages(*bytes)).sum();
+        let bytes = if is_sparse {
+            account
+        } else {
+            // One arena is lost to alignment.
+            account + data_bytes + ARENA_BYTES
+        };
+        let start = os::reserve(bytes);
         if start == 0 {
-            return false;
+            return Made::Refused;
         }
         let mut place = start;
-        for (part, bytes) in &parts[..parts.len() - 1] {
+        for (part, bytes) in &parts {
             part.store(place, Ordering::Relaxed);
             place += pages(*bytes);
         }
@@ -236,24 +275,35 @@ impl Space {
             os::allow(tags.0.load(Ordering::Relaxed), tags.1, Access::Read)
                 && os::allow(hints.0.load(Ordering::Relaxed), hints.1, Access::Write)
         };
-        if !allowed {
+        let data = if is_sparse {
+            empty_place(start, data_bytes)
+        } else {
+            Some(place.next_multiple_of(ARENA_BYTES))
+        };
+        let Some(data) = data.filter(|_| allowed) else {
             // SAFETY: nobody has seen it yet.
-            unsafe { os::unmap(start, bytes + ARENA_BYTES) };
-            return false;
-        }
-        let per_node = arenas / nodes.next_power_of_two();
+            unsafe { os::unmap(start, bytes) };
+            return if allowed {
+                Made::NoPlace
+            } else {
+                Made::Refused
+            };
+        };
         self.arenas.store(arenas, Ordering::Relaxed);
+        self.is_sparse.store(is_sparse, Ordering::Relaxed);
+        // Only one node may have fewer arenas than a power of two.
+        let per_node = arenas.next_power_of_two() / nodes.next_power_of_two();
         self.node_shift
             .store(per_node.trailing_zeros(), Ordering::Relaxed);
-        let data = place.next_multiple_of(ARENA_BYTES);
-        for node in 0..arenas / per_node {
+        let reserved_nodes = if is_sparse { 0 } else { arenas / per_node };
+        for node in 0..reserved_nodes {
             let first = data + ((node * per_node) << ARENA_SHIFT);
             let bytes = ARENAS_SMALL.min(per_node) << ARENA_SHIFT;
             // SAFETY: inside of what was reserved.
             unsafe { os::huge_pages(first, bytes, false) };
         }
         self.data.store(data, Ordering::Release);
-        true
+        Made::Yes
     }
 
     /// Has the pages of each node's part come from that node.
@@ -327,7 +377,7 @@ impl Space {
 
     /// Nodes that are told apart.
     pub(crate) fn nodes(&self) -> usize {
-        self.arenas.load(Ordering::Relaxed) >> self.node_shift.load(Ordering::Relaxed)
+        (self.arenas.load(Ordering::Relaxed) >> self.node_shift.load(Ordering::Relaxed)).max(1)
     }
 
     /// The node that the address of a chunk says.
@@ -453,6 +503,21 @@ impl Space {
     }
 }
 
+/// Addresses at which nothing is mapped, for all arenas of a sparse space: far below where the system places
+/// mappings that ask for no address, and as random. Programs that ask for one may come in between; they
+/// find nothing there that arenas have not taken, and arenas take nothing of theirs.
+fn empty_place(mapped: usize, bytes: usize) -> Option<usize> {
+    const TRIES: usize = 4;
+    let is_empty = |start: usize| {
+        let is_done = os::take(start, os::PAGE) == Taken::Done;
+        // SAFETY: just mapped, and nobody knows of it.
+        is_done && unsafe { os::unmap(start, os::PAGE) }
+    };
+    (0..TRIES)
+        .map(|nth| (mapped / 2 + nth * bytes).next_multiple_of(ARENA_BYTES))
+        .find(|start| is_empty(*start) && is_empty(start + bytes - os::PAGE))
+}
+
 impl Arenas for Space {
     fn word(&self, arena: usize) -> &[AtomicU64; 2] {
         debug_assert!(arena < self.arenas.load(Ordering::Relaxed));
@@ -473,6 +538,38 @@ impl Arenas for Space {
         1 << self.node_shift.load(Ordering::Relaxed)
     }
 
+    fn arenas_at_most(&self) -> usize {
+        self.arenas_of_node()
+            .min(self.arenas.load(Ordering::Relaxed))
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.is_sparse.load(Ordering::Relaxed)
+    }
+
+    fn open_sparse(&self, arena: usize) -> Opened {
+        let is_open = self.strides().iter().all(|(part, stride)| {
+            let start = part.load(Ordering::Relaxed) + arena * stride;
+            // SAFETY: the arena is part of the space; its data comes below.
+            ptr::eq(*part, &raw const self.data)
+                || unsafe { os::allow(start, *stride, Access::Write) }
+        });
+        if !is_open {
+            return Opened::Refused;
+        }
+        let data = self.data() + (arena << ARENA_SHIFT);
+        match os::take(data, ARENA_BYTES) {
+            Taken::Done => {}
+            Taken::Already => return Opened::Already,
+            Taken::Refused => return Opened::Refused,
+        }
+        if arena < ARENAS_SMALL {
+            // SAFETY: just mapped.
+            unsafe { os::huge_pages(data, ARENA_BYTES, false) };
+        }
+        Opened::Done
+    }
+
     fn near(&self, node: usize) -> impl Iterator<Item = usize> {
         nodes::order(node)
     }
@@ -482,6 +579,9 @@ impl Arenas for Space {
     }
 
     fn open(&self, first: usize, count: usize) -> bool {
+        if self.is_sparse() {
+            return (first..first + count).all(|arena| self.open_sparse(arena) == Opened::Done);
+        }
         self.strides().iter().all(|(part, stride)| {
             let start = part.load(Ordering::Relaxed) + first * stride;
             // SAFETY: the arenas are part of the space.

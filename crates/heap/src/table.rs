@@ -12,11 +12,12 @@
 
 use core::mem::offset_of;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::batch::Awaited;
 use crate::directory::Directory;
 use crate::heap::Heap;
+use crate::numbers::{Numbers, Places};
 use crate::orphan::Custody;
 use crate::os::{self, Access};
 use crate::remote::{Links, Queue};
@@ -31,8 +32,6 @@ const PREPARED: u32 = 16 * OPENED;
 const _: () = assert!(
     HEAPS_MAX_LIMITED.is_multiple_of(OPENED as usize) && PREPARED as usize <= HEAPS_MAX_LIMITED
 );
-/// So often a number is tried for on a stack.
-const TRIES: usize = 8;
 
 /// What lies here of one heap: a line of its own, as all who free its blocks write to it.
 #[repr(C, align(64))]
@@ -67,12 +66,24 @@ impl Entry {
 pub(crate) struct Table {
     entries: AtomicUsize,
     most: AtomicUsize,
-    next: AtomicU32,
-    /// Entries that may be written to: made so as they are needed, as a process that locks its memory locks
-    /// them too.
-    open: AtomicU32,
-    /// Numbers of heaps that have ended.
-    ended: Stack,
+    /// Entries are opened as they are needed, as a process that locks its memory locks them too.
+    numbers: Numbers,
+}
+
+impl Places for Table {
+    fn link(&self, number: u32) -> &AtomicU32 {
+        &self.entry(number).next
+    }
+
+    fn open(&self, first: u32, count: u32) -> bool {
+        let start = self.entries.load(Ordering::Relaxed) + first as usize * size_of::<Entry>();
+        // SAFETY: inside of what was reserved, as the most is a multiple of what is opened.
+        unsafe { os::allow(start, count as usize * size_of::<Entry>(), Access::Write) }
+    }
+
+    fn most(&self) -> u32 {
+        self.most.load(Ordering::Relaxed) as u32
+    }
 }
 
 impl Table {
@@ -80,14 +91,15 @@ impl Table {
         Table {
             entries: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
-            next: AtomicU32::new(1),
-            open: AtomicU32::new(0),
-            ended: Stack::new(),
+            numbers: Numbers::new(),
         }
     }
 
-    /// Reserves the entries. False if there are no addresses.
+    /// Reserves the entries. False if there are no addresses; it may be asked for again.
     pub(crate) fn make(&self) -> bool {
+        if self.entries.load(Ordering::Relaxed) != 0 {
+            return true;
+        }
         let most = match os::addresses_max() {
             Some(_) => HEAPS_MAX_LIMITED,
             None => HEAPS_MAX,
@@ -103,7 +115,7 @@ impl Table {
         *directory = Directory {
             entries: self.entries.load(Ordering::Relaxed) as u64,
             entries_stride: size_of::<Entry>() as u64,
-            entries_next: ptr::from_ref(&self.next).addr() as u64,
+            entries_next: ptr::from_ref(self.numbers.next()).addr() as u64,
             entries_most: self.most.load(Ordering::Relaxed) as u64,
             entry_heap_at: offset_of!(Entry, heap) as u64,
             entry_custody_at: offset_of!(Entry, custody) as u64,
@@ -121,40 +133,16 @@ impl Table {
         unsafe { &*ptr::with_exposed_provenance(address) }
     }
 
-    /// A number that no heap has. None if all are in use.
+    /// A number that no heap has. None if all are in use, or there is no memory for its entry.
     pub(crate) fn number(&self) -> Option<u32> {
-        if let Some(number) = self.ended.pop(self) {
-            return Some(number);
-        }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        if number as usize >= self.most.load(Ordering::Relaxed) || !self.open(number) {
-            self.next.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        }
-        Some(number)
-    }
-
-    /// Sees to it that the entry of a number may be written to. Two threads may open the same ones.
-    fn open(&self, number: u32) -> bool {
-        let open = self.open.load(Ordering::Acquire);
-        if number < open {
-            return true;
-        }
-        let start = self.entries.load(Ordering::Relaxed) + open as usize * size_of::<Entry>();
-        let more = (number + 1 - open).next_multiple_of(OPENED);
-        // SAFETY: inside of what was reserved, as the most is a multiple of it.
-        let done = unsafe { os::allow(start, more as usize * size_of::<Entry>(), Access::Write) };
-        if done {
-            self.open.fetch_max(open + more, Ordering::Release);
-        }
-        done
+        self.numbers.take(self, OPENED)
     }
 
     /// Brings memory behind the first entries, for real-time mode.
     pub(crate) fn prepare(&self) -> bool {
         let entries = self.entries.load(Ordering::Relaxed);
         // SAFETY: open, and of this table.
-        self.open(PREPARED - 1)
+        self.numbers.open(self, PREPARED - 1, OPENED)
             && unsafe { os::populate(entries, PREPARED as usize * size_of::<Entry>()).0 }
     }
 
@@ -162,63 +150,6 @@ impl Table {
     pub(crate) fn end(&self, number: u32) {
         let entry = self.entry(number);
         entry.set_heap(0);
-        self.ended.push(self, number);
-    }
-}
-
-/// Numbers that somebody may take, the last one first.
-pub(crate) struct Stack {
-    /// The number on top, and a count of changes above it, which keeps a number that was taken and put
-    /// back meanwhile apart.
-    top: AtomicU64,
-}
-
-impl Stack {
-    pub(crate) const fn new() -> Stack {
-        Stack {
-            top: AtomicU64::new(0),
-        }
-    }
-
-    /// Puts a number on. It is tried again while others do the same, so that none is lost.
-    pub(crate) fn push(&self, table: &Table, number: u32) {
-        let mut top = self.top.load(Ordering::Relaxed);
-        loop {
-            table
-                .entry(number)
-                .next
-                .store(top as u32, Ordering::Relaxed);
-            let changed = ((top >> 32) + 1) << 32 | u64::from(number);
-            // Releases what was done with the heap.
-            match self
-                .top
-                .compare_exchange_weak(top, changed, Ordering::Release, Ordering::Relaxed)
-            {
-                Ok(_) => return,
-                Err(now) => top = now,
-            }
-        }
-    }
-
-    /// Takes a number. None if there is none, or others were always first.
-    pub(crate) fn pop(&self, table: &Table) -> Option<u32> {
-        for _ in 0..TRIES {
-            let top = self.top.load(Ordering::Acquire);
-            let number = top as u32;
-            if number == 0 {
-                return None;
-            }
-            let next = table.entry(number).next.load(Ordering::Relaxed);
-            let changed = ((top >> 32) + 1) << 32 | u64::from(next);
-            // Acquires what was done with the heap.
-            if self
-                .top
-                .compare_exchange(top, changed, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-            {
-                return Some(number);
-            }
-        }
-        None
+        self.numbers.give(self, number);
     }
 }

@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::heap::Heap;
+use crate::os;
 
 #[cfg(not(miri))]
 mod own;
@@ -14,8 +15,8 @@ pub(crate) use own::{begin_cpu, cpu, heap, only_heap, set_heap};
 
 /// The CPU that this thread runs on, asked of the system.
 pub(crate) fn ask_cpu() -> u32 {
-    // SAFETY: the call takes nothing.
-    let cpu = unsafe { libc::sched_getcpu() };
+    // SAFETY: the call takes nothing. It need not go to the kernel, so it does not go through the door.
+    let cpu = os::quietly(|| unsafe { libc::sched_getcpu() });
     cpu.max(0) as u32
 }
 
@@ -28,21 +29,34 @@ unsafe extern "C" fn at_end(heap: *mut libc::c_void) {
     }
 }
 
-/// Makes the key. Early, as the C library keeps the first 32 without allocating.
-pub(crate) fn make_key() {
+/// Makes the key, unless there is one. Early, as the C library keeps the first 32 without allocating. One more
+/// than the key; 0 if it is refused.
+pub(crate) fn make_key() -> u32 {
+    let before = KEY.load(Ordering::Acquire);
+    if before != 0 {
+        return before;
+    }
     let mut key = 0;
     // SAFETY: the key is written, and the destructor is a function of this crate.
-    if unsafe { libc::pthread_key_create(&mut key, Some(at_end)) } == 0 {
-        KEY.store(key + 1, Ordering::Release);
+    let result = os::quietly(|| unsafe { libc::pthread_key_create(&mut key, Some(at_end)) });
+    if result != 0 {
+        return 0;
     }
+    let made = KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire);
+    let Err(other) = made else { return key + 1 };
+    // SAFETY: another thread was first, and nobody has seen this one.
+    unsafe { libc::pthread_key_delete(key) };
+    other
 }
 
-/// Sees to it that the heap is parked when this thread ends.
-pub(crate) fn watch_end(heap: *const Heap) {
-    let key = KEY.load(Ordering::Acquire);
-    if key != 0 {
-        // SAFETY: the key was made. Should it be refused, the heap stays with its blocks, unused.
-        unsafe { libc::pthread_setspecific(key - 1, heap.cast()) };
+/// Sees to it that the heap is parked when this thread ends. False if the C library refuses: it would stay with
+/// its blocks, unused.
+#[must_use]
+pub(crate) fn watch_end(heap: *const Heap) -> bool {
+    let key = make_key();
+    key != 0 && {
+        // SAFETY: the key was made. It may allocate.
+        os::quietly(|| unsafe { libc::pthread_setspecific(key - 1, heap.cast()) }) == 0
     }
 }
 

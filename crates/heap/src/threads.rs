@@ -10,11 +10,11 @@ use crate::heap::{Heap, WithFronts};
 use crate::helper::HELPER;
 use crate::loose;
 use crate::nodes;
+use crate::numbers::Stack;
 use crate::os::Patience;
 use crate::pool::NODES_MAX;
 use crate::process::{ASKS, POOLS, SPACE, TABLE, entry, is_made};
 use crate::real_time;
-use crate::table::Stack;
 use crate::thread;
 
 /// Heaps of threads that have ended, by node.
@@ -30,11 +30,11 @@ pub(crate) fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option
     if thread::heap() == thread::ENDED {
         return with_parked(operation);
     }
-    let heap = own_heap()?;
-    if !heap.turn.begin() {
-        return with_parked(operation);
+    match own_heap() {
+        Some(heap) if heap.turn.begin() => Some(in_turn(heap, operation)),
+        None if !is_made() => None,
+        _ => with_parked(operation),
     }
-    Some(in_turn(heap, operation))
 }
 
 /// The same with no other heap than this thread's, for which it may have to wait: to look at it. Not for
@@ -51,7 +51,8 @@ pub(crate) fn with_own_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Op
     Some(in_turn(heap, operation))
 }
 
-/// The heap of this thread for the node that it runs on, made if there is none. It has not ended.
+/// The heap of this thread for the node that it runs on, made if there is none. It has not ended. None without
+/// memory for one, or if the thread cannot have one.
 #[inline]
 fn own_heap() -> Option<&'static Heap> {
     let heap = thread::heap();
@@ -142,7 +143,12 @@ fn begin_thread() -> Option<&'static Heap> {
     let heap = adopt_parked(node).or_else(|| make_heap(node))?;
     begin_family(heap);
     enter(heap);
-    thread::watch_end(heap);
+    if !thread::watch_end(heap) {
+        // Nobody would be told of the thread's end. So it has no heap, and asks again next time.
+        thread::set_heap(ptr::null());
+        leave(heap);
+        return None;
+    }
     Some(heap)
 }
 
@@ -262,6 +268,13 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
     PARKED[node].pop(&TABLE).map(heap_of)
 }
 
+/// A heap of this thread is this thread's no longer.
+fn leave(heap: &Heap) {
+    heap.flush_marks();
+    heap.entry().family.store(0, Ordering::Relaxed);
+    park(heap);
+}
+
 /// Leaves a heap to the next thread on its node. No allocation waits for it.
 fn park(heap: &Heap) {
     PARKED[heap.node.get() as usize].push(&TABLE, heap.number.get());
@@ -285,9 +298,7 @@ pub(crate) fn ends() {
     let mut heap = heap_of(first.sibling.get());
     loop {
         let next = heap.sibling.get();
-        heap.flush_marks();
-        heap.entry().family.store(0, Ordering::Relaxed);
-        park(heap);
+        leave(heap);
         if ptr::eq(heap, first) {
             return;
         }

@@ -220,7 +220,7 @@ fn what_is_unfit_is_told_apart() {
         &|d| d.heap_used_at = d.heap_bytes - 4,
         &|d| d.heap_pages_count = 1 << 62,
         &|d| d.fronts_stride = 0,
-        &|d| d.mappings_count = u64::MAX,
+        &|d| d.segments_count = u64::MAX,
     ];
     for (nth, change) in changes.into_iter().enumerate() {
         let name: String = format!("change {nth}");

@@ -36,6 +36,9 @@ struct Ground {
     middle: [[AtomicU64; ARENAS >> 2]; ROOMS],
     /// Zero where nobody has written since the system gave the memory.
     contents: [[UnsafeCell<u64>; WATCHED]; ARENAS],
+    /// Arenas are mapped as they are opened; and those that are, a bit each.
+    is_sparse: bool,
+    mapped: AtomicU32,
 }
 
 impl Arenas for Ground {
@@ -61,6 +64,18 @@ impl Arenas for Ground {
 
     fn open(&self, _: usize, _: usize) -> bool {
         true
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.is_sparse
+    }
+
+    fn open_sparse(&self, arena: usize) -> Opened {
+        // The kernel's: no order that anybody may rely on.
+        if self.mapped.fetch_or(1 << arena, Ordering::Relaxed) >> arena & 1 != 0 {
+            return Opened::Already;
+        }
+        Opened::Done
     }
 
     fn populate(&self, _: usize, _: usize) -> Prepared {
@@ -93,6 +108,8 @@ impl Ground {
 #[derive(Clone, Copy)]
 enum Act {
     Take,
+    /// The same where there is enough.
+    MustTake,
     TakeArenas(usize),
     /// Has the chunk taken last be two.
     Extend,
@@ -109,7 +126,7 @@ struct World {
 
 impl World {
     /// `free` words of the arenas that have been begun. All of their free chunks have been used.
-    fn new(free: &[u64]) -> World {
+    fn new(free: &[u64], is_sparse: bool) -> World {
         let zero = |_| AtomicU64::new(0);
         let ground = Ground {
             words: array::from_fn(|arena| {
@@ -119,6 +136,8 @@ impl World {
             low: array::from_fn(|_| array::from_fn(zero)),
             middle: array::from_fn(|_| array::from_fn(zero)),
             contents: array::from_fn(|_| array::from_fn(|_| UnsafeCell::new(7))),
+            is_sparse,
+            mapped: AtomicU32::new((1 << free.len()) - 1),
         };
         for arena in free.len()..ARENAS {
             ground.replace(arena << CHUNKS_SHIFT, WATCHED, 0);
@@ -126,7 +145,12 @@ impl World {
         let pools = Pools {
             nodes: array::from_fn(|_| Node {
                 begun: AtomicU32::new(free.len() as u32),
-                open: AtomicU32::new(ARENAS as u32),
+                open: AtomicU32::new(if is_sparse {
+                    free.len() as u32
+                } else {
+                    ARENAS as u32
+                }),
+                opening: AtomicU32::new(0),
                 most: AtomicU32::new(u32::MAX),
                 tops: array::from_fn(zero),
             }),
@@ -142,6 +166,11 @@ impl World {
     /// Chunks that were taken are this thread's, and zero if it is said so.
     fn add(&self, taken: Option<Taken>, count: usize, own: &mut Vec<(usize, usize)>) {
         let Some(taken) = taken else { return };
+        if self.ground.is_sparse {
+            let mapped = self.ground.mapped.load(Ordering::Relaxed);
+            let last = (taken.chunk + count - 1) >> CHUNKS_SHIFT;
+            assert!(mapped >> last & 1 != 0, "{taken:?} is mapped");
+        }
         let before = self.ground.replace(taken.chunk, count, 7);
         assert!(!taken.is_zero || before == 0, "{taken:?} is not zero");
         own.push((taken.chunk, count));
@@ -160,6 +189,11 @@ impl World {
         for act in acts {
             match *act {
                 Act::Take => self.add(pools.take(ground, 0, 1), 1, &mut own),
+                Act::MustTake => {
+                    let taken = pools.take(ground, 0, 1);
+                    assert!(taken.is_some());
+                    self.add(taken, 1, &mut own);
+                }
                 Act::TakeArenas(count) => {
                     let taken = pools.take_arenas(ground, 0, count);
                     self.add(taken, count * 64, &mut own);
@@ -214,10 +248,19 @@ impl World {
 
 /// All interleavings with so many preemptions; `LOOM_MAX_PREEMPTIONS` says otherwise.
 fn model<const N: usize>(preemptions: usize, free: &'static [u64], acts: [&'static [Act]; N]) {
+    model_of(preemptions, free, false, acts);
+}
+
+fn model_of<const N: usize>(
+    preemptions: usize,
+    free: &'static [u64],
+    is_sparse: bool,
+    acts: [&'static [Act]; N],
+) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.check(move || {
-        let world = Arc::new(World::new(free));
+        let world = Arc::new(World::new(free, is_sparse));
         let threads: Vec<_> = acts[1..]
             .iter()
             .map(|acts| {
@@ -234,7 +277,7 @@ fn model<const N: usize>(preemptions: usize, free: &'static [u64], acts: [&'stat
     });
 }
 
-use Act::{Extend, Forget, Give, Take, TakeArenas};
+use Act::{Extend, Forget, Give, MustTake, Take, TakeArenas};
 
 #[test]
 fn loom_two_take_the_same_chunks() {
@@ -259,6 +302,21 @@ fn loom_one_takes_while_the_helper_forgets() {
 fn loom_two_begin_arenas() {
     model(2, &[], [&[Take], &[Take]]);
     model(2, &[0], [&[Take], &[TakeArenas(2)]]);
+}
+
+/// Nobody is refused: what another has mapped is no mapping of the program's. And what the program has mapped is
+/// not taken.
+#[test]
+fn loom_two_open_arenas_of_a_sparse_space() {
+    model_of(3, &[], true, [&[MustTake], &[MustTake]]);
+    model_of(2, &[0], true, [&[MustTake], &[TakeArenas(2)]]);
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(|| {
+        let world = World::new(&[0], true);
+        world.ground.mapped.store(0b11, Ordering::Relaxed);
+        assert!(world.pools.take(&world.ground, 0, 1).is_none());
+    });
 }
 
 #[test]

@@ -17,6 +17,9 @@ cases_pass! {
     other_alignments_are_as_in_the_c_library = "bad-alignments";
     valloc_and_pvalloc_give_pages = "pages";
     errno_stays = "error-number";
+    errno_is_zero_at_main_and_stays = "kept-error-number";
+    mappings_have_no_limit_of_their_own = "many-mappings";
+    huge_alignments_hold = "huge-alignments";
     errno_stays_where_memory_is_locked = "locked-error-number";
     trim_gives_memory_back = "trim";
     c23_frees_with_sizes = "c23";

@@ -81,6 +81,13 @@ fn a_limit_of_addresses_leaves_half_to_others() {
 }
 
 #[test]
+fn most_of_a_limit_of_addresses_is_had_in_small_blocks() {
+    for megabytes in [200, 976] {
+        passes(&mut limited("limited-small", "v", megabytes));
+    }
+}
+
+#[test]
 fn a_limit_of_data_is_used() {
     for megabytes in [64, 150, 400] {
         passes(&mut limited("limited", "d", megabytes));

@@ -7,6 +7,7 @@
 //! for more than that is wrong.
 
 mod conformance;
+mod faults;
 mod hardened;
 mod life;
 mod misuse;

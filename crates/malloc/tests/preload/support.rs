@@ -66,6 +66,8 @@ pub(crate) fn built(source: &str) -> PathBuf {
     let shared: &[&str] = match source {
         // Before the program, and before all other libraries.
         "early.c" => &["-shared", "-fPIC", "-Wl,-z,initfirst"],
+        // Its functions come before the C library's.
+        "faults.c" => &["-rdynamic"],
         _ => &[],
     };
     let output = Command::new(compiler)

@@ -177,3 +177,64 @@ fn only_the_c_library_is_needed() {
     let is_libc = |line: &&str| line.contains("[libc.so.6]") || line.contains("[ld-linux");
     assert!(needed.iter().all(is_libc), "{needed:?}");
 }
+
+/// Functions of the C library that the library calls, and why each may be: the kernel is asked through the heap's
+/// own door, which neither writes `errno` nor is a cancellation point.
+const IMPORTED: &[&str] = &[
+    // Written to where an allocation is refused, and put back after what follows.
+    "__errno_location",
+    // Threads and their ends; `errno` is put back. None is a cancellation point.
+    "__register_atfork",
+    "pthread_attr_destroy",
+    "pthread_attr_init",
+    "pthread_attr_setdetachstate",
+    "pthread_attr_setstacksize",
+    "pthread_create",
+    "pthread_key_create",
+    "pthread_key_delete",
+    "pthread_setspecific",
+    "pthread_sigmask",
+    "sched_getcpu",
+    "sigfillset",
+    "syscall",
+    // At the beginning, in real-time mode.
+    "dl_iterate_phdr",
+    // At the end; and the handler of faults.
+    "abort",
+    "raise",
+    "sigaction",
+    // Memory that is the caller's.
+    "memcpy",
+    "memmove",
+    "memset",
+    // `malloc_stats`, `malloc_info`, C++'s handlers, and what a mistake of our own says: in no turn of a heap.
+    "dlsym",
+    "fprintf",
+    "snprintf",
+    "write",
+    // The linker's.
+    "_ITM_deregisterTMCloneTable",
+    "_ITM_registerTMCloneTable",
+    "__cxa_finalize",
+    "__gmon_start__",
+    "__rseq_offset",
+];
+
+/// A new name here may write `errno` in the middle of a `free`, or be a cancellation point in the middle of a
+/// heap: see `crates/heap/src/door.rs`.
+#[test]
+fn the_kernel_is_asked_through_the_door() {
+    let text = output(
+        "nm",
+        &["--dynamic", "--undefined-only"],
+        library(Profile::Release),
+    );
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(1));
+    let others: Vec<_> = names
+        .map(|name| name.split('@').next().unwrap_or(name))
+        .filter(|name| !IMPORTED.contains(name))
+        .collect();
+    assert!(others.is_empty(), "{others:?}");
+}

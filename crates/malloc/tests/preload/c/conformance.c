@@ -287,6 +287,76 @@ static void error_number(void) {
     }
 }
 
+static int errno_at_main;
+
+static void kept_error_number(void) {
+    // The same where the kernel refuses something that nobody has asked for: see refused.c.
+    CHECK(errno_at_main == 0);
+    static const size_t sizes[] = {16,      1000,    5000,    100000,    300000,
+                                   3 << 20, 5 << 20, 9 << 20, 100 << 20, 600 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *block = hide(malloc(sizes[i]));
+        CHECK(block != NULL);
+        memset(block, 1, sizes[i] < 1 << 20 ? sizes[i] : 1 << 20);
+        errno = 4321;
+        CHECK(malloc_usable_size(block) >= sizes[i] && errno == 4321);
+        free(block);
+        CHECK(errno == 4321);
+        block = hide(malloc(sizes[i]));
+        CHECK(block != NULL);
+        char *larger = hide(realloc(block, 2 * sizes[i]));
+        // What is moved by another way is moved without a word, too.
+        CHECK(larger != NULL);
+        errno = 4321;
+        free(larger);
+        malloc_trim(0);
+        CHECK(errno == 4321);
+    }
+}
+
+static void many_mappings(void) {
+    // As many as memory allows, however each of them is had.
+    enum { COUNT = 20000 };
+    static char *blocks[COUNT];
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            CHECK(posix_memalign((void **)&blocks[i], 8 << 20, 64 << 10) == 0);
+            CHECK(is_aligned(blocks[i], 8 << 20) && malloc_usable_size(blocks[i]) >= 64 << 10);
+            if (i % 16 == 0) *(int *)blocks[i] = i;
+        }
+        for (int i = 0; i < COUNT; i++) {
+            // Those that are left are found among those that have gone.
+            int nth = (int)((long)i * 7919 % COUNT);
+            if (nth % 16 == 0) CHECK(*(int *)blocks[nth] == nth);
+            free(blocks[nth]);
+        }
+    }
+}
+
+static void huge_alignments(void) {
+    for (size_t align = 16; align <= (size_t)8 << 30; align <<= 1) {
+        const size_t sizes[] = {1, align, align * 3 / 2 + 5};
+        for (int i = 0; i < 3; i++) {
+            size_t size = sizes[i];
+            char *block = NULL;
+            CHECK(posix_memalign((void **)&block, align, size) == 0);
+            CHECK(is_aligned(block, align) && malloc_usable_size(block) >= size);
+            block[0] = 1;
+            block[size - 1] = 2;
+            char *larger = hide(realloc(block, size + size / 2 + 100));
+            CHECK(larger != NULL && larger[0] == (size == 1 ? 2 : 1) && larger[size - 1] == 2);
+            free(larger);
+        }
+    }
+    // Refusals that leave the pointer.
+    static const size_t bad[] = {0, 3, 4, 24, (size_t)1 << 62};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        void *before = &errno_at_main, *block = before;
+        int error = posix_memalign(&block, hide_size(bad[i]), 10);
+        CHECK(error == (i == 4 ? ENOMEM : EINVAL) && block == before);
+    }
+}
+
 static void locked_error_number(void) {
     // Memory that is locked cannot be given back, which is nobody's business.
     CHECK(mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0 || errno == EPERM || errno == ENOMEM);
@@ -410,12 +480,14 @@ static void random_life(void) {
 }
 
 int main(int count, char **arguments) {
+    errno_at_main = errno;
     (void)count;
     static const struct named_case cases[] = {
         {"alignment", alignment}, {"nothing", nothing}, {"zeroes", zeroes}, {"overflow", overflow},
         {"too-large", too_large}, {"sparse", sparse}, {"resize", resize}, {"grow", grow},
         {"shrink", shrink}, {"aligned", aligned}, {"bad-alignments", bad_alignments},
-        {"pages", pages}, {"error-number", error_number},
+        {"pages", pages}, {"error-number", error_number}, {"kept-error-number", kept_error_number},
+        {"many-mappings", many_mappings}, {"huge-alignments", huge_alignments},
         {"locked-error-number", locked_error_number}, {"trim", trim}, {"c23", c23},
         {"old-names", old_names}, {"statistics", statistics}, {"random-life", random_life}};
     return run_case(cases, sizeof cases / sizeof *cases, arguments);

@@ -385,6 +385,22 @@ static void limited(void) {
     }
 }
 
+static void limited_small(void) {
+    // Most of a limit can be had in small blocks, and a thread begins then, for which nothing was left else.
+    size_t limit = (size_t)number_of("LIMIT_MB", 0) << 20;
+    static const size_t sizes[] = {1000, 10000, 100000, 250000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        size_t got = until_refused(sizes[i]);
+        if (got < limit / 10 * 6) fprintf(stderr, "%zu of %zu in blocks of %zu\n", got, limit, sizes[i]);
+        CHECK(got >= limit / 10 * 6);
+        pthread_t thread;
+        void *block;
+        CHECK(!pthread_create(&thread, NULL, own_life, (void *)1));
+        pthread_join(thread, &block);
+        free(block);
+    }
+}
+
 static void limited_threads(void) {
     for (int round = 0; round < 20; round++) {
         pthread_t threads[4];
@@ -454,7 +470,7 @@ int main(int count, char **arguments) {
         {"fork-amid-churn", fork_amid_churn}, {"fork-in-a-row", fork_in_a_row},
         {"thread-churn", thread_churn}, {"thread-crowds", thread_crowds}, {"thread-ends", thread_ends},
         {"late-frees", late_frees}, {"handed-over", handed_over}, {"signal-amid", signal_amid},
-        {"interrupted", interrupted}, {"opened", opened}, {"limited", limited},
+        {"interrupted", interrupted}, {"opened", opened}, {"limited-small", limited_small}, {"limited", limited},
         {"limited-threads", limited_threads}, {"limit-lowered", limit_lowered}, {"locked", locked}};
     return run_case(cases, sizeof cases / sizeof *cases, arguments);
 }

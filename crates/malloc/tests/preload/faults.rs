@@ -1,0 +1,120 @@
+//! What happens when the system refuses: each call that the library makes, each time it makes it. `faults.c` says
+//! how, and what must hold.
+//!
+//! `HEARTH_TEST_DEEP` tries five errors instead of one, the library as it is developed, and hardening.
+
+use std::process::Command;
+
+use hearth_testing::toolchain::End;
+
+use crate::support::{Profile, built, finish, library, passes};
+
+/// Errors that are tried, and so many times of a call at most.
+#[derive(Clone, Copy)]
+struct Reach {
+    errors: u32,
+    most: u32,
+}
+
+const ONE_ERROR: Reach = Reach {
+    errors: 1,
+    most: 10_000,
+};
+const ALL_ERRORS: Reach = Reach {
+    errors: 5,
+    most: 10_000,
+};
+
+fn is_deep() -> bool {
+    std::env::var_os("HEARTH_TEST_DEEP").is_some()
+}
+
+fn refusing(machine: &str, reach: Reach, profile: Profile) -> Command {
+    let mut command = Command::new(built("faults.c"));
+    command
+        .env_remove("LD_PRELOAD")
+        .arg(library(profile))
+        .arg(machine)
+        .arg(reach.errors.to_string())
+        .arg(reach.most.to_string());
+    command
+}
+
+#[test]
+fn refusals_of_all_calls_do_no_harm() {
+    passes(&mut refusing("plain", ONE_ERROR, Profile::Release));
+    if is_deep() {
+        passes(&mut refusing("plain", ALL_ERRORS, Profile::Release));
+        passes(&mut refusing("plain", ALL_ERRORS, Profile::Development));
+    }
+}
+
+/// There arenas take their addresses as they are opened.
+#[test]
+fn refusals_under_a_limit_of_addresses_do_no_harm() {
+    let few = Reach {
+        most: 40,
+        ..ONE_ERROR
+    };
+    let reach = if is_deep() { ALL_ERRORS } else { few };
+    let inner = refusing("limited", reach, Profile::Release);
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg("ulimit -v 3000000 && exec \"$@\"")
+        .arg("sh")
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .env_remove("LD_PRELOAD");
+    passes(&mut command);
+}
+
+/// All threads are about to be cancelled there, and none is.
+#[test]
+fn refusals_on_a_machine_of_two_nodes_do_no_harm() {
+    let few = Reach {
+        most: 3,
+        ..ONE_ERROR
+    };
+    let reach = if is_deep() { ALL_ERRORS } else { few };
+    passes(&mut refusing("nodes", reach, Profile::Release));
+}
+
+#[test]
+fn refusals_of_guard_pages_do_no_harm() {
+    let few = Reach {
+        most: 0,
+        ..ONE_ERROR
+    };
+    let reach = if is_deep() { ONE_ERROR } else { few };
+    for modes in ["guard", "guard=3,zero", "all"] {
+        passes(refusing("plain", reach, Profile::Release).env("HEARTH_HARDEN", modes));
+    }
+}
+
+/// A number that is asked for while another one's entry is refused is nobody else's.
+#[test]
+fn heaps_have_numbers_of_their_own() {
+    passes(
+        Command::new(built("faults.c"))
+            .env_remove("LD_PRELOAD")
+            .arg(library(Profile::Release))
+            .arg("numbers"),
+    );
+}
+
+/// A kernel without huge pages, or names for mappings, and so on: `errno` is zero at `main`, and `free` leaves it.
+#[test]
+fn error_numbers_stay_where_the_kernel_refuses() {
+    for refused in ["madvise", "prctl", "munmap", "mremap", "membarrier"] {
+        let mut command = Command::new(built("refused.c"));
+        command
+            .arg(refused)
+            .arg(built("conformance.c"))
+            .arg("kept-error-number")
+            .env("PRELOAD", library(Profile::Release))
+            .env_remove("LD_PRELOAD");
+        let ran = finish(&mut command);
+        assert_eq!(ran.end, End::Exit(0), "{refused}: {ran:?}");
+    }
+}
