@@ -431,8 +431,6 @@ impl Patience {
     const YIELDS: u32 = 16;
     /// 20 ms of sleeping.
     const OVER: u32 = Patience::YIELDS + 400;
-    const NAP_NS: i64 = 50_000;
-
     pub(crate) fn new() -> Patience {
         Patience { waits: 0 }
     }
@@ -449,9 +447,15 @@ impl Patience {
             let _ = unsafe { call(libc::SYS_sched_yield, []) };
             return;
         }
-        let mut word = 0;
-        wait(&raw mut word, 0, Some(Patience::NAP_NS));
+        nap();
     }
+}
+
+/// Sleeps for a moment.
+pub(crate) fn nap() {
+    const NAP_NS: i64 = 50_000;
+    let mut word = 0;
+    wait(&raw mut word, 0, Some(NAP_NS));
 }
 
 /// Sleeps on a word while it has a value, for less than two seconds if a time is given; may wake spuriously. False

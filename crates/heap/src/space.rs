@@ -547,6 +547,10 @@ impl Arenas for Space {
         self.is_sparse.load(Ordering::Relaxed)
     }
 
+    fn pause(&self) {
+        os::nap();
+    }
+
     fn open_sparse(&self, arena: usize) -> Opened {
         let is_open = self.strides().iter().all(|(part, stride)| {
             let start = part.load(Ordering::Relaxed) + arena * stride;
