@@ -438,10 +438,14 @@ pub(crate) fn mapped() -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use core::ptr;
     use std::fs;
     use std::string::String;
 
-    use crate::global::{allocate, free};
+    use crate::geometry::ARENA_BYTES;
+    use crate::global::{allocate, free, reallocate, usable_size};
+    use crate::os::{self, Access};
+    use crate::process::SPACE;
 
     /// The system's flags of the mapping that an address is in.
     fn flags_of(address: usize) -> String {
@@ -462,6 +466,30 @@ mod tests {
             }
         }
         panic!("{address:#x} is nowhere");
+    }
+
+    /// Where arenas have no addresses before they are opened, the system may place a mapping among them.
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no kernel")]
+    fn a_mapping_may_lie_where_arenas_are_not_open() {
+        crate::begin();
+        let bytes = 1 << 20;
+        // The last arena, which no test comes to.
+        let start = SPACE.data() + SPACE.bytes() - ARENA_BYTES;
+        // SAFETY: nobody has it.
+        assert!(unsafe { os::allow(start, bytes, Access::Write) });
+        assert_eq!(super::enter(start, bytes, start, start + bytes), start);
+        let block: *mut u8 = ptr::with_exposed_provenance_mut(start);
+        // SAFETY: a block of so many bytes.
+        unsafe {
+            block.write_bytes(7, bytes);
+            assert_eq!(usable_size(block), bytes);
+            let longer = reallocate(block, 2 * bytes);
+            assert!(!longer.is_null() && longer != block);
+            assert_eq!(longer.add(bytes - 1).read(), 7);
+            assert!(!super::unmap(start), "it has gone");
+            free(longer);
+        }
     }
 
     /// As far as the block fills them, and no longer than it is there.
