@@ -544,9 +544,19 @@ fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool) -> bool {
     true
 }
 
+/// Does the process have rights that who started it has not? Its environment is that one's, and says nothing then:
+/// it would lock memory and choose what is looked at for somebody else.
+fn is_privileged() -> bool {
+    // SAFETY: reads what the kernel told when the process began.
+    !cfg!(miri) && quietly(|| unsafe { libc::getauxval(libc::AT_SECURE) }) != 0
+}
+
 /// What the environment has for a name, given with its `=`, as much as fits. The environment of the process's
 /// start, as the C library's may not be there yet.
 pub(crate) fn environment<'a>(name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    if is_privileged() {
+        return None;
+    }
     let mut search = Search {
         name,
         matched: Some(0),
