@@ -54,6 +54,8 @@ mod helper;
 mod hints;
 #[cfg(not(loom))]
 pub mod inspect;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod kept;
 #[cfg(not(loom))]
 mod large;
 #[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
