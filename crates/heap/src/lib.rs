@@ -35,6 +35,8 @@ mod directory;
 #[cfg(not(any(loom, miri)))]
 mod door;
 #[cfg(not(loom))]
+mod environment;
+#[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
 mod figures;
