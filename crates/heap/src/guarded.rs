@@ -271,8 +271,14 @@ pub(crate) fn watch() {
     // SAFETY: an action may be zero but for what is set; the handler calls nothing that may not be called
     // there. It is called before the first block is given out, by one thread.
     unsafe {
-        libc::sigaction(libc::SIGSEGV, ptr::null(), BEFORE.0.get().cast());
         let mut action: libc::sigaction = core::mem::zeroed();
+        libc::sigaction(libc::SIGSEGV, ptr::null(), &mut action);
+        if action.sa_sigaction == handler as usize {
+            // A fork has cut off who was about to say so.
+            return;
+        }
+        BEFORE.0.get().write(MaybeUninit::new(action));
+        action = core::mem::zeroed();
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigaction(libc::SIGSEGV, &action, ptr::null_mut());

@@ -403,18 +403,26 @@ pub(crate) fn this_thread() -> i32 {
     unsafe { call(libc::SYS_gettid, []) }.unwrap_or(0) as i32
 }
 
+fn look_for(thread: i32) -> Result<usize, i32> {
+    // SAFETY: no signal is sent; the kernel only looks for the thread.
+    unsafe {
+        let process = call(libc::SYS_getpid, [])?;
+        call(libc::SYS_tgkill, [process, thread as usize, 0])
+    }
+}
+
+/// Is a number no thread's of this process? No if the system does not tell.
+pub(crate) fn has_ended(thread: i32) -> bool {
+    look_for(thread) == Err(libc::ESRCH)
+}
+
 /// Waits until a thread of this process, which has nothing more to do, is no thread of it to the kernel either.
 pub(crate) fn await_thread_end(thread: i32) {
     /// A moment after its last instruction it is gone; who debugs it may hold it back.
     const TRIES: usize = 10_000;
     let mut patience = Patience::new();
     for _ in 0..TRIES {
-        // SAFETY: no signal is sent; the kernel only looks for the thread.
-        let is_there = unsafe {
-            let process = call(libc::SYS_getpid, []).unwrap_or(0);
-            call(libc::SYS_tgkill, [process, thread as usize, 0]).is_ok()
-        };
-        if !is_there {
+        if look_for(thread).is_err() {
             return;
         }
         patience.wait();
