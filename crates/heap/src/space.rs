@@ -151,6 +151,15 @@ const ARENAS_MIN: usize = 2;
 const ARENAS: usize = 1 << 18;
 const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
 
+/// The addresses that an arena takes, with what belongs to it.
+const ARENA_WITH_ACCOUNT: usize = {
+    const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
+    let of_chunk =
+        size_of::<ChunkTag>() + OWNERS_STRIDE + KINDS_STRIDE + REMOTE_STRIDE + META_STRIDE;
+    let of_arena = size_of::<[AtomicU64; 2]>() + size_of::<AtomicU64>();
+    ARENA_BYTES + CHUNKS * of_chunk + of_arena
+};
+
 /// So much of a limit is left to others at least, beyond what the process has when it begins: two stacks.
 const LEFT_MIN: usize = 16 << 20;
 
@@ -211,8 +220,7 @@ impl Space {
         let mut arenas = ARENAS;
         if let Some(limit) = os::addresses_max() {
             let left = nodes::mapped_bytes() + (limit / 16).max(LEFT_MIN);
-            // With what belongs to them.
-            let fit = limit.saturating_sub(left) / (ARENA_BYTES + ARENA_BYTES / 16);
+            let fit = limit.saturating_sub(left + HINTS_BYTES) / ARENA_WITH_ACCOUNT;
             let fit = arenas.min(fit);
             if nodes == 1 && fit >= ARENAS_MIN {
                 match self.make_with(fit, 1, true) {
@@ -220,8 +228,8 @@ impl Space {
                     made => return made == Made::Yes,
                 }
             }
-            // With what belongs to them, and one that is lost to alignment.
-            let fit = (limit / 2 / (ARENA_BYTES + ARENA_BYTES / 16)).saturating_sub(1);
+            // One is lost to alignment.
+            let fit = (limit / 2 / ARENA_WITH_ACCOUNT).saturating_sub(1);
             arenas = arenas.min((fit + 1).next_power_of_two() / 2);
         }
         while arenas >= ARENAS_MIN {
