@@ -188,6 +188,9 @@ const IMPORTED: &[&str] = &[
     "pthread_attr_destroy",
     "pthread_attr_init",
     "pthread_attr_setdetachstate",
+    "pthread_attr_setinheritsched",
+    "pthread_attr_setschedparam",
+    "pthread_attr_setschedpolicy",
     "pthread_attr_setstacksize",
     "pthread_create",
     "pthread_key_create",
@@ -199,6 +202,10 @@ const IMPORTED: &[&str] = &[
     "syscall",
     // At the beginning, in real-time mode.
     "dl_iterate_phdr",
+    // At the beginning: what is asked for, if there is no `/proc`, and by whom.
+    "environ",
+    "getauxval",
+    "strlen",
     // At the end; and the handler of faults.
     "abort",
     "raise",
