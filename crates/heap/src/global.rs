@@ -383,8 +383,13 @@ fn give_back(heap: &Heap, address: usize) {
                 report(address, Fault::NotABlock, 0);
             }
         }
-        // Nobody's chunk: a large block that was freed already, or an address of ours that never was one.
-        _ => report(address, Fault::NotABlock, 0),
+        // Nobody's chunk: a large block that was freed already, or an address of ours that never was one. Or a
+        // mapping, where arenas get their addresses as they are opened: the system may place it among them.
+        _ => {
+            if !large::unmap(address) {
+                report(address, Fault::NotABlock, 0);
+            }
+        }
     }
 }
 
@@ -585,10 +590,11 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
             }
             size
         }
-        _ => {
+        // Nobody's chunk: see `give_back`.
+        _ => large::mapped_size(address).unwrap_or_else(|| {
             report(address, Fault::NotABlock, 0);
             0
-        }
+        }),
     }
 }
 

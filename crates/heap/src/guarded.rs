@@ -25,6 +25,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::geometry::{ARENA_BYTES, CHUNK_BYTES, CHUNK_SHIFT, RegionId};
 use crate::heap::Home;
 use crate::helper::HELPER;
+use crate::kept::Kept;
 use crate::large;
 use crate::os::{self, Access, PAGE};
 use crate::process::{SPACE, home};
@@ -44,9 +45,8 @@ const KEPT: usize = 256;
 /// Larger ones do not, and none does where a limit leaves so few addresses that it would be noticed.
 const KEPT_SPACE_MIN: usize = 64 << 30;
 const KEPT_CHUNKS_MAX: usize = ARENA_BYTES / CHUNK_BYTES;
-/// One more than their first chunks, or 0; and where the next one goes.
-static RING: [AtomicU32; KEPT] = [const { AtomicU32::new(0) }; KEPT];
-static NEXT: AtomicU32 = AtomicU32::new(0);
+/// By their first chunks.
+static RING: Kept<KEPT> = Kept::new();
 
 /// Why a block has guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,10 +219,8 @@ pub(crate) fn free(home: Home<'_>, chunk: usize, inside: usize) -> bool {
         release(home, chunk);
         return true;
     }
-    let next = NEXT.fetch_add(1, Ordering::Relaxed) as usize % KEPT;
-    match RING[next].swap(chunk as u32 + 1, Ordering::AcqRel) {
-        0 => {}
-        before => release(home, before as usize - 1),
+    if let Some(before) = RING.keep(chunk as u32) {
+        release(home, before as usize);
     }
     true
 }
@@ -236,11 +234,7 @@ fn release(home: Home<'_>, chunk: usize) {
     if !unsafe { os::allow(start, chunks << CHUNK_SHIFT, Access::Write) } {
         // It is kept until a later free takes its place, or there are no more addresses. Only if so many are kept
         // already it stays inaccessible for good.
-        let _ = RING.iter().any(|place| {
-            place
-                .compare_exchange(0, chunk as u32 + 1, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-        });
+        let _ = RING.keep_if_room(chunk as u32);
         return;
     }
     let words = words(home.space, chunk);
@@ -255,12 +249,7 @@ fn release(home: Home<'_>, chunk: usize) {
 /// There are no more addresses: what is kept goes.
 #[cold]
 fn release_all(home: Home<'_>) {
-    for kept in &RING {
-        match kept.swap(0, Ordering::AcqRel) {
-            0 => {}
-            before => release(home, before as usize - 1),
-        }
-    }
+    RING.take_all(|chunk| release(home, chunk as usize));
 }
 
 // ---- what faults tell ----------------------------------------------------------------------------------
@@ -282,8 +271,14 @@ pub(crate) fn watch() {
     // SAFETY: an action may be zero but for what is set; the handler calls nothing that may not be called
     // there. It is called before the first block is given out, by one thread.
     unsafe {
-        libc::sigaction(libc::SIGSEGV, ptr::null(), BEFORE.0.get().cast());
         let mut action: libc::sigaction = core::mem::zeroed();
+        libc::sigaction(libc::SIGSEGV, ptr::null(), &mut action);
+        if action.sa_sigaction == handler as usize {
+            // A fork has cut off who was about to say so.
+            return;
+        }
+        BEFORE.0.get().write(MaybeUninit::new(action));
+        action = core::mem::zeroed();
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigaction(libc::SIGSEGV, &action, ptr::null_mut());

@@ -20,6 +20,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use crate::environment;
 use crate::faults::{report, report_written};
 use crate::geometry::granule_shift;
 use crate::guarded;
@@ -85,7 +86,7 @@ fn freed() -> u8 {
 /// Reads the modes. What is no mode ends the process: who asks to be protected shall not believe that he is.
 pub(crate) fn begin() {
     let mut buffer = [0; 1024];
-    let Some(text) = os::environment(NAME, &mut buffer) else {
+    let Some(text) = environment::value(NAME, &mut buffer) else {
         return;
     };
     let mut modes = 0;

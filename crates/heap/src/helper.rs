@@ -524,7 +524,10 @@ pub fn thread_begins() {
 /// that have threads of their own, as [`thread_begins`] has told; it may be called for each of them. To be
 /// called where a thread may be created: not from anything that allocates or frees, as the C library does both
 /// under its locks. Where the system refuses a thread, idle memory goes back without.
-pub fn start_helper(create: CreateThread) {
+///
+/// # Safety
+/// `create` does what `pthread_create` does.
+pub unsafe fn start_helper(create: CreateThread) {
     if process::is_made() {
         HELPER.start(create);
     }
@@ -537,7 +540,8 @@ pub fn keep_helper() {
         .threads
         .compare_exchange(0, 1, Ordering::SeqCst, Ordering::SeqCst);
     if first.is_ok() || HELPER.stage.is_wanted() {
-        start_helper(os::pthread_create);
+        // SAFETY: the C library's.
+        unsafe { start_helper(os::pthread_create) };
     }
 }
 

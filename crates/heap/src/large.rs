@@ -143,7 +143,7 @@ fn wipe(home: Home<'_>, chunk: usize, chunks: usize) {
 
 // ---- mappings ------------------------------------------------------------------------------------------
 
-/// For blocks that have moved and have no other place: see [`remap`].
+/// For blocks that have moved and have no other place: see [`mappings::change`].
 static SPARES: [Mapping; 16] = [const { Mapping::empty() }; 16];
 /// The first places, which most processes never go beyond.
 static FIRST: [Mapping; mappings::places_of(0)] =
@@ -355,52 +355,20 @@ pub(crate) fn remap(block: usize, size: usize) -> usize {
     if harden::guards() {
         return 0;
     }
-    // What has moved must have a place, and there may be no memory for more of them. So one is claimed before.
-    let Some(spare) = SPARES.iter().find(|place| place.claim_empty()) else {
-        return 0;
-    };
-    let moved = remap_with(spare, block, size);
-    if moved.is_none_or(|is_spare_used| !is_spare_used.1) {
-        spare.release();
-    }
-    moved.map_or(0, |(block, _)| block)
-}
-
-/// Where the block is then, and whether the spare place is its.
-fn remap_with(spare: &Mapping, block: usize, size: usize) -> Option<(usize, bool)> {
-    let place = mappings::find(&TABLE, block).filter(|place| place.claim(block))?;
-    let before = Extent {
-        block,
-        ..place.extent()
-    };
-    let wanted = size
-        .checked_add(block - before.start)
-        .and_then(|bytes| bytes.checked_next_multiple_of(os::PAGE));
-    // As soon as it has moved, another's block may be where it was; so its place is claimed meanwhile.
-    let moved = wanted.map_or(0, |wanted| {
+    let moved = mappings::change(&TABLE, block, |before| {
+        let inside = block - before.start;
+        let wanted = size.checked_add(inside)?;
+        let wanted = wanted.checked_next_multiple_of(os::PAGE)?;
         // SAFETY: the mapping of a block that is its owner's, who is told the new place.
-        unsafe { os::remap(before.start, before.bytes, wanted) }
+        let start = unsafe { os::remap(before.start, before.bytes, wanted) };
+        (start != 0).then(|| Extent {
+            block: start + inside,
+            start,
+            bytes: wanted,
+            end: start + wanted,
+        })
     });
-    let Some(wanted) = wanted.filter(|_| moved != 0) else {
-        place.publish(before);
-        return None;
-    };
-    let after = Extent {
-        block: moved + (block - before.start),
-        start: moved,
-        bytes: wanted,
-        end: moved + wanted,
-    };
-    if moved == before.start {
-        place.publish(after);
-        return Some((after.block, false));
-    }
-    let is_entered = mappings::enter(&TABLE, after);
-    if !is_entered {
-        spare.publish(after);
-    }
-    place.release();
-    Some((after.block, !is_entered))
+    moved.unwrap_or(0)
 }
 
 /// The bytes that a mapped block has.
@@ -438,10 +406,14 @@ pub(crate) fn mapped() -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
+    use core::ptr;
     use std::fs;
     use std::string::String;
 
-    use crate::global::{allocate, free};
+    use crate::geometry::ARENA_BYTES;
+    use crate::global::{allocate, free, reallocate, usable_size};
+    use crate::os::{self, Access};
+    use crate::process::SPACE;
 
     /// The system's flags of the mapping that an address is in.
     fn flags_of(address: usize) -> String {
@@ -462,6 +434,30 @@ mod tests {
             }
         }
         panic!("{address:#x} is nowhere");
+    }
+
+    /// Where arenas have no addresses before they are opened, the system may place a mapping among them.
+    #[test]
+    #[cfg_attr(miri, ignore = "there is no kernel")]
+    fn a_mapping_may_lie_where_arenas_are_not_open() {
+        crate::begin();
+        let bytes = 1 << 20;
+        // The last arena, which no test comes to.
+        let start = SPACE.data() + SPACE.bytes() - ARENA_BYTES;
+        // SAFETY: nobody has it.
+        assert!(unsafe { os::allow(start, bytes, Access::Write) });
+        assert_eq!(super::enter(start, bytes, start, start + bytes), start);
+        let block: *mut u8 = ptr::with_exposed_provenance_mut(start);
+        // SAFETY: a block of so many bytes.
+        unsafe {
+            block.write_bytes(7, bytes);
+            assert_eq!(usable_size(block), bytes);
+            let longer = reallocate(block, 2 * bytes);
+            assert!(!longer.is_null() && longer != block);
+            assert_eq!(longer.add(bytes - 1).read(), 7);
+            assert!(!super::unmap(start), "it has gone");
+            free(longer);
+        }
     }
 
     /// As far as the block fills them, and no longer than it is there.

@@ -35,6 +35,8 @@ mod directory;
 #[cfg(not(any(loom, miri)))]
 mod door;
 #[cfg(not(loom))]
+mod environment;
+#[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
 mod figures;
@@ -54,6 +56,8 @@ mod helper;
 mod hints;
 #[cfg(not(loom))]
 pub mod inspect;
+#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
+mod kept;
 #[cfg(not(loom))]
 mod large;
 #[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]

@@ -192,6 +192,51 @@ pub(crate) fn find(segments: &impl Segments, block: usize) -> Option<&Mapping> {
         .or_else(|| segments.spares().iter().find(is_it))
 }
 
+/// Gives a block that is the caller's another extent, perhaps elsewhere, by `change`, which tells what it is then.
+/// Where the block is; None if it is none, or if that is refused, and the block is as it was.
+pub(crate) fn change(
+    segments: &impl Segments,
+    block: usize,
+    change: impl FnOnce(Extent) -> Option<Extent>,
+) -> Option<usize> {
+    // What has moved must have a place, and there may be no memory for more of them. So one is claimed before.
+    let spare = segments.spares().iter().find(|place| place.claim_empty())?;
+    let changed = change_with(segments, spare, block, change);
+    if changed.is_none_or(|(_, is_spare_used)| !is_spare_used) {
+        spare.release();
+    }
+    changed.map(|(block, _)| block)
+}
+
+/// Where the block is then, and whether the spare place is its.
+fn change_with(
+    segments: &impl Segments,
+    spare: &Mapping,
+    block: usize,
+    change: impl FnOnce(Extent) -> Option<Extent>,
+) -> Option<(usize, bool)> {
+    let place = find(segments, block).filter(|place| place.claim(block))?;
+    let before = Extent {
+        block,
+        ..place.extent()
+    };
+    // As soon as it has moved, another's block may be where it was; so its place is claimed meanwhile.
+    let Some(after) = change(before) else {
+        place.publish(before);
+        return None;
+    };
+    if after.block == block {
+        place.publish(after);
+        return Some((block, false));
+    }
+    let is_entered = enter(segments, after);
+    if !is_entered {
+        spare.publish(after);
+    }
+    place.release();
+    Some((after.block, !is_entered))
+}
+
 /// All places that there are.
 pub(crate) fn all(segments: &impl Segments) -> impl Iterator<Item = &Mapping> {
     (0..SEGMENTS)
@@ -274,7 +319,8 @@ mod loom_tests {
     //!
     //! Faults that were planted by hand, and found: a place that is published, or emptied, without release; one
     //! that is claimed without acquire, or by a look and a store; fields that are read before the place is
-    //! claimed, by one who does not have the block.
+    //! claimed, by one who does not have the block; a block that moves whose place is not claimed meanwhile; a
+    //! spare place that is released though the block is there.
     //!
     //! What it cannot see: hashes of more than two bits.
 
@@ -291,6 +337,8 @@ mod loom_tests {
         spares: Vec<Mapping>,
         /// The kernel's: a bit for each address that nobody has.
         addresses: AtomicU64,
+        /// There is memory for more segments.
+        grows: bool,
     }
 
     fn places(count: usize) -> Vec<Mapping> {
@@ -305,6 +353,9 @@ mod loom_tests {
             .collect()
     }
 
+    /// So many that one block can move while the other is there.
+    const ADDRESSES: u64 = 0b1110;
+
     impl Segments for Ground {
         fn places(&self, segment: usize) -> Option<&[Mapping]> {
             let is_made = self.made.load(Ordering::Acquire) as usize > segment;
@@ -312,6 +363,9 @@ mod loom_tests {
         }
 
         fn make(&self, segment: usize) -> bool {
+            if !self.grows {
+                return false;
+            }
             let made = segment as u64;
             let _ = self
                 .made
@@ -325,12 +379,13 @@ mod loom_tests {
     }
 
     impl Ground {
-        fn new() -> Ground {
+        fn new(grows: bool) -> Ground {
             Ground {
                 segments: (0..SEGMENTS).map(|nth| places(places_of(nth))).collect(),
                 made: AtomicU64::new(1),
                 spares: places(1),
-                addresses: AtomicU64::new(0b110),
+                addresses: AtomicU64::new(ADDRESSES),
+                grows,
             }
         }
 
@@ -361,6 +416,36 @@ mod loom_tests {
             if !enter(self, extent) {
                 return self.unmap(block);
             }
+            self.go(extent);
+        }
+
+        /// As the system moves a mapping: what is had of the new address is had before the old one is given up.
+        fn come_move_and_go(&self, own: usize) {
+            let Some(block) = self.map() else { return };
+            let extent = Extent {
+                block,
+                start: own,
+                bytes: own,
+                end: own,
+            };
+            if !enter(self, extent) {
+                return self.unmap(block);
+            }
+            let moved = change(self, block, |before| {
+                assert_eq!(before, extent, "it is this one's own");
+                let block = self.map()?;
+                self.unmap(before.block);
+                Some(Extent { block, ..before })
+            });
+            self.go(Extent {
+                block: moved.unwrap_or(block),
+                ..extent
+            });
+        }
+
+        /// A block goes that is the caller's.
+        fn go(&self, extent: Extent) {
+            let block = extent.block;
             let place = find(self, block).expect("it was entered");
             assert_eq!(place.look(), Some(extent), "it is this one's own");
             assert!(place.claim(block), "nobody else claims it");
@@ -371,10 +456,14 @@ mod loom_tests {
     }
 
     fn model(work: fn(&Ground, usize)) {
+        model_of(true, work);
+    }
+
+    fn model_of(grows: bool, work: fn(&Ground, usize)) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = builder.preemption_bound.or(Some(3));
         builder.check(move || {
-            let ground = Arc::new(Ground::new());
+            let ground = Arc::new(Ground::new(grows));
             let other = {
                 let ground = ground.clone();
                 thread::spawn(move || work(&ground, 5))
@@ -382,7 +471,7 @@ mod loom_tests {
             work(&ground, 3);
             other.join().expect("it does not panic");
             assert!(all(&*ground).all(|place| place.look().is_none()));
-            assert_eq!(ground.addresses.load(Ordering::Relaxed), 0b110);
+            assert_eq!(ground.addresses.load(Ordering::Relaxed), ADDRESSES);
         });
     }
 
@@ -396,6 +485,21 @@ mod loom_tests {
         model(|ground, own| {
             ground.come_and_go(own);
             ground.come_and_go(own + 1);
+        });
+    }
+
+    #[test]
+    fn loom_mappings_move() {
+        model(|ground, own| ground.come_move_and_go(own));
+        // Its own place is the only one but the spare.
+        model_of(false, |ground, own| ground.come_move_and_go(own));
+        model(|ground, own| {
+            if own == 3 {
+                ground.come_move_and_go(own);
+            } else {
+                ground.come_and_go(own);
+                ground.come_and_go(own + 1);
+            }
         });
     }
 

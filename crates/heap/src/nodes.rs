@@ -9,6 +9,7 @@
 //! left alone: for it all memory is one node.
 
 use crate::directory::Directory;
+use crate::environment;
 use crate::os;
 use crate::pool::NODES_MAX;
 use crate::sync::Ordering;
@@ -172,7 +173,7 @@ fn read_distances(node: usize, nodes: usize, row: &mut [u16; NODES_MAX]) {
 /// Distances that were measured replace all of them, if they are as many as must be.
 fn read_measured(nodes: usize, distances: &mut [[u16; NODES_MAX]; NODES_MAX]) {
     let mut buffer = [0; 16_384];
-    let Some(text) = os::environment(DISTANCES, &mut buffer) else {
+    let Some(text) = environment::value(DISTANCES, &mut buffer) else {
         return;
     };
     let rows = || text.split(|byte| *byte == b';');

@@ -449,8 +449,6 @@ impl Patience {
     const YIELDS: u32 = 16;
     /// 20 ms of sleeping.
     const OVER: u32 = Patience::YIELDS + 400;
-    const NAP_NS: i64 = 50_000;
-
     pub(crate) fn new() -> Patience {
         Patience { waits: 0 }
     }
@@ -467,9 +465,15 @@ impl Patience {
             let _ = unsafe { call(libc::SYS_sched_yield, []) };
             return;
         }
-        let mut word = 0;
-        wait(&raw mut word, 0, Some(Patience::NAP_NS));
+        nap();
     }
+}
+
+/// Sleeps for a moment.
+pub(crate) fn nap() {
+    const NAP_NS: i64 = 50_000;
+    let mut word = 0;
+    wait(&raw mut word, 0, Some(NAP_NS));
 }
 
 /// Sleeps on a word while it has a value, for less than two seconds if a time is given; may wake spuriously. False
@@ -529,7 +533,7 @@ pub(crate) fn read_file<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8
 
 /// Does something with the pieces of a file, in turn, as long as that wants more. The path ends with a
 /// zero. False if the file cannot be read.
-fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool) -> bool {
+pub(crate) fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool) -> bool {
     debug_assert!(path.contains(&0));
     if cfg!(miri) {
         return false;
@@ -554,52 +558,6 @@ fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool) -> bool {
     // SAFETY: the descriptor is this function's.
     let _ = unsafe { call(libc::SYS_close, [file]) };
     true
-}
-
-/// What the environment has for a name, given with its `=`, as much as fits. The environment of the process's
-/// start, as the C library's may not be there yet.
-pub(crate) fn environment<'a>(name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
-    let mut search = Search {
-        name,
-        matched: Some(0),
-        is_found: false,
-        length: 0,
-    };
-    each_piece(b"/proc/self/environ\0", |piece| search.go_on(piece, buffer));
-    search.is_found.then_some(&buffer[..search.length])
-}
-
-/// A search for a variable, piece by piece.
-struct Search<'a> {
-    name: &'a [u8],
-    /// So much of the name was found of this entry; None if it is another's.
-    matched: Option<usize>,
-    is_found: bool,
-    /// So much of its value.
-    length: usize,
-}
-
-impl Search<'_> {
-    /// Looks at the next piece. False if no more are needed.
-    fn go_on(&mut self, piece: &[u8], value: &mut [u8]) -> bool {
-        for &byte in piece {
-            if self.is_found {
-                if byte == 0 || self.length == value.len() {
-                    return false;
-                }
-                value[self.length] = byte;
-                self.length += 1;
-                continue;
-            }
-            self.matched = match self.matched {
-                _ if byte == 0 => Some(0),
-                Some(matched) if self.name[matched] == byte => Some(matched + 1),
-                _ => None,
-            };
-            self.is_found = self.matched == Some(self.name.len());
-        }
-        true
-    }
 }
 
 /// Does the process leave it to the system where its memory lies? Yes if the system knows no such thing.
@@ -652,7 +610,7 @@ const MEMBARRIER: u32 = 1 << 3;
 
 fn membarrier(command: u32) -> bool {
     // SAFETY: the call takes numbers only.
-    unsafe { call(libc::SYS_membarrier, [command as usize, 0, 0]) }.is_ok()
+    unsafe { call(libc::SYS_membarrier, [command as usize, 0, 0]) == Ok(0) }
 }
 
 /// Can this process have barriers on all its threads? Asked before the first one; after that it costs nothing.
@@ -773,42 +731,6 @@ unsafe fn call<const N: usize>(number: libc::c_long, arguments: [usize; N]) -> R
             libc::SYS_sched_yield => Ok(libc::sched_yield() as usize),
             libc::SYS_write => Ok(libc::write(2, at(1), arguments[2]) as usize),
             _ => Err(libc::ENOSYS),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Search;
-    use std::vec;
-
-    /// What is found if the text comes in pieces of so many bytes.
-    fn found<'a>(text: &[u8], bytes: usize, value: &'a mut [u8]) -> Option<&'a [u8]> {
-        let mut search = Search {
-            name: b"HEARTH_A=",
-            matched: Some(0),
-            is_found: false,
-            length: 0,
-        };
-        for piece in text.chunks(bytes) {
-            if !search.go_on(piece, value) {
-                break;
-            }
-        }
-        search.is_found.then_some(&value[..search.length])
-    }
-
-    #[test]
-    fn variables_are_found_across_pieces() {
-        let text = b"A=1\0HEARTH_=2\0NOT_HEARTH_A=3\0HEARTH_AB=4\0HEARTH_A=5 =6\0HEARTH_A=7\0";
-        for bytes in 1..=text.len() {
-            let mut value = vec![0; 100];
-            assert_eq!(found(text, bytes, &mut value), Some(&b"5 =6"[..]));
-            assert_eq!(found(text, bytes, &mut value[..2]), Some(&b"5 "[..]));
-            assert_eq!(found(&text[..43], bytes, &mut value), None);
-            assert_eq!(found(&text[text.len() - 3..], bytes, &mut value), None);
-            let empty = b"HEARTH_A=\0B=2\0";
-            assert_eq!(found(empty, bytes, &mut value), Some(&b""[..]));
         }
     }
 }

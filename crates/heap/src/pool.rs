@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | an arena's `free` | everyone, by exchange; a store only by who has the whole arena | everyone |
 //! | an arena's `used` | who has the chunks: before they are given, or while they are forgotten | everyone |
-//! | `begun`, `open` | everyone, by exchange | everyone |
+//! | `begun`, `open` | everyone, by exchange; they only grow | everyone |
 //! | `opening` | who opens arenas of a sparse space: adds one before, takes it back after | the same |
 //!
 //! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
@@ -16,6 +16,7 @@
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod sparse;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -107,6 +108,8 @@ pub(crate) trait Arenas {
     fn is_sparse(&self) -> bool {
         false
     }
+    /// Lets another thread go on that opens an arena.
+    fn pause(&self) {}
     /// Opens an arena of a sparse space: with what belongs to it first.
     fn open_sparse(&self, _arena: usize) -> Opened {
         Opened::Refused
@@ -452,38 +455,6 @@ impl Pools {
             }
         }
         false
-    }
-
-    /// The same where addresses count: no arena more than is needed, one after the other.
-    ///
-    /// Two threads may map the same arena, and one of them finds that something is there: the other's mapping,
-    /// then, or that of one that is cut off by a fork. If nobody else is at it, it is a mapping of the
-    /// program's, and there is no arena.
-    fn open_sparse(&self, space: &impl Arenas, node: usize, end: usize) -> bool {
-        let own = &self.nodes[node];
-        own.opening.fetch_add(1, Ordering::SeqCst);
-        let done = loop {
-            // Acquires what was opened, as who begins arenas does.
-            let open = own.open.load(Ordering::SeqCst);
-            if open as usize >= end {
-                break true;
-            }
-            let is_open = match space.open_sparse(space.arenas_of_node() * node + open as usize) {
-                Opened::Done => true,
-                // Who has mapped it has counted itself before, and says that it is open before it takes that
-                // back. So this reads the count first.
-                Opened::Already => {
-                    own.opening.load(Ordering::SeqCst) > 1 || own.open.load(Ordering::SeqCst) > open
-                }
-                Opened::Refused => false,
-            };
-            if !is_open {
-                break false;
-            }
-            own.open.fetch_max(open + 1, Ordering::SeqCst);
-        };
-        own.opening.fetch_sub(1, Ordering::SeqCst);
-        done
     }
 
     /// For who looks from outside.

@@ -6,6 +6,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use crate::environment;
 use crate::geometry::ARENA_BYTES;
 use crate::helper::HELPER;
 use crate::nodes;
@@ -29,7 +30,7 @@ pub(crate) fn is_on() -> bool {
 /// later, where it must not.
 pub(crate) fn begin(space: &Space, pools: &Pools, table: &Table) {
     let mut buffer = [0; 64];
-    let Some(text) = os::environment(NAME, &mut buffer) else {
+    let Some(text) = environment::value(NAME, &mut buffer) else {
         return;
     };
     let Some(bytes) = bytes_of(text) else {

@@ -86,10 +86,6 @@ const REMOTE_STRIDE: usize = size_of::<Remote>() * SLOTS;
 const OWNERS_STRIDE: usize = (CHUNK_BYTES / os::PAGE) * size_of::<u32>();
 /// A byte a KiB.
 const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
-/// What is kept of an arena beside its data.
-pub(crate) const ACCOUNT_BYTES: usize = (ARENA_BYTES / CHUNK_BYTES)
-    * (size_of::<ChunkTag>() + OWNERS_STRIDE + KINDS_STRIDE + REMOTE_STRIDE + META_STRIDE)
-    + 24;
 const _: () = assert!(META_STRIDE == 3040 && REMOTE_STRIDE == 1408);
 
 /// What a chunk is: four bits for its kind, and a number.
@@ -155,6 +151,15 @@ const ARENAS_MIN: usize = 2;
 const ARENAS: usize = 1 << 18;
 const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
 
+/// What is kept of an arena beside its data.
+pub(crate) const ACCOUNT_BYTES: usize = {
+    const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
+    let of_chunk =
+        size_of::<ChunkTag>() + OWNERS_STRIDE + KINDS_STRIDE + REMOTE_STRIDE + META_STRIDE;
+    let of_arena = size_of::<[AtomicU64; 2]>() + size_of::<AtomicU64>();
+    CHUNKS * of_chunk + of_arena
+};
+
 /// So much of a limit is left to others at least, beyond what the process has when it begins: two stacks.
 const LEFT_MIN: usize = 16 << 20;
 
@@ -215,8 +220,7 @@ impl Space {
         let mut arenas = ARENAS;
         if let Some(limit) = os::addresses_max() {
             let left = nodes::mapped_bytes() + (limit / 16).max(LEFT_MIN);
-            // With what belongs to them.
-            let fit = limit.saturating_sub(left) / (ARENA_BYTES + ACCOUNT_BYTES);
+            let fit = limit.saturating_sub(left + HINTS_BYTES) / (ARENA_BYTES + ACCOUNT_BYTES);
             let fit = arenas.min(fit);
             if nodes == 1 && fit >= ARENAS_MIN {
                 match self.make_with(fit, 1, true) {
@@ -224,7 +228,7 @@ impl Space {
                     made => return made == Made::Yes,
                 }
             }
-            // With what belongs to them, and one that is lost to alignment.
+            // One is lost to alignment.
             let fit = (limit / 2 / (ARENA_BYTES + ACCOUNT_BYTES)).saturating_sub(1);
             arenas = arenas.min((fit + 1).next_power_of_two() / 2);
         }
@@ -549,6 +553,10 @@ impl Arenas for Space {
 
     fn is_sparse(&self) -> bool {
         self.is_sparse.load(Ordering::Relaxed)
+    }
+
+    fn pause(&self) {
+        os::nap();
     }
 
     fn open_sparse(&self, arena: usize) -> Opened {

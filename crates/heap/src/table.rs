@@ -40,7 +40,7 @@ pub(crate) struct Entry {
     pub(crate) queue: Queue,
     pub(crate) custody: Custody,
     pub(crate) awaited: Awaited,
-    /// Which thread's it is: heaps with one number have one owner. 0 is nobody's.
+    /// Which thread's it is: the number of its first heap. 0 is nobody's.
     pub(crate) family: AtomicU32,
     next: AtomicU32,
 }

@@ -19,8 +19,6 @@ use crate::thread;
 
 /// Heaps of threads that have ended, by node.
 static PARKED: [Stack; NODES_MAX] = [const { Stack::new() }; NODES_MAX];
-/// Numbers of threads that have heaps.
-static NEXT_FAMILY: AtomicU32 = AtomicU32::new(1);
 /// The heap of a thread that was made last, by number; each knows the one before. None ever leaves.
 static LATEST: AtomicU32 = AtomicU32::new(0);
 
@@ -111,11 +109,12 @@ fn begin_parked(node: usize) -> Option<&'static Heap> {
     None
 }
 
-/// A heap is alone with its thread.
+/// A heap is alone with its thread. Their family has its number: it is one thread's at a time, and is parked when
+/// no heap is of the family any more. Threads that were counted would have numbers of others after 2^32.
 fn begin_family(heap: &Heap) {
-    let family = NEXT_FAMILY.fetch_add(1, Ordering::Relaxed);
-    heap.entry().family.store(family, Ordering::Relaxed);
-    heap.sibling.set(heap.number.get());
+    let number = heap.number.get();
+    heap.entry().family.store(number, Ordering::Relaxed);
+    heap.sibling.set(number);
 }
 
 /// The node that this thread runs on.
@@ -283,6 +282,7 @@ fn adopt_parked(node: usize) -> Option<&'static Heap> {
 /// A heap of this thread is this thread's no longer.
 fn leave(heap: &Heap) {
     heap.flush_marks();
+    // Before it is parked, which releases it.
     heap.entry().family.store(0, Ordering::Relaxed);
     park(heap);
 }
@@ -306,12 +306,19 @@ pub(crate) fn ends() {
     }
     thread::set_heap(thread::ENDED);
     // SAFETY: as in `with_heap`.
-    let first = unsafe { &*heap };
-    let mut heap = heap_of(first.sibling.get());
+    let last = unsafe { &*heap };
+    // All of them before one is parked, whose next thread may give its family the same number.
+    each_sibling(last, |heap| heap.entry().family.store(0, Ordering::Relaxed));
+    each_sibling(last, leave);
+}
+
+/// Does something with the heaps of a thread, which may be gone then: one of them at last.
+fn each_sibling(last: &'static Heap, mut each: impl FnMut(&Heap)) {
+    let mut heap = heap_of(last.sibling.get());
     loop {
         let next = heap.sibling.get();
-        leave(heap);
-        if ptr::eq(heap, first) {
+        each(heap);
+        if ptr::eq(heap, last) {
             return;
         }
         heap = heap_of(next);
@@ -343,5 +350,26 @@ fn touch_all_paths() {
     for block in blocks {
         // SAFETY: allocated above, or null, and not used.
         unsafe { global::free(block) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many threads there were before, no two that are alive have one family.
+    #[test]
+    fn a_family_has_the_number_of_its_first_heap() {
+        for _ in 0..3 {
+            let begins = || {
+                with_own_heap(|heap| {
+                    let family = heap.entry().family.load(Ordering::Relaxed);
+                    assert_eq!(family, heap.sibling.get());
+                    assert_eq!(family, heap.number.get());
+                })
+            };
+            let thread = std::thread::spawn(begins);
+            assert!(thread.join().expect("it does not panic").is_some());
+        }
     }
 }

@@ -184,7 +184,8 @@ pub unsafe extern "C" fn pthread_create(
         unsafe { heap::free(begin.cast()) };
     } else {
         // After the program's own: where threads are few, it comes first.
-        heap::start_helper(create);
+        // SAFETY: the C library's.
+        unsafe { heap::start_helper(create) };
     }
     result
 }

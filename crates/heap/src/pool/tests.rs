@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use hearth_testing::random::Random;
 
-use super::{Arenas, CHUNKS_SHIFT, Forgotten, From, Pools, ROOMS, has_room};
+use super::{Arenas, CHUNKS_SHIFT, Forgotten, From, Opened, Pools, Prepared, ROOMS, has_room};
 use crate::geometry::{CHUNK_SHIFT, RegionId};
 use crate::os::PAGE;
 use crate::region::WHOLE_LEVEL;
@@ -266,4 +266,76 @@ fn hints_are_true_after_threads_have_been_at_work() {
         }
     });
     oracle.check();
+}
+
+/// A space whose arenas are opened one by one, where the program has mapped the second.
+struct Occupied(Space);
+
+impl Arenas for Occupied {
+    fn word(&self, arena: usize) -> &[AtomicU64; 2] {
+        self.0.word(arena)
+    }
+
+    fn hints(&self, room: usize) -> [&[AtomicU64]; 2] {
+        self.0.hints(room)
+    }
+
+    fn arenas_of_node(&self) -> usize {
+        self.0.arenas_of_node()
+    }
+
+    fn near(&self, node: usize) -> impl Iterator<Item = usize> {
+        core::iter::once(node)
+    }
+
+    fn has_memory(&self, _: usize, _: usize) -> bool {
+        true
+    }
+
+    fn is_sparse(&self) -> bool {
+        true
+    }
+
+    fn open_sparse(&self, arena: usize) -> Opened {
+        if !self.0.open(arena, 1) {
+            return Opened::Refused;
+        }
+        if arena == 1 {
+            return Opened::Already;
+        }
+        Opened::Done
+    }
+
+    fn open(&self, first: usize, count: usize) -> bool {
+        self.0.open(first, count)
+    }
+
+    fn populate(&self, _: usize, _: usize) -> Prepared {
+        Prepared::Nothing
+    }
+
+    unsafe fn forget(&self, chunk: usize, count: usize) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.forget(chunk, count) }
+    }
+
+    unsafe fn forget_metadata(&self, chunk: usize, count: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.0.forget_metadata(chunk, count) }
+    }
+}
+
+/// Whether or not a thread, of which a fork may have left nothing but its count, is opening arenas meanwhile.
+#[test]
+fn what_the_program_has_mapped_is_no_arena() {
+    for others in [0, 1] {
+        let space = Space::new();
+        assert!(space.make_of(8, 1), "there are addresses");
+        let (space, pools) = (Occupied(space), Pools::new());
+        pools.nodes[0].opening.store(others, Ordering::Relaxed);
+        for _ in 0..3 * 64 {
+            let taken = pools.take(&space, 0, 1).expect("there are addresses");
+            assert_ne!(taken.chunk >> CHUNKS_SHIFT, 1);
+        }
+    }
 }

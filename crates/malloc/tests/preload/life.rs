@@ -83,6 +83,11 @@ fn a_limit_of_addresses_leaves_half_to_others() {
 }
 
 #[test]
+fn what_the_program_maps_among_the_arenas_stays_its_own() {
+    passes(&mut limited("limited-neighbour", "v", 600));
+}
+
+#[test]
 fn most_of_a_limit_of_addresses_is_had_in_small_blocks() {
     for megabytes in [200, 976] {
         passes(&mut limited("limited-small", "v", megabytes));

@@ -201,6 +201,10 @@ const IMPORTED: &[&str] = &[
     "syscall",
     // At the beginning, in real-time mode.
     "dl_iterate_phdr",
+    // At the beginning: what is asked for, if there is no `/proc`, and by whom.
+    "environ",
+    "getauxval",
+    "strlen",
     // At the end; and the handler of faults.
     "abort",
     "raise",

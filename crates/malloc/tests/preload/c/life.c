@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -400,6 +401,36 @@ static void limited(void) {
     }
 }
 
+static pthread_barrier_t at_the_neighbour;
+
+static void *grow(void *nothing) {
+    pthread_barrier_wait(&at_the_neighbour);
+    for (int i = 0; i < 200000; i++) {
+        char *block = hide(malloc(3000));
+        if (block) memset(block, 'B', 3000);
+    }
+    return nothing;
+}
+
+static void limited_neighbour(void) {
+    // Several threads grow at once to where the program has mapped something: that stays the program's.
+    const size_t bytes = 4 << 20;
+    char *first = hide(malloc(3000)), *own = MAP_FAILED;
+    pthread_t threads[4];
+    CHECK(first && !pthread_barrier_init(&at_the_neighbour, NULL, 5));
+    for (int i = 0; i < 4; i++) CHECK(!pthread_create(&threads[i], NULL, grow, NULL));
+    char *arena = first - (uintptr_t)first % bytes;
+    for (int i = 1; i < 8 && own == MAP_FAILED; i++)
+        own = mmap(arena + i * bytes, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    CHECK(own != MAP_FAILED);
+    memset(own, 'A', bytes);
+    pthread_barrier_wait(&at_the_neighbour);
+    for (int i = 0; i < 4; i++) CHECK(!pthread_join(threads[i], NULL));
+    for (size_t i = 0; i < bytes; i++) CHECK(own[i] == 'A');
+    free(first);
+}
+
 static void limited_small(void) {
     // Most of a limit can be had in small blocks, and a thread begins then, for which nothing was left else.
     size_t limit = (size_t)number_of("LIMIT_MB", 0) << 20;
@@ -488,6 +519,7 @@ int main(int count, char **arguments) {
         {"thread-churn", thread_churn}, {"thread-crowds", thread_crowds}, {"thread-ends", thread_ends},
         {"late-frees", late_frees}, {"handed-over", handed_over}, {"signal-amid", signal_amid},
         {"interrupted", interrupted}, {"opened", opened}, {"limited-small", limited_small}, {"limited", limited},
-        {"limited-threads", limited_threads}, {"limit-lowered", limit_lowered}, {"locked", locked}};
+        {"limited-threads", limited_threads}, {"limited-neighbour", limited_neighbour},
+        {"limit-lowered", limit_lowered}, {"locked", locked}};
     return run_case(cases, sizeof cases / sizeof *cases, arguments);
 }
