@@ -257,7 +257,13 @@ impl Helper {
         self.process.store(os::this_process(), Ordering::Relaxed);
         self.thread.store(0, Ordering::Release);
         if !os::start_thread(create, run, &FORKS) {
-            self.stage.refused();
+            return self.stage.refused();
+        }
+        // Some 50 µs, once. The kernel places a thread that begins on a core where nobody is: beside a helper that
+        // is still at its beginning two threads of the program had one of two cores for 3 ms.
+        let mut patience = Patience::new();
+        while self.thread.load(Ordering::Relaxed) == 0 && !patience.is_over() {
+            patience.wait();
         }
     }
 

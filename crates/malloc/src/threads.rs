@@ -176,16 +176,24 @@ pub unsafe extern "C" fn pthread_create(
     unsafe { begin.write(Begin { start, argument }) };
     // Before the thread is there, as it may end at once.
     heap::thread_begins();
+    // Before it, too, until it sleeps: the kernel would put the program's next thread beside one of these.
+    // SAFETY: the C library's.
+    unsafe { heap::start_helper(create) };
     // SAFETY: as the caller promises; the block is the thread's.
-    let result = unsafe { create(thread, attributes, hearth_counted_thread, begin.cast()) };
+    let begin_thread =
+        || unsafe { create(thread, attributes, hearth_counted_thread, begin.cast()) };
+    let mut result = begin_thread();
+    if result == libc::EAGAIN {
+        // Where there may be but one thread more, it is the program's.
+        heap::thread_ended();
+        heap::be_single();
+        heap::thread_begins();
+        result = begin_thread();
+    }
     if result != 0 {
         heap::thread_ended();
         // SAFETY: there is no thread that has it.
         unsafe { heap::free(begin.cast()) };
-    } else {
-        // After the program's own: where threads are few, it comes first.
-        // SAFETY: the C library's.
-        unsafe { heap::start_helper(create) };
     }
     result
 }
