@@ -120,6 +120,11 @@ fn operations_are_bounded() {
     }
     for blocks in [10, 1000, 10_000] {
         destroyed_heaps(blocks, Random::size);
+        dropped_heaps(blocks, Random::size);
+    }
+    for blocks in [10, 1000, 100_000, 1_000_000] {
+        dropped_heaps(blocks, |_| 16);
+        dropped_heaps(blocks, |random| 16 + random.below(1000));
     }
 }
 
@@ -167,6 +172,42 @@ fn destroyed_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
             bound,
         );
     }
+}
+
+/// A heap that is dropped takes home what others have freed: each region once, and each region that is free then
+/// is released once. And what it keeps in front, of all classes.
+const DROP_CHUNK: Worst = Worst {
+    steps: 3 * 85,
+    touches: 8 * 85,
+};
+const DROP_REST: Worst = Worst {
+    steps: 1200,
+    touches: 8000,
+};
+
+/// However many blocks others have freed, to drop a heap takes time for its chunks.
+fn dropped_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
+    let mut random = Random(blocks as u64 + 5);
+    let heap = PrivateHeap::new().expect("there is memory");
+    let live: Vec<usize> = (0..blocks)
+        .map(|_| heap.allocate(size(&mut random)).expose_provenance())
+        .collect();
+    thread::spawn(move || live.into_iter().for_each(free))
+        .join()
+        .expect("it does not panic");
+    let chunks = heap.figures().owned as u64 >> 16;
+    let mut worst = Worst::default();
+    worst.of(|| drop(heap));
+    let bound = Worst {
+        steps: DROP_REST.steps + chunks * DROP_CHUNK.steps,
+        touches: DROP_REST.touches + chunks * DROP_CHUNK.touches,
+    };
+    check(
+        &format!("drop {chunks} chunks, others having freed all,"),
+        blocks,
+        worst,
+        bound,
+    );
 }
 
 /// A private heap's operations may do one of a nursery's as well.
