@@ -707,7 +707,11 @@ int main(int count, char **arguments) {
                                        run->error != atoi(arguments[7]) || goes_on != !strcmp(arguments[8], "on")))
                         continue;
                     if (lives++ % LINES != line || !try(library)) continue;
-                    bool is_lost = run->chunks > chunks + slack || run->addresses > addresses + (8 << 20);
+                    // Without a key, or a value of it, each thread works with whatever heap nobody has at the moment:
+                    // as many more as threads ask at once.
+                    bool is_homeless = strncmp(name_of(call), "pthread_", strlen("pthread_")) == 0;
+                    long more = is_homeless ? 3 * (3 << 19) : 0;
+                    bool is_lost = run->chunks > chunks + slack + more || run->addresses > addresses + (8 << 20);
                     // Under a limit the heap looks for a free place at first; where it cannot take what it has
                     // mapped there back, it reserves a part of the limit.
                     bool is_reserved = strcmp(arguments[2], "limited") == 0 && call == SYS_munmap && nth <= 2;
