@@ -551,8 +551,8 @@ pub fn keep_helper() {
     }
 }
 
-/// A thread of the process that [was told](thread_begins) ends, or did not come to be. A second after the last one the helper ends,
-/// too.
+/// A thread of the process that [was told](thread_begins) ends, or did not come to be. A second after the last
+/// one the helper ends, too.
 pub fn thread_ended() {
     HELPER.ended();
 }
