@@ -17,7 +17,7 @@
 //! a second after the last of these has ended; or at once, when the process is about to fork or asks by
 //! [`be_single`]. Real-time processes have none.
 //!
-//! *Without it* a thread that has found something to do serves itself when its slow step is over and the
+//! *Without it* a thread that has found something to do does some *upkeep* when its slow step is over and the
 //! heap is whole: so many pieces, and so many chunks as have become idle since. What is idle stays up to
 //! [`KEPT_MIN`] chunks, and more if the process has asked again for memory that it had given back.
 //!
@@ -25,7 +25,7 @@
 //! |---|---|---|
 //! | `grown` | heaps add; who gives back takes all | who gives back |
 //! | `idle` | who gives chunks to the pool adds; who gives back takes all | the same |
-//! | `given`, `kept` | who serves; who takes chunks | the same |
+//! | `given`, `kept` | who does upkeep; who takes chunks | the same |
 //! | `at_heaps` | the helper | who forks |
 //! | `forks` | who forks | the helper |
 //! | `threads` | threads that begin and end | the helper, who forks |
@@ -71,10 +71,10 @@ const END_TICKS: u32 = 5000;
 const WORTHWHILE_BYTES: usize = 1 << 20;
 const WORTHWHILE: u32 = (WORTHWHILE_BYTES / CHUNK_BYTES) as u32;
 
-/// A service takes so many lent pieces at most: what one slow step lends.
-const SERVED_PIECES: u32 = 64;
+/// Upkeep takes so many lent pieces at most: what one slow step lends.
+const UPKEEP_PIECES: u32 = 64;
 /// And as many idle chunks as came since the last one, and so many more.
-const SERVED_CHUNKS: u32 = WORTHWHILE;
+const UPKEEP_CHUNKS: u32 = WORTHWHILE;
 /// Idle chunks that stay without a helper: 4 MiB; and at most, where memory is asked for again that was given
 /// back: 64 MiB, as the GNU library keeps.
 const KEPT_MIN: u32 = 64;
@@ -87,7 +87,7 @@ pub(crate) struct Helper {
     grown: AtomicU32,
     /// Chunks that have become idle since the last call.
     idle: AtomicU32,
-    /// Chunks that services gave back and that were not asked for again; and those that stay idle.
+    /// Chunks that upkeep gave back and that were not asked for again; and those that stay idle.
     given: AtomicU32,
     kept: AtomicU32,
     /// It is in the middle of heaps of others.
@@ -144,7 +144,7 @@ impl Helper {
         }
     }
 
-    /// Chunks without memory behind them were taken. If services have given some back, they gave too much.
+    /// Chunks without memory behind them were taken. If upkeep has given some back, it gave too much.
     pub(crate) fn missed(&self, chunks: u32) {
         let given = self.given.load(Ordering::Relaxed);
         if given != 0 {
@@ -168,15 +168,15 @@ impl Helper {
     /// Does some of what there is to do, if there is no helper. At the end of a slow step: `heap` is whole, and
     /// its owner calls.
     #[inline]
-    pub(crate) fn serve_if_wanted(&self, heap: Option<&'static Heap>) {
+    pub(crate) fn keep_up_if_wanted(&self, heap: Option<&'static Heap>) {
         if self.stage.is_wanted() {
-            self.serve(heap);
+            self.keep_up(heap);
         }
     }
 
     #[cold]
-    fn serve(&self, heap: Option<&'static Heap>) {
-        if !self.stage.begin_service() {
+    fn keep_up(&self, heap: Option<&'static Heap>) {
+        if !self.stage.begin_upkeep() {
             return;
         }
         if let Some(heap) = heap
@@ -185,20 +185,20 @@ impl Helper {
             heap.tidy_a_little(home());
             heap.turn.end();
         }
-        let mut done = self.forget_lent(SERVED_PIECES) + self.follow_growth(SERVED_CHUNKS);
+        let mut done = self.forget_lent(UPKEEP_PIECES) + self.follow_growth(UPKEEP_CHUNKS);
         let came = self.idle.swap(0, Ordering::Relaxed);
         let idle = POOLS.idle_about();
         let beyond = idle.saturating_sub(self.kept.load(Ordering::Relaxed));
         if beyond > 0 {
-            let chunks = beyond.min(came.saturating_add(SERVED_CHUNKS));
+            let chunks = beyond.min(came.saturating_add(UPKEEP_CHUNKS));
             let given = figures::forget_idle(chunks, Forgotten::WithMetadata);
             let all = self.given.load(Ordering::Relaxed).saturating_add(given);
             self.given.store(all, Ordering::Relaxed);
             done += given;
         }
         // Where the system refuses, the next call asks again.
-        let more = done > 0 && (beyond > SERVED_CHUNKS || !self.lent.is_empty());
-        self.stage.end_service(more);
+        let more = done > 0 && (beyond > UPKEEP_CHUNKS || !self.lent.is_empty());
+        self.stage.end_upkeep(more);
     }
 
     // ---- giving back -----------------------------------------------------------------------------
@@ -248,8 +248,8 @@ impl Helper {
         }
         let mut patience = Patience::new();
         while !self.stage.begin_thread() {
-            // A service is short; whatever else is the stage, no helper is to be started now.
-            if !self.stage.is_serving() || patience.is_over() {
+            // Upkeep is short; whatever else is the stage, no helper is to be started now.
+            if !self.stage.is_at_upkeep() || patience.is_over() {
                 return;
             }
             patience.wait();

@@ -207,7 +207,7 @@ impl PrivateHeap {
         heap.heap().discard(home());
         leave(heap.heap());
         // So many chunks may have become idle at once that it begins.
-        HELPER.serve_if_wanted(None);
+        HELPER.keep_up_if_wanted(None);
     }
 
     /// What the heap has.
@@ -363,7 +363,7 @@ fn prepare(heap: &Heap, level: usize) {
     };
     // All free, so it is kept as a spare.
     heap.put_back(home(), region);
-    HELPER.serve_if_wanted(None);
+    HELPER.keep_up_if_wanted(None);
 }
 
 /// The owner of a heap leaves, which has only what others have. It is an orphan then; or ended, if that is
@@ -437,7 +437,7 @@ fn carve(heap: &Heap, class: Class) -> usize {
     if block == 0 {
         block = heap.carve(home(), class);
     }
-    HELPER.serve_if_wanted(None);
+    HELPER.keep_up_if_wanted(None);
     if block == 0 {
         real_time::refused();
     } else if harden::looks() {

@@ -1,9 +1,9 @@
 //! Who gives idle memory back: the helper, or threads in their own slow steps; one at a time.
 //!
 //! ```text
-//!            want                begin_service
-//!   NONE ───────────▶ WANTED ◀──────────────────▶ SERVING
-//!    ▲ ▲               │         end_service         │
+//!            call                begin_upkeep
+//!   NONE ───────────▶ WANTED ◀──────────────────▶ UPKEEP
+//!    ▲ ▲               │         end_upkeep          │
 //!    │ └───────────────┼─────────────────────────────┘
 //!    │    begin_thread ▼
 //!    │◀── gone ── ENDING ◀── end ── AWAKE ◀──────▶ ASLEEP
@@ -12,7 +12,7 @@
 //! | change | by |
 //! |---|---|
 //! | `call` | any thread that has found something to do, and may be in the middle of a heap's words |
-//! | `begin_service`, `end_service` | a thread at the end of a slow step, while there is no helper |
+//! | `begin_upkeep`, `end_upkeep` | a thread at the end of a slow step, while there is no helper |
 //! | `begin_thread`, `refused` | whoever starts the helper |
 //! | `rest`, `rise`, `gone` | the helper |
 //! | `end` | whoever wants it gone, or the helper |
@@ -23,7 +23,7 @@ const NONE: u32 = 0;
 /// There is no helper, and something to do.
 const WANTED: u32 = 1;
 /// There is no helper, and a thread does some of it.
-const SERVING: u32 = 2;
+const UPKEEP: u32 = 2;
 const AWAKE: u32 = 3;
 pub(crate) const ASLEEP: u32 = 4;
 /// The helper finishes what it has begun.
@@ -80,13 +80,13 @@ impl Stage {
 
     /// Begins to do some of it. False if another thread has, or the helper came.
     #[must_use]
-    pub(crate) fn begin_service(&self) -> bool {
-        self.change(WANTED, SERVING)
+    pub(crate) fn begin_upkeep(&self) -> bool {
+        self.change(WANTED, UPKEEP)
     }
 
     /// Ends that; `more` is to be done soon.
-    pub(crate) fn end_service(&self, more: bool) {
-        self.change(SERVING, if more { WANTED } else { NONE });
+    pub(crate) fn end_upkeep(&self, more: bool) {
+        self.change(UPKEEP, if more { WANTED } else { NONE });
     }
 
     /// A helper may be started: it belongs to the caller to do so, or to say that it was [`refused`](Stage::refused).
@@ -96,8 +96,8 @@ impl Stage {
     }
 
     /// Is a thread at it, so that a helper can be started as soon as that is done?
-    pub(crate) fn is_serving(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == SERVING
+    pub(crate) fn is_at_upkeep(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == UPKEEP
     }
 
     /// The system has refused the helper.
@@ -167,7 +167,7 @@ impl Stage {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! A thread serves itself while a helper is started, works and ends: whoever is at it is alone, which loom tells. What loom cannot see: that a sleeping helper is woken by the kernel.
+    //! A thread does its own upkeep while a helper is started, works and ends: whoever is at it is alone, which loom tells. What loom cannot see: that a sleeping helper is woken by the kernel.
 
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
@@ -191,11 +191,11 @@ mod loom_tests {
             self.work.with_mut(|work| unsafe { *work += 1 });
         }
 
-        fn serve(&self) {
+        fn keep_up(&self) {
             let _ = self.stage.call();
-            if self.stage.is_wanted() && self.stage.begin_service() {
+            if self.stage.is_wanted() && self.stage.begin_upkeep() {
                 self.work();
-                self.stage.end_service(false);
+                self.stage.end_upkeep(false);
             }
         }
     }
@@ -209,7 +209,7 @@ mod loom_tests {
             });
             let other = {
                 let shared = shared.clone();
-                thread::spawn(move || (0..2).for_each(|_| shared.serve()))
+                thread::spawn(move || (0..2).for_each(|_| shared.keep_up()))
             };
             if shared.stage.begin_thread() {
                 shared.stage.rise();
@@ -219,7 +219,7 @@ mod loom_tests {
                 shared.stage.gone();
             }
             other.join().expect("it does not panic");
-            shared.serve();
+            shared.keep_up();
         });
     }
 }

@@ -72,7 +72,7 @@ fn own_heap() -> Option<&'static Heap> {
 pub(crate) fn in_turn<T>(heap: &'static Heap, operation: impl FnOnce(&'static Heap) -> T) -> T {
     let result = operation(heap);
     heap.turn.end();
-    HELPER.serve_if_wanted(Some(heap));
+    HELPER.keep_up_if_wanted(Some(heap));
     result
 }
 

@@ -45,7 +45,7 @@ impl Worst {
 }
 
 /// What `docs/internals/heap.md` derives: for a block of up to 4 KiB, and for a larger one, which does more
-/// about idle pages. Services, as there is no helper here, fit in as well.
+/// about idle pages. Upkeep, as there is no helper here, fits in as well.
 const ALLOCATE: Worst = Worst {
     steps: 68,
     touches: 260,
