@@ -128,7 +128,7 @@ pub(crate) fn forget_lent(start: usize, bytes: usize, blocks: &[usize]) {
 /// many.
 pub(crate) fn forget_idle(chunks: u32, what: Forgotten) -> u32 {
     let mut done = 0;
-    for node in 0..POOLS.nodes.len() {
+    for node in 0..SPACE.nodes() {
         while done < chunks {
             match POOLS.forget_idle(&SPACE, node, chunks - done, what) {
                 0 => break,
