@@ -150,7 +150,7 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
         // SAFETY: the value was read for this type.
         unsafe { arrival.value.place(arrival.of, component) }
     };
-    // Refused never: it is a socket. If it were, who writes would wait.
+    // A socket never refuses it. If one did, a component that writes would hold up its worker.
     let _ = stream.set_nonblocking(true);
     let link = Arc::new(Link {
         stream,
@@ -228,7 +228,6 @@ impl Reader {
     /// Takes what has come.
     fn read(&mut self) -> Then {
         for _ in 0..PIECES {
-            // Only reading must not wait: a proxy that sends does.
             match descriptor::receive_now(self.link.as_fd(), &mut self.piece) {
                 Ok(0) => return Then::Over,
                 Ok(count) => self.received.add(&self.piece[..count]),
