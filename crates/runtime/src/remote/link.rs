@@ -68,6 +68,8 @@ struct Outgoing {
 
 struct Outbound {
     bytes: Vec<u8>,
+    /// So many of them are written. A value may be large: what is left is not moved.
+    written: usize,
     then: Said,
 }
 
@@ -317,6 +319,7 @@ impl Link {
     fn say(self: Arc<Link>, message: &Message, then: impl FnOnce(&Link, bool) + Send + 'static) {
         let mut outbound = Outbound {
             bytes: message.to_bytes(),
+            written: 0,
             then: Box::new(then),
         };
         {
@@ -339,7 +342,7 @@ impl Link {
         // A component runs this: it must not wait.
         match write_now(&self.stream, &outbound.bytes) {
             Ok(count) if count < outbound.bytes.len() => {
-                outbound.bytes.drain(..count);
+                outbound.written = count;
                 helpers::hand(move || self.write(outbound));
             }
             result => {
@@ -355,7 +358,7 @@ impl Link {
     fn write(self: Arc<Link>, first: Outbound) {
         let mut outbound = first;
         loop {
-            let result = write_all(&self.stream, &outbound.bytes);
+            let result = write_all(&self.stream, &outbound.bytes[outbound.written..]);
             (outbound.then)(&self, result.is_ok());
             match self.next_outbound() {
                 Some(next) => outbound = next,
