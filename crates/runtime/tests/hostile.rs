@@ -270,6 +270,27 @@ fn a_peer_may_read_nothing() {
     }
 }
 
+/// What the stream did not take at once comes later, whole and in order.
+#[test]
+fn a_peer_may_read_late() {
+    const LARGE: usize = 8 << 20;
+    for carrier in CARRIERS {
+        let mut node = Node::start("giving", carrier);
+        let mut stream = node.visit();
+        let request = [&[0, 0][..], &text(b"a"), &text(b"boxes")].concat();
+        stream.write_all(&framed(&request)).unwrap();
+        assert_eq!(message_of(&mut stream), [3, 0]);
+        let body = message_of(&mut stream);
+        let (head, given) = body.split_at(body.len() - LARGE);
+        assert_eq!(head[..3], [4, 1, b's']);
+        assert!((0..LARGE).all(|nth| given[nth] == (nth % 251) as u8));
+        stream.write_all(&framed(&[5, 1])).unwrap();
+        let stdin = node.child.as_mut().unwrap().stdin.as_mut().unwrap();
+        stdin.write_all(b"go on\n").unwrap();
+        node.ends("done\n");
+    }
+}
+
 /// A handler of descriptors runs in whatever thread waits for them.
 #[test]
 fn values_may_be_as_deep_as_any() {

@@ -284,17 +284,22 @@ impl Store {
 
     /// A share for a new item whose value has not come yet; None if those before have theirs. One may always be under way.
     ///
-    /// Relaxed: numbers that are added and compared, and nothing else is read by them.
+    /// Relaxed: a number is compared and added to, and nothing else is read by it. By one exchange: a share that is refused
+    /// must not stand in the sum for a moment, where it would have others refused that there is room for.
     #[must_use]
     pub fn share_for(&self, fresh: &Fresh) -> Option<Share> {
         let bytes = block_bytes(bytes_of(fresh.key().len(), fresh.value_bytes()));
-        let before = self.awaited.fetch_add(bytes, Ordering::Relaxed);
-        let share = Share {
+        let most = self.awaited_max.load(Ordering::Relaxed);
+        let is_room = |before: usize| before == 0 || before + bytes <= most;
+        self.awaited
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |before| {
+                is_room(before).then_some(before + bytes)
+            })
+            .ok()?;
+        Some(Share {
             of: Arc::clone(&self.awaited),
             bytes,
-        };
-        let most = self.awaited_max.load(Ordering::Relaxed);
-        (before == 0 || before + bytes <= most).then_some(share)
+        })
     }
 
     /// Frees what a worker has kept back, if it is much.

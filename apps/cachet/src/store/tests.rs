@@ -1,6 +1,6 @@
 //! The store under one limit, and under many hands.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use hearth_sys::clock::Clock as Ticks;
 
@@ -400,4 +400,35 @@ fn a_limit_that_is_nearly_every_number_is_one_too() {
     set(&store, &mut worker, b"key", b"value").expect("room");
     assert_eq!(get(&store, &mut worker, b"key"), Some(b"value".to_vec()));
     assert_eq!(store.moves().evictions.get(), 0);
+}
+
+/// The refused one must not be counted even for a moment.
+#[test]
+fn a_share_that_is_refused_takes_no_room_from_another() {
+    let store = store(Settings {
+        memory: 3 << 20,
+        ..Settings::default()
+    });
+    let make = |key: &[u8], bytes| {
+        let key = (key, store.hash_of(key));
+        store
+            .make(&mut Worker::default(), key, bytes)
+            .expect("room")
+    };
+    // Of 1.5 MiB: the first leaves room for the small one, and never for the large one.
+    let (first, small) = (make(b"first", 600_000), make(b"small", 300_000));
+    let _first = store.share_for(&first).expect("it is the first");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let large = make(b"large", 1_000_000);
+            while !is_over.load(Ordering::Relaxed) {
+                assert!(store.share_for(&large).is_none(), "beside the first");
+            }
+        });
+        let refused = (0..300_000).filter(|_| store.share_for(&small).is_none());
+        let refused = refused.count();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(refused, 0);
+    });
 }

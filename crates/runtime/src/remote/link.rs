@@ -68,6 +68,8 @@ struct Outgoing {
 
 struct Outbound {
     bytes: Vec<u8>,
+    /// So many of them are written. A value may be large: what is left is not moved.
+    written: usize,
     then: Said,
 }
 
@@ -150,7 +152,7 @@ pub(super) fn start(stream: UnixStream, channel: Kept) {
         // SAFETY: the value was read for this type.
         unsafe { arrival.value.place(arrival.of, component) }
     };
-    // Refused never: it is a socket. If it were, who writes would wait.
+    // A socket never refuses it. If one did, a component that writes would hold up its worker.
     let _ = stream.set_nonblocking(true);
     let link = Arc::new(Link {
         stream,
@@ -228,7 +230,6 @@ impl Reader {
     /// Takes what has come.
     fn read(&mut self) -> Then {
         for _ in 0..PIECES {
-            // Only reading must not wait: a proxy that sends does.
             match descriptor::receive_now(self.link.as_fd(), &mut self.piece) {
                 Ok(0) => return Then::Over,
                 Ok(count) => self.received.add(&self.piece[..count]),
@@ -318,6 +319,7 @@ impl Link {
     fn say(self: Arc<Link>, message: &Message, then: impl FnOnce(&Link, bool) + Send + 'static) {
         let mut outbound = Outbound {
             bytes: message.to_bytes(),
+            written: 0,
             then: Box::new(then),
         };
         {
@@ -340,7 +342,7 @@ impl Link {
         // A component runs this: it must not wait.
         match write_now(&self.stream, &outbound.bytes) {
             Ok(count) if count < outbound.bytes.len() => {
-                outbound.bytes.drain(..count);
+                outbound.written = count;
                 helpers::hand(move || self.write(outbound));
             }
             result => {
@@ -356,7 +358,7 @@ impl Link {
     fn write(self: Arc<Link>, first: Outbound) {
         let mut outbound = first;
         loop {
-            let result = write_all(&self.stream, &outbound.bytes);
+            let result = write_all(&self.stream, &outbound.bytes[outbound.written..]);
             (outbound.then)(&self, result.is_ok());
             match self.next_outbound() {
                 Some(next) => outbound = next,

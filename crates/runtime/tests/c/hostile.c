@@ -39,6 +39,7 @@ COMPONENT(Giver)
     hearth_string *large = hearth_alloc_zeroed(base, sizeof *large + LARGE + 1);
     large->object.refs = 1;
     large->length = LARGE;
+    for (size_t i = 0; i < LARGE; i++) ((unsigned char *)(large + 1))[i] = (unsigned char)(i % 251);
     hearth_box *box = hearth_box_new(base, &string, (hearth_value){.pointer = large});
     hearth_release(base, &string, large);
     AWAIT(hearth_send(base, self->any_out, (hearth_value){.pointer = box}, true, SITE("any_out")));

@@ -1,5 +1,6 @@
 //! Memory for what comes, and the ring by which the kernel gets it.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::io;
 use std::ptr;
 use std::slice;
@@ -34,6 +35,7 @@ impl Buffers {
         let bytes = usize::from(count)
             .checked_mul(bytes_each)
             .ok_or(io::ErrorKind::OutOfMemory)?;
+        let memory = zeroed(bytes)?;
         // SAFETY: fresh pages, at no address in particular.
         let entries = unsafe {
             libc::mmap(
@@ -49,7 +51,7 @@ impl Buffers {
             return Err(io::Error::last_os_error());
         }
         let mut buffers = Buffers {
-            memory: Box::into_raw(vec![0; bytes].into_boxed_slice()),
+            memory: Box::into_raw(memory),
             bytes_each,
             entries: entries.cast(),
             count,
@@ -126,6 +128,21 @@ impl Buffers {
     pub(super) fn leak(&mut self) {
         self.entries = ptr::null_mut();
     }
+}
+
+/// So many zeros, whose pages nobody has touched. A vector would panic or end the process where there is no memory.
+fn zeroed(bytes: usize) -> io::Result<Box<[u8]>> {
+    let layout = Layout::array::<u8>(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    if bytes == 0 {
+        return Ok(Box::default());
+    }
+    // SAFETY: the layout has bytes.
+    let first = unsafe { alloc_zeroed(layout) };
+    if first.is_null() {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    // SAFETY: a fresh block of this layout, from the allocator that boxes have.
+    Ok(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(first, bytes)) })
 }
 
 impl Drop for Buffers {

@@ -309,6 +309,9 @@ fn the_end_of_a_ring_interrupts_nobody() {
 #[test]
 fn more_memory_than_there_are_addresses_is_refused() {
     if ring().is_some() {
-        assert!(Prepared::new(8, 1 << 15, usize::MAX / 2).is_err());
+        // More than a number says; than an object may have; than any machine gives.
+        for bytes in [usize::MAX / 2, 1 << 48, 1 << 47] {
+            assert!(Prepared::new(8, 1 << 15, bytes).is_err(), "{bytes}");
+        }
     }
 }
