@@ -7,6 +7,7 @@
 mod elsewhere;
 mod forgotten;
 mod panics;
+mod storm;
 mod values;
 mod wakers;
 

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::Waker;
+use std::task::{Wake, Waker};
 
 use super::{Strange, begin, pause, poll};
 use crate::start;
@@ -174,6 +174,33 @@ fn every_waker_in_a_queue_is_told() {
     let message = "the waker of 0".to_owned();
     assert_eq!(block_on(component), Err(Error::Panicked { message }));
     assert_eq!(said.iter().collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+/// One waits for its turn and is polled again and again, as by a combinator with a waker of its own, while
+/// the other is called off and begins anew each time. Copies of its waker do not pile up.
+#[test]
+fn a_waker_in_a_queue_is_kept_a_few_times() {
+    struct Plain;
+    impl Wake for Plain {
+        fn wake(self: Arc<Self>) {}
+    }
+    let hearth = start();
+    let (_out, into) = leaked::<u32>();
+    let component = hearth.spawn(async move {
+        let plains: Vec<Arc<Plain>> = (0..3).map(|_| Arc::new(Plain)).collect();
+        let mut first = into.recv();
+        let mut others: Vec<_> = plains.iter().map(|_| into.recv()).collect();
+        for _ in 0..100 {
+            begin(&mut first);
+            for (other, plain) in others.iter_mut().zip(&plains) {
+                assert!(poll(other, &Arc::clone(plain).into()).is_pending());
+            }
+            pause().await;
+        }
+        plains.iter().map(Arc::strong_count).sum::<usize>()
+    });
+    let count = block_on(component).unwrap();
+    assert!(count < 30, "{count} copies of 3 wakers");
 }
 
 /// Wakers go where others come in their place, with their component, and with what they wait for.

@@ -43,6 +43,12 @@ impl Port {
         Port { channel }
     }
 
+    #[cfg(test)]
+    pub(super) fn references(&self) -> u32 {
+        // SAFETY: counted.
+        unsafe { (*self.channel).references() }
+    }
+
     pub(super) fn channel(&self) -> *mut Channel {
         self.channel
     }

@@ -135,7 +135,13 @@ impl<T: Send + 'static> Half<T> {
         let _wiring = lock(&WIRING);
         self.shared.decide(ours)?;
         self.shared.is_lost.store(false, Ordering::SeqCst);
-        lock(&self.shared.wires).ports.push(port.clone());
+        {
+            // Connected again, it may have been parted by a compiled program meanwhile.
+            let ports = &mut lock(&self.shared.wires).ports;
+            if !ports.iter().any(|known| known.channel() == port.channel()) {
+                ports.push(port.clone());
+            }
+        }
         if let Some(channel) = self.shared.made() {
             join(channel, port.channel());
         }

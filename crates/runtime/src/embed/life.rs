@@ -29,6 +29,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::bell::{Bell, Errand, Kept, call_off_own, rouse};
 use super::calls::{call, call_for_nobody};
+use super::queue::Queue;
 use super::slot::Slot;
 use super::{site, visit};
 use crate::abi::{Component, ComponentType, ROUSED, STOPPED, Step, Type, Value};
@@ -117,7 +118,7 @@ struct Operation {
     /// Of a future between the operation's and the component's, which wants to be told of its end.
     waker: Cell<Option<Waker>>,
     /// Of those that wait for their turn.
-    queue: RefCell<Vec<Waker>>,
+    queue: RefCell<Queue>,
     /// What came of operations that nobody wants.
     leftovers: RefCell<Vec<Box<dyn Leftover>>>,
     /// Where it may be waiting though nobody owns that any more.
@@ -230,7 +231,7 @@ pub fn spawn(
                 has_queue: Cell::new(false),
                 has_chores: Cell::new(false),
                 waker: Cell::new(None),
-                queue: RefCell::new(Vec::new()),
+                queue: RefCell::default(),
                 leftovers: RefCell::new(Vec::new()),
                 kept: RefCell::new(Vec::new()),
             },
@@ -491,7 +492,13 @@ impl Life {
         let unwanted = operation.unwanted.take();
         call_for_nobody(|| drop(unwanted));
         let waker = operation.waker.take();
-        for waker in operation.queue.take().into_iter().chain(waker) {
+        for waker in operation
+            .queue
+            .take()
+            .into_wakers()
+            .into_iter()
+            .chain(waker)
+        {
             call_for_nobody(|| drop(waker));
         }
         for leftover in operation.leftovers.take() {
@@ -557,7 +564,7 @@ impl Life {
                 .set(is_left || operation.has_chores.get());
             return;
         }
-        for waker in operation.queue.take() {
+        for waker in operation.queue.take().into_wakers() {
             self.call(|| waker.wake());
         }
     }
@@ -623,8 +630,9 @@ impl Life {
         if !self.is_own(context.waker()) {
             // A waker's clone may be code of the program's, so the queue is borrowed afterwards.
             let waker = context.waker().clone();
-            operation.queue.borrow_mut().push(waker);
+            let twins = operation.queue.borrow_mut().push(waker);
             operation.has_chores.set(true);
+            drop(twins);
         }
         false
     }

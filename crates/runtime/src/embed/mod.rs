@@ -30,6 +30,7 @@ mod half;
 mod life;
 mod operation;
 mod placing;
+mod queue;
 mod select;
 mod site;
 mod slot;

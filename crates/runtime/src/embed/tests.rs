@@ -205,6 +205,20 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
     }
 }
 
+/// A port is known once, however often it is connected: each place where it is known has a reference.
+#[test]
+fn a_port_is_connected_again() {
+    let _started = started();
+    let out = Half::<i32>::new(true);
+    let port = Port::unowned::<i32>(false);
+    for _ in 0..3 {
+        out.connect_port(&port).unwrap();
+    }
+    assert_eq!(port.references(), 2);
+    drop(out);
+    assert_eq!(port.references(), 1);
+}
+
 /// A value is dropped with its room, and the room goes though the value panics.
 #[test]
 fn a_slot_gives_its_value_away_whole() {
