@@ -203,26 +203,25 @@ impl Helper {
 
     // ---- giving back -----------------------------------------------------------------------------
 
-    /// Gives lent pieces back, so many or a few more, those that follow each other at once. How many there
-    /// were.
+    /// Gives lent pieces back, so many at most, those that follow each other at once. How many there were.
     fn forget_lent(&self, most: u32) -> u32 {
-        let mut count = 0;
-        let mut next = self.lent.next();
+        let (mut count, mut left) = (0, most);
+        let mut take = || {
+            left = left.checked_sub(1)?;
+            self.lent.next()
+        };
+        let mut next = take();
         while let Some((start, bytes)) = next {
             let mut offsets = [start; TOGETHER];
             let (mut pieces, mut end) = (1, start + bytes);
-            let is_last = |count: u32, pieces: usize| count + pieces as u32 >= most;
-            next = None;
-            while !is_last(count, pieces) {
-                next = self.lent.next();
-                match next {
-                    Some((offset, bytes)) if offset == end && pieces < TOGETHER => {
-                        offsets[pieces] = offset;
-                        (pieces, end) = (pieces + 1, end + bytes);
-                        next = None;
-                    }
-                    _ => break,
-                }
+            next = take();
+            while let Some((offset, bytes)) = next
+                && offset == end
+                && pieces < TOGETHER
+            {
+                offsets[pieces] = offset;
+                (pieces, end) = (pieces + 1, end + bytes);
+                next = take();
             }
             figures::forget_lent(start, end - start, &offsets[..pieces]);
             count += pieces as u32;
