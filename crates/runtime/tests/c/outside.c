@@ -139,8 +139,8 @@ END
 
 static void pressing(hearth_component *self)
 {
-    hearth_component_release(begin(self, &Presser));
     print(self, "ready\n");
+    hearth_component_release(begin(self, &Presser));
 }
 
 COMPONENT(Listener)
@@ -156,8 +156,8 @@ END
 
 static void listening(hearth_component *self)
 {
-    hearth_component_release(begin(self, &Listener));
     print(self, "ready\n");
+    hearth_component_release(begin(self, &Listener));
 }
 
 /* ------------------------------------------------------------------------------------------ */
