@@ -1,7 +1,7 @@
 //! Private heaps of bounded time, and what a process makes of them.
 //!
 //! A [heap] has one owner. Its memory is a tree of words: regions of 64 granules, one bit each,
-//! from 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and joining are arithmetic on one word and
+//! from 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and next_coalesced are arithmetic on one word and
 //! never a search. Nothing is written into free blocks, and what is known of a chunk lies elsewhere.
 //! Blocks that others free are marked in a word of their own and taken back 64 at a time. Chunks come
 //! from pools, one a node, which have no locks. `docs/internals/heap.md` walks one allocation and one
@@ -27,106 +27,34 @@
 #[cfg(any(test, miri, feature = "checks"))]
 extern crate std;
 
-mod batch;
-#[cfg(not(loom))]
-mod bring;
-#[cfg(not(loom))]
-mod directory;
-#[cfg(not(any(loom, miri)))]
-mod door;
-#[cfg(not(loom))]
-mod environment;
-#[cfg(not(loom))]
-mod faults;
-#[cfg(not(loom))]
-mod figures;
-#[cfg(not(loom))]
-mod front;
-pub mod geometry;
-#[cfg(not(loom))]
-mod global;
-#[cfg(not(loom))]
-mod guarded;
-#[cfg(not(loom))]
-mod harden;
-#[cfg(not(loom))]
+mod ground;
 mod heap;
 #[cfg(not(loom))]
-mod helper;
-mod hints;
-#[cfg(not(loom))]
-pub mod inspect;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod kept;
-#[cfg(not(loom))]
-mod large;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod lent;
-#[cfg(not(loom))]
-mod loose;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod mappings;
-mod meter;
-#[cfg(not(loom))]
-mod nodes;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod numbers;
-mod orphan;
-#[cfg(not(loom))]
-mod os;
-#[cfg(not(loom))]
-mod pages;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod pool;
-#[cfg(not(loom))]
-mod private;
-#[cfg(not(loom))]
 mod process;
-#[cfg(not(loom))]
-mod real_time;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod region;
-#[cfg(not(loom))]
-mod regions;
-mod remote;
-#[cfg(not(loom))]
-mod rust;
-#[cfg(not(loom))]
-mod space;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod stage;
-mod sync;
-#[cfg(not(loom))]
-mod table;
-#[cfg(not(loom))]
-mod thread;
-#[cfg(not(loom))]
-mod threads;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod turn;
-#[cfg(not(loom))]
-mod whole;
-pub mod words;
+mod store;
 
+#[cfg(feature = "meter")]
+pub use ground::meter::reading;
 #[cfg(not(loom))]
-pub use figures::{Figures, Totals, figures, totals, trim};
-#[cfg(all(any(test, feature = "checks"), not(loom)))]
-pub use figures::{check_this_nursery, check_this_thread, settle_this_thread};
-#[cfg(not(loom))]
-pub use global::{
-    allocate, allocate_aligned, allocate_zeroed, flush, free, reallocate, usable_size,
-};
+pub use ground::os::CreateThread;
+pub use ground::{geometry, words};
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use heap::checks::Census;
 #[cfg(not(loom))]
-pub use helper::{be_single, keep_helper, start_helper, thread_begins, thread_ended, watch_forks};
-#[cfg(feature = "meter")]
-pub use meter::reading;
+pub use process::blocks::{
+    allocate, allocate_aligned, allocate_zeroed, begin, flush, free, reallocate, usable_size,
+};
 #[cfg(not(loom))]
-pub use os::CreateThread;
+pub use process::helper::{
+    be_single, keep_helper, start_helper, thread_begins, thread_ended, watch_forks,
+};
 #[cfg(not(loom))]
-pub use private::{PrivateHeap, Room};
+pub use process::inspect;
 #[cfg(not(loom))]
-pub use rust::Hearth;
+pub use process::private_heap::{PrivateHeap, Room};
 #[cfg(not(loom))]
-pub use threads::begin;
+pub use process::rust::Hearth;
+#[cfg(not(loom))]
+pub use process::statistics::{Figures, Totals, figures, totals, trim};
+#[cfg(all(any(test, feature = "checks"), not(loom)))]
+pub use process::statistics::{check_this_nursery, check_this_thread, settle_this_thread};
