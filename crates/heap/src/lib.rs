@@ -1,13 +1,14 @@
-//! Private heaps of bounded time, and what a process makes of them.
+//! Private heaps with bounded operations, and the allocator that a process makes of them.
 //!
-//! A [heap] has one owner. Its memory is a tree of words: regions of 64 granules, one bit each,
-//! from 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and next_coalesced are arithmetic on one word and
-//! never a search. Nothing is written into free blocks, and what is known of a chunk lies elsewhere.
-//! Blocks that others free are marked in a word of their own and taken back 64 at a time. Chunks come
-//! from pools, one a node, which have no locks. `docs/internals/heap.md` walks one allocation and one
-//! remote free from end to end, and derives the bounds.
+//! A heap has one owner. Its memory is a tree of words: regions of 64 granules, one bit each, from
+//! 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and coalescing are arithmetic on
+//! one word and never a search. Free blocks are never written to; the metadata of a chunk lies
+//! elsewhere. Blocks that other threads free are marked in a word of their own, and their owner
+//! takes them back up to 64 at a time. Chunks come from lock-free pools, one per node.
+//! `docs/internals/heap.md` walks one allocation and one remote free from end to end, and derives
+//! the bounds.
 //!
-//! Every thread has a heap; [`Hearth`] is Rust's way to it:
+//! Every thread has a heap; [`Hearth`] makes it Rust's global allocator:
 //!
 //! ```
 //! #[global_allocator]
@@ -17,10 +18,17 @@
 //! assert_eq!(words.len(), 1000);
 //! ```
 //!
-//! For programs in other languages there is `libhearth_malloc.so`, made by the crate `hearth-malloc`.
+//! Programs in other languages preload `libhearth_malloc.so`, built by the crate `hearth-malloc`.
 //!
-//! This crate knows nothing of components, prints nothing but what is wrong with a pointer before it
-//! ends the process, and uses neither the standard library nor anything that may allocate.
+//! The rooms, each of which uses only those before it:
+//!
+//! - `ground`: arithmetic, atomics, system calls, the settings read at start
+//! - `store`: the machine's memory: nodes, arenas, chunks, blocks larger than a heap cuts
+//! - `heap`: one heap: its caches, regions and remote frees, its owner and its end
+//! - `process`: the whole process: start, public functions, helper thread, inspection
+//!
+//! This crate knows nothing of components, prints only what is wrong before it ends the process,
+//! and uses neither the standard library nor anything that may allocate.
 
 #![no_std]
 

@@ -1,15 +1,15 @@
-//! Atomics: the standard ones, or the model checker's under `--cfg loom`.
+//! The standard atomics, or the model checker's under `--cfg loom`.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-/// A sequentially consistent load, of a word whose writes are all exchanges of that order.
+/// Loads with sequential consistency, from a word whose writes are all exchanges of that order.
 ///
-/// For the model checker such a load only acquires, and may see what was there before; but it knows fences.
-/// There one stands before the load, so of two who change one word and then look at the other's, one
-/// sees the change.
+/// Loom treats such a load as an acquire load, which may return an older value; but it models
+/// fences. So a fence precedes the load there: of two threads that each change one word and then
+/// look at the other's, one sees the change.
 #[inline]
 pub(crate) fn look(word: &AtomicU64) -> u64 {
     #[cfg(loom)]
@@ -17,15 +17,15 @@ pub(crate) fn look(word: &AtomicU64) -> u64 {
     word.load(Ordering::SeqCst)
 }
 
-/// Atomics that one thread at a time stores to.
+/// Atomics that only one thread at a time stores to.
 pub(crate) trait Owned {
     type Value;
 
-    /// A relaxed load by the thread that stores.
+    /// Loads relaxed; only for the thread that stores.
     ///
-    /// The model checker gets to know that nobody else stores. It must: of several loads before a store it
-    /// remembers the last one only, and would not try the store before the loads of others if the owner's own load
-    /// came between them.
+    /// It tells loom that nobody else stores. Loom needs that: of several loads before a store it
+    /// remembers only the last, and would not try the store before the loads of other threads if
+    /// the owner's own load came between them.
     fn own(&self) -> Self::Value;
 }
 
@@ -38,7 +38,7 @@ macro_rules! owned {
             fn own(&self) -> $value {
                 #[cfg(not(loom))]
                 return self.load(Ordering::Relaxed);
-                // SAFETY: nobody else stores; the model checker tells if somebody does.
+                // SAFETY: only the owner stores; loom reports any other store.
                 #[cfg(loom)]
                 return unsafe { self.unsync_load() };
             }
@@ -47,13 +47,13 @@ macro_rules! owned {
 }
 owned!(AtomicU8: u8, AtomicU32: u32, AtomicU64: u64);
 
-/// Order for the owner of a heap, towards the helper, which has all threads pass a barrier: only the compiler
-/// could change it. And towards handlers of signals, which run on the same thread.
+/// Orders the owner's accesses towards the helper, which makes all threads pass a barrier, and
+/// towards signal handlers on the same thread: so only the compiler has to be kept from reordering.
 #[inline]
 pub(crate) fn owner_fence() {
     #[cfg(not(loom))]
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
-    // The model knows no barrier of all threads.
+    // Loom has no barrier across all threads.
     #[cfg(loom)]
     loom::sync::atomic::fence(Ordering::SeqCst);
 }

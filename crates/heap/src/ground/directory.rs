@@ -1,30 +1,30 @@
-//! What a process tells of its heaps to whoever looks from outside: where everything lies.
+//! The directory: where the heaps of a process lie, for tools that read them from outside.
 //!
-//! A page of its own, written once when the space is made and never again, holds addresses, strides and the
-//! places of the fields that are shown. [`inspect`](crate::process::inspect) reads it from another process, and
-//! all the rest by it. So the process that is watched does nothing for it and counts nothing.
+//! One page, written when the space is made and never again, holds addresses, strides and field
+//! offsets. [`Watched`](crate::inspect::Watched) reads it from another process and finds all else
+//! through it. So the watched process does nothing and counts nothing for its observers.
 //!
 //! ```text
 //! | magic | version | words | … , 8 bytes each, as in [`Directory`] |
 //! ```
 //!
-//! The kernel shows the page by its [`NAME`] in `/proc/PID/maps`, where it knows names of mappings; else it
-//! is known by its magic number. A process may have several: that of the library that is preloaded, and that of
-//! a program that is linked with this crate.
+//! The kernel shows the page under its [`NAME`] in `/proc/PID/maps`, where it supports names;
+//! otherwise the magic number identifies it. A process may have several: that of the preloaded
+//! library, and that of a program linked with this crate.
 
 use crate::ground::os;
 
 /// The first word of a directory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hearth/D");
-/// Another one wherever a field here or what it leads to has another meaning or another width.
+/// Changes whenever a field here, or what it leads to, changes its meaning or width.
 pub const VERSION: u64 = 4;
 /// The name of the mapping, without the kernel's `[anon:` around it.
 pub const NAME: &str = "hearth-heap";
 
 macro_rules! directory {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Where everything lies. Addresses are the process's own; `_at` is a distance in bytes from the
-        /// beginning of what it is in, `_stride` the bytes from one to the next.
+        /// Where everything lies. Addresses are the process's own; `_at` is an offset in bytes,
+        /// `_stride` the bytes from one element to the next.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[repr(C)]
         pub struct Directory {
@@ -32,15 +32,15 @@ macro_rules! directory {
         }
 
         impl Directory {
-            /// As many words as it has.
+            /// The number of words.
             pub const WORDS: usize = [$(stringify!($field)),*].len();
 
-            /// Its words, in order.
+            /// The words, in order.
             pub fn to_words(&self) -> [u64; Self::WORDS] {
                 [$(self.$field),*]
             }
 
-            /// From its words.
+            /// Builds a directory from its words.
             pub fn from_words(words: [u64; Self::WORDS]) -> Directory {
                 let [$($field),*] = words;
                 Directory { $($field),* }
@@ -54,9 +54,9 @@ directory! {
     magic,
     /// [`VERSION`]
     version,
-    /// As many as there are of these
+    /// Number of words here
     words,
-    /// Bytes of what is taken for a page
+    /// Bytes of a page, as the heap counts them
     page_bytes,
     /// log2 of the bytes in a chunk
     chunk_shift,
@@ -65,41 +65,42 @@ directory! {
 
     /// The first byte of the data
     data,
-    /// Arenas that addresses are reserved for
+    /// Arenas with reserved addresses
     arenas,
-    /// log2 of the arenas that a node has
+    /// log2 of the arenas per node
     node_shift,
-    /// Tags of chunks, 4 bytes: four bits that say what it is, then a number
+    /// Tags of chunks, 4 bytes: four bits for the kind, then a number
     tags,
     tags_stride,
     /// Owners of pages of nurseries, 4 bytes
     owners,
     owners_stride,
-    /// Kinds of KiB, one byte
+    /// Kinds of KiB, 1 byte
     kinds,
     kinds_stride,
-    /// Words of arenas: chunks that are free, chunks that were used, 8 bytes each
+    /// Words of arenas: free chunks, used chunks, 8 bytes each
     arena_words,
     arena_words_stride,
-    /// Words of arenas: chunks whose pages may lie on another node than their addresses say, 8 bytes each
+    /// Words of arenas: chunks with pages that may lie on another node than their addresses say, 8
+    /// bytes each
     arena_brought,
     arena_brought_stride,
-    /// What others have freed, by chunk
+    /// Remote marks, by chunk
     remote,
     remote_stride,
-    /// What is known of a chunk's regions
+    /// Metadata of a chunk's regions
     meta,
     meta_stride,
-    /// The regions in there, and in each of them the words of free granules and of starts
+    /// The regions therein, and in each region the words of free granules and of starts
     regions_at,
     regions_stride,
     region_free_at,
     region_starts_at,
 
-    /// The system's numbers of the nodes, 2 bytes each
+    /// The system's node numbers, 2 bytes each
     node_numbers,
     node_numbers_stride,
-    /// What the pools know of each node: how many of its arenas are begun, and how many open; 4 bytes
+    /// A pool per node: arenas begun, arenas open; 4 bytes
     pools,
     pools_stride,
     pool_begun_at,
@@ -108,43 +109,43 @@ directory! {
     /// The entries of heaps, by number
     entries,
     entries_stride,
-    /// Where the first number is that was never given out, 4 bytes; and the largest that it becomes
+    /// The address of the first number never given out, 4 bytes; and its maximum
     entries_next,
     entries_most,
-    /// In an entry: where the heap is, 8 bytes; whose it is, and which thread's, 4 bytes
+    /// In an entry: the heap's address, 8 bytes; its custody and its thread's family, 4 bytes
     entry_heap_at,
     entry_custody_at,
     entry_family_at,
 
-    /// Bytes of a heap; and in it, of 4 bytes:
+    /// Bytes of a heap; and in it, 4 bytes each:
     heap_bytes,
     heap_number_at,
     heap_node_at,
     heap_own_at,
-    /// Regions that are pages of nurseries
+    /// Regions of pages from nurseries
     heap_pages_at,
     heap_pages_count,
-    /// Of 8 bytes: bytes of blocks, bytes that may have memory behind them, chunks
+    /// 8 bytes each: bytes of blocks, bytes that may have memory behind them, chunks
     heap_used_at,
     heap_touched_at,
     heap_chunks_at,
-    /// Where its caches are, 8 bytes; and how many, 4 bytes
+    /// The address of its caches, 8 bytes; and their number, 4 bytes
     heap_fronts_at,
     heap_fronts_count_at,
-    /// In a cache: how many blocks it holds, 4 bytes
+    /// In a cache: its number of blocks, 4 bytes
     fronts_stride,
     front_count_at,
-    /// Bytes of a component's heap that it takes itself, and are counted as used
+    /// Bytes that a component's heap itself takes, counted as used
     private_header_bytes,
 
-    /// Segments of places for blocks that are mappings of their own; in each where the places are, or 0; and how
-    /// many, or 0; 8 bytes each
+    /// Segments of places for blocks with mappings of their own; in each the address of the places
+    /// and their number, 8 bytes each; 0 if not made
     segments,
     segments_stride,
     segments_count,
     segment_mappings_at,
     segment_count_at,
-    /// In a place where the block starts, or 0 or 1; and its bytes; 8 bytes
+    /// In a place: the block's address, or 0 or 1; and its bytes; 8 bytes
     mappings_stride,
     mapping_block_at,
     mapping_bytes_at,

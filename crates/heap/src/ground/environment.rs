@@ -1,10 +1,11 @@
-//! What the process's environment says: read before there is a heap, so without the C library, and without
-//! allocating.
+//! Environment variables, read before there is a heap: without the C library where possible, and
+//! without allocating.
 
 use crate::ground::os;
 
-/// What the environment has for a name, given with its `=`, as much as fits. The environment of the process's
-/// start, as the C library's may not be there yet; or else that one, where there is no `/proc`.
+/// The value of a variable, given as its name with `=`, as much as fits. Reads the environment of
+/// the process's start, as the C library may not have begun; without `/proc` it reads the C
+/// library's.
 pub(crate) fn value<'a>(name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     if is_privileged() {
         return None;
@@ -22,21 +23,21 @@ pub(crate) fn value<'a>(name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     search.is_found.then_some(&buffer[..search.length])
 }
 
-/// Does the process have rights that who started it has not? Its environment is that one's, and says nothing then:
-/// it would lock memory and choose what is looked at for somebody else.
+/// Whether the process has more rights than the user who started it. Its variables come from that
+/// user and are ignored then: they would lock memory and choose checks on behalf of somebody else.
 fn is_privileged() -> bool {
-    // SAFETY: reads what the kernel told when the process began.
+    // SAFETY: reads a value that the kernel passed at the start.
     !cfg!(miri) && os::quietly(|| unsafe { libc::getauxval(libc::AT_SECURE) }) != 0
 }
 
-/// Does something with the C library's environment, variable by variable with their ends, as long as that wants
-/// more. There is none before the C library has begun.
+/// Passes the C library's variables, each with its terminating zero, until `wants_more` returns
+/// false. There are none before the C library has begun.
 fn each_variable(mut wants_more: impl FnMut(&[u8]) -> bool) {
     unsafe extern "C" {
         static mut environ: *const *const libc::c_char;
     }
-    // SAFETY: null, or pointers to text up to a null. Who changes it meanwhile may not do so while others allocate,
-    // as `getenv` has it.
+    // SAFETY: null, or pointers to text up to a null. As for `getenv`, nobody may change the
+    // environment while others allocate.
     unsafe {
         let mut place = (&raw const environ).read();
         while !place.is_null() && !(*place).is_null() {
@@ -48,18 +49,18 @@ fn each_variable(mut wants_more: impl FnMut(&[u8]) -> bool) {
     }
 }
 
-/// A search for a variable, piece by piece.
+/// A search for one variable through pieces of the environment.
 struct Search<'a> {
     name: &'a [u8],
-    /// So much of the name was found of this entry; None if it is another's.
+    /// Length of the name matched in this entry so far; None if the entry is another variable.
     matched: Option<usize>,
     is_found: bool,
-    /// So much of its value.
+    /// Length of the value found so far.
     length: usize,
 }
 
 impl Search<'_> {
-    /// Looks at the next piece. False if no more are needed.
+    /// Reads the next piece. False once the value is complete.
     fn go_on(&mut self, piece: &[u8], value: &mut [u8]) -> bool {
         for &byte in piece {
             if self.is_found {
@@ -81,7 +82,7 @@ impl Search<'_> {
     }
 }
 
-/// A decimal number, all of the text.
+/// Parses a decimal number that takes up the whole text.
 pub(crate) fn decimal(text: &[u8]) -> Option<usize> {
     if text.is_empty() || text.len() > 18 {
         return None;
@@ -98,7 +99,7 @@ mod tests {
 
     use super::Search;
 
-    /// What is found if the text comes in pieces of so many bytes.
+    /// The value found when the text comes in pieces of this size.
     fn found<'a>(text: &[u8], bytes: usize, value: &'a mut [u8]) -> Option<&'a [u8]> {
         let mut search = Search {
             name: b"HEARTH_A=",

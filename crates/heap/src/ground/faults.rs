@@ -1,20 +1,20 @@
-//! What should not be: the process is told, and ended.
+//! Reports misuse of memory and aborts.
 
 use crate::ground::os;
 
-/// What a pointer that is to be freed turned out to be.
+/// What is wrong with a pointer passed to `free`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// No heap has given this out.
+    /// No heap has handed it out.
     Foreign,
-    /// No block starts there: it was freed already, or the pointer leads into the middle of one.
+    /// No block starts there: freed already, or a pointer into the middle of a block.
     NotABlock,
 }
 
-/// Done; or a block that is none, and what is wrong with it.
+/// Success, or the address that is not a block and what is wrong with it.
 pub(crate) type Checked = Result<(), (usize, Fault)>;
 
-/// Says what is wrong with a pointer, and ends the process: going on would corrupt it.
+/// Reports a bad pointer and aborts: to continue would corrupt the heap.
 #[cold]
 pub(crate) fn report(address: usize, fault: Fault, owner: u32) {
     let what: &[u8] = match fault {
@@ -37,7 +37,7 @@ pub(crate) fn report(address: usize, fault: Fault, owner: u32) {
     ]);
 }
 
-/// Says that a free block was written to, which is found when it is to be given out, and ends the process.
+/// Reports a write to a free block, found when the block is about to be handed out, and aborts.
 #[cold]
 pub(crate) fn report_written(block: usize, at: usize, bytes: usize, owner: u32) {
     let (at, first_of_at) = os::decimal(at);

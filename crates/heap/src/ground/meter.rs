@@ -1,5 +1,5 @@
-//! Counts what an operation does, under the feature `meter`: the bounds in `docs/internals/heap.md` are
-//! checked by it. Without the feature nothing is counted and nothing costs.
+//! Counters for the bounds in `docs/internals/heap.md`, under the feature `meter`; no code without
+//! it.
 
 #[cfg(feature = "meter")]
 mod counting {
@@ -8,17 +8,17 @@ mod counting {
     static STEPS: AtomicU64 = AtomicU64::new(0);
     static TOUCHES: AtomicU64 = AtomicU64::new(0);
 
-    /// Once around a loop.
+    /// Counts one turn of a loop.
     pub(crate) fn step() {
         STEPS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A region's words are looked at.
+    /// Counts one look at a region's words.
     pub(crate) fn touch() {
         TOUCHES.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Steps and touches since the last call, of all threads together.
+    /// Steps and touches since the last call, summed over all threads.
     pub fn reading() -> (u64, u64) {
         let (steps, touches) = (&STEPS, &TOUCHES);
         (

@@ -1,33 +1,33 @@
-//! Once.
+//! One-time initialization that may fail, be interrupted by a signal, or be cut off by a fork.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::ground::os::{self, Patience};
 
-/// How far the process is, or what else is made once.
+/// The state of an initialization.
 ///
 /// ```text
 /// UNMADE ──▶ being made, by a thread ──▶ MADE
 ///    ▲                   │
-///    └───────────────────┘ refused
+///    └───────────────────┘ failed
 /// ```
 pub(crate) struct Once(AtomicU32);
 
 const UNMADE: u32 = 0;
 const MADE: u32 = 1;
 
-/// While a thread makes it, its number stands above this.
+/// While a thread initializes, its id stands above these bits.
 const BEING_MADE: u32 = 2;
 const BEING_MADE_BITS: u32 = 2;
 
-/// What came of beginning.
+/// The outcome of [`Once::begin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// The caller makes it, and says what came of it.
+    /// The caller initializes, and must call [`Once::end`].
     Own,
-    /// It is made.
+    /// It is done already.
     Made,
-    /// This thread is at it: a signal has come in the middle.
+    /// This thread is initializing: a signal handler has interrupted it.
     Refused,
 }
 
@@ -38,12 +38,12 @@ impl Once {
 
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
-        // Acquires what was made; partner of `end`.
+        // Acquires the initialized state; partner of `end`.
         self.0.load(Ordering::Acquire) == MADE
     }
 
-    /// Begins, or waits for another thread, which takes a few system calls. In the child of a fork it may be none of
-    /// the process: then it is begun anew.
+    /// Claims the initialization, or waits for the thread that has claimed it: a few system calls.
+    /// In the child of a fork that thread may not exist; then the caller takes over.
     pub(crate) fn begin(&self) -> Begun {
         let own = (os::this_thread() as u32) << BEING_MADE_BITS | BEING_MADE;
         let (mut patience, mut from) = (Patience::new(), UNMADE);
@@ -56,7 +56,7 @@ impl Once {
                 Err(MADE) => return Begun::Made,
                 Err(state) => state,
             };
-            // Miri's threads have no numbers.
+            // Miri's threads have no ids.
             if state == own && !cfg!(miri) {
                 return Begun::Refused;
             }
@@ -70,7 +70,7 @@ impl Once {
 
     pub(crate) fn end(&self, is_done: bool) {
         let state = if is_done { MADE } else { UNMADE };
-        // Releases what was made; partner of `is_done` and `begin`.
+        // Releases the initialized state; partner of `is_done` and `begin`.
         self.0.store(state, Ordering::Release);
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(once.begin(), Begun::Made);
     }
 
-    /// As the child of a fork finds it, if another thread of the parent was at it.
+    /// The child of a fork finds this if another thread of the parent was initializing.
     #[test]
     #[cfg_attr(miri, ignore = "there is no kernel")]
     fn what_a_thread_has_begun_that_is_gone_is_begun_anew() {

@@ -1,11 +1,11 @@
-//! The few system calls that a heap makes, without the standard library: a malloc may not
-//! allocate, and what `hearth-sys` tells of a refusal does.
+//! The few operating system services that a heap needs, without the standard library: an allocator
+//! must not allocate, and the errors of `hearth-sys` do.
 //!
-//! They go through the [door](crate::ground::syscall), so none of them changes `errno`, and none is a cancellation point. What
-//! has to be a function of the C library's is done [`quietly`].
+//! System calls go [by the bare instruction](crate::ground::syscall), so none changes `errno` and
+//! none is a cancellation point. Calls of the C library are wrapped in [`quietly`].
 //!
-//! Miri knows few of them. There all memory is accessible from the start, addresses are few, nothing is read
-//! from files, and the system starts no helper.
+//! Miri supports few of them. Under Miri all memory is accessible from the start, the address space
+//! is small, no file can be read, and no helper can be started.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(miri))]
 use crate::ground::syscall::call;
 
-/// The smallest page. A larger one would only make advice coarser: what is asked for here is a
-/// multiple of 64 KiB, or rounded outwards.
+/// The smallest page size. Larger pages would only make advice coarser: ranges here are multiples
+/// of 64 KiB, or rounded outwards.
 pub(crate) const PAGE: usize = 4096;
 
-/// Does something with the C library: the thread's error number stays.
+/// Runs an operation of the C library and restores the thread's error number.
 pub(crate) fn quietly<T>(operation: impl FnOnce() -> T) -> T {
     // SAFETY: the place of this thread's error number, which lives as long as the thread.
     unsafe {
@@ -29,12 +29,12 @@ pub(crate) fn quietly<T>(operation: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Reserves addresses without memory behind them; 0 if there are not so many.
+/// Reserves addresses without memory behind them; 0 if the system refuses.
 pub(crate) fn reserve(bytes: usize) -> usize {
     map(bytes, libc::PROT_NONE)
 }
 
-/// Maps zeroed memory; 0 if there is none.
+/// Maps zeroed memory; 0 if the system refuses.
 pub(crate) fn map_memory(bytes: usize) -> usize {
     map(bytes, libc::PROT_READ | libc::PROT_WRITE)
 }
@@ -47,7 +47,7 @@ fn map(bytes: usize, protection: i32) -> usize {
 }
 
 /// # Safety
-/// As for `mmap`, of memory that is no file's.
+/// As for `mmap` of anonymous memory.
 unsafe fn map_at(start: usize, bytes: usize, protection: i32, flags: i32) -> Result<usize, i32> {
     const NO_FILE: usize = -1isize as usize;
     let arguments = [
@@ -62,16 +62,16 @@ unsafe fn map_at(start: usize, bytes: usize, protection: i32, flags: i32) -> Res
     unsafe { call(libc::SYS_mmap, arguments) }
 }
 
-/// What came of taking addresses.
+/// The outcome of mapping at a fixed address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
     Done,
-    /// Something is mapped there.
+    /// Something is mapped there already.
     Already,
     Refused,
 }
 
-/// Maps zeroed memory at an address, if nothing is there.
+/// Maps zeroed memory at an address, unless something is mapped there.
 pub(crate) fn take(start: usize, bytes: usize) -> Taken {
     if cfg!(miri) {
         return Taken::Refused;
@@ -81,7 +81,7 @@ pub(crate) fn take(start: usize, bytes: usize) -> Taken {
     // SAFETY: it replaces nothing, so it disturbs nobody.
     match unsafe { map_at(start, bytes, libc::PROT_READ | libc::PROT_WRITE, flags) } {
         Ok(place) if place == start => Taken::Done,
-        // Before Linux 4.17 the address is no more than a wish.
+        // Before Linux 4.17 the address is only a hint.
         Ok(place) => {
             // SAFETY: nobody has seen it.
             unsafe { unmap(place, bytes) };
@@ -92,11 +92,11 @@ pub(crate) fn take(start: usize, bytes: usize) -> Taken {
     }
 }
 
-/// Gives a mapping back. False if the system refuses, as it does where the rest of a larger mapping would be one
-/// too many: then its pages read as zero, but for what is locked.
+/// Unmaps a range. False if the system refuses, as it does when splitting a larger mapping would
+/// exceed the limit on mappings: the pages then read as zero, unless they are locked.
 ///
 /// # Safety
-/// The range is a mapping of this crate's, and nobody uses it any more.
+/// The range is a mapping of this crate, and nobody uses it any more.
 pub(crate) unsafe fn unmap(start: usize, bytes: usize) -> bool {
     // SAFETY: as the caller promises.
     unsafe {
@@ -108,20 +108,20 @@ pub(crate) unsafe fn unmap(start: usize, bytes: usize) -> bool {
     }
 }
 
-/// Gives a mapping another length, perhaps elsewhere; 0 if the system refuses.
+/// Resizes a mapping, perhaps moving it; 0 if the system refuses.
 ///
 /// # Safety
-/// The range is a mapping of this crate's; if it moves, nobody uses the old place any more.
+/// The range is a mapping of this crate; if it moves, nobody uses the old place any more.
 pub(crate) unsafe fn remap(start: usize, bytes: usize, wanted: usize) -> usize {
     let arguments = [start, bytes, wanted, libc::MREMAP_MAYMOVE as usize];
     // SAFETY: as the caller promises.
     unsafe { call(libc::SYS_mremap, arguments).unwrap_or(0) }
 }
 
-/// So much address space the process may have, as far as there is a limit.
+/// The process's limit on address space, if there is one.
 pub(crate) fn addresses_max() -> Option<usize> {
     if cfg!(miri) {
-        // Of which a space takes 128 MiB.
+        // Under Miri: a space takes 128 MiB of this.
         return Some(384 << 20);
     }
     let mut limit = libc::rlimit {
@@ -130,7 +130,7 @@ pub(crate) fn addresses_max() -> Option<usize> {
     };
     let place = (&raw mut limit).expose_provenance();
     const ADDRESSES: usize = libc::RLIMIT_AS as usize;
-    // SAFETY: the limit of this process is written. A sandbox may know only the older call.
+    // SAFETY: the kernel writes this process's limit. A sandbox may allow only the older call.
     let told = unsafe {
         call(libc::SYS_prlimit64, [0, ADDRESSES, 0, place])
             .or_else(|_| call(libc::SYS_getrlimit, [ADDRESSES, place]))
@@ -138,21 +138,21 @@ pub(crate) fn addresses_max() -> Option<usize> {
     (told.is_ok() && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as usize)
 }
 
-/// What a page allows.
+/// Access rights of a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Nothing.
     None,
-    /// To read. Nothing has been written: all of it is zero.
+    /// Reading. Nothing has been written there: it is all zero.
     Read,
-    /// To read and write.
+    /// Reading and writing.
     Write,
 }
 
-/// Makes pages accessible that were reserved, or inaccessible again; those that a range touches. False if the system refuses.
+/// Sets the access rights of all pages that a range touches. False if the system refuses.
 ///
 /// # Safety
-/// The range lies in what was reserved by this crate.
+/// The range lies in a reservation of this crate.
 pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
     if cfg!(miri) {
         return true;
@@ -175,24 +175,24 @@ pub(crate) unsafe fn allow(start: usize, bytes: usize, access: Access) -> bool {
 }
 
 /// Gives the memory behind whole pages back to the system; they read as zero afterwards. False if
-/// it did not.
+/// the system refuses.
 ///
 /// # Safety
-/// The pages are of this crate's own reservation, writable, and hold nothing.
+/// The pages lie in a reservation of this crate, are writable, and hold nothing.
 pub(crate) unsafe fn forget(start: usize, bytes: usize) -> bool {
     if cfg!(miri) {
         // SAFETY: as the caller promises.
         unsafe { ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0, bytes) };
         return true;
     }
-    // SAFETY: as the caller promises. Memory that is locked is not given back.
+    // SAFETY: as the caller promises. The kernel keeps locked memory.
     unsafe { advise(start, bytes, libc::MADV_DONTNEED) }
 }
 
-/// Whether huge pages shall be behind a range, where the system has a choice.
+/// Asks for huge pages behind a range, or for none, where the system has a choice.
 ///
 /// # Safety
-/// The range is of this crate's own reservation.
+/// The range lies in a reservation of this crate.
 pub(crate) unsafe fn huge_pages(start: usize, bytes: usize, wanted: bool) {
     if cfg!(miri) {
         return;
@@ -202,7 +202,7 @@ pub(crate) unsafe fn huge_pages(start: usize, bytes: usize, wanted: bool) {
     } else {
         libc::MADV_NOHUGEPAGE
     };
-    // SAFETY: as the caller promises; it changes no contents. A system without huge pages refuses.
+    // SAFETY: as the caller promises; contents do not change. A system without huge pages refuses.
     unsafe { advise(start, bytes, advice) };
 }
 
@@ -213,13 +213,13 @@ unsafe fn advise(start: usize, bytes: usize, advice: i32) -> bool {
     unsafe { call(libc::SYS_madvise, [start, bytes, advice as usize]).is_ok() }
 }
 
-/// [`populate`]s by `madvise`: from Linux 5.14 on.
+/// Advice for [`bring`] and [`populate`]; Linux 5.14 or later.
 const POPULATE_WRITE: i32 = 23;
 
-/// Brings memory behind a range, as far as the system does so; what is there stays as it is.
+/// Faults memory in behind a range, as far as the system can; contents do not change.
 ///
 /// # Safety
-/// The range is of this crate's own reservation, and accessible.
+/// The range lies in a reservation of this crate and is accessible.
 pub(crate) unsafe fn bring(start: usize, bytes: usize) {
     if cfg!(miri) {
         return;
@@ -230,31 +230,32 @@ pub(crate) unsafe fn bring(start: usize, bytes: usize) {
     unsafe { advise(first, length, POPULATE_WRITE) };
 }
 
-/// Brings memory behind all pages of a range, and locks them. Whether it did, each.
+/// Faults memory in behind a range and locks it. Returns whether it is populated, and whether it is
+/// locked.
 ///
 /// # Safety
-/// The range is of this crate's own reservation, and writable.
+/// The range lies in a reservation of this crate and is writable.
 pub(crate) unsafe fn populate(start: usize, bytes: usize) -> (bool, bool) {
     let first = start & !(PAGE - 1);
     let length = (start + bytes).next_multiple_of(PAGE) - first;
     // SAFETY: as the caller promises; neither changes contents.
     unsafe {
         let locked = call(libc::SYS_mlock, [first, length]).is_ok();
-        // Locking brings the memory, too.
+        // Locking populates, too.
         let populated = locked || advise(first, length, POPULATE_WRITE);
         (populated, locked)
     }
 }
 
-/// Brings the code and the data of the program or library that this is part of into memory, and locks them, as
-/// far as the system allows it.
+/// Faults in and locks the code and data of the program or library that this code is part of, as
+/// far as the system allows.
 pub(crate) fn lock_image() {
     unsafe extern "C" fn look(
         info: *mut libc::dl_phdr_info,
         _: libc::size_t,
         _: *mut libc::c_void,
     ) -> libc::c_int {
-        // SAFETY: the loader shows what lives as long as the call.
+        // SAFETY: what the loader passes lives as long as the call.
         unsafe {
             let base = (*info).dlpi_addr as usize;
             let headers = core::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
@@ -273,7 +274,7 @@ pub(crate) fn lock_image() {
             }
             for (start, end) in loaded {
                 let first = start & !(PAGE - 1);
-                // Where it is refused, pages come when they are touched.
+                // If the system refuses, pages come on first touch.
                 let _ = call(libc::SYS_mlock, [first, end - first]);
             }
         }
@@ -281,23 +282,23 @@ pub(crate) fn lock_image() {
     }
 
     if !cfg!(miri) {
-        // SAFETY: `look` needs nothing but what the loader gives it.
+        // SAFETY: `look` uses only what the loader passes.
         quietly(|| unsafe { libc::dl_iterate_phdr(Some(look), ptr::null_mut()) });
     }
 }
 
-/// Gives a mapping the name that `/proc/PID/maps` shows, where the kernel knows names: from Linux 5.17 on,
-/// if it was built so. The name ends with a zero.
+/// Names a mapping for `/proc/PID/maps`, on kernels that support names (an option of Linux 5.17).
+/// The name ends with a zero.
 ///
 /// # Safety
-/// The range is a mapping of this crate's.
+/// The range is a mapping of this crate.
 pub(crate) unsafe fn name(start: usize, bytes: usize, name: &'static [u8]) {
     debug_assert!(name.ends_with(&[0]));
     if cfg!(miri) {
         return;
     }
-    // SAFETY: as the caller promises; it changes no contents, and the kernel copies the name.
-    // Where it is refused there is no name.
+    // SAFETY: as the caller promises; contents do not change, and the kernel copies the name. If it
+    // refuses, the mapping has no name.
     let _ = unsafe {
         let what = [
             libc::PR_SET_VMA as usize,
@@ -313,7 +314,7 @@ pub(crate) unsafe fn name(start: usize, bytes: usize, name: &'static [u8]) {
 pub(crate) fn say(parts: &[&[u8]]) {
     let (line, length) = coalesced(parts);
     let line = line.as_ptr().expose_provenance();
-    // SAFETY: the buffer is as long as said. Where nobody can be told, it is not.
+    // SAFETY: the buffer has this length. Where standard error is closed, the line is lost.
     let _ = unsafe { call(libc::SYS_write, [2, line, length]) };
 }
 
@@ -329,7 +330,7 @@ fn coalesced(parts: &[&[u8]]) -> ([u8; 512], usize) {
     (line, length)
 }
 
-/// What is done before a fork, and after it in the parent and in the child.
+/// Handlers before a fork, and after it in the parent and in the child.
 pub(crate) struct AroundForks {
     pub(crate) before: extern "C" fn(),
     pub(crate) parent: extern "C" fn(),
@@ -345,7 +346,8 @@ pub type CreateThread = unsafe extern "C" fn(
 ) -> libc::c_int;
 
 unsafe extern "C" {
-    /// As [`CreateThread`] has it: the crate `libc` takes functions that are safe to call only.
+    /// Declared here with the type [`CreateThread`]: the crate `libc` accepts only safe start
+    /// functions.
     pub(crate) fn pthread_create(
         thread: *mut libc::pthread_t,
         attributes: *const libc::pthread_attr_t,
@@ -354,8 +356,8 @@ unsafe extern "C" {
     ) -> libc::c_int;
 }
 
-/// Starts a thread that nobody coalesces, has a small stack, an ordinary schedule and no signals; and from now on
-/// does what is to be done around forks. False if the system refuses.
+/// Starts a detached thread with a small stack, ordinary scheduling and all signals blocked, and
+/// registers the fork handlers. False if the system refuses.
 pub(crate) fn start_thread(
     create: CreateThread,
     run: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
@@ -366,8 +368,7 @@ pub(crate) fn start_thread(
         return false;
     }
     around_forks(forks);
-    // SAFETY: everything that is pointed to lives until the call returns; the set of signals is
-    // restored.
+    // SAFETY: all pointers live until the call returns; the signal mask is restored.
     quietly(|| unsafe {
         let mut attributes: libc::pthread_attr_t = core::mem::zeroed();
         if libc::pthread_attr_init(&mut attributes) != 0 {
@@ -375,7 +376,7 @@ pub(crate) fn start_thread(
         }
         libc::pthread_attr_setstacksize(&mut attributes, STACK_BYTES);
         libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
-        // A program's real-time thread that starts it shall not lend it its priority.
+        // The thread must not inherit a real-time priority of the program's thread that starts it.
         let ordinary: libc::sched_param = core::mem::zeroed();
         libc::pthread_attr_setinheritsched(&mut attributes, libc::PTHREAD_EXPLICIT_SCHED);
         libc::pthread_attr_setschedpolicy(&mut attributes, libc::SCHED_OTHER);
@@ -392,8 +393,8 @@ pub(crate) fn start_thread(
     })
 }
 
-/// Has something done around forks, from the first call on. Not in a handler of a fork: the C library may hold a lock
-/// there that this takes.
+/// Registers fork handlers, once. Not from a fork handler: the C library may hold a lock there that
+/// this call takes.
 pub(crate) fn around_forks(forks: &AroundForks) {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     if cfg!(miri) || IS_TOLD.swap(true, Ordering::Relaxed) {
@@ -401,25 +402,25 @@ pub(crate) fn around_forks(forks: &AroundForks) {
     }
     let [before, parent, child] =
         [forks.before, forks.parent, forks.child].map(|each| -> unsafe extern "C" fn() { each });
-    // SAFETY: the functions are there as long as this crate's code, and may be called at any time.
+    // SAFETY: the functions live as long as this crate's code, and may be called at any time.
     quietly(|| unsafe { libc::pthread_atfork(Some(before), Some(parent), Some(child)) });
 }
 
-/// The system's number of this process.
+/// The kernel's id of this process.
 pub(crate) fn this_process() -> i32 {
     // SAFETY: the call takes nothing.
     unsafe { call(libc::SYS_getpid, []) }.unwrap_or(0) as i32
 }
 
-/// The system's number of this thread.
+/// The kernel's id of this thread.
 pub(crate) fn this_thread() -> i32 {
     // SAFETY: the call takes nothing.
     unsafe { call(libc::SYS_gettid, []) }.unwrap_or(0) as i32
 }
 
-/// Waits until a thread of this process, which has nothing more to do, is no thread of it to the kernel either.
+/// Waits until the kernel no longer lists a thread of this process that has finished its work.
 pub(crate) fn await_thread_end(thread: i32) {
-    /// A moment after its last instruction it is gone; who debugs it may hold it back.
+    /// It disappears a moment after its last instruction; a debugger may hold it back.
     const TRIES: usize = 10_000;
     let mut patience = Patience::new();
     for _ in 0..TRIES {
@@ -430,17 +431,18 @@ pub(crate) fn await_thread_end(thread: i32) {
     }
 }
 
-/// Is a thread of the system's number one of this process's?
+/// Whether this process has a thread of this kernel id.
 pub(crate) fn has_thread(thread: i32) -> bool {
     let arguments = [this_process() as usize, thread as usize, 0];
-    // SAFETY: no signal is sent; the kernel only looks for the thread.
+    // SAFETY: the call sends no signal; the kernel only looks the thread up.
     let told = unsafe { call(libc::SYS_tgkill, arguments) };
-    // A sandbox that refuses the call does not say that there is none.
+    // A sandbox that refuses the call says nothing about the thread.
     !matches!(told, Err(libc::ESRCH | libc::EINVAL))
 }
 
-/// Waiting for what another thread is about to do: yields the core a few times, then sleeps for a moment each
-/// time. A thread with a real-time priority that only yielded would keep the other from its core for ever.
+/// Backs off while another thread finishes a short step: yields the core a few times, then sleeps
+/// briefly each time. A thread of real-time priority that only yielded would keep the other from
+/// its core for ever.
 pub(crate) struct Patience {
     waits: u32,
 }
@@ -453,7 +455,7 @@ impl Patience {
         Patience { waits: 0 }
     }
 
-    /// For who can do without.
+    /// Whether a caller that can do without should give up.
     pub(crate) fn is_over(&self) -> bool {
         self.waits > Patience::OVER
     }
@@ -476,8 +478,8 @@ pub(crate) fn nap() {
     wait(&raw mut word, 0, Some(NAP_NS));
 }
 
-/// Sleeps on a word while it has a value, for less than two seconds if a time is given; may wake spuriously. False
-/// if the time is over.
+/// Waits on a futex while the word has this value, under two seconds if `ns` is given; may wake
+/// spuriously. False on timeout.
 pub(crate) fn wait(word: *mut u32, value: u32, ns: Option<i64>) -> bool {
     const SECOND_NS: i64 = 1_000_000_000;
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -510,7 +512,7 @@ pub(crate) fn wake(word: *mut u32) {
 fn wake_some(word: *mut u32, threads: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     let word = word.expose_provenance();
-    // SAFETY: the kernel only compares the address.
+    // SAFETY: the kernel only uses the address.
     let _ = unsafe {
         call(
             libc::SYS_futex,
@@ -519,7 +521,8 @@ fn wake_some(word: *mut u32, threads: i32) {
     };
 }
 
-/// The beginning of a file, as much as fits. The path ends with a zero. None if it cannot be read.
+/// The beginning of a file, as much as fits the buffer. The path ends with a zero. None if the file
+/// cannot be read.
 pub(crate) fn read_file<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     let mut length = 0;
     let is_there = each_piece(path, |piece| {
@@ -531,23 +534,23 @@ pub(crate) fn read_file<'a>(path: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8
     is_there.then_some(&buffer[..length])
 }
 
-/// Does something with the pieces of a file, in turn, as long as that wants more. The path ends with a
-/// zero. False if the file cannot be read.
+/// Passes a file in pieces to `wants_more` until that returns false. The path ends with a zero.
+/// False if the file cannot be opened.
 pub(crate) fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool) -> bool {
     debug_assert!(path.contains(&0));
     if cfg!(miri) {
         return false;
     }
-    // Small: what of the stack is touched here stays, in every process.
+    // Small: stack pages touched here stay resident in every process.
     let mut piece = [0u8; 1024];
     let path = path.as_ptr().expose_provenance();
     let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    // SAFETY: the path ends.
+    // SAFETY: the path ends with a zero.
     let file = unsafe { call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags]) };
     let Ok(file) = file else { return false };
     loop {
         let place = piece.as_mut_ptr().expose_provenance();
-        // SAFETY: the piece is as long as said.
+        // SAFETY: the piece has this length.
         let count = unsafe { call(libc::SYS_read, [file, place, piece.len()]) };
         match count {
             Ok(count) if count > 0 && wants_more(&piece[..count]) => {}
@@ -555,29 +558,29 @@ pub(crate) fn each_piece(path: &[u8], mut wants_more: impl FnMut(&[u8]) -> bool)
             _ => break,
         }
     }
-    // SAFETY: the descriptor is this function's.
+    // SAFETY: this function owns the descriptor.
     let _ = unsafe { call(libc::SYS_close, [file]) };
     true
 }
 
-/// Does the process leave it to the system where its memory lies? Yes if the system knows no such thing.
+/// Whether the process has no memory policy of its own; true if the system has no policies.
 pub(crate) fn is_policy_default() -> bool {
     if cfg!(miri) {
         return true;
     }
     let mut mode = 0i32;
     let place = (&raw mut mode).expose_provenance();
-    // SAFETY: the mode is written; nothing else is asked for.
+    // SAFETY: the kernel writes the mode, and nothing else.
     let result = unsafe { call(libc::SYS_get_mempolicy, [place, 0, 0, 0, 0]) };
     result.is_err() || mode == 0
 }
 
-/// The nodes that the process may use, a bit each. None, if the system does not tell.
+/// The nodes that the process may use, one bit each; all if the system does not say.
 pub(crate) fn allowed_nodes() -> [u64; 16] {
     const MEMS_ALLOWED: usize = 1 << 2;
     let mut nodes = [0u64; 16];
     let place = nodes.as_mut_ptr().expose_provenance();
-    // SAFETY: as many bits are written as are there.
+    // SAFETY: the kernel writes no more bits than there are.
     let result = unsafe { call(libc::SYS_get_mempolicy, [0, place, 1024, 0, MEMS_ALLOWED]) };
     if result.is_err() {
         return [u64::MAX; 16];
@@ -585,17 +588,18 @@ pub(crate) fn allowed_nodes() -> [u64; 16] {
     nodes
 }
 
-/// Has pages of a range come from a node, and from others when it is full.
+/// Prefers a node for the pages of a range; the kernel takes others when it is full.
 ///
 /// # Safety
-/// The range is of this crate's own reservation.
+/// The range lies in a reservation of this crate.
 pub(crate) unsafe fn prefer_node(start: usize, bytes: usize, node: u32) {
     const PREFERRED: usize = 1;
     let first = start & !(PAGE - 1);
     let end = (start + bytes).next_multiple_of(PAGE);
     let mut nodes = [0u64; 16];
     nodes[node as usize / 64] |= 1 << (node % 64);
-    // SAFETY: as the caller promises. Where it is refused, pages come from whoever touches them first.
+    // SAFETY: as the caller promises. If the kernel refuses, pages come from the node that touches
+    // them first.
     let _ = unsafe {
         let nodes = nodes.as_ptr().expose_provenance();
         call(
@@ -613,36 +617,39 @@ fn membarrier(command: u32) -> bool {
     unsafe { call(libc::SYS_membarrier, [command as usize, 0, 0]) == Ok(0) }
 }
 
-/// Can this process have barriers on all its threads? Asked before the first one; after that it costs nothing.
+/// Registers the process for barriers on all its threads; false if the kernel has none. Later calls
+/// cost nothing.
 pub(crate) fn has_barriers() -> bool {
     !cfg!(miri) && membarrier(MEMBARRIER_REGISTER)
 }
 
-/// All threads of the process pass a full barrier before this returns true. The system may refuse at any time, as
-/// when the process has restricted its own system calls meanwhile: then nobody has passed one.
+/// Makes every thread of the process pass a full barrier before it returns true. The system may
+/// refuse at any time, for example after the process has restricted its system calls: then no
+/// thread has passed one.
 #[must_use]
 pub(crate) fn barrier_everywhere() -> bool {
     membarrier(MEMBARRIER)
 }
 
-/// Where a page is after it was to be moved.
+/// Where a page is after a request to move it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// On the node.
+    /// On the requested node.
     There,
-    /// There is no memory behind it.
+    /// It has no memory behind it.
     Nowhere,
-    /// Where it was, or nobody knows.
+    /// Where it was, or unknown.
     Unknown,
 }
 
-/// Moves pages to a node, and tells where each is then. What is in them stays; who reads or writes one meanwhile
-/// waits. False if the system refuses: it may not, or has no memory there. Some may have moved then.
+/// Moves pages to a node and reports where each is then. Contents stay; threads that touch a page
+/// meanwhile wait. False if the system refuses, for lack of permission or memory; some pages may
+/// have moved.
 ///
 /// # Safety
-/// The pages are of this crate's own reservation.
+/// The pages lie in a reservation of this crate.
 pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]) -> bool {
-    /// Only pages that no other process has.
+    /// Moves only pages that no other process maps.
     const MOVE: usize = 1 << 1;
     const MOST: usize = 64;
     let mut nodes = [node as i32; MOST];
@@ -651,7 +658,7 @@ pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]
     let asked = pages.as_ptr().expose_provenance();
     let answers = status.as_mut_ptr().expose_provenance();
     let call = |nodes: usize, flags: usize| {
-        // SAFETY: as many addresses, nodes and places for answers as said; the process is this one.
+        // SAFETY: the arrays have these lengths; the process is this one.
         unsafe {
             call(
                 libc::SYS_move_pages,
@@ -660,7 +667,7 @@ pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]
         }
     };
     let moved = call(nodes.as_mut_ptr().expose_provenance(), MOVE);
-    // Where some did not move, the answers are not written: asked again, without moving anything.
+    // If some did not move, the kernel leaves the statuses unwritten: ask again, moving nothing.
     if moved != Ok(0) && call(0, 0) != Ok(0) {
         return false;
     }
@@ -674,7 +681,7 @@ pub(crate) unsafe fn move_pages(pages: &[usize], node: u32, places: &mut [Place]
     moved.is_ok() && places.iter().all(|place| *place != Place::Unknown)
 }
 
-/// Writes a line to standard error and ends the process: for what must not go on.
+/// Writes a line to standard error and aborts the process.
 #[cold]
 pub(crate) fn die(parts: &[&[u8]]) -> ! {
     say(parts);
@@ -682,7 +689,7 @@ pub(crate) fn die(parts: &[&[u8]]) -> ! {
     unsafe { libc::abort() };
 }
 
-/// A number in decimal, for a line: the digits and where they begin.
+/// A number in decimal: the digits, and where they begin.
 pub(crate) fn decimal(number: usize) -> ([u8; 20], usize) {
     let (mut text, mut first, mut rest) = ([0; 20], 20, number);
     loop {
@@ -695,7 +702,7 @@ pub(crate) fn decimal(number: usize) -> ([u8; 20], usize) {
     }
 }
 
-/// A number in hexadecimal, for a line.
+/// A number in hexadecimal.
 pub(crate) fn hexadecimal(number: usize) -> [u8; 18] {
     let mut text = *b"0x0000000000000000";
     for (i, digit) in text[2..].iter_mut().enumerate() {
@@ -704,7 +711,7 @@ pub(crate) fn hexadecimal(number: usize) -> [u8; 18] {
     text
 }
 
-/// What Miri knows of the door.
+/// The system calls that Miri can make.
 #[cfg(miri)]
 unsafe fn call<const N: usize>(number: libc::c_long, arguments: [usize; N]) -> Result<usize, i32> {
     let at = |nth: usize| ptr::with_exposed_provenance_mut::<libc::c_void>(arguments[nth]);

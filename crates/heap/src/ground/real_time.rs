@@ -1,4 +1,4 @@
-//! Real-time mode: whether it is on, and the message when its memory is used up.
+//! The flag of real-time mode, and its message when the prepared memory is used up.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,17 +7,17 @@ use crate::ground::os;
 static IS_ON: AtomicBool = AtomicBool::new(false);
 static IS_TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Is it on?
+/// Whether the mode is on.
 pub(crate) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// Turns it on.
+/// Turns the mode on.
 pub(crate) fn turn_on() {
     IS_ON.store(true, Ordering::Relaxed);
 }
 
-/// An allocation was refused: told once, if the mode is on.
+/// Reports a refused allocation, once, if the mode is on.
 #[cold]
 pub(crate) fn refused() {
     if !is_on() || IS_TOLD.swap(true, Ordering::Relaxed) {

@@ -1,21 +1,22 @@
-//! The door to the kernel: the system calls of this crate go through it, by the instruction itself.
+//! System calls by the bare instruction; every call of this crate goes through here.
 //!
-//! The C library's functions would write the thread's `errno`, which `free` has to leave alone and which is to be
-//! zero at `main`; and some of them are cancellation points: a thread that is cancelled there would end in the
-//! middle of a heap. The instruction does neither, so nothing that calls it has to think of either.
+//! The C library's wrappers write the thread's `errno`, which `free` must preserve and which must
+//! be zero at `main`; and some of them are cancellation points, where a cancelled thread would end
+//! in the middle of a heap operation. The instruction does neither, so callers need not think of
+//! either.
 //!
-//! Tests refuse calls by a filter of system calls, which finds all of them here.
+//! Tests refuse calls by a system call filter, which therefore sees all of them.
 
 use core::arch::asm;
 
-/// What the kernel says no with, an `E…` of the C library's.
+/// An error number of the kernel, one of the C library's `E…`.
 pub(crate) type Refusal = i32;
 
-/// Makes a system call. What it returns, or why it is refused.
+/// Makes a system call and returns its result or its error.
 ///
 /// # Safety
-/// As for the call: the kernel reads and writes what the arguments point to, and changes the mappings that they
-/// name.
+/// As for the call: the kernel reads and writes the memory that the arguments point to, and changes
+/// the mappings that they name.
 pub(crate) unsafe fn call<const N: usize>(
     number: libc::c_long,
     arguments: [usize; N],
@@ -25,7 +26,7 @@ pub(crate) unsafe fn call<const N: usize>(
     all[..N].copy_from_slice(&arguments);
     // SAFETY: as the caller promises.
     let result = unsafe { enter(number as usize, all) } as isize;
-    // The last page of numbers is errors.
+    // The kernel returns errors as the last page of numbers.
     if (-4095..0).contains(&result) {
         return Err(-result as Refusal);
     }
@@ -37,7 +38,8 @@ pub(crate) unsafe fn call<const N: usize>(
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 unsafe fn enter(number: usize, [a, b, c, d, e, f]: [usize; 6]) -> usize {
     let result;
-    // SAFETY: as the caller promises. The kernel changes these two registers and the result's, no others.
+    // SAFETY: as the caller promises. The kernel changes these two registers and the result's, no
+    // others.
     unsafe {
         asm!(
             "syscall",

@@ -1,20 +1,20 @@
-//! Blocks with guard pages: whoever writes behind one, or before it, or after its free, faults.
+//! Blocks with guard pages: a write before or behind one, or after its free, faults.
 //!
 //! ```text
 //! whole chunks, as of any large block
 //! | lead | ..... block, to the end of its last page | guard: at least a page, and all that is left |
 //! ```
 //!
-//! The block ends where the guard begins, but for what its alignment takes. The *lead* is a page before it
-//! where that is free. A block that is aligned to more than a page starts with its chunks, and has no lead.
+//! The block ends where the guard begins, up to its alignment. The *lead* is a page before the
+//! block, where one is free. A block aligned to more than a page starts with its chunks, and has no
+//! lead.
 //!
-//! In the words of the first chunk, which no heap has, are the block's distance from the start of the chunk
-//! (`free`) and its size (`starts`). The tag says how many chunks there are, and who exchanges it has the
-//! block.
+//! The words of the first chunk, which no heap uses, hold the block's offset in the chunk (`free`)
+//! and its size (`starts`). The tag holds the number of chunks; whoever exchanges it has the block.
 //!
-//! A block that is freed loses its memory, and stays inaccessible until so many others have been freed.
-//! Each takes up to three of the ranges that the kernel lets a process have (65530), so there is a
-//! limit: who has more blocks gets further ones without guards.
+//! A freed block loses its memory, and stays inaccessible until a number of others have been freed.
+//! Each takes up to three of the 65530 mappings that the kernel allows a process, so there is a
+//! limit: blocks beyond it have no guards.
 
 use crate::store::idle::IDLE;
 use crate::store::pool::POOLS;
@@ -31,32 +31,33 @@ use crate::store::quarantine::Quarantine;
 use crate::store::region::{PAGE_LEVEL, Region};
 use crate::store::space::{ChunkTag, SPACE, Space};
 
-/// Blocks with guards, those that are kept after their free included.
+/// Guarded blocks at most, those in quarantine included.
 const MOST: u32 = 8192;
-/// Of which samples may be the first so many, that there are always some for large blocks.
+/// Samples at most, so that some are always left for large blocks.
 const MOST_SAMPLED: usize = MOST as usize / 2;
-/// And they may take one chunk in so many, where a limit leaves few.
+/// Samples take at most this fraction of chunks, where a limit leaves few.
 const SAMPLED_OF_CHUNKS: usize = 16;
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// So many blocks stay inaccessible after their free.
+/// Freed blocks that stay inaccessible.
 const KEPT: usize = 256;
-/// Larger ones do not, and none does where a limit leaves so few addresses that it would be noticed.
+/// Larger blocks do not stay, and none does where a limit leaves so few addresses that it would be
+/// noticed.
 const KEPT_SPACE_MIN: usize = 64 << 30;
 const KEPT_CHUNKS_MAX: usize = ARENA_BYTES / CHUNK_BYTES;
-/// By their first chunks.
+/// The freed blocks, by their first chunks.
 static RING: Quarantine<KEPT> = Quarantine::new();
 
-/// Why a block has guards.
+/// The reason for guards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// It is larger than a heap makes: it shall have them, and it is told if it cannot.
+    /// Larger than a heap cuts: it must have them, and a failure is reported.
     Large,
-    /// It was its turn. If there are many already it is another's.
+    /// Picked as a sample: skipped if there are many already.
     Sampled,
 }
 
-/// Where things are, by their distance from the start of the first chunk.
+/// Offsets from the start of the first chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     lead: usize,
@@ -65,7 +66,7 @@ struct Place {
 }
 
 impl Place {
-    /// In so many bytes, at least a page more than the block's.
+    /// Places a block in `bytes`, at least a page more than its own.
     fn of(bytes: usize, size: usize, align: usize) -> Place {
         let pages = size.next_multiple_of(PAGE);
         let is_free = bytes - pages >= 2 * PAGE && align <= PAGE;
@@ -79,7 +80,7 @@ impl Place {
         Place { lead, block, guard }
     }
 
-    /// What was written of a block.
+    /// Reads a block's place and size.
     fn read(words: &Region) -> (Place, usize) {
         let (block, size) = (words.free.get() as usize, words.starts.get() as usize);
         // The block starts in the first page behind the lead.
@@ -97,7 +98,8 @@ fn start_of(space: &Space, chunk: usize) -> usize {
     space.data() + (chunk << CHUNK_SHIFT)
 }
 
-/// A block with guard pages, and whether it is zero. None if it cannot be had.
+/// Allocates a block with guard pages; returns its address and whether it is zero. None if that is
+/// impossible.
 pub(crate) fn allocate(
     node: usize,
     size: usize,
@@ -149,7 +151,7 @@ fn allocate_counted(
             && (place.lead == 0 || os::allow(start, place.lead, Access::None))
     };
     if !is_guarded {
-        // As one that was freed: it goes back once its pages can be accessed again.
+        // Treated as freed: it goes back once its pages can be made accessible again.
         let tag = ChunkTag::of(ChunkTag::QUARANTINED, chunks as u32);
         SPACE.tag(taken.chunk).store(tag.0, Ordering::Release);
         COUNT.fetch_add(1, Ordering::Relaxed);
@@ -176,7 +178,7 @@ fn tell_of_limit() {
     }
 }
 
-/// The bytes that a block has; 0 if none starts there. By its first chunk, and its distance from there.
+/// The bytes of a block, by its first chunk and its offset there; 0 if none starts there.
 pub(crate) fn usable_size(chunk: usize, inside: usize) -> usize {
     let (place, _) = Place::read(words(&SPACE, chunk));
     if place.block == inside {
@@ -186,7 +188,7 @@ pub(crate) fn usable_size(chunk: usize, inside: usize) -> usize {
     }
 }
 
-/// Gives a block back. False if none starts there, or it was given back already.
+/// Frees a block. False if none starts there, or it is freed already.
 pub(crate) fn free(chunk: usize, inside: usize) -> bool {
     let tag = SPACE.tag(chunk);
     let now = ChunkTag(tag.load(Ordering::Acquire));
@@ -203,10 +205,10 @@ pub(crate) fn free(chunk: usize, inside: usize) -> bool {
         start_of(&SPACE, chunk),
         (now.number() as usize) << CHUNK_SHIFT,
     );
-    // SAFETY: the block is nobody's but this call's.
+    // SAFETY: this call has the block.
     unsafe {
         if !os::forget(start + place.lead, place.guard - place.lead) {
-            // Locked. Whoever gets it finds nothing, in any mode.
+            // Locked memory stays. The next holder must find it empty, in any mode.
             let data: *mut u8 = ptr::with_exposed_provenance_mut(start + place.lead);
             data.write_bytes(0, place.guard - place.lead);
         }
@@ -222,15 +224,15 @@ pub(crate) fn free(chunk: usize, inside: usize) -> bool {
     true
 }
 
-/// A block that was kept goes back to the pool.
+/// Gives a freed block back to the pool.
 fn release(chunk: usize) {
     let tag = SPACE.tag(chunk);
     let chunks = ChunkTag(tag.load(Ordering::Acquire)).number() as usize;
     let start = start_of(&SPACE, chunk);
-    // SAFETY: the block is nobody's but this call's.
+    // SAFETY: this call has the block.
     if !unsafe { os::allow(start, chunks << CHUNK_SHIFT, Access::Write) } {
-        // It is kept until a later free takes its place, or there are no more addresses. Only if so many are kept
-        // already it stays inaccessible for good.
+        // It waits until a later free displaces it, or addresses run out. If the ring is full, it
+        // stays inaccessible for good.
         let _ = RING.keep_if_room(chunk as u32);
         return;
     }
@@ -243,7 +245,7 @@ fn release(chunk: usize) {
     IDLE.idle(chunks as u32);
 }
 
-/// There are no more addresses: what is kept goes.
+/// Releases all freed blocks, when there are no more addresses.
 #[cold]
 fn release_all() {
     RING.take_all(|chunk| release(chunk as usize));
@@ -251,27 +253,27 @@ fn release_all() {
 
 // ---- what faults tell ----------------------------------------------------------------------------------
 
-/// What the process did with faults before.
+/// The process's previous action on faults.
 struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);
 
-// SAFETY: written once, before the handler that reads it is there.
+// SAFETY: written once, before the handler that reads it is installed.
 unsafe impl Sync for Before {}
 
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 
-/// Has faults at guard pages told. A program with a handler of its own replaces this one.
+/// Installs a handler that reports faults at guard pages. A program's own handler replaces it.
 pub(crate) fn watch() {
     if cfg!(miri) {
         return;
     }
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = faulted;
-    // SAFETY: an action may be zero but for what is set; the handler calls nothing that may not be called
-    // there. It is called before the first block is given out, by one thread.
+    // SAFETY: an action may be zero but for these fields; the handler calls nothing that a handler
+    // must not. One thread calls this, before the first block is handed out.
     unsafe {
         let mut action: libc::sigaction = core::mem::zeroed();
         libc::sigaction(libc::SIGSEGV, ptr::null(), &mut action);
         if action.sa_sigaction == handler as usize {
-            // A fork has cut off who was about to say so.
+            // It is installed already: a fork cut off the thread that was about to record that.
             return;
         }
         BEFORE.0.get().write(MaybeUninit::new(action));
@@ -282,10 +284,10 @@ pub(crate) fn watch() {
     }
 }
 
-/// Says what block it was, and leaves the rest to whoever was asked before: what has faulted does so again
-/// when this returns, and a signal that was sent is sent again.
+/// Reports the block at fault and restores the previous action: the access faults again when this
+/// returns, and a signal that was sent is sent again.
 extern "C" fn faulted(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
-    // SAFETY: the kernel's record of this signal, and the action of before.
+    // SAFETY: the kernel's record of this signal, and the previous action.
     unsafe {
         let is_sent = (*info).si_code <= 0;
         if !is_sent {
@@ -328,7 +330,7 @@ fn tell(address: usize) {
     ]);
 }
 
-/// The block with guard pages around an address, its size, and whether it was freed.
+/// The guarded block around an address, its size, and whether it is freed.
 fn around(address: usize) -> Option<(usize, usize, bool)> {
     let offset = address.wrapping_sub(SPACE.data());
     if offset >= SPACE.bytes() {

@@ -1,5 +1,5 @@
-//! Hints: in which arenas of a node there is room of a kind. A bit an arena; a word of bits above 64 of
-//! those words, and one above that. So the lowest arena with room is found by looking at three words.
+//! Hints: which arenas of a node have room of a kind. There is one bit per arena, above that a bit
+//! for each word of 64 arenas, and one level more. So three loads find the lowest arena with room.
 //!
 //! ```text
 //! top         1 word       a bit for each word of the middle that is not empty
@@ -7,29 +7,29 @@
 //! low      4096 words      a bit for each arena that has room
 //! ```
 //!
-//! A hint may be late: the arena's own word alone decides. What holds when nobody is at work:
+//! A hint may be stale: the arena's own word decides. While no thread is at work, this holds:
 //!
-//! - *No room is without its hint.* Who makes room changes the arena's word, then sets the bits from below
-//!   to above. Who takes a bit back looks at what is below it afterwards, and sets it again, with
-//!   all above it, if that is not empty.
-//! - A bit may be set with nothing below: between two bits of one who sets, another may take the room and
-//!   the hints. Whoever is led astray by such a bit takes it back.
+//! - *Every arena with room has its hint.* A thread that makes room changes the arena's word, then
+//!   sets the bits from low to top. A thread that clears a bit looks at the word below afterwards,
+//!   and sets the bit and all above it again if that word is not empty.
+//! - A bit may be set above an empty word: between two bits of one thread, another may take the
+//!   room and clear the hints. Whoever is misled by such a bit clears it.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | all words | everyone, by atomic exchange | everyone |
+//! | all words | any thread, by atomic exchange | any thread |
 //!
-//! All exchanges, and the looks between them, are sequentially consistent: each of two who change one
-//! word and then look at the other's must not both see what was before.
+//! All exchanges, and the loads between them, are sequentially consistent: two threads that each
+//! change one word and then look at the other's must not both miss the other's change.
 
 use crate::ground::atomics::{AtomicU64, Ordering, look};
 
 /// log2 of the hints in a word.
 pub(crate) const WORD_SHIFT: u32 = if cfg!(loom) { 1 } else { 6 };
-/// So many bits that lead astray are taken back before a look gives up.
+/// Misleading bits that one search clears before it gives up.
 const TRIES: usize = 4;
 
-/// The hints of a node for one kind of room. Arenas are counted from the node's first.
+/// A node's hints for one kind of room. Arenas count from the node's first.
 #[derive(Clone, Copy)]
 pub(crate) struct Hints<'a> {
     pub(crate) low: &'a [AtomicU64],
@@ -47,9 +47,9 @@ fn lowest(word: u64) -> usize {
 }
 
 impl Hints<'_> {
-    /// The lowest arena that has room, it is said. None too if this look was led astray too often.
+    /// The lowest arena hinted to have room. None also if misleading bits took all tries.
     pub(crate) fn lowest(&self) -> Option<usize> {
-        // No order is needed: where it leads to is looked at again.
+        // Relaxed will do: the caller checks the arena's word.
         for _ in 0..TRIES {
             let top = self.top.load(Ordering::Relaxed);
             if top == 0 {
@@ -72,7 +72,7 @@ impl Hints<'_> {
         None
     }
 
-    /// Makes the hint of an arena true, after its word has changed.
+    /// Corrects an arena's hint after its word has changed.
     pub(crate) fn tell(&self, arena: usize, has_room: impl Fn() -> bool) {
         let has = has_room();
         let (low, bit) = place(arena);
@@ -81,14 +81,14 @@ impl Hints<'_> {
             self.set(arena);
         } else if !has && is_hinted {
             self.clear(arena);
-            // Who made room meanwhile may have found the hint still there.
+            // A thread that made room meanwhile may have found the hint still set.
             if has_room() {
                 self.set(arena);
             }
         }
     }
 
-    /// Its bits on the three levels, from below to above.
+    /// The arena's bits, from low to top.
     #[cfg(test)]
     pub(crate) fn bits(&self, arena: usize) -> [bool; 3] {
         let (low, bit) = place(arena);
@@ -123,7 +123,7 @@ impl Hints<'_> {
         }
     }
 
-    /// Takes back that a low word is not empty, if it is.
+    /// Clears the middle bit of a low word, if that is empty.
     fn clear_middle(&self, low: usize) {
         if look(&self.low[low]) != 0 {
             return;
@@ -131,15 +131,15 @@ impl Hints<'_> {
         let (middle, bit) = place(low);
         let left = self.middle[middle].fetch_and(!bit, Ordering::SeqCst) & !bit;
         if look(&self.low[low]) != 0 {
-            // Somebody has set one below meanwhile. And the bit above may be gone too: a third found
-            // this word empty, and it was.
+            // Another thread has set a bit below meanwhile. The bit above may be gone too: a third
+            // found this word empty, as it was.
             self.set_middle(low);
         } else if left == 0 {
             self.clear_top(middle);
         }
     }
 
-    /// Takes back that a word of the middle is not empty, if it is.
+    /// Clears the top bit of a middle word, if that is empty.
     fn clear_top(&self, middle: usize) {
         if look(&self.middle[middle]) != 0 {
             return;
@@ -155,7 +155,7 @@ impl Hints<'_> {
 mod tests {
     use super::*;
 
-    /// As if one who set the hints had been slower than one who took the room and the hints.
+    /// Replays a thread that sets hints more slowly than another takes the room and clears them.
     #[test]
     fn bits_with_nothing_below_are_taken_back() {
         let words = || [const { AtomicU64::new(0) }; 256];
@@ -179,12 +179,12 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Arenas of a few chunks, words of two hints. What loom cannot see: words of 64, and a look that is
+    //! Arenas of a few chunks, words of two hints. Loom cannot see words of 64, nor a load that is
     //! too weak where another stands before it, whose fence the model has.
     //!
-    //! Faults that were planted by hand, and found: the second look left out in `tell`, in `clear_middle`,
-    //! in `clear_top`; a bit of the middle that is set again without the one above; a look that gives up
-    //! where a bit leads astray. The last two were there, before there was this model.
+    //! Planted faults that it found: the second look left out in `tell`, `clear_middle` or
+    //! `clear_top`; a middle bit set again without the one above; a search that gives up at a
+    //! misleading bit. The last two were real, before there was this model.
 
     use std::vec::Vec;
 
@@ -193,10 +193,10 @@ mod loom_tests {
 
     use super::*;
 
-    /// Arenas under one word of the middle: two low words of two.
+    /// Arenas under one middle word: two low words of two.
     const ARENAS: usize = 4;
 
-    /// An arena here is a number of chunks.
+    /// Stands in for arenas: each is a count of chunks.
     struct Space {
         low: Vec<AtomicU64>,
         middle: Vec<AtomicU64>,
@@ -248,14 +248,14 @@ mod loom_tests {
             is_taken
         }
 
-        /// Nobody is at work.
+        /// Checks the hints while no thread is at work.
         fn check(&self) {
             for arena in 0..ARENAS {
                 let has_room = look(&self.free[arena]) != 0;
                 let bits = self.hints().bits(arena);
                 assert!(!has_room || bits == [true; 3], "arena {arena}: {bits:?}");
             }
-            // Bits that lead astray do not hide room; whoever finds one takes it back.
+            // Misleading bits hide no room; whoever finds one clears it.
             while let Some(arena) = self.hints().lowest() {
                 self.take(arena);
             }
@@ -266,16 +266,16 @@ mod loom_tests {
         }
     }
 
-    /// What a thread does.
+    /// A thread's action.
     #[derive(Clone, Copy)]
     enum Act {
         Give(usize),
         Take(usize),
-        /// Where the hints lead to.
+        /// Takes from wherever the hints lead.
         Find,
     }
 
-    /// All interleavings with so many preemptions; `LOOM_MAX_PREEMPTIONS` says otherwise.
+    /// Checks all interleavings with this many preemptions, unless `LOOM_MAX_PREEMPTIONS` is set.
     fn model<const N: usize>(preemptions: usize, free: [u64; ARENAS], acts: [&'static [Act]; N]) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
@@ -321,7 +321,8 @@ mod loom_tests {
         model(3, [1, 0, 0, 0], [&[Take(0), Give(0)], &[Take(0), Give(0)]]);
     }
 
-    /// A third finds the word of the middle empty, just when one is about to set a bit there again.
+    /// A third thread finds the middle word empty just as another is about to set a bit there
+    /// again.
     #[test]
     fn loom_two_low_words_become_empty_and_one_does_not() {
         model(3, [1, 0, 1, 0], [&[Take(0)], &[Give(1)], &[Take(2)]]);
@@ -332,7 +333,8 @@ mod loom_tests {
         model(2, [0; 4], [&[Find, Find], &[Give(0)], &[Give(2)]]);
     }
 
-    /// Who takes is faster than who sets the hints; room behind them must be found all the same.
+    /// A thread takes room before its hints are complete; room behind them must be found all the
+    /// same.
     #[test]
     fn loom_a_bit_with_nothing_below_hides_no_room() {
         model(4, [0, 0, 0, 1], [&[Give(0)], &[Take(0)]]);

@@ -1,4 +1,10 @@
-//! The account of idle memory: what heaps report, and chunks that go back to the system.
+//! The account of idle memory: what heaps report, and how idle chunks go back to the system.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `grown` | heaps add; whoever gives back takes all | whoever gives back |
+//! | `came` | whoever gives chunks to the pool adds; whoever gives back takes all | the same |
+//! | `given`, `kept` | upkeep; whoever takes chunks | the same |
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,12 +19,12 @@ use crate::store::stage::Stage;
 const WORTHWHILE_BYTES: usize = 1 << 20;
 pub(crate) const WORTHWHILE: u32 = (WORTHWHILE_BYTES / CHUNK_BYTES) as u32;
 
-/// Idle chunks that stay without a helper: 4 MiB; and at most, where memory is asked for again that was given
-/// back: 64 MiB, as the GNU library keeps.
+/// Idle chunks kept without a helper: 4 MiB at first, and up to 64 MiB if the process asks again
+/// for memory that was given back, as the GNU library keeps.
 const KEPT_MIN: u32 = 64;
 const KEPT_MAX: u32 = 1024;
 
-/// One account, as idle chunks are nobody's.
+/// The account of the process. There is one, as idle chunks belong to no heap.
 pub(crate) static IDLE: Idle = Idle {
     stage: Stage::new(),
     lent: Lent::new(),
@@ -35,25 +41,26 @@ pub(crate) struct Idle {
     grown: AtomicU32,
     /// Chunks that have become idle since the last call.
     pub(crate) came: AtomicU32,
-    /// Chunks that upkeep gave back and that were not asked for again; and those that stay idle.
+    /// Chunks that upkeep gave back and nobody has asked for again; and the idle chunks that it
+    /// keeps.
     pub(crate) given: AtomicU32,
     pub(crate) kept: AtomicU32,
 }
 
 impl Idle {
-    /// Lends a block of idle pages: its distance from the start of the data, and its length in bytes, multiples
-    /// of a page. False if too much is lent already.
+    /// Lends a block of idle pages: its offset in the data and its length in bytes, multiples of a
+    /// page. False if too much is lent already.
     pub(crate) fn lend(&self, offset: usize, bytes: usize) -> bool {
         self.lent.lend(offset, bytes)
     }
 
-    /// Heaps have begun to use so many pages.
+    /// Counts pages that heaps have begun to use.
     pub(crate) fn grew(&self, pages: u32) {
         self.grown.fetch_add(pages, Ordering::Relaxed);
         self.call();
     }
 
-    /// Chunks have become idle.
+    /// Counts chunks that have become idle.
     pub(crate) fn idle(&self, chunks: u32) {
         let before = self.came.fetch_add(chunks, Ordering::Relaxed);
         if before + chunks > WORTHWHILE {
@@ -61,11 +68,12 @@ impl Idle {
         }
     }
 
-    /// Chunks without memory behind them were taken. If upkeep has given some back, it gave too much.
+    /// Counts chunks taken without memory behind them: if upkeep has given some back, it gave too
+    /// much.
     pub(crate) fn missed(&self, chunks: u32) {
         let given = self.given.load(Ordering::Relaxed);
         if given != 0 {
-            // Both are estimates: what others change meanwhile may be lost.
+            // Both are estimates: a concurrent change may be lost.
             self.given
                 .store(given.saturating_sub(chunks), Ordering::Relaxed);
             let kept = self.kept.load(Ordering::Relaxed) + chunks.min(given);
@@ -73,14 +81,15 @@ impl Idle {
         }
     }
 
-    /// There is something to do.
+    /// Announces work.
     pub(crate) fn call(&self) {
         if self.stage.call() {
             os::wake(self.stage.word());
         }
     }
 
-    /// Gives idle chunks back for those that heaps have begun to use, so many at most. How many.
+    /// Gives idle chunks back for pages that heaps have begun to use, up to `most`; returns how
+    /// many.
     pub(crate) fn follow_growth(&self, most: u32) -> u32 {
         let pages = self.grown.swap(0, Ordering::Relaxed) as usize;
         let chunks = pages.div_ceil(CHUNK_BYTES >> 12) as u32;
@@ -88,7 +97,7 @@ impl Idle {
     }
 }
 
-/// Gives memory behind idle chunks back to the system: about as many as said, of all nodes. How
+/// Gives the memory behind about `chunks` idle chunks of all nodes back to the system; returns how
 /// many.
 pub(crate) fn forget_idle(chunks: u32, what: Forgotten) -> u32 {
     let mut done = 0;

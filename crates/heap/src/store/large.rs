@@ -1,4 +1,5 @@
-//! Blocks larger than a heap makes: whole chunks of the pool, whole arenas, or mappings of their own.
+//! Blocks larger than a heap cuts: whole chunks of the pool, whole arenas, or mappings of their
+//! own.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -16,10 +17,11 @@ use crate::store::pool::{POOLS, Taken};
 use crate::store::space::{ChunkTag, SPACE};
 
 const CHUNKS_OF_ARENA: usize = ARENA_BYTES / CHUNK_BYTES;
-/// Blocks of more arenas than this are mapped.
+/// Larger blocks are mapped.
 const ARENAS_MAX: usize = 64;
 
-/// A block of whole chunks, aligned to a power of two; 0 if there is no memory. True if it is zero.
+/// Allocates a block of whole chunks, aligned to a power of two. Returns its address, 0 if there is
+/// no memory, and whether it is zero.
 pub(crate) fn allocate(node: usize, size: usize, align: usize) -> (usize, bool) {
     let Some(chunks) = size.checked_next_multiple_of(CHUNK_BYTES) else {
         return (0, false);
@@ -35,7 +37,7 @@ pub(crate) fn allocate(node: usize, size: usize, align: usize) -> (usize, bool) 
         return (map(size, align), true);
     }
     let Some((taken, chunks)) = take(node, chunks, align) else {
-        // The addresses may be used up, where a limit leaves few.
+        // A limit may leave too few addresses for arenas.
         return (map(size, align), true);
     };
     if taken.is_zero {
@@ -48,15 +50,14 @@ pub(crate) fn allocate(node: usize, size: usize, align: usize) -> (usize, bool) 
     (address, taken.is_zero)
 }
 
-/// Are blocks of so many chunks, or so aligned, mappings of their own?
+/// Whether blocks of this size or alignment are mappings of their own.
 pub(crate) fn is_mapped(chunks: usize, align: usize) -> bool {
     chunks > ARENAS_MAX * CHUNKS_OF_ARENA || align > ARENA_BYTES
 }
 
-/// Chunks for a block, and how many they are.
+/// Takes the chunks for a block; returns them and their number.
 pub(crate) fn take(node: usize, chunks: usize, align: usize) -> Option<(Taken, usize)> {
-    // What is aligned to more than a chunk gets an arena, as every arena starts at a multiple of
-    // its size.
+    // An alignment above a chunk takes whole arenas, which start at multiples of their size.
     if chunks > CHUNKS_OF_ARENA || align > CHUNK_BYTES {
         let arenas = chunks.div_ceil(CHUNKS_OF_ARENA);
         let taken = POOLS.take_arenas(&SPACE, node, arenas)?;
@@ -66,7 +67,7 @@ pub(crate) fn take(node: usize, chunks: usize, align: usize) -> Option<(Taken, u
     Some((taken, chunks))
 }
 
-/// Gives a block back by its first chunk. False if it is none, or was given back already.
+/// Frees a block, by its first chunk. False if there is no such block.
 pub(crate) fn free(chunk: usize) -> bool {
     let tag = SPACE.tag(chunk);
     let was = ChunkTag(tag.swap(ChunkTag::NONE, Ordering::AcqRel));
@@ -81,7 +82,7 @@ pub(crate) fn free(chunk: usize) -> bool {
     true
 }
 
-/// Makes a block shorter or longer where it is. False if it is none, or what follows is not free.
+/// Resizes a block in place. False if there is no such block, or its neighbours are not free.
 pub(crate) fn resize(chunk: usize, size: usize) -> bool {
     let tag = SPACE.tag(chunk);
     let now = ChunkTag(tag.load(Ordering::Relaxed));
@@ -113,7 +114,7 @@ pub(crate) fn resize(chunk: usize, size: usize) -> bool {
     true
 }
 
-/// A block of more than an arena is likely to be used as a whole, so the system is asked for huge pages.
+/// Asks for huge pages behind a block of more than an arena, which is likely to be used as a whole.
 fn ask_huge(chunk: usize, chunks: usize, size: usize) {
     if chunks > CHUNKS_OF_ARENA && !real_time::is_on() {
         let arena = chunk / CHUNKS_OF_ARENA;
@@ -121,7 +122,7 @@ fn ask_huge(chunk: usize, chunks: usize, size: usize) {
     }
 }
 
-/// What had whole arenas is no block any more, or a shorter one.
+/// Withdraws the request for a block that ends or shrinks.
 fn leave_huge(chunk: usize, chunks: usize) {
     if chunks > CHUNKS_OF_ARENA && !real_time::is_on() {
         let arena = chunk / CHUNKS_OF_ARENA;
@@ -136,24 +137,26 @@ fn wipe(chunk: usize, chunks: usize) {
 
 // ---- mappings ------------------------------------------------------------------------------------------
 
-/// For blocks that have moved and have no other place: see [`mappings::change`].
+/// Places for moved blocks that find no other: see [`mappings::change`].
 static SPARES: [Mapping; 16] = [const { Mapping::empty() }; 16];
-/// The first places, which most processes never go beyond.
+/// The first segment, which suffices for most processes.
 static FIRST: [Mapping; mappings::places_of(0)] =
     [const { Mapping::empty() }; mappings::places_of(0)];
-/// Mappings that nobody has and that the system did not take back. Their pages went back.
+/// Mappings that the system refused to unmap. Their pages were given back.
 static LEFT: [Mapping; 64] = [const { Mapping::empty() }; 64];
-/// Perhaps there are some.
+/// Whether there may be some.
 static HAS_LEFT: AtomicBool = AtomicBool::new(false);
 
-/// Places of mappings, and how many.
+/// A segment's places and their number.
 #[repr(C)]
 struct Segment {
     places: AtomicPtr<Mapping>,
     count: AtomicUsize,
 }
 
-/// The spares; then the segments, of which those that are not made have no places.
+/// The spares, then the segments; those not yet made have no places.
+///
+/// There is one table, as an address alone must lead to its block.
 struct Table([Segment; 1 + SEGMENTS]);
 
 static TABLE: Table = {
@@ -176,12 +179,12 @@ static TABLE: Table = {
 
 impl Segments for Table {
     fn places(&self, segment: usize) -> Option<&[Mapping]> {
-        // Acquires that they are zero, which is empty; partner of the exchange in `make`.
+        // Acquires the zeroed places; partner of the exchange in `make`.
         let places = self.0[1 + segment].places.load(Ordering::Acquire);
         if places.is_null() {
             return None;
         }
-        // SAFETY: so many were mapped, zeroed, and stay; all fields are atomic.
+        // SAFETY: this many were mapped, zeroed, and stay; all fields are atomic.
         Some(unsafe { slice::from_raw_parts(places, mappings::places_of(segment)) })
     }
 
@@ -205,7 +208,7 @@ impl Segments for Table {
             // SAFETY: nobody has seen these.
             unsafe { take_back(start, bytes) };
         } else {
-            // For who looks from outside.
+            // For inspection.
             own.count
                 .store(mappings::places_of(segment), Ordering::Release);
         }
@@ -217,10 +220,10 @@ impl Segments for Table {
     }
 }
 
-/// Gives a mapping back to the system; if that refuses, another time.
+/// Unmaps a range, later if the system refuses now.
 ///
 /// # Safety
-/// It is a mapping of this module's, and nobody's any more.
+/// It is a mapping of this module, and nobody uses it any more.
 unsafe fn take_back(start: usize, bytes: usize) {
     retry_left();
     // SAFETY: as the caller promises.
@@ -239,7 +242,7 @@ unsafe fn take_back(start: usize, bytes: usize) {
     }
 }
 
-/// Gives mappings back that the system refused to take.
+/// Retries mappings that the system refused to unmap.
 fn retry_left() {
     if HAS_LEFT.load(Ordering::Relaxed) && HAS_LEFT.swap(false, Ordering::Relaxed) {
         retry_each_left();
@@ -256,7 +259,7 @@ fn retry_each_left() {
             block: seen.block,
             ..place.extent()
         };
-        // SAFETY: nobody's, and this call has claimed it.
+        // SAFETY: unused, and claimed by this call.
         if unsafe { os::unmap(extent.start, extent.bytes) } {
             place.release();
         } else {
@@ -266,7 +269,7 @@ fn retry_each_left() {
     }
 }
 
-/// A mapping of its own; 0 if there is none to be had, or none allowed as this is real-time mode.
+/// Maps a block of its own; 0 if the system refuses, and in real-time mode.
 fn map(size: usize, align: usize) -> usize {
     if real_time::is_on() {
         return 0;
@@ -286,7 +289,7 @@ fn map(size: usize, align: usize) -> usize {
     enter(start, bytes, block, start + bytes)
 }
 
-/// A mapping of its own between guard pages; 0 if there is none to be had.
+/// Maps a block of its own between guard pages; 0 if the system refuses.
 pub(crate) fn map_guarded(size: usize, align: usize) -> usize {
     let Some(pages) = size.max(1).checked_next_multiple_of(os::PAGE) else {
         return 0;
@@ -311,7 +314,7 @@ pub(crate) fn map_guarded(size: usize, align: usize) -> usize {
     enter(start, bytes, block, end)
 }
 
-/// Enters a mapping into the table, and gives the block; if there is no place, the mapping goes.
+/// Enters a mapping into the table and returns its block; unmaps it if there is no place.
 fn enter(start: usize, bytes: usize, block: usize, end: usize) -> usize {
     let extent = Extent {
         block,
@@ -327,24 +330,24 @@ fn enter(start: usize, bytes: usize, block: usize, end: usize) -> usize {
     0
 }
 
-/// Unmaps a block. False if it is none.
+/// Unmaps a block. False if there is no such block.
 pub(crate) fn unmap(block: usize) -> bool {
     let place = mappings::find(&TABLE, block);
     let Some(place) = place.filter(|place| place.claim(block)) else {
         return false;
     };
     let Extent { start, bytes, .. } = place.extent();
-    // As soon as it has gone, another's block may be where it was.
+    // Once it is unmapped, another block may take its address.
     place.release();
     // SAFETY: the mapping of a block that its owner gives back.
     unsafe { take_back(start, bytes) };
     true
 }
 
-/// Gives a mapped block another size, perhaps elsewhere. Where it is then; 0 if it is none, or the system
-/// refuses, and the block is as it was.
+/// Resizes a mapped block, perhaps moving it. Returns its address; 0 if there is no such block, or
+/// the system refuses and the block is as it was.
 pub(crate) fn remap(block: usize, size: usize) -> usize {
-    // With guard pages it is several for the system, which moves one at a time.
+    // With guard pages a block spans several mappings, and the system moves one at a time.
     if harden::guards() {
         return 0;
     }
@@ -352,7 +355,7 @@ pub(crate) fn remap(block: usize, size: usize) -> usize {
         let inside = block - before.start;
         let wanted = size.checked_add(inside)?;
         let wanted = wanted.checked_next_multiple_of(os::PAGE)?;
-        // SAFETY: the mapping of a block that is its owner's, who is told the new place.
+        // SAFETY: the mapping of the caller's block; the caller learns the new address.
         let start = unsafe { os::remap(before.start, before.bytes, wanted) };
         (start != 0).then(|| Extent {
             block: start + inside,
@@ -364,13 +367,13 @@ pub(crate) fn remap(block: usize, size: usize) -> usize {
     moved.unwrap_or(0)
 }
 
-/// The bytes that a mapped block has.
+/// The bytes of a mapped block.
 pub(crate) fn mapped_size(block: usize) -> Option<usize> {
     let place = mappings::find(&TABLE, block)?;
     Some(place.extent().end - block)
 }
 
-/// The mapped block in whose mapping an address is, and where it ends.
+/// The mapped block around an address, and its end.
 pub(crate) fn mapped_around(address: usize) -> Option<(usize, usize)> {
     mappings::all(&TABLE)
         .filter_map(Mapping::look)
@@ -378,7 +381,7 @@ pub(crate) fn mapped_around(address: usize) -> Option<(usize, usize)> {
         .map(|is| (is.block, is.end))
 }
 
-/// For who looks from outside.
+/// Describes the table for inspection.
 pub(crate) fn describe(directory: &mut Directory) {
     directory.segments = TABLE.0.as_ptr().addr() as u64;
     directory.segments_stride = size_of::<Segment>() as u64;
@@ -390,7 +393,7 @@ pub(crate) fn describe(directory: &mut Directory) {
     directory.mapping_bytes_at = offset_of!(Mapping, bytes) as u64;
 }
 
-/// How many mappings there are, and their bytes.
+/// The number of mappings, and their bytes.
 pub(crate) fn mapped() -> (usize, usize) {
     mappings::all(&TABLE)
         .filter_map(Mapping::look)
@@ -408,7 +411,7 @@ mod tests {
     use crate::store::space::SPACE;
     use crate::{allocate, free, reallocate, usable_size};
 
-    /// The system's flags of the mapping that an address is in.
+    /// The kernel's flags of the mapping around an address.
     fn flags_of(address: usize) -> String {
         let maps = fs::read_to_string("/proc/self/smaps").expect("there is one");
         let mut is_inside = false;
@@ -429,19 +432,19 @@ mod tests {
         panic!("{address:#x} is nowhere");
     }
 
-    /// Where arenas have no addresses before they are opened, the system may place a mapping among them.
+    /// Where arenas have no reserved addresses, the system may place a mapping among them.
     #[test]
     #[cfg_attr(miri, ignore = "there is no kernel")]
     fn a_mapping_may_lie_where_arenas_are_not_open() {
         crate::begin();
         let bytes = 1 << 20;
-        // The last arena, which no test comes to.
+        // The last arena, which no test reaches.
         let start = SPACE.data() + SPACE.bytes() - ARENA_BYTES;
-        // SAFETY: nobody has it.
+        // SAFETY: unused.
         assert!(unsafe { os::allow(start, bytes, Access::Write) });
         assert_eq!(super::enter(start, bytes, start, start + bytes), start);
         let block: *mut u8 = ptr::with_exposed_provenance_mut(start);
-        // SAFETY: a block of so many bytes.
+        // SAFETY: a block of this many bytes.
         unsafe {
             block.write_bytes(7, bytes);
             assert_eq!(usable_size(block), bytes);
@@ -453,7 +456,7 @@ mod tests {
         }
     }
 
-    /// As far as the block fills them, and no longer than it is there.
+    /// Huge pages are asked for as far as the block fills them, and only while it lives.
     #[test]
     #[cfg_attr(miri, ignore = "there is no kernel")]
     fn large_blocks_have_huge_pages() {

@@ -1,7 +1,7 @@
-//! Idle pages that heaps have lent, on their way back to the system: a ring that any thread writes to, and
-//! whoever [gives back](crate::store::stage) reads.
+//! A ring of idle pages that heaps have lent: any thread writes to it, and one thread at a time
+//! [gives back](crate::store::stage) what it reads.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
 //! | `pieces` | heaps, into a place they have claimed; the reader, zero | the reader |
 //! | `claimed` | heaps | heaps, the reader |
@@ -9,12 +9,12 @@
 
 use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering};
 
-/// Pieces that can be lent at once: what a process with sizes that shift lends in some ticks.
+/// Pieces that can be lent at once: what a process with shifting sizes lends in a few ticks.
 #[cfg(not(loom))]
 const RING: usize = 8192;
 #[cfg(loom)]
 const RING: usize = 2;
-/// So often a place in the ring is tried for.
+/// Attempts to claim a place in the ring.
 const TRIES: usize = 4;
 
 pub(crate) struct Lent {
@@ -42,12 +42,13 @@ impl Lent {
         }
     }
 
-    /// Lends a block of idle pages: its distance from the start of the data, and its length in bytes,
-    /// multiples of a page. False if there is no place.
+    /// Lends a block of idle pages: its offset in the data, and its length in bytes, multiples of a
+    /// page. False if the ring is full.
     pub(crate) fn lend(&self, offset: usize, bytes: usize) -> bool {
         for _ in 0..TRIES {
             let place = self.claimed.load(Ordering::Relaxed);
-            // Acquires that the place is empty. It may be ahead of the place, which others have claimed then.
+            // Acquires the emptied place. `taken` may be ahead of `place`, if other threads have
+            // claimed it meanwhile.
             let used = place.wrapping_sub(self.taken.load(Ordering::Acquire));
             if used as usize >= RING {
                 return false;
@@ -57,7 +58,7 @@ impl Lent {
                 self.claimed
                     .compare_exchange(place, next, Ordering::Relaxed, Ordering::Relaxed);
             if claimed.is_ok() {
-                // The offset is a multiple of a page, whose bits hold the number of pages.
+                // The offset is a multiple of a page, so its low bits can hold the number of pages.
                 let piece = offset as u64 | (bytes >> 12) as u64;
                 // Releases what the owner did with the block.
                 self.pieces[place as usize % RING].store(piece, Ordering::Release);
@@ -67,7 +68,7 @@ impl Lent {
         false
     }
 
-    /// The next lent piece: where it starts, and its bytes. For one thread at a time.
+    /// Takes the next piece: its offset and its bytes. For one thread at a time.
     pub(crate) fn next(&self) -> Option<(usize, usize)> {
         let place = self.taken.load(Ordering::Relaxed);
         let slot = &self.pieces[place as usize % RING];
@@ -77,12 +78,12 @@ impl Lent {
             return None;
         }
         slot.store(0, Ordering::Relaxed);
-        // Releases that: the place may be claimed again.
+        // Releases the emptied place: it may be claimed again.
         self.taken.store(place.wrapping_add(1), Ordering::Release);
         Some((piece & !0xfff, (piece & 0xfff) << 12))
     }
 
-    /// In a child of a fork: closes the gaps of places that threads had claimed which the child does not have.
+    /// Closes the gaps of places that threads of the parent had claimed; in a child of a fork.
     #[cfg(not(loom))]
     pub(crate) fn forked(&self) {
         let (taken, claimed) = (
@@ -100,7 +101,7 @@ impl Lent {
         self.claimed.store(end, Ordering::Relaxed);
     }
 
-    /// Is nothing lent? Anyone may ask, and it may be late.
+    /// Whether the ring is empty. For any thread; the answer may be stale.
     pub(crate) fn is_empty(&self) -> bool {
         self.claimed.load(Ordering::Relaxed) == self.taken.load(Ordering::Relaxed)
     }
@@ -108,8 +109,8 @@ impl Lent {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Two heaps lend more than the ring holds while some is taken: each piece comes once, whole, in the order of
-    //! its heap.
+    //! Two heaps lend more than the ring holds while a reader takes some: each piece comes once,
+    //! whole, and in the order of its heap.
 
     use std::vec::Vec;
 

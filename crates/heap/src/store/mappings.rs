@@ -1,8 +1,9 @@
-//! The blocks that are mappings of their own, by their addresses.
+//! A hash table of the blocks that are mappings of their own.
 //!
-//! Segments of places, each four times as large as the one before, made when those before have no room for a block.
-//! A block has a few places in each, by a hash of its address, so it is found by a number of looks that does not
-//! depend on how many there are. Who has a place is told by its word:
+//! Its segments of places each have four times as many as the one before, and are made when those
+//! before have no room for a block. A block has a few possible places in each segment, by a hash of
+//! its address, so a lookup does not depend on the number of blocks. A place's word tells who has
+//! it:
 //!
 //! ```text
 //!          claim                publish
@@ -12,28 +13,28 @@
 //!         release                 claim
 //! ```
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `block` | everyone, by exchange from empty or from a block; a store only by who has claimed the place | everyone |
-//! | the others | who has claimed the place, before it publishes | who has the block, or has claimed the place; others get what may be late |
-//! | a segment | who makes it, by exchange, once | everyone |
+//! | `block` | any thread, by exchange from empty or from a block; by store only from the claimant | any thread |
+//! | the others | the claimant, before it publishes | the block's owner and the claimant; for others they may be stale |
+//! | a segment | its maker, by exchange, once | any thread |
 
 use crate::ground::atomics::{AtomicU64, Ordering};
 
 /// No block.
 const EMPTY: u64 = 0;
-/// Instead of a block: the place is somebody's who changes it.
+/// Stands for a block while a thread changes the place.
 const ENTERED: u64 = 1;
 
-/// log2 of the bytes between the addresses of two blocks at least: a page.
+/// log2 of the least distance between two blocks: a page.
 const PAGE_SHIFT: u32 = 12;
-/// log2 of the places in the first segment; and of how many times as many each further one has.
+/// log2 of the places in the first segment, and of the growth from one to the next.
 const FIRST_SHIFT: u32 = if cfg!(loom) { 0 } else { 8 };
 const GROWTH_SHIFT: u32 = 2;
-/// All of them together have 1,398,016 places.
+/// All segments together have 1,398,016 places.
 pub(crate) const SEGMENTS: usize = if cfg!(loom) { 2 } else { 7 };
-/// So many places of a segment a block may have. At three quarters full, one block in a hundred goes to the next
-/// segment.
+/// Possible places of a block in one segment. At three quarters full, one block in a hundred goes
+/// to the next segment.
 const PROBES: usize = if cfg!(loom) { 2 } else { 16 };
 
 /// The places in a segment.
@@ -41,18 +42,18 @@ pub(crate) const fn places_of(segment: usize) -> usize {
     1 << (FIRST_SHIFT + GROWTH_SHIFT * segment as u32)
 }
 
-/// Where a block is.
+/// A block and its mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) block: usize,
-    /// Of the mapping.
+    /// Start of the mapping.
     pub(crate) start: usize,
     pub(crate) bytes: usize,
-    /// Where the block ends: with the mapping, or at a guard page.
+    /// End of the block: that of the mapping, or a guard page.
     pub(crate) end: usize,
 }
 
-/// A place for a block.
+/// A place of the table.
 #[repr(C)]
 pub(crate) struct Mapping {
     pub(crate) block: AtomicU64,
@@ -73,25 +74,26 @@ impl Mapping {
     }
 
     fn exchange(&self, from: u64, to: u64) -> bool {
-        // Acquires what the one before has done with the place; partner of `publish` and `release`.
+        // Acquires what the previous claimant did with the place; partner of `publish` and
+        // `release`.
         self.block
             .compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// Claims an empty place. False if it is not.
+    /// Claims an empty place. False if it is not empty.
     #[must_use]
     pub(crate) fn claim_empty(&self) -> bool {
         self.exchange(EMPTY, ENTERED)
     }
 
-    /// Claims the place of a block. False if it has gone, or another is at it.
+    /// Claims the place of a block. False if the block has gone, or another thread has claimed it.
     #[must_use]
     pub(crate) fn claim(&self, block: usize) -> bool {
         self.exchange(block as u64, ENTERED)
     }
 
-    /// What is in a place that is claimed, but for the block.
+    /// The contents of a claimed place, without the block.
     pub(crate) fn extent(&self) -> Extent {
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed) as usize;
         Extent {
@@ -102,25 +104,25 @@ impl Mapping {
         }
     }
 
-    /// Enters a block into a place that is claimed.
+    /// Stores a block in a claimed place.
     pub(crate) fn publish(&self, extent: Extent) {
         self.start.store(extent.start as u64, Ordering::Relaxed);
         self.bytes.store(extent.bytes as u64, Ordering::Relaxed);
         self.end.store(extent.end as u64, Ordering::Relaxed);
-        // Releases them; partner of `exchange`, and of the look in `look`.
+        // Releases the extent; partner of `exchange` and `look`.
         self.block.store(extent.block as u64, Ordering::Release);
     }
 
-    /// Empties a place that is claimed.
+    /// Empties a claimed place.
     pub(crate) fn release(&self) {
-        // Releases the look at what was in it; partner of `exchange`.
+        // Releases the reads of its contents; partner of `exchange`.
         self.block.store(EMPTY, Ordering::Release);
     }
 
-    /// What is there at the moment; None if nothing is. If it is not the caller's, it may have gone by now, or be
-    /// another.
+    /// The contents at the moment, if there is a block. Unless the caller owns the block, it may be
+    /// gone by now, or another one.
     pub(crate) fn look(&self) -> Option<Extent> {
-        // Acquires what was published; partner of `publish`.
+        // Acquires the extent; partner of `publish`.
         let block = self.block.load(Ordering::Acquire);
         (block > ENTERED).then(|| Extent {
             block: block as usize,
@@ -129,20 +131,20 @@ impl Mapping {
     }
 }
 
-/// Where the segments are.
+/// The storage of the segments.
 pub(crate) trait Segments {
-    /// The places of a segment, [`places_of`] it. None if it is not made.
+    /// The [`places_of`] a segment; None if it has not been made.
     fn places(&self, segment: usize) -> Option<&[Mapping]>;
-    /// Makes it, unless it is made. False if there is no memory.
+    /// Makes a segment, unless it exists. False if there is no memory.
     fn make(&self, segment: usize) -> bool;
-    /// Places that are looked at whatever the address is: for blocks for which there was no other.
+    /// Places searched for every address: for blocks that found no other.
     fn spares(&self) -> &[Mapping];
 }
 
-/// The places of a segment where a block may be.
+/// The possible places of a block in a segment.
 fn probes(segment: usize, block: usize) -> impl Iterator<Item = usize> {
-    // Each bit of the address has its part in all bits: two rounds of a product with Knuth's number, 2^64 by the
-    // golden ratio, whose upper half goes below.
+    // Each bit of the address affects all bits: two rounds of multiplication by Knuth's constant,
+    // 2^64 over the golden ratio, with the upper half folded down.
     let mut hash = block as u64 >> PAGE_SHIFT;
     for _ in 0..2 {
         hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -150,12 +152,12 @@ fn probes(segment: usize, block: usize) -> impl Iterator<Item = usize> {
     }
     let mask = places_of(segment) - 1;
     let first = hash as usize;
-    // Odd, so that it leads to each place once.
+    // Odd, so that it visits each place once.
     let step = (hash >> 32) as usize | 1;
     (0..PROBES).map(move |nth| first.wrapping_add(nth.wrapping_mul(step)) & mask)
 }
 
-/// Enters a block. False if there is no place for it, and no memory for more.
+/// Enters a block. False if there is neither a place nor memory for more.
 #[must_use]
 pub(crate) fn enter(segments: &impl Segments, extent: Extent) -> bool {
     for segment in 0..SEGMENTS {
@@ -175,12 +177,12 @@ pub(crate) fn enter(segments: &impl Segments, extent: Extent) -> bool {
     false
 }
 
-/// The place of a block. None if it has none.
+/// The place of a block, if it has one.
 pub(crate) fn find(segments: &impl Segments, block: usize) -> Option<&Mapping> {
     if block as u64 <= ENTERED {
         return None;
     }
-    // Who has the block has seen it published.
+    // The block's owner has seen it published.
     let is_it = |place: &&Mapping| place.block.load(Ordering::Relaxed) == block as u64;
     (0..SEGMENTS)
         .map_while(|segment| Some((segment, segments.places(segment)?)))
@@ -192,14 +194,15 @@ pub(crate) fn find(segments: &impl Segments, block: usize) -> Option<&Mapping> {
         .or_else(|| segments.spares().iter().find(is_it))
 }
 
-/// Gives a block that is the caller's another extent, perhaps elsewhere, by `change`, which tells what it is then.
-/// Where the block is; None if it is none, or if that is refused, and the block is as it was.
+/// Changes the extent of a block of the caller's, perhaps moving it. Returns the block's new
+/// address; None if there is no such block, or if `change` refuses and the block is as it was.
 pub(crate) fn change(
     segments: &impl Segments,
     block: usize,
     change: impl FnOnce(Extent) -> Option<Extent>,
 ) -> Option<usize> {
-    // What has moved must have a place, and there may be no memory for more of them. So one is claimed before.
+    // A block that has moved needs a place, and there may be no memory for more of them. So a spare
+    // one is claimed beforehand.
     let spare = segments.spares().iter().find(|place| place.claim_empty())?;
     let changed = change_with(segments, spare, block, change);
     if changed.is_none_or(|(_, is_spare_used)| !is_spare_used) {
@@ -208,7 +211,7 @@ pub(crate) fn change(
     changed.map(|(block, _)| block)
 }
 
-/// Where the block is then, and whether the spare place is its.
+/// Returns the block's new address, and whether it uses the spare place.
 fn change_with(
     segments: &impl Segments,
     spare: &Mapping,
@@ -220,7 +223,8 @@ fn change_with(
         block,
         ..place.extent()
     };
-    // As soon as it has moved, another's block may be where it was; so its place is claimed meanwhile.
+    // As soon as it has moved, another block may take its old address; so its place stays claimed
+    // meanwhile.
     let Some(after) = change(before) else {
         place.publish(before);
         return None;
@@ -237,7 +241,7 @@ fn change_with(
     Some((after.block, !is_entered))
 }
 
-/// All places that there are.
+/// All places of all segments.
 pub(crate) fn all(segments: &impl Segments) -> impl Iterator<Item = &Mapping> {
     (0..SEGMENTS)
         .map_while(|segment| segments.places(segment))
@@ -269,7 +273,7 @@ mod tests {
         }
     }
 
-    /// However addresses follow each other, segments are well filled before the next one is made.
+    /// Segments fill well before the next one is made, whatever the distance between blocks.
     #[test]
     #[cfg_attr(miri, ignore = "it takes too long, and nothing is unsafe")]
     fn places_are_used_well() {
@@ -291,7 +295,8 @@ mod tests {
                 };
                 assert!(enter(&ground, extent));
             }
-            // Up to the fifth segment they are 87,296; and one block of the rest may find no place in that.
+            // Up to the fifth segment there are 87,296; a few of the rest may find no place even
+            // there.
             let in_last = ground.places(5).map_or(0, |last| {
                 last.iter().filter(|place| place.look().is_some()).count()
             });
@@ -313,16 +318,17 @@ mod tests {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Two threads map, enter, find, and take out. Addresses are the kernel's, which gives one again as soon as it
-    //! has come back. All blocks have the same few places. Who finds a block finds what it has entered; and a
-    //! third, who has no block, sees no place that is half of one and half of another if it claims it.
+    //! Two threads map, enter, find, and take out blocks. The model's kernel hands an address out
+    //! again as soon as it has come back. All blocks share the same few places. A thread that finds
+    //! its block finds what it entered; and a third, which has no block, never claims a place that
+    //! mixes two blocks.
     //!
-    //! Faults that were planted by hand, and found: a place that is published, or emptied, without release; one
-    //! that is claimed without acquire, or by a look and a store; fields that are read before the place is
-    //! claimed, by one who does not have the block; a block that moves whose place is not claimed meanwhile; a
-    //! spare place that is released though the block is there.
+    //! Planted faults that it found: a place published or emptied without release; one claimed
+    //! without acquire, or by a load and a store; fields read before the place is claimed, by a
+    //! thread that does not have the block; a moving block whose place is not claimed meanwhile; a
+    //! spare place released although the block is in it.
     //!
-    //! What it cannot see: hashes of more than two bits.
+    //! It cannot see hashes of more than two bits.
 
     use std::vec::Vec;
 
@@ -335,9 +341,9 @@ mod loom_tests {
         segments: Vec<Vec<Mapping>>,
         made: AtomicU64,
         spares: Vec<Mapping>,
-        /// The kernel's: a bit for each address that nobody has.
+        /// The kernel's free addresses, one bit each.
         addresses: AtomicU64,
-        /// There is memory for more segments.
+        /// Whether there is memory for more segments.
         grows: bool,
     }
 
@@ -353,7 +359,7 @@ mod loom_tests {
             .collect()
     }
 
-    /// So many that one block can move while the other is there.
+    /// Enough for one block to move while the other is there.
     const ADDRESSES: u64 = 0b1110;
 
     impl Segments for Ground {
@@ -419,7 +425,8 @@ mod loom_tests {
             self.go(extent);
         }
 
-        /// As the system moves a mapping: what is had of the new address is had before the old one is given up.
+        /// Moves a mapping as the kernel does: it has the new address before it gives up the old
+        /// one.
         fn come_move_and_go(&self, own: usize) {
             let Some(block) = self.map() else { return };
             let extent = Extent {
@@ -443,7 +450,7 @@ mod loom_tests {
             });
         }
 
-        /// A block goes that is the caller's.
+        /// Takes out a block of the caller's.
         fn go(&self, extent: Extent) {
             let block = extent.block;
             let place = find(self, block).expect("it was entered");
@@ -491,7 +498,7 @@ mod loom_tests {
     #[test]
     fn loom_mappings_move() {
         model(|ground, own| ground.come_move_and_go(own));
-        // Its own place is the only one but the spare.
+        // The block's own place is the only one besides the spare.
         model_of(false, |ground, own| ground.come_move_and_go(own));
         model(|ground, own| {
             if own == 3 {
@@ -503,14 +510,14 @@ mod loom_tests {
         });
     }
 
-    /// As the one that takes a mapping that could not be unmapped.
+    /// Takes a mapping whose unmapping failed, as any later caller does.
     #[test]
     fn loom_who_claims_a_place_sees_all_of_it() {
         const BLOCK: usize = 2 << PAGE_SHIFT;
         model(|ground, own| {
             let place = &ground.spares()[0];
             if own == 3 {
-                // One block goes, and another one comes at its address.
+                // One block goes, and another comes to its address.
                 for start in [3, 4] {
                     if place.claim_empty() {
                         place.publish(Extent {
@@ -537,7 +544,7 @@ mod loom_tests {
                 }
             }
             if own == 3 {
-                // What nobody has taken is taken at the end.
+                // At the end, whatever is left is taken.
                 while let Some(seen) = place.look() {
                     if place.claim(seen.block) {
                         place.release();

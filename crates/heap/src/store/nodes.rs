@@ -1,12 +1,13 @@
-//! The machine's nodes: which CPU is whose, in which order others help out, and how full they are.
+//! The machine's nodes: the CPUs of each, the order in which other nodes help out, and how full
+//! they are.
 //!
-//! All of it is read once from `/sys`, before there is a heap: with fixed buffers, as nothing can be
-//! allocated yet. The order is that of the distances that `HEARTH_NODE_DISTANCES` gives, measured by
-//! `hearth probe`; without it that of the kernel's, which repeat what the firmware says.
+//! All of it is read once from `/sys`, before there is a heap: into fixed buffers, as nothing can
+//! be allocated yet. The order follows the distances in `HEARTH_NODE_DISTANCES`, measured by
+//! `hearth probe`; without them the kernel's, which repeat the firmware's.
 //!
-//! Inside of this crate a node is its index among those with memory; only this module knows the system's
-//! numbers. A process that was told where its memory shall lie (`numactl`, `set_mempolicy`) is
-//! left alone: for it all memory is one node.
+//! Within this crate a node is its index among the nodes with memory; only this module knows the
+//! system's numbers. A process with a memory policy of its own (`numactl`, `set_mempolicy`) is left
+//! alone: all its memory counts as one node.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32};
 
@@ -16,23 +17,23 @@ use crate::ground::environment::{self, decimal};
 use crate::ground::os;
 use crate::store::pool::NODES_MAX;
 
-/// CPUs whose node is known. Others count as the first node's.
+/// CPUs with a known node. Others count as the first node's.
 const CPUS_MAX: usize = 4096;
 
-/// How many nodes there are; at least one once the process has begun.
+/// The number of nodes; at least one once the process has begun.
 static COUNT: AtomicU32 = AtomicU32::new(1);
 /// The system's number of each node.
 static NUMBERS: [AtomicU16; NODES_MAX] = [const { AtomicU16::new(0) }; NODES_MAX];
 static NODE_OF_CPU: [AtomicU8; CPUS_MAX] = [const { AtomicU8::new(0) }; CPUS_MAX];
-/// For each node the others, nearest first, itself at the beginning.
+/// For each node all nodes, nearest first, itself at the head.
 static ORDER: [[AtomicU8; NODES_MAX]; NODES_MAX] =
     [const { [const { AtomicU8::new(0) }; NODES_MAX] }; NODES_MAX];
 
-/// The environment's name for distances: rows of numbers, rows apart by semicolons, numbers by commas,
-/// as many of each as there are nodes with memory.
+/// The variable with distances: rows separated by semicolons, numbers by commas, as many of each as
+/// there are nodes with memory.
 const DISTANCES: &[u8] = b"HEARTH_NODE_DISTANCES=";
 
-/// How many nodes there are.
+/// The number of nodes.
 pub(crate) fn count() -> usize {
     COUNT.load(Ordering::Relaxed) as usize
 }
@@ -47,7 +48,7 @@ pub(crate) fn of_cpu(cpu: u32) -> usize {
         .map_or(0, |node| node.load(Ordering::Relaxed) as usize)
 }
 
-/// For who looks from outside.
+/// Describes the nodes for inspection.
 pub(crate) fn describe(directory: &mut Directory) {
     directory.node_numbers = NUMBERS.as_ptr().addr() as u64;
     directory.node_numbers_stride = size_of::<AtomicU16>() as u64;
@@ -58,14 +59,14 @@ pub(crate) fn number(node: usize) -> u32 {
     u32::from(NUMBERS[node].load(Ordering::Relaxed))
 }
 
-/// The nodes from which memory for this one comes, in turn.
+/// The nodes that supply memory for this one, in order.
 pub(crate) fn order(node: usize) -> impl Iterator<Item = usize> {
     ORDER[node][..count()]
         .iter()
         .map(|other| other.load(Ordering::Relaxed) as usize)
 }
 
-/// Has a node so much free memory that it can give some, and keep a little? True if it does not say.
+/// Whether a node has free memory for this many bytes and keeps a reserve. True if it does not say.
 pub(crate) fn has_room(node: usize, bytes: usize) -> bool {
     let mut buffer = [0; 4096];
     let Some(text) = read_of(number(node), b"meminfo", &mut buffer) else {
@@ -74,12 +75,12 @@ pub(crate) fn has_room(node: usize, bytes: usize) -> bool {
     let (Some(total), Some(free)) = (kib_of(text, b"MemTotal:"), kib_of(text, b"MemFree:")) else {
         return true;
     };
-    // What is in the page cache and not in use will be given up for it.
+    // The kernel gives up inactive file pages for it.
     let cached = kib_of(text, b"Inactive(file):").unwrap_or(0);
     free + cached > (bytes >> 10) + total / KEPT
 }
 
-/// Has the whole machine so much memory to give? True if it does not say.
+/// Whether the machine has this much memory available. True if it does not say.
 pub(crate) fn machine_has(bytes: usize) -> bool {
     let mut buffer = [0; 4096];
     os::read_file(b"/proc/meminfo\0", &mut buffer)
@@ -87,7 +88,7 @@ pub(crate) fn machine_has(bytes: usize) -> bool {
         .is_none_or(|available| available > bytes >> 10)
 }
 
-/// The addresses that the process has already, in bytes; 0 if that is not told.
+/// The address space that the process uses already, in bytes; 0 if unknown.
 pub(crate) fn mapped_bytes() -> usize {
     let mut buffer = [0; 256];
     os::read_file(b"/proc/self/statm\0", &mut buffer)
@@ -95,17 +96,17 @@ pub(crate) fn mapped_bytes() -> usize {
         .map_or(0, |pages| pages.saturating_mul(os::PAGE))
 }
 
-/// One part in so many of a node is left to others: below that the kernel begins to look elsewhere
+/// The reserve of a node, as a fraction of its memory: below it the kernel begins to look elsewhere
 /// by itself.
 const KEPT: usize = 32;
 
-/// From now on all memory is one node.
+/// Treats all memory as one node from now on.
 pub(crate) fn forget() {
     COUNT.store(1, Ordering::Relaxed);
     ORDER[0][0].store(0, Ordering::Relaxed);
 }
 
-/// Reads the machine.
+/// Reads the machine's nodes.
 pub(crate) fn read() {
     ORDER[0][0].store(0, Ordering::Relaxed);
     COUNT.store(1, Ordering::Relaxed);
@@ -132,7 +133,7 @@ pub(crate) fn read() {
     }
 }
 
-/// Apart, as what of the stack is touched stays.
+/// A function of its own, as stack pages touched stay resident.
 #[inline(never)]
 fn read_several(nodes: usize) {
     COUNT.store(nodes as u32, Ordering::Relaxed);
@@ -147,13 +148,13 @@ fn read_several(nodes: usize) {
     read_cpus(nodes, &distances);
 }
 
-/// The kernel's distances from a node.
+/// Reads the kernel's distances from a node.
 fn read_distances(node: usize, nodes: usize, row: &mut [u16; NODES_MAX]) {
     let mut buffer = [0; 4096];
     let Some(text) = read_of(number(node), b"distance", &mut buffer) else {
         return;
     };
-    // One for each node that is online, with memory or not.
+    // One for each online node, with memory or not.
     let mut online = [0; 4096];
     let Some(online) = os::read_file(b"/sys/devices/system/node/online\0", &mut online) else {
         return;
@@ -171,7 +172,7 @@ fn read_distances(node: usize, nodes: usize, row: &mut [u16; NODES_MAX]) {
     });
 }
 
-/// Distances that were measured replace all of them, if they are as many as must be.
+/// Replaces all distances by measured ones, if those are complete.
 fn read_measured(nodes: usize, distances: &mut [[u16; NODES_MAX]; NODES_MAX]) {
     let mut buffer = [0; 16_384];
     let Some(text) = environment::value(DISTANCES, &mut buffer) else {
@@ -199,7 +200,7 @@ fn read_measured(nodes: usize, distances: &mut [[u16; NODES_MAX]; NODES_MAX]) {
     }
 }
 
-/// Orders all nodes by their distance from one; the node itself is first, and equals are in turn.
+/// Orders all nodes by distance from one: itself first, equals by number.
 fn rank(node: usize, nodes: usize, row: &[u16; NODES_MAX]) {
     let key = |other: usize| (other != node, row[other], other);
     for other in 0..nodes {
@@ -208,7 +209,7 @@ fn rank(node: usize, nodes: usize, row: &[u16; NODES_MAX]) {
     }
 }
 
-/// The node of each CPU; for a node without memory that is the nearest one.
+/// Reads the node of each CPU; for a node without memory, the nearest one with memory.
 fn read_cpus(nodes: usize, distances: &[[u16; NODES_MAX]; NODES_MAX]) {
     let mut online = [0; 4096];
     let Some(online) = os::read_file(b"/sys/devices/system/node/online\0", &mut online) else {
@@ -217,7 +218,7 @@ fn read_cpus(nodes: usize, distances: &[[u16; NODES_MAX]; NODES_MAX]) {
     for_ranges(online, |system| {
         let known = (0..nodes).find(|node| number(*node) as usize == system);
         let node = known.or_else(|| {
-            // Where from here to there is not known, there to here must do.
+            // The kernel gives no distance from there to here; the reverse must do.
             (0..nodes).min_by_key(|node| distances[*node][*node])
         });
         let mut buffer = [0; 4096];
@@ -232,7 +233,7 @@ fn read_cpus(nodes: usize, distances: &[[u16; NODES_MAX]; NODES_MAX]) {
     });
 }
 
-/// A file of a node.
+/// Reads a file of a node.
 fn read_of<'a>(number: u32, name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
     let mut path = [0u8; 64];
     let mut length = 0;
@@ -258,7 +259,7 @@ fn read_of<'a>(number: u32, name: &[u8], buffer: &'a mut [u8]) -> Option<&'a [u8
     os::read_file(&path, buffer)
 }
 
-/// Calls for each number of a list such as `0-3,8`.
+/// Calls `each` for every number of a list such as `0-3,8`.
 fn for_ranges(text: &[u8], mut each: impl FnMut(usize)) {
     for range in text.split(|byte| *byte == b',' || *byte == b'\n') {
         let mut ends = range.split(|byte| *byte == b'-').map(decimal);
@@ -269,7 +270,7 @@ fn for_ranges(text: &[u8], mut each: impl FnMut(usize)) {
     }
 }
 
-/// The KiB that a line such as `Node 0 MemFree:  1234 kB` tells.
+/// The KiB in a line such as `Node 0 MemFree:  1234 kB`.
 fn kib_of(text: &[u8], name: &[u8]) -> Option<usize> {
     let at = text.windows(name.len()).position(|part| part == name)?;
     text[at + name.len()..]
@@ -312,7 +313,7 @@ mod tests {
         COUNT.store(4, Ordering::Relaxed);
         rank(1, 4, &row);
         assert_eq!(order(1).collect::<Vec<_>>(), [1, 3, 0, 2]);
-        // Equals are in turn, but a node is first in its own.
+        // Equals are ordered by number, but a node comes first in its own order.
         row[..4].copy_from_slice(&[20, 20, 10, 20]);
         rank(2, 4, &row);
         assert_eq!(order(2).collect::<Vec<_>>(), [2, 0, 1, 3]);

@@ -1,29 +1,28 @@
-//! Numbers that are given out, come back and are given out again: of heaps, for example.
+//! Reusable numbers, for example of heaps.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `next` | who takes a number that was never given out: by exchange, after its place is open | the same |
-//! | `open` | who has opened places; it only grows | who takes a number |
-//! | a stack's `top` | who puts a number on, who takes one: by exchange | the same |
-//! | a number's link | who puts the number on a stack, before it is on top | who takes from that stack |
+//! | `next` | a thread that takes a fresh number: by exchange, after its place is open | the same |
+//! | `open` | a thread that has opened places; it only grows | a thread that takes a number |
+//! | a stack's `top` | a thread that pushes or pops: by exchange | the same |
+//! | a number's link | the thread that pushes the number, before it is on top | a thread that pops |
 
 use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering};
 
-/// So often a number is tried for on a stack.
+/// Attempts to pop a number from a stack.
 const TRIES: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// Where the numbers lead to.
+/// The places that numbers lead to.
 pub(crate) trait Places {
     /// The link of a number whose place is open.
     fn link(&self, number: u32) -> &AtomicU32;
-    /// Opens so many places from the first one on. False if the system refuses. Two threads may open the same
-    /// ones.
+    /// Opens `count` places. False if the system refuses. Two threads may open the same places.
     fn open(&self, first: u32, count: u32) -> bool;
-    /// Numbers are less than this.
+    /// The upper bound of numbers, exclusive.
     fn most(&self) -> u32;
 }
 
-/// Which numbers are in use. 0 is never given out.
+/// The numbers in use. 0 is never given out.
 pub(crate) struct Numbers {
     next: AtomicU32,
     open: AtomicU32,
@@ -40,28 +39,28 @@ impl Numbers {
         }
     }
 
-    /// Where the first number is that was never given out.
+    /// The cell of the first number that was never given out.
     #[cfg(not(loom))]
     pub(crate) fn next(&self) -> &AtomicU32 {
         &self.next
     }
 
-    /// A number that nobody has. None if all are in use, or the system refuses the place of the next one.
+    /// Takes a number that nobody has. None if all are in use, or the system refuses the next
+    /// place.
     ///
-    /// A number that is taken is never taken back: its place is opened before. So a refusal changes nothing,
-    /// whatever other threads take meanwhile.
+    /// The place is opened before the number is taken, so a refusal undoes nothing, whatever other
+    /// threads take meanwhile.
     pub(crate) fn take(&self, places: &impl Places, opened: u32) -> Option<u32> {
         if let Some(number) = self.ended.pop(places) {
             return Some(number);
         }
         let mut number = self.next.load(Ordering::Relaxed);
-        // Again only when another thread has taken a number meanwhile.
+        // Repeats only when another thread has taken a number meanwhile.
         loop {
             if number >= places.most() || !self.open(places, number, opened) {
                 return None;
             }
-            // Relaxed: the number leads to nothing that another thread has made but the place, and the look
-            // at `open` acquires that.
+            // Relaxed: the number leads only to the place, which the look at `open` acquires.
             let taken = self.next.compare_exchange(
                 number,
                 number + 1,
@@ -75,9 +74,9 @@ impl Numbers {
         }
     }
 
-    /// Opens the place of a number, with those before it, in multiples of `opened`.
+    /// Opens the place of a number and those before it, in multiples of `opened`.
     pub(crate) fn open(&self, places: &impl Places, number: u32, opened: u32) -> bool {
-        // Acquires that they are open; partner of the exchange below.
+        // Acquires the opened places; partner of the exchange below.
         let open = self.open.load(Ordering::Acquire);
         if number < open {
             return true;
@@ -85,7 +84,7 @@ impl Numbers {
         let more = (number + 1 - open).next_multiple_of(opened);
         let done = places.open(open, more);
         if done {
-            // Releases that; partner of the load above.
+            // Releases the opened places; partner of the load above.
             self.open.fetch_max(open + more, Ordering::Release);
         }
         done
@@ -97,10 +96,10 @@ impl Numbers {
     }
 }
 
-/// Numbers that somebody may take, the last one first.
+/// A stack of numbers that any thread may take.
 pub(crate) struct Stack {
-    /// The number on top, 0 if there is none; above it a count of changes, which tells a number that was taken
-    /// and put back meanwhile from one that stayed.
+    /// The number on top, 0 if none; above it a count of changes, so that a number that was popped
+    /// and pushed again is not mistaken for one that stayed.
     top: AtomicU64,
 }
 
@@ -112,14 +111,14 @@ impl Stack {
         }
     }
 
-    /// Puts a number on. It is tried again while others do the same, so that none is lost.
+    /// Pushes a number. Retries while others push, so that none is lost.
     pub(crate) fn push(&self, places: &impl Places, number: u32) {
         let mut top = self.top.load(Ordering::Relaxed);
         loop {
             places.link(number).store(top as u32, Ordering::Relaxed);
             let changed = ((top >> 32) + 1) << 32 | u64::from(number);
-            // Releases what was done with what the number leads to, and the link; partner of both loads of
-            // `top` in `pop`.
+            // Releases what the number leads to, and the link; partner of both loads of `top` in
+            // `pop`.
             match self
                 .top
                 .compare_exchange_weak(top, changed, Ordering::Release, Ordering::Relaxed)
@@ -130,7 +129,7 @@ impl Stack {
         }
     }
 
-    /// Takes a number. None if there is none, or others were always first.
+    /// Pops a number. None if there is none, or other threads won every attempt.
     pub(crate) fn pop(&self, places: &impl Places) -> Option<u32> {
         for _ in 0..TRIES {
             // Acquires the link; partner of the exchange in `push`.
@@ -139,10 +138,11 @@ impl Stack {
             if number == 0 {
                 return None;
             }
-            // May be another stack's by now; then the exchange fails, as the count has changed.
+            // The number may be on another stack by now; then the exchange fails, as the count has
+            // changed.
             let next = places.link(number).load(Ordering::Relaxed);
             let changed = ((top >> 32) + 1) << 32 | u64::from(next);
-            // Acquires what was done with what the number leads to; partner of the exchange in `push`.
+            // Acquires what the number leads to; partner of the exchange in `push`.
             if self
                 .top
                 .compare_exchange(top, changed, Ordering::Acquire, Ordering::Relaxed)
@@ -157,16 +157,16 @@ impl Stack {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Threads take numbers and give them back, and the system refuses to open places. What a number leads to
-    //! is a cell that the model watches: two who have one number fail, and so does one who gets a number
-    //! without what its last holder did. At the end each number is in use once, on a stack, or was
-    //! never given out.
+    //! Threads take numbers and give them back while the system refuses to open places. Each number
+    //! leads to a cell that the model watches: two holders of one number fail, and so does a holder
+    //! that does not see what the last one did. At the end each number is in use once, on a stack,
+    //! or was never given out.
     //!
-    //! Faults that were planted by hand, and found: a number that is taken before its place is opened, and
-    //! taken back by `fetch_sub` if that is refused, which is how it was; a push that does not release; a pop
-    //! that does not acquire; a count that does not change.
+    //! Planted faults that it found: a number taken before its place is opened, and taken back by
+    //! `fetch_sub` on refusal, as it once was; a push that does not release; a pop that does not
+    //! acquire; a count that does not change.
     //!
-    //! What it cannot see: the count of changes comes round after 2^32.
+    //! It cannot see the count of changes wrap around after 2^32.
 
     use std::vec::Vec;
 
@@ -181,7 +181,7 @@ mod loom_tests {
     struct Ground {
         links: Vec<AtomicU32>,
         contents: Vec<UnsafeCell<u32>>,
-        /// So many calls to open places are refused.
+        /// Calls to open places that are still to be refused.
         refusals: AtomicU32,
     }
 
@@ -192,7 +192,7 @@ mod loom_tests {
 
         fn open(&self, _: u32, _: u32) -> bool {
             let left = self.refusals.load(Ordering::Relaxed);
-            // Another thread may be refused meanwhile, instead.
+            // Another thread may have been refused instead.
             left == 0
                 || self
                     .refusals
@@ -232,11 +232,11 @@ mod loom_tests {
         }
 
         fn use_number(&self, number: u32) {
-            // SAFETY: a pointer to a cell that lives; the model fails if somebody else is there.
+            // SAFETY: a pointer to a live cell; the model fails if another thread is there.
             self.ground.contents[number as usize].with_mut(|place| unsafe { *place += 1 });
         }
 
-        /// As a heap begins: a parked one, or a new number.
+        /// Takes a number as a new heap does: a parked one, or a fresh one.
         fn take(&self) -> Option<u32> {
             let parked = self.parked.pop(&self.ground);
             let number = parked.or_else(|| self.numbers.take(&self.ground, 1))?;
@@ -272,7 +272,7 @@ mod loom_tests {
     fn loom_numbers_are_given_out_once_whatever_is_refused() {
         for refusals in 0..=2 {
             model(3, refusals, |world| {
-                // Who is refused asks again, as who allocates does.
+                // A refused caller asks again, as an allocation does.
                 world.take().or_else(|| world.take())
             });
         }
@@ -301,8 +301,8 @@ mod loom_tests {
                 let world = world.clone();
                 thread::spawn(move || world.parked.pop(&world.ground))
             };
-            // Between the other one's look at the top and its exchange, the top goes, the next one goes, and
-            // the top comes back.
+            // Between the other thread's look at the top and its exchange, the top goes, the next
+            // one goes, and the top comes back.
             let first = world.parked.pop(&world.ground);
             let second = world.parked.pop(&world.ground);
             if let Some(first) = first {

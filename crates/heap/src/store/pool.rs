@@ -1,17 +1,18 @@
-//! The chunks that nobody has, of each node: taken and given by exchanging an arena's word. No lock, no
-//! list, and nothing in the memory itself.
+//! The pools: free chunks of each node, taken and given by exchanging an arena's word. No lock, no
+//! list, and nothing written into the memory itself.
 //!
-//! [Hints](crate::store::hints) say in which arenas there is room of a kind. A hint may be late: the arena's word
-//! alone decides. Whoever makes room, or takes it, changes the word first and tells the hints then.
+//! [Hints](crate::store::hints) tell which arenas have room of a kind. A hint may be stale: the
+//! arena's word decides. A thread that makes or takes room changes the word first and the hints
+//! afterwards.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | an arena's `free` | everyone, by exchange; a store only by who has the whole arena | everyone |
-//! | an arena's `used` | who has the chunks: before they are given, or while they are forgotten | everyone |
-//! | `begun`, `open` | everyone, by exchange; they only grow | everyone |
-//! | `opening` | who opens arenas of a sparse space: adds one before, takes it back after | the same |
+//! | an arena's `free` | any thread, by exchange; by store only from the holder of the whole arena | any thread |
+//! | an arena's `used` | the holder of the chunks, before it gives them or while it forgets them | any thread |
+//! | `begun`, `open` | any thread, by exchange; they only grow | any thread |
+//! | `opening` | a thread that opens arenas of a sparse space, before and after | the same |
 //!
-//! Taking tries a few arenas, then begins one that was never used. So its time has a bound whatever
+//! Taking tries a few arenas, then begins one that was never used. So its time is bounded whatever
 //! other threads do.
 
 #[cfg(all(test, loom))]
@@ -27,31 +28,31 @@ use crate::ground::geometry::{ARENA_SHIFT, CHUNK_SHIFT};
 use crate::ground::words::{self, ALIGNED};
 use crate::store::hints::{Hints, WORD_SHIFT};
 
-/// Nodes that are told apart.
+/// The largest number of nodes that are told apart.
 pub(crate) const NODES_MAX: usize = if cfg!(loom) { 1 } else { 64 };
-/// Kinds of room: a chunk; 4 and 16 of them, aligned; 32 of them; a whole arena; and a chunk that is
-/// free and has memory behind it.
+/// Kinds of room: 1 chunk; 4 or 16, aligned; 32; a whole arena; and an idle chunk, which is free
+/// and has memory behind it.
 pub(crate) const ROOMS: usize = SIZES.len() + 1;
 #[cfg(not(loom))]
 const SIZES: [u32; 5] = [1, 4, 16, 32, 64];
-/// Each kind of room makes a model several times as large.
+/// Each kind of room makes a model several times larger.
 #[cfg(loom)]
 const SIZES: [u32; 2] = [1, 64];
 const WHOLE_ARENA: usize = ROOMS - 2;
 const IDLE: usize = ROOMS - 1;
-/// So many arenas are tried before one is begun.
+/// Arenas tried before a new one is begun.
 const TRIES: usize = 4;
-/// So often the next arenas are tried for.
+/// Attempts at beginning new arenas.
 const BEGIN_TRIES: usize = 16;
-/// So many words of hints are looked at for several arenas in a row.
+/// Words of hints searched for several arenas in a row.
 const WORD_TRIES: usize = 64;
-/// Arenas are opened so many at a time at least: 16 MiB.
+/// Arenas opened at once, at least: 16 MiB.
 const OPENED_MIN: usize = 4;
 
-/// Aligned runs of four, and of sixteen.
+/// Starts of aligned runs of four chunks.
 const ALIGNED_4: u64 = 0x1111_1111_1111_1111;
 
-/// Where a run of a size may begin.
+/// The places where a run of this size may begin.
 const fn allowed(chunks: u32) -> u64 {
     match chunks {
         1 => u64::MAX,
@@ -61,7 +62,7 @@ const fn allowed(chunks: u32) -> u64 {
     }
 }
 
-/// Says the word of an arena that there is room?
+/// Whether an arena's word has room of this kind.
 fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
     let word = look(free);
     if room == IDLE {
@@ -70,12 +71,13 @@ fn has_room([free, used]: &[AtomicU64; 2], room: usize) -> bool {
     is_room(word, room)
 }
 
-/// Is there room of a kind in these free chunks?
+/// Whether these free chunks have room of this kind.
 fn is_room(free: u64, room: usize) -> bool {
     rooms(free) >> room & 1 != 0
 }
 
-/// The kinds of room in these free chunks, a bit each. Every size is twice one of before, as often as need be.
+/// The kinds of room in these free chunks, one bit each. Every size is an earlier one doubled as
+/// often as needed.
 fn rooms(free: u64) -> u32 {
     let (mut rooms, mut found, mut known) = (0, free, 1);
     for (room, size) in SIZES.iter().enumerate() {
@@ -88,59 +90,59 @@ fn rooms(free: u64) -> u32 {
     rooms
 }
 
-/// The arenas that pools are made over: a [space](crate::store::space)'s, or a model's.
+/// The arenas that pools divide: those of a [space](crate::store::space), or a model's.
 pub(crate) trait Arenas {
-    /// The word of free chunks of an arena, and the word of those that have been used.
+    /// An arena's words: free chunks, and chunks that have been used.
     fn word(&self, arena: usize) -> &[AtomicU64; 2];
-    /// Low words and middle words of the hints for a kind of room, of all nodes.
+    /// The low and middle words of hints for a kind of room, of all nodes.
     fn hints(&self, room: usize) -> [&[AtomicU64]; 2];
-    /// Arenas that a node has: a power of two.
+    /// Arenas per node, a power of two.
     fn arenas_of_node(&self) -> usize;
-    /// The nodes from which memory for this one comes, in turn.
+    /// The nodes that supply memory for this one, in order.
     fn near(&self, node: usize) -> impl Iterator<Item = usize>;
-    /// Has a node memory for so many arenas?
+    /// Whether a node has memory for this many arenas.
     fn has_memory(&self, node: usize, arenas: usize) -> bool;
-    /// Arenas that a node has room for: all, or where a limit leaves few, fewer.
+    /// Arenas that a node can have: all, or fewer where a limit leaves few.
     fn arenas_at_most(&self) -> usize {
         self.arenas_of_node()
     }
-    /// Have arenas no addresses before they are opened?
+    /// Whether arenas get their addresses only when they are opened.
     fn is_sparse(&self) -> bool {
         false
     }
-    /// Lets another thread go on that opens an arena.
+    /// Lets another thread finish opening an arena.
     fn pause(&self) {}
-    /// Opens an arena of a sparse space: with what belongs to it first.
+    /// Opens an arena of a sparse space, its metadata first.
     fn open_sparse(&self, _arena: usize) -> Opened {
         Opened::Refused
     }
-    /// Makes arenas and what belongs to them writable. May be called twice for the same ones.
+    /// Makes arenas and their metadata writable. May be called twice for the same arenas.
     fn open(&self, first: usize, count: usize) -> bool;
-    /// Brings memory behind arenas and what belongs to them, and locks it.
+    /// Faults in and locks arenas and their metadata.
     fn populate(&self, first: usize, count: usize) -> Prepared;
-    /// May heaps have chunks of an arena? Not if a large block has all of them.
+    /// Whether heaps may have chunks of an arena: not if a large block has all of them.
     fn is_for_heaps(&self, _arena: usize) -> bool {
         true
     }
-    /// Brings memory behind what keeps account of an arena's chunks.
+    /// Faults in the metadata of an arena's chunks.
     fn prepare_account(&self, _arena: usize) {}
     /// Gives the memory behind chunks back to the system. False if it stays.
     ///
     /// # Safety
     /// The caller has the chunks, and nothing of value in them.
     unsafe fn forget(&self, chunk: usize, count: usize) -> bool;
-    /// Gives the memory back that keeps account of chunks, as far as it is of these alone; it reads as zero
+    /// Gives back the pages of metadata that belong to these chunks alone; they read as zero
     /// afterwards.
     ///
     /// # Safety
     /// As for `forget`.
     unsafe fn forget_metadata(&self, chunk: usize, count: usize);
 
-    /// Lie pages of one of these chunks of an arena on another node than they should?
+    /// Whether one of these chunks has pages that migrated to another node.
     fn is_brought(&self, _arena: usize, _chunks: u64) -> bool {
         false
     }
-    /// They have no pages any more.
+    /// Records that the chunks no longer have pages.
     fn forgot_brought(&self, _arena: usize, _chunks: u64) {}
 
     /// The node of an arena.
@@ -149,25 +151,25 @@ pub(crate) trait Arenas {
     }
 }
 
-/// What came of opening an arena that has no addresses yet.
+/// The outcome of opening an arena without addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     Done,
-    /// Something is mapped where it would be.
+    /// Something is mapped at its place.
     Already,
     Refused,
 }
 
-/// What a node has in hand.
+/// A node's share.
 pub(crate) struct Node {
-    /// Arenas that have been begun, and those that are open.
+    /// Arenas that have been begun, and arenas that are open.
     begun: AtomicU32,
     open: AtomicU32,
-    /// Threads that open arenas of a sparse space.
+    /// Threads that are opening arenas of a sparse space.
     opening: AtomicU32,
-    /// Arenas that may be begun: all, or in real-time mode what was prepared.
+    /// Arenas that may be begun: all, or what real-time mode has prepared.
     most: AtomicU32,
-    /// For each kind of room the words of hints in the middle that are not empty.
+    /// The top words of hints, one for each kind of room.
     tops: [AtomicU64; ROOMS],
 }
 
@@ -178,49 +180,49 @@ pub(crate) static POOLS: Pools = Pools::new();
 /// The pools of all nodes.
 pub(crate) struct Pools {
     pub(crate) nodes: [Node; NODES_MAX],
-    /// Free chunks that have memory behind them, of all nodes: an estimate, as the two words of an arena change
-    /// one after the other.
+    /// Idle chunks of all nodes: an estimate, as the two words of an arena change one after the
+    /// other.
     idle: core::sync::atomic::AtomicI32,
 }
 
-/// Chunks that were taken.
+/// Chunks that the caller now has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
-    /// The first of them.
+    /// The first one.
     pub(crate) chunk: usize,
-    /// They are zero: never used, or given back to the system since.
+    /// Whether they are zero: never used, or given back to the system since.
     pub(crate) is_zero: bool,
 }
 
-/// What is given back of idle chunks.
+/// Memory to give back with idle chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forgotten {
-    /// The memory behind them: while others come into use, as fast as can be.
+    /// The chunks alone: the fast way, while others come into use.
     Data,
-    /// And what keeps account of them.
+    /// Their metadata, too.
     WithMetadata,
 }
 
-/// What came of preparing memory for real-time mode.
+/// The outcome of preparing memory for real-time mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prepared {
-    /// There is memory behind all of it, and it stays.
+    /// All of it is populated and locked.
     Locked,
-    /// There is memory behind all of it, but the system may take it away.
+    /// All of it is populated, but the system may take it away.
     NotLocked,
-    /// There is none.
+    /// The system refused.
     Nothing,
 }
 
-/// A node to take from.
+/// A node to take chunks from.
 #[derive(Clone, Copy)]
 struct From {
     node: usize,
-    /// All nodes are full: the system may look for something.
+    /// All nodes are full: let the system look for memory.
     is_last_resort: bool,
 }
 
-/// The nodes to be asked for memory near a node, in turn.
+/// The nodes to ask for memory near a node, in order.
 fn places(space: &impl Arenas, node: usize) -> impl Iterator<Item = From> {
     let near = space.near(node).map(|node| From {
         node,
@@ -232,12 +234,12 @@ fn places(space: &impl Arenas, node: usize) -> impl Iterator<Item = From> {
     }))
 }
 
-/// Of chunks that are given back pages lie on another node: these go back to the system, so that the next ones
-/// come from the right one. Should it refuse, this is tried again another time.
+/// Gives migrated pages of returned chunks back to the system, so that the next ones come from the
+/// right node. If the system refuses, the next return tries again.
 #[cold]
 fn send_home(space: &impl Arenas, arena: usize, mask: u64, used: &AtomicU64) {
     let chunk = arena << CHUNKS_SHIFT | mask.trailing_zeros() as usize;
-    // SAFETY: the chunks are the caller's yet, who needs nothing of what is in them.
+    // SAFETY: the caller still has the chunks, and needs nothing in them.
     if unsafe { space.forget(chunk, mask.count_ones() as usize) } {
         used.fetch_and(!mask, Ordering::Relaxed);
         space.forgot_brought(arena, mask);
@@ -270,13 +272,13 @@ impl Pools {
         }
     }
 
-    /// Takes 1 to 64 chunks that follow each other, within an arena: of a node, or if it is full of the
-    /// next one. Up to 16 they are aligned to the power of four above. None if there are no more.
+    /// Takes 1 to 64 consecutive chunks within one arena, of a node or, if that is full, of the
+    /// next. Up to 16 are aligned to the next power of four. None if there are no more.
     pub(crate) fn take(&self, space: &impl Arenas, node: usize, chunks: u32) -> Option<Taken> {
         places(space, node).find_map(|from| self.take_of(space, from, chunks))
     }
 
-    /// Takes whole arenas that follow each other, likewise.
+    /// Takes consecutive whole arenas, likewise.
     pub(crate) fn take_arenas(
         &self,
         space: &impl Arenas,
@@ -299,7 +301,7 @@ impl Pools {
         self.begin(space, from, chunks)
     }
 
-    /// The hints of a node for a kind of room.
+    /// A node's hints for a kind of room.
     fn hints<'a>(&'a self, space: &'a impl Arenas, node: usize, room: usize) -> Hints<'a> {
         let [low, middle] = space.hints(room);
         let all = space.arenas_of_node();
@@ -314,9 +316,9 @@ impl Pools {
         }
     }
 
-    /// The lowest arena that has room, it is said.
+    /// The lowest arena hinted to have room.
     fn hinted(&self, space: &impl Arenas, node: usize, room: usize) -> Option<usize> {
-        // Nodes that the space does not tell apart have no hints, nor words for them.
+        // Nodes that the space does not tell apart have neither hints nor words for them.
         if self.nodes[node].tops[room].load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -324,7 +326,7 @@ impl Pools {
         Some(space.arenas_of_node() * node + arena)
     }
 
-    /// Takes chunks of an arena, if it has room. If not, its hints say so afterwards.
+    /// Takes chunks of an arena if it has room; otherwise corrects its hints.
     fn take_from(
         &self,
         space: &impl Arenas,
@@ -339,14 +341,14 @@ impl Pools {
             self.hint_all(space, node, arena);
             return None;
         }
-        // What has memory behind it is used before what has not.
+        // Prefer chunks that have memory behind them.
         let with_memory = starts & words::runs(word & used.load(Ordering::Relaxed), chunks);
         if with_memory != 0 {
             starts = with_memory;
         }
         let first = starts.trailing_zeros();
         let mask = words::ones(chunks) << first;
-        // Acquires what the one who gave the chunks has done with them.
+        // Acquires what the giver of the chunks did with them.
         let exchanged =
             free.compare_exchange(word, word & !mask, Ordering::SeqCst, Ordering::Relaxed);
         exchanged.ok()?;
@@ -371,21 +373,21 @@ impl Pools {
         })
     }
 
-    /// Begins arenas that follow each other. They belong to the caller.
+    /// Begins consecutive arenas, which belong to the caller.
     fn begin_arenas(&self, space: &impl Arenas, from: From, count: usize) -> Option<usize> {
         let all = space.arenas_at_most();
         let first = space.arenas_of_node() * from.node;
         let own = &self.nodes[from.node];
         for _ in 0..BEGIN_TRIES {
             let begun = own.begun.load(Ordering::Relaxed) as usize;
-            // Acquires that what is open is.
+            // Acquires the opened arenas.
             let open = own.open.load(Ordering::Acquire) as usize;
             if begun + count > all || begun + count > own.most.load(Ordering::Relaxed) as usize {
                 return None;
             }
             if begun + count > open {
-                // An eighth more than there is, so that the number of such calls grows with the
-                // logarithm only. Two threads may open the same arenas, which harms nobody.
+                // An eighth more than there is, so that the number of calls grows only
+                // logarithmically. Two threads may open the same arenas, which does no harm.
                 let more = (begun + count - open).max(OPENED_MIN).max(open / 8);
                 let more = more.min(all - open);
                 let is_full = !from.is_last_resort && !space.has_memory(from.node, more);
@@ -407,8 +409,7 @@ impl Pools {
         None
     }
 
-    /// Real-time mode: opens a node's arenas, brings memory behind them and what belongs to them, and
-    /// allows no others. What the system refused.
+    /// Opens, populates and locks a node's arenas for real-time mode, and allows no others.
     pub(crate) fn prepare(&self, space: &impl Arenas, node: usize, arenas: usize) -> Prepared {
         let own = &self.nodes[node];
         let first = space.arenas_of_node() * node;
@@ -421,9 +422,8 @@ impl Pools {
         space.populate(first, arenas)
     }
 
-    /// Looks ahead of those who take chunks, that their first touch of what keeps account of them need not go to
-    /// the system: for the arenas of a node from the `done`th on that have been begun, and the one that comes
-    /// next. How many are done now.
+    /// Faults metadata in before takers of chunks touch it: for a node's arenas from the `done`th
+    /// to the last one begun, and the next one. Returns the new `done`.
     pub(crate) fn look_ahead(&self, space: &impl Arenas, node: usize, done: usize) -> usize {
         let own = &self.nodes[node];
         let first = space.arenas_of_node() * node;
@@ -442,8 +442,8 @@ impl Pools {
         done.max(begun)
     }
 
-    /// Opens a node's arenas up to the `end`th: `more` of them, or at least what is needed. False if
-    /// the system refuses.
+    /// Opens a node's arenas up to the `end`th: `more` of them, or at least as many as are needed.
+    /// False if the system refuses.
     fn open(&self, space: &impl Arenas, node: usize, end: usize, more: usize) -> bool {
         if space.is_sparse() {
             return self.open_sparse(space, node, end);
@@ -451,7 +451,7 @@ impl Pools {
         let own = &self.nodes[node];
         let open = own.open.load(Ordering::Acquire) as usize;
         let first = space.arenas_of_node() * node + open;
-        // If there is no memory for so many, perhaps there is for what is needed.
+        // If memory does not suffice for `more`, it may for what is needed.
         for more in [more, end.saturating_sub(open)] {
             if space.open(first, more) {
                 own.open.fetch_max((open + more) as u32, Ordering::Release);
@@ -461,7 +461,7 @@ impl Pools {
         false
     }
 
-    /// For who looks from outside.
+    /// Describes the pools for inspection.
     #[cfg(not(loom))]
     pub(crate) fn describe(&self, directory: &mut crate::ground::directory::Directory) {
         directory.pools = self.nodes.as_ptr().addr() as u64;
@@ -478,8 +478,8 @@ impl Pools {
         first..first + begun.min(own.open.load(Ordering::Acquire)) as usize
     }
 
-    /// Gives chunks back that were taken together, or a part of them. `is_zero`: they have not been
-    /// written to.
+    /// Gives back chunks that were taken together, or a part of them. `is_zero`: nobody has written
+    /// to them.
     pub(crate) fn give(&self, space: &impl Arenas, chunk: usize, chunks: u32, is_zero: bool) {
         let arena = chunk >> CHUNKS_SHIFT;
         let mask = words::ones(chunks) << (chunk & 63);
@@ -490,13 +490,13 @@ impl Pools {
             used.fetch_or(mask, Ordering::Relaxed);
         }
         let with_memory = used.load(Ordering::Relaxed) & mask;
-        // Releases what has been done with them.
+        // Releases what the caller did with them.
         let before = free.fetch_or(mask, Ordering::SeqCst);
         self.count_idle(with_memory.count_ones() as i32);
         self.hint(space, space.node_of(arena), arena, [before, before | mask]);
     }
 
-    /// Such as are free, if some are found soon, or new ones.
+    /// Takes free arenas if some are found soon, or new ones.
     fn take_arenas_of(&self, space: &impl Arenas, from: From, count: usize) -> Option<Taken> {
         let node = from.node;
         let hints = self.hints(space, node, WHOLE_ARENA);
@@ -554,8 +554,8 @@ impl Pools {
         })
     }
 
-    /// Takes the chunks that follow a block of `has`, so that it has `wanted`. False if they are not
-    /// free, or in another arena.
+    /// Extends a block from `has` to `wanted` chunks in place. False if those behind it are not
+    /// free, or lie in another arena.
     pub(crate) fn extend(
         &self,
         space: &impl Arenas,
@@ -582,7 +582,7 @@ impl Pools {
         is_taken
     }
 
-    /// Gives chunks back that may reach over several arenas.
+    /// Gives back chunks that may span several arenas.
     pub(crate) fn give_many(&self, space: &impl Arenas, chunk: usize, chunks: usize) {
         let (mut chunk, mut left) = (chunk, chunks);
         while left > 0 {
@@ -593,8 +593,8 @@ impl Pools {
         }
     }
 
-    /// Gives the memory behind free chunks back to the system, but for `keep` bytes. The bytes given
-    /// back. While it is at a run of chunks, that run is its own.
+    /// Gives the memory behind idle chunks back to the system, except `keep` bytes; returns the
+    /// bytes given. It holds one run of chunks at a time.
     pub(crate) fn trim(&self, space: &impl Arenas, keep: usize) -> usize {
         let (mut kept, mut given) = (0, 0);
         for node in 0..self.nodes.len() {
@@ -626,7 +626,7 @@ impl Pools {
             .collect()
     }
 
-    /// Chunks of all nodes that somebody has.
+    /// Chunks in use, of all nodes.
     pub(crate) fn held(&self, space: &impl Arenas) -> usize {
         let mut held = 0;
         for node in 0..self.nodes.len() {
@@ -637,7 +637,7 @@ impl Pools {
         held
     }
 
-    /// Free chunks of all nodes that have memory behind them.
+    /// Idle chunks of all nodes.
     pub(crate) fn idle(&self, space: &impl Arenas) -> u32 {
         let mut idle = 0;
         for node in 0..self.nodes.len() {
@@ -650,7 +650,7 @@ impl Pools {
         idle
     }
 
-    /// About as many, without a walk.
+    /// An estimate of [`Pools::idle`], without a walk.
     pub(crate) fn idle_about(&self) -> u32 {
         self.idle.load(core::sync::atomic::Ordering::Relaxed).max(0) as u32
     }
@@ -662,8 +662,8 @@ impl Pools {
         }
     }
 
-    /// Gives memory behind free chunks of a node back to the system: of those of one arena, as many as asked
-    /// at most. How many there were.
+    /// Gives memory behind idle chunks of one arena of a node back to the system, up to `chunks`;
+    /// returns how many.
     pub(crate) fn forget_idle(
         &self,
         space: &impl Arenas,
@@ -692,8 +692,8 @@ impl Pools {
         }
     }
 
-    /// Gives the memory behind chunks back to the system, if they are all free; perhaps with what keeps account
-    /// of them, and of those beside them that are free and have no memory.
+    /// Gives the memory behind chunks back to the system if all of them are free; with
+    /// `WithMetadata` also their metadata, and that of neighbours that are free and without memory.
     fn forget(&self, space: &impl Arenas, arena: usize, mask: u64, what: Forgotten) -> bool {
         let [free, used] = space.word(arena);
         let word = free.load(Ordering::Relaxed);
@@ -713,7 +713,7 @@ impl Pools {
         }
         let chunk = |of: u64| arena << CHUNKS_SHIFT | of.trailing_zeros() as usize;
         let count = |of: u64| of.count_ones() as usize;
-        // SAFETY: the chunks were free, and are this function's for the moment.
+        // SAFETY: the chunks were free, and this function holds them now.
         let done = unsafe { space.forget(chunk(mask), count(mask)) };
         if done {
             let with_memory = used.fetch_and(!mask, Ordering::Relaxed) & mask;
@@ -724,17 +724,17 @@ impl Pools {
             }
             space.forgot_brought(arena, mask);
         }
-        // To others they were taken until now: the hints have to be told of both.
+        // Other threads saw them as taken until now, so both changes may need new hints.
         free.fetch_or(run, Ordering::SeqCst);
         self.hint_all(space, space.node_of(arena), arena);
         done
     }
 
-    /// Makes the hints of an arena true, after its word has changed from one to the other by one exchange.
+    /// Corrects an arena's hints after one exchange of its word.
     ///
-    /// Who makes the first room of a kind, or takes the last, tells so; who does neither leaves it to
-    /// those. What is idle is told always: the second word may have changed between an exchange
-    /// and a look at it.
+    /// The thread that makes the first room of a kind, or takes the last, corrects the hint; others
+    /// leave it to those. The hint for idle chunks is always checked: `used` may have changed
+    /// between an exchange and a look at it.
     #[inline]
     fn hint(&self, space: &impl Arenas, node: usize, arena: usize, [before, after]: [u64; 2]) {
         let mut changed = rooms(before) ^ rooms(after);
@@ -746,7 +746,7 @@ impl Pools {
         self.hint_of(space, node, arena, IDLE);
     }
 
-    /// The same, whatever has changed.
+    /// Corrects all hints of an arena.
     fn hint_all(&self, space: &impl Arenas, node: usize, arena: usize) {
         for room in 0..ROOMS {
             self.hint_of(space, node, arena, room);

@@ -1,16 +1,17 @@
-//! What is kept for a while: a ring of numbers, where each that comes sends the one away that came a round before.
+//! Quarantine of freed blocks: a ring of numbers in which each newcomer displaces the one that came
+//! a round before.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | a place | everyone, by exchange: who takes a number out has what it leads to | the same |
-//! | `next` | everyone, by exchange | the same |
+//! | a place | any thread, by exchange: whoever takes a number out owns what it leads to | the same |
+//! | `next` | any thread, by exchange | the same |
 
 use crate::ground::atomics::{AtomicU32, Ordering};
 
-/// One more than a number in each place, or 0.
+/// Each place holds a number plus one, or 0.
 pub(crate) struct Quarantine<const N: usize> {
     places: [AtomicU32; N],
-    /// Where the next one goes.
+    /// The next place to fill.
     next: AtomicU32,
 }
 
@@ -28,18 +29,19 @@ impl<const N: usize> Quarantine<N> {
     }
 
     fn swap(place: &AtomicU32, now: u32) -> Option<u32> {
-        // Releases what was done with what comes, and acquires what was done with what goes.
+        // Releases what the newcomer leads to, and acquires what the displaced one leads to.
         place.swap(now, Ordering::AcqRel).checked_sub(1)
     }
 
-    /// Keeps what is the caller's. What goes for it, and is the caller's from now on.
+    /// Adds a number of the caller's. Returns the displaced number, which is the caller's from now
+    /// on.
     #[must_use = "nobody else has it"]
     pub(crate) fn keep(&self, number: u32) -> Option<u32> {
         let next = self.next.fetch_add(1, Ordering::Relaxed) as usize % N;
         Quarantine::<N>::swap(&self.places[next], number + 1)
     }
 
-    /// Keeps it where there is room. False if there is none: it is the caller's yet.
+    /// Adds a number if there is room. False if there is none: it stays the caller's.
     #[must_use = "it may be the caller's yet"]
     pub(crate) fn keep_if_room(&self, number: u32) -> bool {
         // Releases as above; an empty place leads to nothing.
@@ -51,7 +53,7 @@ impl<const N: usize> Quarantine<N> {
         self.places.iter().any(is_kept)
     }
 
-    /// Takes all that is kept out, one after the other: each is the caller's.
+    /// Takes all numbers out, one after the other: each is the caller's.
     pub(crate) fn take_all(&self, mut each: impl FnMut(u32)) {
         for place in &self.places {
             if let Some(number) = Quarantine::<N>::swap(place, 0) {
@@ -63,12 +65,12 @@ impl<const N: usize> Quarantine<N> {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Threads keep what they have freed, and take all that is kept, in a ring of two. What a number leads to is a
-    //! cell that the model watches: two who have one number fail, and so does one who gets a number without
-    //! what its last holder did. At the end each number is kept once, or was taken out once.
+    //! Threads add numbers and take all out, in a ring of two. Each number leads to a cell that the
+    //! model watches: two holders of one number fail, and so does a holder that does not see what
+    //! the last one did. At the end each number is in the ring once, or was taken out once.
     //!
-    //! Faults that were planted by hand, and found: a number that is taken out by a look and a store; one that
-    //! is put in without release, by either way; one that is taken out without acquire.
+    //! Planted faults that it found: a number taken out by a load and a store; one added without
+    //! release, by either way; one taken out without acquire.
 
     use std::vec::Vec;
 
@@ -87,11 +89,11 @@ mod loom_tests {
 
     impl World {
         fn use_number(&self, number: u32) {
-            // SAFETY: a pointer to a cell that lives; the model fails if somebody else is there.
+            // SAFETY: a pointer to a live cell; the model fails if another thread is there.
             self.contents[number as usize].with_mut(|place| unsafe { *place += 1 });
         }
 
-        /// Numbers that are this thread's at the end.
+        /// Runs a thread; returns the numbers that it holds at the end.
         fn run(&self, own: [u32; 2]) -> Vec<u32> {
             let mut had = Vec::new();
             self.use_number(own[0]);

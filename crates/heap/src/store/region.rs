@@ -1,14 +1,14 @@
 //! The words of a region, and how a thread that does not own them learns the class of its block.
 //!
-//! A region has three words, a bit for each granule: `free`, nobody has it; `starts`, a block starts there;
-//! `ends`, a block ends there. The owner keeps the first two true at every cut and return. `ends` says
-//! nothing that they do not say, to the owner: the block goes on to the next granule that is free or a start.
-//! For anybody else that sum of two words is worthless, as the owner may change both between two loads: the
-//! granule behind a block can be free, then a start, then free again, and a reader that loads `starts` in the
-//! first state and `free` in the second finds neither. So a reader takes a block's length from one load of
-//! one word.
+//! A region has three words, with a bit for each granule: `free`, nobody has it; `starts`, a block
+//! starts there; `ends`, a block ends there. The owner keeps the first two true at every cut and
+//! return. To the owner `ends` adds nothing: a block extends to the next granule that is free or a
+//! start. For other threads that pair of words is useless, as the owner may change both between two
+//! loads: the granule behind a block can be free, then a start, then free again, and a reader that
+//! loads `starts` in the first state and `free` in the second sees neither. So a reader takes a
+//! block's length from one load of one word.
 //!
-//! *Reading.* A block that is alive has these for as long as it lives, whatever its neighbours do:
+//! *Reading.* A live block has these values for as long as it lives, whatever its neighbours do:
 //!
 //! ```text
 //! starts   1 at its first granule
@@ -17,23 +17,24 @@
 //! kind     of the KiB where it starts: its class, or its level and "mixed"
 //! ```
 //!
-//! So each of a reader's loads gives what it would give at any other time, and no two of them have to fit each
-//! other. The answer takes three loads and no loop.
+//! So each of a reader's loads returns what it would return at any other time, and the loads need
+//! not be consistent with each other. A lookup takes three loads and no loop.
 //!
-//! *Writing.* Where all blocks that start in a KiB have one class, the kind tells it, and `ends` is not
-//! looked at. So the owner brings `ends` up to date only when it cuts a block in a KiB that is mixed from
-//! then on: the whole word at once, from `free` and `starts`. Bits of blocks that have gone stay until then:
-//! they lie in granules that are free, or belong to blocks of KiBs with one class. A cut covers granules with
-//! such bits only where the kind tells the new block's class, or the word is written anew.
+//! *Writing.* Where all blocks that start in a KiB have one class, the kind gives it, and `ends` is
+//! not read. So the owner updates `ends` only when it cuts a block in a KiB that becomes, or is,
+//! mixed: the whole word at once, from `free` and `starts`. Bits of blocks that have gone stay
+//! until then: they lie in free granules, or under blocks of KiBs with one class. A cut covers
+//! granules with such bits only where the kind gives the new block's class, or the word is
+//! rewritten.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `free`, `starts` | the owner | the owner; of its own live block's first granule, anybody |
-//! | `ends` | the owner | of its own live block's granules, anybody |
+//! | `free`, `starts` | the owner | the owner; the first granule of a live block, by whoever has the block |
+//! | `ends` | the owner | the granules of a live block, by whoever has the block |
 //! | a KiB's kind | the owner, after `ends` | whoever has a live block that starts there |
 //! | `previous`, `next` | the owner | the owner |
 //!
-//! *The owner* is whose [turn](crate::heap::handshake) it is.
+//! *The owner* is the side whose turn it is, by the heap's handshake.
 
 use core::cell::Cell;
 
@@ -47,50 +48,50 @@ pub(crate) const KIB_SHIFT: u32 = 10;
 pub(crate) const PAGE_LEVEL: usize = 3;
 const _: () = assert!(granule_shift(PAGE_LEVEL) >= KIB_SHIFT);
 
-/// A word that its owner changes with plain loads and stores, and others may read.
+/// A word that its owner changes with plain loads and stores, and that others may read.
 #[repr(transparent)]
 pub(crate) struct Word(AtomicU64);
 
 impl Word {
-    /// For the owner.
+    /// The value; for the owner.
     #[inline]
     pub(crate) fn get(&self) -> u64 {
         self.0.own()
     }
 
-    /// For anybody.
+    /// The value; for any thread.
     #[inline]
     fn read(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// For the owner.
+    /// Stores a value; for the owner.
     #[inline]
     pub(crate) fn set(&self, word: u64) {
         self.0.store(word, Ordering::Relaxed);
     }
 }
 
-/// The words of a region. Aligned so that they lie in one cache line.
+/// The words of a region, aligned to lie in one cache line.
 #[repr(C, align(32))]
 pub(crate) struct Region {
     /// Granules that nobody has.
     pub(crate) free: Word,
-    /// Granules where a block starts.
+    /// First granules of blocks.
     pub(crate) starts: Word,
-    /// Granules where a block ends: see above for when.
+    /// Last granules of blocks, as far as the head of this module promises.
     ends: Word,
     /// Neighbours in the list of its grade.
     pub(crate) previous: Cell<u32>,
     pub(crate) next: Cell<u32>,
 }
 
-/// What starts in a KiB: blocks of one class, by its number; or blocks of several classes of one level.
-/// Where nothing starts it means nothing.
+/// The blocks that start in a KiB: of one class, by its number, or of several classes of one level.
+/// Meaningless where none starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind(pub(crate) u8);
 
-/// Kinds: classes, and a mixture on each level whose granules are smaller than a KiB.
+/// The number of kinds: the classes, and a mixture for each level with granules smaller than a KiB.
 pub(crate) const KINDS: usize = CLASSES + PAGE_LEVEL;
 
 impl Kind {
@@ -114,7 +115,7 @@ impl Kind {
         }
     }
 
-    /// Its level.
+    /// The level of all blocks.
     #[inline]
     pub(crate) const fn level(self) -> usize {
         let number = self.0 as usize;
@@ -127,8 +128,8 @@ impl Kind {
 }
 
 impl Region {
-    /// For the owner: cuts blocks of one size off at places that are free. `kind_of` finds the kind of the KiB of
-    /// a granule; the kinds of those where blocks begin tell of them before this returns.
+    /// Cuts blocks of one size at places that are free; for the owner. `kind_of` finds the kind of
+    /// a granule's KiB; this sets the kinds of all KiBs where blocks begin.
     #[inline(always)]
     pub(crate) fn cut<'a>(
         &self,
@@ -147,7 +148,7 @@ impl Region {
         let mut left = begins;
         while left != 0 {
             let first = left.trailing_zeros();
-            // The granules of this KiB: all of a region of level 0, one or less of level 3 and above.
+            // The granules of this KiB: all of a region of level 0, at most one from level 3 on.
             let shift = KIB_SHIFT.saturating_sub(granule_shift(level));
             let granules_of_kib = words::ones(1 << shift) << (first >> shift << shift);
             let kind = kind_of(first);
@@ -168,23 +169,23 @@ impl Region {
         }
     }
 
-    /// For the owner: brings the ends of all blocks up to date, deferred ones too.
+    /// Rewrites the ends of all blocks, deferred ones too; for the owner.
     #[inline]
     fn tell_ends(&self) {
         let (free, starts) = (self.free.get(), self.starts.get());
         self.ends.set(words::ends(free, starts));
     }
 
-    /// The class of a block that is alive and starts at a place of the data, which is in this region of a level
-    /// with this kind: for any thread that has the block. None if no block starts there; what is said of a
-    /// place where none is alive is true or None for the moment at best.
+    /// The class of a live block at an offset of the data that lies in this region; for any thread
+    /// that has the block. None if no block starts there. Where no block is alive, the answer holds
+    /// for the moment at best.
     ///
     /// The caller has loaded the kind with `Acquire`, or has a fence behind the load.
     #[inline(always)]
     pub(crate) fn class_of_live(&self, kind: Kind, level: usize, offset: usize) -> Option<Class> {
         let shift = granule_shift(level);
         let first = (offset >> shift) as u32 & 63;
-        // What is both is deferred.
+        // Free and a start: deferred.
         let is_block = (self.starts.read() & !self.free.read()) >> first & 1 == 1;
         if !is_block || offset & ((1 << shift) - 1) != 0 {
             return None;
@@ -193,7 +194,7 @@ impl Region {
             return Some(class);
         }
         let granules = (self.ends.read() >> first).trailing_zeros() as usize + 1;
-        // Never more of a block that is alive.
+        // A live block never has more.
         (granules <= GRANULES_MAX).then(|| Class::of(level, granules))
     }
 }

@@ -1,4 +1,4 @@
-//! The addresses of all heaps: one reservation, and where in it everything lies.
+//! The space: the addresses of all heaps, and where in them everything lies.
 //!
 //! ```text
 //! | tags | owners | kinds | words | hints | remote | meta   | brought | data      |
@@ -6,19 +6,19 @@
 //!   for each chunk; words and brought for each arena
 //! ```
 //!
-//! Whatever belongs to a chunk is found by arithmetic from any address in it, without touching the
-//! chunk. The data is divided evenly among the nodes. Pages become writable an arena at a time, so that
-//! a program that locks all its memory does not lock what it does not use.
+//! The metadata of a chunk is found by arithmetic from any address in the chunk, without touching
+//! it. The data is divided evenly among the nodes. Pages become writable an arena at a time, so
+//! that a program that locks all its memory does not lock what it does not use.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | a chunk's tag | who has the chunk | everyone who frees |
-//! | a page's owner | the heap that takes the page from a nursery, or gives it back | everyone who has a block there |
-//! | a KiB's kind | the heap that has the chunk | everyone who has a block that starts there |
-//! | meta | the heap that has the chunk | that heap; words: everyone who has a block there |
-//! | remote | who frees from elsewhere; its queue's links | the heap that has the chunk |
-//! | an arena's word | everyone, by atomic exchange | everyone |
-//! | an arena's brought | who has the chunk, or one in the same huge page | who gives the chunk back |
+//! | a chunk's tag | the holder of the chunk | any thread that frees |
+//! | a page's owner | the heap that takes the page from a nursery, or gives it back | any thread with a block there |
+//! | a KiB's kind | the heap that has the chunk | any thread with a block that starts there |
+//! | meta | the heap that has the chunk | that heap; the words: any thread with a block there |
+//! | remote | threads that free from elsewhere; the links of its queue | the heap that has the chunk |
+//! | an arena's word | any thread, by atomic exchange | any thread |
+//! | an arena's brought | the holder of the chunk, or of one in the same huge page | whoever gives the chunk back |
 
 use core::cell::Cell;
 use core::mem::offset_of;
@@ -36,43 +36,43 @@ use crate::store::nodes;
 use crate::store::pool::{Arenas, Opened, Prepared};
 use crate::store::region::{KIB_SHIFT, Kind, PAGE_LEVEL, Region};
 
-/// The regions of one chunk.
+/// The metadata of one chunk.
 #[repr(C)]
 pub(crate) struct Meta {
     pub(crate) regions: [Region; SLOTS],
-    /// What each region can give at once: `words::grade`, or [`crate::heap::state::TAKEN`].
+    /// Each region's grade, by `words::grade`, or a mark that it is in no list of grades.
     pub(crate) grades: [Cell<u8>; SLOTS],
-    /// For its regions of level 3 and above: see [`PageState`].
+    /// The state of its regions of level 3 and above.
     pub(crate) page_states: [PageState; LEVELS - PAGE_LEVEL],
 }
 
-/// What is known of a region of whole pages.
+/// The page state of a region of whole pages.
 #[repr(C)]
 pub(crate) struct PageState {
-    /// Pages that may have memory behind them: a bit for each granule, or for each page where granules
-    /// are smaller.
+    /// Pages that may have memory behind them: a bit for each granule, or for each page where
+    /// granules are smaller.
     pub(crate) touched: Cell<u64>,
-    /// Of a component's heap: blocks of idle pages that the helper has. A bit for each granule where one
-    /// starts; in a chunk, for each page where one of its own starts, and 16 above that, where one of its
-    /// regions of level 2. Zero where there is no region.
+    /// Blocks of idle pages that a component's heap has lent: a bit for each granule where one
+    /// starts; in a chunk, a bit for each page where one of its own starts, and 16 above that,
+    /// where one of its regions of level 2. Zero where there is no region.
     pub(crate) lent: Cell<u64>,
-    /// Its neighbours in the ring of all such regions of the heap.
+    /// Neighbours in the heap's ring of all such regions.
     pub(crate) before: Cell<u32>,
     pub(crate) behind: Cell<u32>,
-    /// It came from the pool.
+    /// Whether it came from the pool.
     pub(crate) is_root: Cell<bool>,
-    /// If so, of its pages, by the bits of `touched`: those that were brought to another node than their
-    /// addresses say, and which. And whether some may lie on a third one.
+    /// For a region from the pool: the node that pages have migrated to, other than their addresses
+    /// say; whether some may lie on a third node; and which pages, as in `touched`.
     pub(crate) brought_to: Cell<u8>,
     pub(crate) is_astray: Cell<bool>,
     unused: [u8; 5],
     pub(crate) brought: Cell<u64>,
 }
 
-/// What others write of a region.
+/// The part of a region that other threads write.
 #[repr(C)]
 pub(crate) struct Remote {
-    /// Blocks that were freed from elsewhere, by the granules where they start.
+    /// Blocks freed from elsewhere, by their first granules.
     pub(crate) marks: AtomicU64,
     /// The next region in the owner's queue.
     pub(crate) next: AtomicU32,
@@ -81,28 +81,28 @@ pub(crate) struct Remote {
 
 const META_STRIDE: usize = size_of::<Meta>();
 const REMOTE_STRIDE: usize = size_of::<Remote>() * SLOTS;
-/// A number a page.
+/// One number per page.
 const OWNERS_STRIDE: usize = (CHUNK_BYTES / os::PAGE) * size_of::<u32>();
-/// A byte a KiB.
+/// One byte per KiB.
 const KINDS_STRIDE: usize = CHUNK_BYTES >> KIB_SHIFT;
 const _: () = assert!(META_STRIDE == 3040 && REMOTE_STRIDE == 1408);
 
-/// What a chunk is: four bits for its kind, and a number.
+/// The use of a chunk: four bits for its kind, and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkTag(pub(crate) u32);
 
 impl ChunkTag {
-    /// Nobody's.
+    /// Unused.
     pub(crate) const NONE: u32 = 0;
-    /// A heap's; the number is that heap's.
+    /// A heap's; the number is the heap's.
     pub(crate) const OWNED: u32 = 1;
     /// The first of a block of whole chunks; the number is how many.
     pub(crate) const LARGE: u32 = 2;
-    /// The same of a block with guard pages: see [`crate::store::guarded`].
+    /// The same for a block with guard pages: see [`crate::store::guarded`].
     pub(crate) const GUARDED: u32 = 4;
-    /// Such a block that was freed and is kept inaccessible.
+    /// The same for such a block after its free, while it is kept inaccessible.
     pub(crate) const QUARANTINED: u32 = 5;
-    /// A nursery's, the number of which it is: pages that are lent have owners of their own.
+    /// A nursery's; the number is the nursery's, and pages that it lends have owners of their own.
     pub(crate) const SHARED: u32 = 3;
 
     #[inline]
@@ -121,10 +121,10 @@ impl ChunkTag {
     }
 }
 
-/// The space of the process: one, as any address must lead to its heap by arithmetic.
+/// The space of the process. There is one, as an address alone must lead to its heap.
 pub(crate) static SPACE: Space = Space::new();
 
-/// Arenas and chunks of all nodes.
+/// The arenas and chunks of all nodes.
 pub(crate) struct Space {
     /// The first byte of the data; 0 before the space is made.
     pub(crate) data: AtomicUsize,
@@ -135,25 +135,25 @@ pub(crate) struct Space {
     hints: AtomicUsize,
     remote: AtomicUsize,
     meta: AtomicUsize,
-    /// Chunks whose pages may lie on another node than their addresses say: see [`crate::heap::migrate`].
+    /// Chunks with pages that may lie on another node than their addresses say.
     brought: AtomicUsize,
-    /// Arenas in all.
+    /// The number of arenas.
     arenas: AtomicUsize,
-    /// log2 of the arenas a node has.
+    /// log2 of the arenas per node.
     node_shift: AtomicU32,
-    /// A large block has, or had, huge pages that were asked for.
+    /// Whether huge pages were ever asked for behind a large block.
     may_be_huge: AtomicBool,
-    /// Arenas get their addresses when they are opened.
+    /// Whether arenas get their addresses only when they are opened.
     is_sparse: AtomicBool,
 }
 
-/// The smallest space that is of use.
+/// The smallest useful space.
 const ARENAS_MIN: usize = 2;
-/// 1 TiB. Machines with more memory than that are not known to need more of it in small blocks.
+/// 1 TiB. Machines with more memory are not known to need more of it in small blocks.
 const ARENAS: usize = 1 << 18;
 const _: () = assert!(ARENAS << (ARENA_SHIFT - CHUNK_SHIFT) <= CHUNKS_MAX);
 
-/// What is kept of an arena beside its data.
+/// The bytes of an arena's metadata.
 pub(crate) const ACCOUNT_BYTES: usize = {
     const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
     let of_chunk =
@@ -162,29 +162,30 @@ pub(crate) const ACCOUNT_BYTES: usize = {
     CHUNKS * of_chunk + of_arena
 };
 
-/// So much of a limit is left to others at least, beyond what the process has when it begins: two stacks.
+/// Address space left to others under a limit, at least, beyond what the process uses when it
+/// begins: two stacks.
 const LEFT_MIN: usize = 16 << 20;
 
-/// A process has no huge pages in its first 64 MiB on a node: the first touch of a small block would bring
-/// two megabytes in, and take as long. Whether larger processes have some is the system's choice.
+/// The first arenas of a node have no huge pages: the first touch of a small block would bring two
+/// megabytes in, and take as long. Beyond these 64 MiB the system decides.
 const ARENAS_SMALL: usize = 16;
 
-/// The bytes of a huge page. Of a large block only whole ones are asked for, as its end may never be used.
+/// Bytes of a huge page. A large block asks only for whole ones, as its end may never be used.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Arenas a node has at least where nodes are told apart: one word of the highest hints.
+/// The least arenas per node where nodes are told apart: one top word of hints.
 const ARENAS_OF_NODE_MIN: usize = 4096;
 
-/// What came of making a space.
+/// The outcome of making a space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
     Yes,
-    /// The system gives no place for the arenas of a sparse one.
+    /// The system has no place for the arenas of a sparse space.
     NoPlace,
     Refused,
 }
 
-/// Which arenas have room of a kind: see [`crate::store::hints`].
+/// The hints for a kind of room: see [`crate::store::hints`].
 #[repr(C)]
 struct HintWords {
     low: [AtomicU64; ARENAS / 64],
@@ -212,12 +213,13 @@ impl Space {
         }
     }
 
-    /// Reserves the addresses for `nodes` nodes, as many as the limits allow; if they allow few,
-    /// nodes are not told apart. False if there are not even few.
+    /// Reserves addresses for `nodes` nodes, as many as the limits allow; if they allow few, nodes
+    /// are not told apart. False if even the smallest space does not fit.
     ///
-    /// Under a limit, what is reserved is lost to others: stacks, files, large blocks. So arenas get addresses as
-    /// they are opened, and whoever comes first has them; but arenas keep them, so a part is left to others.
-    /// Where that cannot be, and where nodes are told apart, half of the limit is left to others.
+    /// Under a limit, a reservation takes addresses from stacks, files and large blocks. So arenas
+    /// get addresses as they are opened, and whoever comes first has them; but arenas keep them, so
+    /// a part is left to others. Where that is impossible, and where nodes are told apart, half of
+    /// the limit is left to others.
     pub(crate) fn make(&self, nodes: usize) -> bool {
         let mut arenas = ARENAS;
         if let Some(limit) = os::addresses_max() {
@@ -230,7 +232,7 @@ impl Space {
                     made => return made == Made::Yes,
                 }
             }
-            // One is lost to alignment.
+            // Alignment costs one.
             let fit = (limit / 2 / (ARENA_BYTES + ACCOUNT_BYTES)).saturating_sub(1);
             arenas = arenas.min((fit + 1).next_power_of_two() / 2);
         }
@@ -266,7 +268,7 @@ impl Space {
         let bytes = if is_sparse {
             account
         } else {
-            // One arena is lost to alignment.
+            // Alignment costs one arena.
             account + data_bytes + ARENA_BYTES
         };
         let start = os::reserve(bytes);
@@ -279,7 +281,7 @@ impl Space {
             place += pages(*bytes);
         }
         let (tags, hints) = (&parts[0], &parts[4]);
-        // Everyone may ask for a tag, of whatever chunk. They read as zero, which is nobody's.
+        // Any thread may read the tag of any chunk. Fresh tags are zero: unused.
         // SAFETY: inside of what has just been reserved.
         let allowed = unsafe {
             os::allow(tags.0.load(Ordering::Relaxed), tags.1, Access::Read)
@@ -301,7 +303,7 @@ impl Space {
         };
         self.arenas.store(arenas, Ordering::Relaxed);
         self.is_sparse.store(is_sparse, Ordering::Relaxed);
-        // Only one node may have fewer arenas than a power of two.
+        // Only a single node may have a number of arenas that is not a power of two.
         let per_node = arenas.next_power_of_two() / nodes.next_power_of_two();
         self.node_shift
             .store(per_node.trailing_zeros(), Ordering::Relaxed);
@@ -316,7 +318,7 @@ impl Space {
         Made::Yes
     }
 
-    /// Has the pages of each node's part come from that node.
+    /// Binds each node's part to that node.
     pub(crate) fn bind(&self, numbers: impl Iterator<Item = u32>) {
         let arenas = self.arenas_of_node();
         for (node, number) in numbers.enumerate() {
@@ -328,7 +330,7 @@ impl Space {
         }
     }
 
-    /// What belongs to arenas, and the bytes of it for each.
+    /// The parts that belong to arenas, and the bytes of each per arena.
     fn strides(&self) -> [(&AtomicUsize, usize); 8] {
         const CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
         [
@@ -343,7 +345,7 @@ impl Space {
         ]
     }
 
-    /// For who looks from outside.
+    /// Describes the space for inspection.
     pub(crate) fn describe(&self, directory: &mut Directory) {
         let address = |part: &AtomicUsize| part.load(Ordering::Relaxed) as u64;
         *directory = Directory {
@@ -372,8 +374,8 @@ impl Space {
         };
     }
 
-    /// Asks for huge pages behind whole arenas, the bytes of a large block, or takes that back, if they are among
-    /// a node's first. Of others it may stay, as small blocks there may have huge pages, too.
+    /// Asks for huge pages behind the whole arenas of a large block, or withdraws that for a node's
+    /// first arenas. Elsewhere it stays, as small blocks there may have huge pages, too.
     pub(crate) fn advise_huge(&self, arena: usize, bytes: usize, wanted: bool) {
         let is_small = arena & (self.arenas_of_node() - 1) < ARENAS_SMALL;
         let bytes = bytes & !(HUGE_PAGE - 1);
@@ -385,12 +387,12 @@ impl Space {
         }
     }
 
-    /// Nodes that are told apart.
+    /// The number of nodes that are told apart.
     pub(crate) fn nodes(&self) -> usize {
         (self.arenas.load(Ordering::Relaxed) >> self.node_shift.load(Ordering::Relaxed)).max(1)
     }
 
-    /// The node that the address of a chunk says.
+    /// The node of a chunk, by its address.
     pub(crate) fn node_of_chunk(&self, chunk: usize) -> usize {
         self.node_of(chunk >> (ARENA_SHIFT - CHUNK_SHIFT))
     }
@@ -401,14 +403,14 @@ impl Space {
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
-    /// Pages of a region are brought to another node than its address says; and of all that is in the same
-    /// huge page, where there may be one.
+    /// Records that pages of a region migrate to another node, together with all that may lie in
+    /// the same huge page.
     pub(crate) fn note_brought(&self, region: RegionId) {
         let (arena, mask) = self.chunks_with(region);
         self.brought(arena).fetch_or(mask, Ordering::Relaxed);
     }
 
-    /// They are at home again.
+    /// Records that a region's pages are on their own node again.
     pub(crate) fn forget_note(&self, region: RegionId) {
         let chunks = 1 << (region_shift(region.level()) - CHUNK_SHIFT);
         self.forgot_brought(
@@ -454,14 +456,14 @@ impl Space {
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
-    /// The heap that has the page of a byte in a nursery's chunk; 0 if none has.
+    /// The heap that owns a page in a nursery's chunk; 0 if none does.
     pub(crate) fn owner(&self, offset: usize) -> &AtomicU32 {
         let address = self.owners.load(Ordering::Relaxed) + offset / os::PAGE * size_of::<u32>();
         // SAFETY: as for `word`; the chunk is a heap's, so it is open.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
-    /// What others have freed of a region.
+    /// The remote part of a region.
     #[inline]
     pub(crate) fn remote(&self, region: RegionId) -> &Remote {
         let address = self.remote.load(Ordering::Relaxed)
@@ -471,7 +473,7 @@ impl Space {
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
-    /// What starts in the KiB of a byte.
+    /// The kind of the KiB at an offset.
     #[inline]
     pub(crate) fn kind(&self, offset: usize) -> &AtomicU8 {
         let address = self.kinds.load(Ordering::Relaxed) + (offset >> KIB_SHIFT);
@@ -483,29 +485,28 @@ impl Space {
         self.kinds.load(Ordering::Relaxed)
     }
 
-    /// The region of which a block is a part, by its distance from the start of the data. The chunk
-    /// belongs to a heap.
+    /// The region of a block, by its offset in the data. The chunk belongs to a heap.
     #[inline]
     pub(crate) fn region_of(&self, offset: usize) -> RegionId {
         let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
         RegionId::at(kind.level().min(LEVELS - 1), offset)
     }
 
-    /// The words of a region in a chunk that is open. Others than its owner only read them.
+    /// The words of a region in an open chunk. Only its owner writes them.
     pub(crate) fn words_of(&self, region: RegionId) -> &Region {
         let meta = self.meta_address() + region.chunk() * META_STRIDE;
         let place: *const Meta = core::ptr::with_exposed_provenance(meta);
-        // SAFETY: as the caller says. Of the cells only the owner makes use, and the words are atomic.
+        // SAFETY: as the caller says. Only the owner uses the cells, and the words are atomic.
         unsafe {
             let regions = &raw const (*place).regions;
             &*regions.cast::<Region>().add(region.slot())
         }
     }
 
-    /// The class of a live block, by its distance from the start of the data: for any thread, in
-    /// constant time, whatever its owner does meanwhile with other blocks. None if no block starts there.
+    /// The class of a live block, by its offset in the data: for any thread, in constant time,
+    /// whatever the owner does meanwhile with other blocks. None if no block starts there.
     pub(crate) fn class_at(&self, offset: usize) -> Option<Class> {
-        // Acquires the ends of blocks of several classes.
+        // Acquires the ends of blocks in mixed KiBs.
         let kind = Kind(self.kind(offset).load(Ordering::Acquire));
         let level = kind.level().min(LEVELS - 1);
         let region = RegionId::at(level, offset);
@@ -513,7 +514,7 @@ impl Space {
     }
 }
 
-/// The chunks of a region, and of the huge pages that its pages may be part of: the first, and how many.
+/// The chunks of a region, widened to huge pages that may span it: the first, and how many.
 fn chunks_with(region: RegionId, bytes: usize, may_be_huge: bool) -> (usize, usize) {
     const HUGE_CHUNKS: usize = (2 << 20) >> CHUNK_SHIFT;
     if may_be_huge {
@@ -522,9 +523,9 @@ fn chunks_with(region: RegionId, bytes: usize, may_be_huge: bool) -> (usize, usi
     (region.chunk(), bytes >> CHUNK_SHIFT)
 }
 
-/// Addresses at which nothing is mapped, for all arenas of a sparse space: far below where the system places
-/// mappings that ask for no address, and as random. Programs that ask for one may come in between; they
-/// find nothing there that arenas have not taken, and arenas take nothing of theirs.
+/// Finds unmapped addresses for all arenas of a sparse space: far below the places that the system
+/// picks for mappings, and just as random. A program may map something in between at an address of
+/// its own choice; it takes nothing from the arenas, nor they from it.
 fn empty_place(mapped: usize, bytes: usize) -> Option<usize> {
     const TRIES: usize = 4;
     let is_empty = |start: usize| {
@@ -615,7 +616,7 @@ impl Arenas for Space {
     fn populate(&self, first: usize, count: usize) -> Prepared {
         let mut all = Prepared::Locked;
         let data = self.data() + (first << ARENA_SHIFT);
-        // SAFETY: as below. They come now, so nobody waits for them later.
+        // SAFETY: as below. They come now, so that nobody waits for them later.
         unsafe { os::huge_pages(data, count << ARENA_SHIFT, true) };
         for (part, stride) in self.strides() {
             let start = part.load(Ordering::Relaxed) + first * stride;
@@ -652,7 +653,7 @@ impl Arenas for Space {
     }
 
     fn is_brought(&self, arena: usize, chunks: u64) -> bool {
-        // Nothing else depends on it: who has set it had the chunks before, or does not wait.
+        // Relaxed: whoever set the bit had the chunks before, or needs no answer.
         self.brought(arena).load(Ordering::Relaxed) & chunks != 0
     }
 
@@ -674,7 +675,7 @@ impl Arenas for Space {
             let first = start.next_multiple_of(os::PAGE);
             let end = (start + count * stride) & !(os::PAGE - 1);
             if first < end {
-                // SAFETY: pages in which there is nothing but what belongs to these chunks.
+                // SAFETY: these pages hold nothing but the metadata of these chunks.
                 unsafe { os::forget(first, end - first) };
             }
         }

@@ -1,4 +1,5 @@
-//! Who gives idle memory back: the helper, or threads in their own slow steps; one at a time.
+//! The state of giving back idle memory: by the helper, or by threads after their own slow steps;
+//! by one at a time.
 //!
 //! ```text
 //!            call                begin_upkeep
@@ -11,18 +12,18 @@
 //!
 //! | change | by |
 //! |---|---|
-//! | `call` | any thread that has found something to do, and may be in the middle of a heap's words |
+//! | `call` | any thread with work for it, perhaps in the middle of a heap's words |
 //! | `begin_upkeep`, `end_upkeep` | a thread at the end of a slow step, while there is no helper |
-//! | `begin_thread`, `refused` | whoever starts the helper |
+//! | `begin_thread`, `refused` | the thread that starts the helper |
 //! | `rest`, `rise`, `gone` | the helper |
-//! | `end` | whoever wants it gone, or the helper |
+//! | `end` | a thread that wants the helper gone, or the helper |
 
 use crate::ground::atomics::{AtomicU32, Ordering};
 
 const NONE: u32 = 0;
-/// There is no helper, and something to do.
+/// No helper, and work to do.
 const WANTED: u32 = 1;
-/// There is no helper, and a thread does some of it.
+/// No helper, and a thread does some of the work.
 const UPKEEP: u32 = 2;
 const AWAKE: u32 = 3;
 pub(crate) const ASLEEP: u32 = 4;
@@ -48,10 +49,10 @@ impl Stage {
         self.change_any(&[(from, to)])
     }
 
-    /// Makes that one of the changes which fits.
+    /// Makes the one change that fits the current state.
     fn change_any(&self, changes: &[(u32, u32)]) -> bool {
         let to = |now| changes.iter().find(|(from, _)| *from == now);
-        // Acquires what was done in the stage before, and releases what this thread did.
+        // Acquires what was done in the previous state, and releases what this thread did.
         self.0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
                 to(now).map(|(_, to)| *to)
@@ -59,7 +60,7 @@ impl Stage {
             .is_ok()
     }
 
-    /// There is something to do. True if the helper is to be woken, as it slept.
+    /// Announces work. True if the caller must wake the helper.
     #[must_use]
     pub(crate) fn call(&self) -> bool {
         match self.0.load(Ordering::Relaxed) {
@@ -72,50 +73,50 @@ impl Stage {
         }
     }
 
-    /// Is there something for a thread to do itself?
+    /// Whether there is work for a thread without a helper.
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.0.load(Ordering::Relaxed) == WANTED
     }
 
-    /// Begins to do some of it. False if another thread has, or the helper came.
+    /// Claims the work. False if another thread has claimed it, or the helper has come.
     #[must_use]
     pub(crate) fn begin_upkeep(&self) -> bool {
         self.change(WANTED, UPKEEP)
     }
 
-    /// Ends that; `more` is to be done soon.
+    /// Ends the work; `more` says that some is left.
     pub(crate) fn end_upkeep(&self, more: bool) {
         self.change(UPKEEP, if more { WANTED } else { NONE });
     }
 
-    /// A helper may be started: it belongs to the caller to do so, or to say that it was [`refused`](Stage::refused).
+    /// Claims the start of a helper. The caller must start it, or call [`Stage::refused`].
     #[must_use]
     pub(crate) fn begin_thread(&self) -> bool {
         self.change_any(&[(NONE, ASLEEP), (WANTED, AWAKE)])
     }
 
-    /// Is a thread at it, so that a helper can be started as soon as that is done?
+    /// Whether a thread does upkeep, so that a helper can be started soon.
     pub(crate) fn is_at_upkeep(&self) -> bool {
         self.0.load(Ordering::Relaxed) == UPKEEP
     }
 
-    /// The system has refused the helper.
+    /// Records that the system refused the helper.
     pub(crate) fn refused(&self) {
         self.0.store(NONE, Ordering::Release);
     }
 
-    /// The helper goes to sleep, while nobody calls.
+    /// Puts the helper to sleep, unless there was a call.
     pub(crate) fn rest(&self) {
         self.change(AWAKE, ASLEEP);
     }
 
-    /// The helper is awake again, unless it is to end.
+    /// Wakes the helper, unless it is to end.
     pub(crate) fn rise(&self) {
         self.change(ASLEEP, AWAKE);
     }
 
-    /// The word while the helper is awake.
+    /// The value of the word while the helper is awake.
     #[cfg(not(loom))]
     pub(crate) fn awake(&self) -> u32 {
         AWAKE
@@ -125,7 +126,7 @@ impl Stage {
         self.0.load(Ordering::Relaxed) == ASLEEP
     }
 
-    /// The helper is to end. False if there is none.
+    /// Asks the helper to end. False if there is none.
     pub(crate) fn end(&self) -> bool {
         self.change_any(&[(AWAKE, ENDING), (ASLEEP, ENDING), (ENDING, ENDING)])
     }
@@ -134,23 +135,23 @@ impl Stage {
         self.0.load(Ordering::Relaxed) == ENDING
     }
 
-    /// The helper has ended, as far as anybody else is concerned.
+    /// Records that the helper has ended, as far as others are concerned.
     pub(crate) fn gone(&self) {
         self.change(ENDING, NONE);
     }
 
-    /// May idle memory be given back?
+    /// Whether idle memory may be given back at all.
     pub(crate) fn is_allowed(&self) -> bool {
         self.0.load(Ordering::Relaxed) != NEVER
     }
 
-    /// It may not, ever.
+    /// Forbids giving back, for good.
     #[cfg(not(loom))]
     pub(crate) fn forbid(&self) {
         self.0.store(NEVER, Ordering::Relaxed);
     }
 
-    /// In a child of a fork there is neither a helper nor another thread.
+    /// Resets the state in a child of a fork, which has neither a helper nor another thread.
     #[cfg(not(loom))]
     pub(crate) fn forked(&self) {
         if self.is_allowed() {
@@ -158,7 +159,7 @@ impl Stage {
         }
     }
 
-    /// For who waits until it changes.
+    /// The word to wait on for a change.
     #[cfg(not(loom))]
     pub(crate) fn word(&self) -> *mut u32 {
         self.0.as_ptr()
@@ -167,7 +168,8 @@ impl Stage {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! A thread does its own upkeep while a helper is started, works and ends: whoever is at it is alone, which loom tells. What loom cannot see: that a sleeping helper is woken by the kernel.
+    //! A thread does its own upkeep while a helper starts, works and ends: loom reports two that
+    //! work at once. It cannot see the kernel wake a sleeping helper.
 
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
@@ -180,14 +182,14 @@ mod loom_tests {
         work: UnsafeCell<u32>,
     }
 
-    // SAFETY: what the model is to show.
+    // SAFETY: the model checks this.
     unsafe impl Sync for Shared {}
     // SAFETY: as above.
     unsafe impl Send for Shared {}
 
     impl Shared {
         fn work(&self) {
-            // SAFETY: loom tells if somebody else is at it.
+            // SAFETY: loom reports another thread at work.
             self.work.with_mut(|work| unsafe { *work += 1 });
         }
 
