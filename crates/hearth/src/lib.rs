@@ -95,11 +95,6 @@ pub use hearth_runtime::embed::{Either, Either3, Either4, Either5, Either6};
 pub use hearth_sync as sync;
 pub use outside::{Receiver, Sender};
 
-/// Runs the programs of the book's page with the documentation tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust.md")]
-struct Page;
-
 /// The types that [`include_insense!`] expands to.
 #[doc(hidden)]
 pub mod __private {
@@ -107,3 +102,13 @@ pub mod __private {
         ComponentType as ComponentDescriptor, Program as ProgramDescriptor,
     };
 }
+
+/// Runs the programs of the book's page with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Page;
+
+/// Runs the front page's program with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct FrontPage;
