@@ -185,7 +185,10 @@ fn the_picture_shows_every_room() {
     assert_eq!(shown, there, "ARCHITECTURE.md's picture, and the workspace");
     for name in there {
         let row = format!("\n| `{name}` | `");
-        assert!(text.contains(&row), "ARCHITECTURE.md does not say where {name} is");
+        assert!(
+            text.contains(&row),
+            "ARCHITECTURE.md does not say where {name} is"
+        );
     }
 }
 
