@@ -6,20 +6,21 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use hearth_driver::expected::Expected;
+use hearth_report::run;
 use hearth_sys::process::ends_with_this_thread;
 use hearth_sys::shared;
 use hearth_sys::signal::{self, Signals};
+use hearth_terminal::{Failure, output};
 use hearth_watch::{NAME, Recording, bytes_for, trace};
 
 use crate::arguments::Run;
-use crate::expected::Expected;
-use crate::failure::Failure;
-use crate::{output, run_report};
 
 /// Bytes of events that are kept, if nobody says; the runtime has the same.
 const WINDOW: u64 = 64 << 20;
 
-/// A recording that somebody asked for, in memory: it is there until the last who has it open has ended.
+/// A recording that somebody asked for, in memory: it is there until the last who has it open has
+/// ended.
 pub(crate) struct Watching {
     file: File,
     window: u64,
@@ -49,7 +50,7 @@ impl Watching {
         }))
     }
 
-    /// Is anything to be written when the program has ended?
+    /// True if a report or a trace is to be written when the program has ended.
     pub(crate) fn writes(&self) -> bool {
         self.report.is_some() || self.trace.is_some()
     }
@@ -60,8 +61,9 @@ impl Watching {
         command.env("HEARTH_WATCH", place);
     }
 
-    /// Runs the program to its end. Signals are its business: this process only passes on those that it
-    /// alone has got. Who kills this process kills the program, as it is without a recording.
+    /// Runs the program to its end. Signals are its business: this process only passes on those
+    /// that it alone has got. Who kills this process kills the program, as it is without a
+    /// recording.
     pub(crate) fn run(
         &self,
         start: std::io::Result<(PathBuf, Option<File>)>,
@@ -114,7 +116,7 @@ impl Watching {
                     output::replace(path, &trace::bytes(&recording, &program))?;
                 }
                 if let Some(path) = &self.report {
-                    let page = run_report::page(&recording, &program, expected().as_ref());
+                    let page = run::page(&recording, &program, expected().as_ref());
                     output::replace(path, page.as_bytes())?;
                 }
                 if recording.events_lost > 0 {

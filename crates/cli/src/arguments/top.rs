@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
-/// Show what a program's components do, each second: who runs, who waits, and where.
+/// Show each second what a program's components do: which run, which wait, and where.
 ///
-/// The program was started with `hearth run --watch`, --report or --trace, or with HEARTH_WATCH=FILE. It
-/// does nothing for being looked at. q leaves; without a terminal it writes once.
+/// The program was started with `hearth run --watch`, --report or --trace, or with
+/// HEARTH_WATCH=FILE. It is not involved. Press q to leave; without a terminal it writes once.
 #[derive(Args, Debug)]
 #[command(
     after_help = "\

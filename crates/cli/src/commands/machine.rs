@@ -3,16 +3,17 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use hearth_driver::{profiles, this_machine};
 use hearth_machine::capture::Capture;
 use hearth_machine::hwloc::{self, Extras};
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::Topology;
+use hearth_report::summary;
+use hearth_terminal::{Failure, output};
 
 use crate::arguments::machine::{
     Machine, MachineAction, MachineExport, MachineImport, MachineShow,
 };
-use crate::failure::Failure;
-use crate::{output, profiles, summary, surroundings};
 
 pub(crate) fn machine(arguments: &Machine) -> Result<(), Failure> {
     match &arguments.action {
@@ -77,7 +78,7 @@ pub(super) fn named(text: &str) -> Result<Found, Failure> {
 }
 
 fn here() -> Result<Found, Failure> {
-    let reading = surroundings::reading()?;
+    let reading = this_machine::reading()?;
     let notes = reading.notes.iter().map(ToString::to_string).collect();
     Ok(Found::parts(reading.topology, notes))
 }

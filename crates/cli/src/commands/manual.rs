@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use clap::CommandFactory;
+use hearth_terminal::{Failure, output};
 
 use crate::arguments::{Arguments, Completions, Man};
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn completions(arguments: &Completions) -> Result<(), Failure> {
     let mut script = Vec::new();

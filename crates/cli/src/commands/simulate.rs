@@ -1,5 +1,5 @@
-//! `hearth run --simulate FROM..TO`: one schedule after the other until one fails, which is then made
-//! as plain as it can be.
+//! `hearth run --simulate FROM..TO`: one schedule after the other until one fails, which is then
+//! made as plain as it can be.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,27 +10,26 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hearth_driver::cache::Workshop;
+use hearth_driver::program::Executable;
 use hearth_sys::process::ends_with_this_thread;
+use hearth_terminal::progress::Bar;
+use hearth_terminal::{Failure, Interruption, output};
+use hearth_text::cause;
 
 use crate::arguments::Run;
-use crate::cache::Workshop;
-use crate::failure::{Failure, cause};
-use crate::interruption::Interruption;
-use crate::output;
-use crate::program::Executable;
-use crate::progress::Bar;
 use crate::shrink::shrink;
 
 /// Steps after which a run counts as one that goes on for ever, if nobody says.
 const STEPS: u64 = 1_000_000;
-/// What takes longer than this is stuck in the program's own code.
+/// A run that takes longer is stuck in the program's own code.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the end of a run is looked for.
 const BEAT: Duration = Duration::from_micros(300);
-/// So many runs, and so much time, for making a schedule plain.
+/// The most runs, and the most time, for simplifying a schedule.
 const SHRINKING_RUNS: usize = 2_000;
 const SHRINKING_TIME: Duration = Duration::from_secs(60);
-/// What a schedule's lines begin with, in the order in which they are easiest to follow.
+/// The first words of a schedule's lines, in the order in which they are easiest to follow.
 const KINDS: [&str; 7] = [
     "look",
     "sleep",
@@ -54,9 +53,9 @@ pub(crate) struct Seeds {
     pub(crate) last: u64,
 }
 
-/// What came of one run.
+/// The result of one run.
 struct Found {
-    /// As the runtime has written it.
+    /// The schedule as the runtime wrote it.
     record: Record,
     stderr: Vec<u8>,
 }
@@ -92,7 +91,7 @@ pub(crate) fn search(
 ) -> Result<(), Failure> {
     let workshop = Workshop::temporary().map_err(|error| {
         Failure::environment(format!(
-            "cannot keep what simulations did in {}: {}; set TMPDIR to a directory with some room",
+            "cannot keep the records of simulations in {}: {}; set TMPDIR to a directory with some room",
             std::env::temp_dir().display(),
             cause(&error)
         ))
@@ -137,14 +136,14 @@ pub(crate) fn search(
     let rest = match cut_short {
         0 => String::new(),
         _ => format!(
-            "; {cut_short} had not come to an end after {} steps (--steps)",
+            "; {cut_short} had not ended after {} steps (--steps)",
             arguments.steps.unwrap_or(STEPS)
         ),
     };
     output::write(format!("{seeds}{rest}\n"))
 }
 
-/// What each run reads. Somebody at a terminal cannot be asked again and again.
+/// The input of each run. A user at a terminal cannot be asked again and again.
 fn read_input() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin();
@@ -272,10 +271,10 @@ impl Session<'_> {
         let plain = self.make_plain(seed, found)?;
         let choices = &plain.record.choices;
         say(&match choices.len() {
-            0 => "the plain schedule fails in the same way; what happened:".to_owned(),
-            1 => format!("one choice of {original} is enough for that (*); what happened:"),
+            0 => "the plain schedule fails in the same way; the course:".to_owned(),
+            1 => format!("one choice of {original} is enough for that (*); the course:"),
             count => {
-                format!("{count} choices of {original} are enough for that (*); what happened:")
+                format!("{count} choices of {original} are enough for that (*); the course:")
             }
         });
         show(excerpt(&plain.record.trace).as_bytes());

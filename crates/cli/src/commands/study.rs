@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hearth_driver::profiles;
 use hearth_machine::profile::Profile;
 use hearth_studies::cache_impact::compare;
 use hearth_studies::cache_impact::record::Sweep;
@@ -12,15 +13,12 @@ use hearth_studies::cache_impact::{
 };
 use hearth_studies::{STUDIES, StudyError, nmart};
 use hearth_sys::Linux;
-
-use crate::arguments::study::{self, Action, RunStudy, Study};
-use crate::failure::Failure;
-use crate::interruption::Interruption;
-use crate::progress::Bar;
-use crate::{output, profiles};
+use hearth_terminal::progress::Bar;
+use hearth_terminal::{Failure, Interruption, output};
 
 use super::study_course::{Shown, conduct, interrupted};
 use super::{study_events, study_memcached, study_message, study_multicore, study_tool};
+use crate::arguments::study::{self, Action, RunStudy, Study};
 
 pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
     match &arguments.action {

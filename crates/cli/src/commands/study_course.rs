@@ -1,5 +1,5 @@
-//! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page, and told in a few
-//! lines.
+//! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page,
+//! and told in a few lines.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hearth_studies::judging::Verdict;
 use hearth_studies::results::{File, Folder, Found};
 use hearth_studies::{Outcome, Progress, StudyError};
-
-use crate::failure::Failure;
-use crate::interruption::Interruption;
-use crate::output;
-use crate::progress::Bar;
+use hearth_terminal::progress::Bar;
+use hearth_terminal::{Failure, Interruption, output};
 
 use super::study::failure;
 

@@ -9,12 +9,11 @@ use hearth_studies::event_patterns::server::{Serving, UnknownName, serve};
 use hearth_studies::event_patterns::verdict::Evidence;
 use hearth_studies::event_patterns::{Experiment, Options, Results, page, run as run_study};
 use hearth_sys::Linux;
-
-use crate::arguments::study::{EventServer, RunStudy};
-use crate::failure::Failure;
+use hearth_terminal::Failure;
 
 use super::study::failure;
 use super::study_course::{Shown, conduct, this_program};
+use crate::arguments::study::{EventServer, RunStudy};
 
 const SHOWN: Shown<Results> = Shown {
     page: (PAGE, page::page),

@@ -6,12 +6,11 @@ use hearth_studies::cache_server::results::PAGE;
 use hearth_studies::cache_server::verdict::Evidence;
 use hearth_studies::cache_server::{Experiment, Options, Results, page, run as run_study};
 use hearth_sys::Linux;
-
-use crate::arguments::study::RunStudy;
-use crate::failure::Failure;
+use hearth_terminal::Failure;
 
 use super::study::failure;
 use super::study_course::{Shown, conduct};
+use crate::arguments::study::RunStudy;
 
 const SHOWN: Shown<Results> = Shown {
     page: (PAGE, page::page),

@@ -8,12 +8,11 @@ use hearth_studies::message_passing::options::set_defect;
 use hearth_studies::message_passing::results::PAGE;
 use hearth_studies::message_passing::{Experiment, Options, Results, page, run as run_study};
 use hearth_sys::Linux;
-
-use crate::arguments::study::RunStudy;
-use crate::failure::Failure;
+use hearth_terminal::Failure;
 
 use super::study::failure;
 use super::study_course::{Shown, conduct};
+use crate::arguments::study::RunStudy;
 
 const SHOWN: Shown<Results> = Shown {
     page: (PAGE, page::page),

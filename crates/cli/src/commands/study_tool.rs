@@ -15,13 +15,12 @@ use hearth_studies::nmart::requests::requests;
 use hearth_studies::nmart::zones::fallback;
 use hearth_sys::clock::Clock;
 use hearth_sys::{Linux, policy, procfs};
+use hearth_terminal::{Failure, Interruption, output};
+use hearth_text::cause;
 
 use super::study::failure;
 use super::study_events;
 use crate::arguments::study::{OfProgram, Tool};
-use crate::failure::{Failure, cause};
-use crate::interruption::Interruption;
-use crate::output;
 
 pub(super) fn tool(tool: &Tool) -> Result<(), Failure> {
     match tool {

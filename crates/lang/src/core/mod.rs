@@ -8,16 +8,28 @@ pub mod ir;
 mod lower;
 pub mod passes;
 
+use crate::source::Sources;
 use crate::tree::Program;
 
-/// How to compile.
+/// Options of compiling.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// The original's behaviour instead of the decisions made here (the book lists them).
     pub compat_original: bool,
 }
 
-/// Clears `used` of what the main sequence never reaches: it need not be compiled.
+/// A lowered program: all that the analyses and the emitter know.
+#[derive(Clone, Copy)]
+pub struct Lowered<'a> {
+    pub program: &'a Program,
+    pub module: &'a ir::Module,
+    pub effects: &'a effects::EffectTable,
+    pub options: Options,
+    /// The user's text, its name in messages and `#line`, and the preludes.
+    pub sources: Sources<'a>,
+}
+
+/// Clears `used` of everything that the main sequence never reaches: it need not be compiled.
 pub fn prune(program: &mut Program) {
     let (procs, components) = effects::reachable(program);
     for (proc, reached) in program.procs.iter_mut().zip(procs) {
