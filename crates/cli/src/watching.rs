@@ -1,4 +1,5 @@
-//! A program is run with a recording, which becomes a report and a trace when it has ended.
+//! Runs a program with a recording, and makes a report and a trace of it when the program has
+//! ended.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -16,7 +17,7 @@ use hearth_watch::{NAME, Recording, bytes_for, trace};
 
 use crate::arguments::Run;
 
-/// Bytes of events that are kept, if nobody says; the runtime has the same.
+/// The default for the bytes of kept events; the runtime has the same.
 const WINDOW: u64 = 64 << 20;
 
 /// A recording that somebody asked for, in memory: it is there until the last who has it open has
@@ -29,7 +30,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// None if nobody asked for one.
+    /// The recording for these options; `None` if they need none.
     pub(crate) fn asked(arguments: &Run) -> Result<Option<Watching>, Failure> {
         let (report, trace) = (arguments.report.clone(), arguments.trace.clone());
         if report.is_none() && trace.is_none() && !arguments.watch {
@@ -96,7 +97,7 @@ impl Watching {
         child.wait()
     }
 
-    /// Writes what was asked for. The program's end is then the command's.
+    /// Writes the report and the trace. The command then ends as the program did.
     pub(crate) fn write(
         &self,
         ended: ExitStatus,

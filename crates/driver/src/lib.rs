@@ -8,7 +8,7 @@
 //! - [`program_graph`]: the compiler's communication graph as placement takes it.
 //! - [`corrections`]: how the machine deviates from its profile now. [`site`] is a profile, its
 //!   model and the CPUs to place on.
-//! - [`run_plan`]: what `hearth run --place` tells a program; [`plans`] keeps what was planned.
+//! - [`run_plan`]: the variables that `hearth run --place` sets; [`plans`] keeps plans.
 //!   [`expected`] is what a plan expects of a run.
 //!
 //! This crate must never know the command line, and prints through [`hearth_terminal`] only. What a

@@ -74,7 +74,7 @@ impl Plans {
         Some(planned)
     }
 
-    /// Keeps what was planned. Where that is not possible, it is planned again the next time.
+    /// Keeps a plan. Where that is not possible, the next run plans again.
     pub fn keep(&self, record: &[u8], planned: &Planned) {
         let _ = self.write(&self.path("made", record), &written(record, planned));
     }

@@ -44,7 +44,7 @@ const LEGEND: [(Whose, Look, &str); 9] = [
 /// The meaning of height.
 const FILL: &str = "A heap's chunk is filled as high as it is in blocks.";
 
-/// Draws it. Only what is there is in the legend.
+/// Draws the picture. The legend has only the owners that occur.
 pub fn draw(title: &str, readings: &[Reading]) -> Picture {
     let arenas = || readings.iter().flat_map(|reading| &reading.arenas);
     let is_there =

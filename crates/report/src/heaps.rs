@@ -55,7 +55,7 @@ pub struct NodeSum {
     pub arenas: usize,
     pub held: u64,
     pub idle: u64,
-    /// Chunks of its addresses of which pages were brought to another node.
+    /// Chunks of its addresses with pages migrated to another node.
     pub brought: u64,
     pub heaps: Sum,
 }
@@ -78,7 +78,7 @@ pub struct Chunk {
 pub enum Whose {
     Heap(HeapKind),
     Large,
-    /// Taken, and nobody's: where the heap of a thread itself lies.
+    /// The allocator's own: chunks with the heaps of threads themselves.
     Own,
     Idle,
     Free,
@@ -205,7 +205,7 @@ impl Reading {
             .map(|heap| (heap.number, heap.kind))
             .collect();
         let mut levels = [LevelSum::default(); LEVELS];
-        // A large block may go on in the next arena.
+        // A large block may continue in the next arena.
         let mut large_until = 0;
         for node in 0..watched.nodes() {
             let Some(known) = watched.node(node) else {
@@ -315,7 +315,7 @@ pub fn kind_name(kind: HeapKind) -> &'static str {
 
 // ---- as data -----------------------------------------------------------------------------------
 
-/// All of it as one document; `hearth heap show --help` tells what is in it.
+/// All of it as one document; `hearth heap show --help` describes it.
 pub fn document(spaces: &Spaces, readings: &[Reading]) -> Value {
     json!({
         "process": { "pid": spaces.process.number(), "name": spaces.process.name() },

@@ -93,7 +93,7 @@ pub fn parts(machine: &Topology) -> String {
     text
 }
 
-/// Caches of one kind and size, and who shares each.
+/// Caches of one kind and size, and the CPUs that share each.
 fn caches(machine: &Topology) -> Vec<(String, Bytes, String)> {
     let mut groups: BTreeMap<(u8, CacheKind, Bytes), Vec<&[Thread]>> = BTreeMap::new();
     for cache in machine.caches() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::Failure;
 
-/// Writes a text to standard output, which may be a pipe that nobody reads to its end.
+/// Writes a text to standard output; the reader of a pipe may leave early.
 pub fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_ref())
@@ -54,7 +54,7 @@ pub fn try_out(path: &Path) -> Result<(), Failure> {
         .map_err(|error| cannot_write(path, &error))
 }
 
-/// Elsewhere `-` is standard output. A file of that name is hardly wanted, and not easily removed.
+/// Refuses `-`, which elsewhere is standard output: a file of that name is rarely meant.
 fn is_file_name(path: &Path) -> Result<(), Failure> {
     match path.as_os_str() == "-" {
         true => Err(Failure::input(
@@ -78,7 +78,7 @@ fn write_and_rename(beside: &Path, target: &Path, contents: &[u8]) -> std::io::R
     fs::rename(beside, target)
 }
 
-/// A name in the same folder that nobody else uses.
+/// An unused name in the same folder.
 pub fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.new", std::process::id()))

@@ -17,7 +17,7 @@ use hearth_lang::source::{LineIndex, SourceId, Span};
 const GAP_LINES: u32 = 12;
 /// Spans over more lines are shown by their first line only.
 const SPAN_LINES: u32 = 8;
-/// Longer lines are cut around what is said about them.
+/// Longer lines are cut around their labels.
 const LINE_BYTES: usize = 240;
 /// The bytes of such a line that are kept before and after the label.
 const BEFORE_BYTES: usize = 60;
@@ -125,7 +125,7 @@ fn labels(diagnostic: &Diagnostic) -> impl Iterator<Item = &Label> {
     std::iter::once(&diagnostic.primary).chain(&diagnostic.secondary)
 }
 
-/// A few lines of a source, with what is said about them.
+/// A few lines of a source, with their labels.
 struct Excerpt<'a> {
     name: &'a str,
     line_start: u32,

@@ -316,7 +316,7 @@ fn cpu(text: &str) -> Result<OsThread, String> {
         .ok_or_else(|| "a CPU is a number, as the operating system counts them: 0, 1, …".into())
 }
 
-/// A size: bytes, or with K, M, G, T for powers of 1024, and `iB` or `B` behind if one likes.
+/// A size: bytes, or with K, M, G, T for powers of 1024, optionally followed by `iB` or `B`.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
     const HINT: &str = "a size is a number, with K, M or G for powers of 1024: 64, 4K, 1MiB";
     let letters = text.trim().to_ascii_uppercase();

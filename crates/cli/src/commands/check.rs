@@ -21,7 +21,7 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
     let mut report = DiagnosticPrinter::for_terminal();
     let mut unreadable = None;
     for file in &arguments.files {
-        // One file that cannot be read is no reason not to check the others.
+        // The other files are checked even if one cannot be read.
         let source = match input::read(file) {
             Ok(source) => source,
             Err(failure) => {
@@ -70,7 +70,7 @@ fn check_and_show_sizes(
     output::write(text)
 }
 
-/// How large a component's heap can get, or why nobody knows.
+/// The bound of a component's heap, or the reason why there is none.
 fn heap_text(source: &Source, heap: &HeapBound) -> String {
     match heap {
         HeapBound::Bounded(room) if room.bytes == 0 => "nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! `hearth explain`: the stories behind the codes.
+//! `hearth explain`: the story of each code.
 
 use hearth_lang::codes;
 use hearth_terminal::{Failure, output};

@@ -14,7 +14,7 @@ pub(crate) fn fmt(arguments: &Fmt) -> Result<(), Failure> {
     let mut worst = Ok(());
     for file in &arguments.files {
         if let Err(failure) = one(file, arguments.check, &mut report) {
-            // One unfit file is no reason to leave the others.
+            // The other files are formatted all the same.
             if let Err(earlier) = std::mem::replace(&mut worst, Err(failure)) {
                 earlier.report();
             }

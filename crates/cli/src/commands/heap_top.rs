@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A terminal that does not know its size.
 const SIZE: (usize, usize) = (80, 24);
 
-// What terminals are told, by ECMA-48 and as xterm has it.
+// Control sequences, by ECMA-48 and as xterm has them.
 const OTHER_SCREEN: &str = "\x1b[?1049h\x1b[?25l";
 const FIRST_SCREEN: &str = "\x1b[?25h\x1b[?1049l";
 const TO_THE_TOP: &str = "\x1b[H";
@@ -89,7 +89,7 @@ fn line(cells: [String; 8]) -> String {
 
 // ---- the screen --------------------------------------------------------------------------------
 
-/// The screen that was there comes back when this is dropped.
+/// The terminal's other screen. The former one comes back when this is dropped.
 struct Screen;
 
 impl Screen {

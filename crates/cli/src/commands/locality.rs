@@ -22,7 +22,7 @@ use crate::arguments::locality::Locality;
 
 /// The size of a cache line where no machine tells: that of nearly all.
 const LINE_BYTES: u64 = 64;
-/// No line of a trace is longer; a file that is no trace may have no ends of lines.
+/// The longest line of a trace; a file that is not a trace may have no ends of lines.
 const TRACE_LINE_BYTES_MAX: u64 = 64 * 1024;
 /// The signs of the longest bar.
 const BAR: f64 = 40.0;

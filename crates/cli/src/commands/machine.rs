@@ -23,7 +23,7 @@ pub(crate) fn machine(arguments: &Machine) -> Result<(), Failure> {
     }
 }
 
-/// A machine and what is known of it beside its parts.
+/// A machine, with the known facts beside its parts.
 pub(super) struct Found {
     pub(super) topology: Topology,
     pub(super) profile: Option<Profile>,

@@ -1,4 +1,4 @@
-//! `hearth completions` and `hearth man`: what is derived from the definition of the arguments.
+//! `hearth completions` and `hearth man`, derived from the definition of the arguments.
 
 use std::fs;
 use std::path::Path;

@@ -84,7 +84,7 @@ struct Answer {
     parts: Parts,
 }
 
-/// The hardware thread of a CPU that somebody named.
+/// The hardware thread of a named CPU.
 pub(crate) fn thread(machine: &Topology, cpu: OsThread) -> Result<Thread, Failure> {
     machine.thread_of(cpu).ok_or_else(|| {
         let all = machine.threads().iter().map(|thread| thread.os.0);

@@ -154,7 +154,7 @@ fn start_of(executable: Executable) -> std::io::Result<(PathBuf, Option<File>)> 
     let file = File::open(&executable.path)?;
     let through = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     if !through.exists() {
-        // No /proc: rather leave something behind than not run.
+        // Without /proc, running matters more than cleaning up.
         std::mem::forget(workshop);
         return Ok((executable.path, None));
     }

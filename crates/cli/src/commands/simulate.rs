@@ -20,7 +20,7 @@ use hearth_text::cause;
 use crate::arguments::Run;
 use crate::shrink::shrink;
 
-/// Steps after which a run counts as one that goes on for ever, if nobody says.
+/// The default number of steps after which a run counts as endless.
 const STEPS: u64 = 1_000_000;
 /// A run that takes longer is stuck in the program's own code.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ const KINDS: [&str; 7] = [
     "worker",
     "place",
 ];
-/// A trace of more lines is told by its end.
+/// Of a longer trace only the end is shown.
 const TRACE_LINES: usize = 60;
 
 /// How a run ended: `done`, `cut short`, or what went wrong.
@@ -210,11 +210,11 @@ impl Session<'_> {
         }
     }
 
-    /// Feeds a run, waits for its end, and gives what it said.
+    /// Feeds a run, waits for its end, and returns its output.
     fn attend(&self, child: &mut Child, seed: u64) -> Result<Vec<u8>, Failure> {
         if let Some(mut pipe) = child.stdin.take() {
             let bytes = self.stdin.clone();
-            // A program need not read what it is given.
+            // A program need not read its input.
             std::thread::spawn(move || pipe.write_all(&bytes));
         }
         let pipe = child.stderr.take();

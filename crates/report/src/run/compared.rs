@@ -60,7 +60,7 @@ pub(super) struct Compared {
     pub(super) missing: Vec<String>,
     /// Components that were made and that the text does not show.
     pub(super) unforeseen: Vec<String>,
-    /// The busiest core: what is used of it, of 1. Only with a whole plan.
+    /// The load of the busiest core, of 1. Only with a whole plan.
     pub(super) busiest: Option<Pair>,
     /// The load of the scarcest resource at the text's rates, by the model: where that is more than
     /// 1, all that is expected is by so much less. Without a whole plan each component has a core

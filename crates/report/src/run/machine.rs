@@ -35,7 +35,7 @@ impl Seen {
         let mut cores = Vec::new();
         let mut components = Vec::new();
         for one in &recording.components {
-            // What the language brings along and hardly runs is no part of the program.
+            // The standard environment's components that barely run are not part of the program.
             if one.is_service && one.runs == 0 {
                 continue;
             }
@@ -44,8 +44,8 @@ impl Seen {
             index_of.insert(one.id, components.len());
             cores.push(core);
             components.push(placement::Component {
-                // Of the whole run, not of its life: a core's bar is the sum of those who ran
-                // there, whether or not at the same time.
+                // A share of the whole run, not of its life: a core's bar is the sum of those that
+                // ran there, whether or not at the same time.
                 load: (one.running as f64 / recording.ns.max(1) as f64).clamp(0.0, 1.0),
                 ..placement::Component::new(&one.name, &one.of, thread)
             });

@@ -20,7 +20,7 @@ pub use moves::told;
 /// The most components, channels and moves with a row; the others are added up.
 const ROWS: usize = 40;
 
-/// The page of a program's run, beside what was expected of it if that is known.
+/// The page of a program's run, with its expectations if they are known.
 pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -> String {
     let mut page = Page::new(&format!("{program}: its run"));
     page.lead(&summary(recording, None));
@@ -44,7 +44,7 @@ pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -
 }
 /// One line of all of it.
 ///
-/// Whether a program that has written no end goes on, only its process tells.
+/// Only the process tells whether a program without a recorded end is still running.
 pub fn summary(recording: &Recording, goes_on: Option<bool>) -> String {
     let sum = Sum::of(&recording.components);
     let end = match (recording.ending, goes_on) {

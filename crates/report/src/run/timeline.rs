@@ -14,7 +14,7 @@ use super::{moves, time};
 /// The most components, and the most workers, with a row.
 const COMPONENTS: usize = 24;
 const WORKERS: usize = 16;
-/// The last so many stretches at most.
+/// The most stretches drawn, the last ones.
 const SLICES: usize = 20_000;
 /// Intervals that begin within this share of the time are drawn from the program's beginning.
 const NEAR: u64 = 4;
