@@ -175,6 +175,26 @@ fn dependencies_point_to_the_ground() {
 }
 
 #[test]
+fn the_picture_shows_every_room() {
+    let text =
+        fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there");
+    let picture = text.split("```mermaid").nth(1).unwrap_or_default();
+    let picture = picture.split("```").next().unwrap_or_default();
+    let shown: BTreeSet<_> = picture
+        .lines()
+        .filter_map(|line| line.strip_prefix("        "))
+        .filter(|name| !name.contains('"'))
+        .map(str::to_owned)
+        .collect();
+    let there: BTreeSet<_> = crates().into_iter().map(|room| room.name).collect();
+    assert_eq!(shown, there, "ARCHITECTURE.md's picture, and the workspace");
+    for name in there {
+        let row = format!("\n| `{name}` | `");
+        assert!(text.contains(&row), "ARCHITECTURE.md does not say where {name} is");
+    }
+}
+
+#[test]
 fn unsafe_code_is_where_it_may_be() {
     for room in crates() {
         let source = root().join(&room.folder).join("src");
@@ -292,6 +312,7 @@ fn texts() -> Vec<(String, String)> {
         "README.md",
         "ARCHITECTURE.md",
         "STYLE.md",
+        "CONTRIBUTING.md",
         "CHANGELOG.md",
         "Cargo.toml",
     ] {

@@ -89,3 +89,8 @@ pub use hearth::{Builder, Hearth, Placement, Servers, Wait};
 pub use hearth_runtime::embed::{Of2, Of3, Of4, Of5, Of6};
 pub use hearth_sync as sync;
 pub use outside::{Receiver, Sender};
+
+/// Runs the front page's program with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct FrontPage;
