@@ -20,7 +20,10 @@
 //! use hearth_lang::compile::{self, Options};
 //!
 //! let program = "type I is interface(out integer x)\n\
-//!                component C presents I { constructor() { } behaviour { send 1 on x } }\n\
+//!                component C presents I {\n\
+//!                    constructor() { }\n\
+//!                    behaviour { send 1 on x }\n\
+//!                }\n\
 //!                c = new C()\n";
 //! let compiled = compile::compile(program, "c.isf", &Options::default());
 //! assert!(compiled.diagnostics.is_empty());

@@ -206,7 +206,7 @@ fn what_natives_make_has_no_bound() {
     let read = of_one("constructor() { }\nbehaviour { s = getString() ; printString(s) ; stop }");
     assert_eq!(
         read,
-        Err(("what `getString` gives can be of any size".to_owned(), 5))
+        Err(("the result of `getString` can be of any size".to_owned(), 5))
     );
     // Where it is passed on, too.
     let text = "type I is interface(in string words)\n\
