@@ -127,6 +127,7 @@ impl Compilation {
         Options {
             prelude: self.prelude.into(),
             compat_original: compatibility.is_some_and(|chosen| chosen.compat.is_some()),
+            hosted: false,
         }
     }
 }

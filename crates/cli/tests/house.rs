@@ -32,10 +32,15 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("published", &["hearth-allocators"]),
     ("apps", &["cachet", "cachet-load"]),
     ("studies", &["hearth-studies"]),
-    ("rim", &["hearth-cli"]),
+    ("rim", &["hearth-cli", "hearth-build"]),
 ];
 /// For tests, fuzzers and benchmarks; nobody depends on them but to develop.
-const FOR_TESTS: &[&str] = &["hearth-testing", "hearth-benches", "hearth-fuzz"];
+const FOR_TESTS: &[&str] = &[
+    "hearth-testing",
+    "hearth-benches",
+    "hearth-build-example",
+    "hearth-fuzz",
+];
 /// Data in, data out: no clock, files, environment or global state.
 const PURE: &[&str] = &[
     "hearth-machine",
@@ -55,8 +60,15 @@ const UNSAFE: &[&str] = &[
     "hearth-allocators",
     "cachet",
 ];
-/// Programs, which print and end when they like, and the command's terminal.
-const PROGRAMS: &[&str] = &["hearth-cli", "hearth-terminal", "cachet", "cachet-load"];
+/// Programs, the command's terminal and the build scripts' helper: they print, and end when they
+/// like.
+const PROGRAMS: &[&str] = &[
+    "hearth-cli",
+    "hearth-terminal",
+    "hearth-build",
+    "cachet",
+    "cachet-load",
+];
 
 /// Longer files are harder to know than two shorter ones.
 const LINES_MAX: usize = 800;

@@ -11,7 +11,7 @@ use crate::check;
 use crate::codes::semantic::UNDECLARED;
 use crate::core::{self, Lowered};
 use crate::diagnostic::Diagnostic;
-use crate::emit;
+use crate::emit::{self, ComponentKind};
 use crate::layout::Layouts;
 use crate::source::{SourceId, Sources};
 use crate::symbol::{Interner, Symbol};
@@ -71,6 +71,9 @@ pub struct Options {
     pub prelude: Prelude,
     /// The original's behaviour at run time. The rules of the language stay as they are.
     pub compat_original: bool,
+    /// Code outside of the program creates components of it and talks to them. So all components
+    /// stay, though the main sequence creates none of them, and no heap has a bound.
+    pub hosted: bool,
 }
 
 /// A checked text.
@@ -125,6 +128,8 @@ pub struct Compiled {
     /// The C11 text; `None` if a diagnostic is an error.
     pub c: Option<String>,
     pub prelude: Prelude,
+    /// The kinds of component in the text that stayed; empty with errors.
+    pub kinds: Vec<ComponentKind>,
 }
 
 /// Compiles a program to C11. Messages call the text `name`, a path as a rule.
@@ -134,11 +139,16 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
         diagnostics: checked.diagnostics,
         c: None,
         prelude: checked.prelude,
+        kinds: Vec::new(),
     };
     if let Some(program) = &mut checked.program {
-        core::prune(program);
+        let hosted = options.hosted;
+        core::prune(program, |component| {
+            hosted && component.span.source == SourceId::USER
+        });
         lowered(program, text, name, options, |input| {
             compiled.c = Some(emit::emit(*input));
+            compiled.kinds = emit::kinds(input);
         });
     }
     compiled
@@ -160,7 +170,7 @@ pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
 pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, HeapBound)> {
     let mut bounds = Vec::new();
     if let Some(program) = &mut check(text, options).program {
-        core::prune(program);
+        core::prune(program, |_| false);
         lowered(program, text, name, options, |input| {
             bounds = HeapBounds::new(input, &Layouts::new(input)).by_name(input.program);
         });
@@ -171,7 +181,7 @@ pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, He
 /// The communication graph of a program, as far as the text tells; `None` with errors.
 pub fn graph(text: &str, name: &str, options: &Options) -> Option<CommunicationGraph> {
     let program = &mut check(text, options).program?;
-    core::prune(program);
+    core::prune(program, |_| false);
     let mut bounds = Vec::new();
     lowered(program, text, name, options, |input| {
         bounds = HeapBounds::new(input, &Layouts::new(input)).by_name(input.program);
@@ -205,6 +215,7 @@ fn lowered(
     options: &Options,
     then: impl FnOnce(&Lowered<'_>),
 ) {
+    let hosted = options.hosted;
     let options = core::Options {
         compat_original: options.compat_original,
     };
@@ -215,6 +226,7 @@ fn lowered(
         module: &module,
         effects: &effects,
         options,
+        hosted,
         sources,
     });
 }

@@ -32,7 +32,7 @@ use std::process::{Command, Output, Stdio};
 use hearth_text::cause;
 
 /// The C contract travels inside the command, so it always fits the C that the command writes.
-const HEADER: &str = include_str!("../../runtime/include/hearth.h");
+pub const HEADER: &str = include_str!("../../runtime/include/hearth.h");
 const HEADER_NAME: &str = "hearth.h";
 const LIBRARY_NAME: &str = "libhearth_runtime.a";
 

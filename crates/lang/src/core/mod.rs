@@ -9,7 +9,7 @@ mod lower;
 pub mod passes;
 
 use crate::source::Sources;
-use crate::tree::Program;
+use crate::tree::{Component, Program};
 
 /// Options of compiling.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,13 +25,16 @@ pub struct Lowered<'a> {
     pub module: &'a ir::Module,
     pub effects: &'a effects::EffectTable,
     pub options: Options,
+    /// See [`compile::Options`](crate::compile::Options).
+    pub hosted: bool,
     /// The user's text, its name in messages and `#line`, and the preludes.
     pub sources: Sources<'a>,
 }
 
-/// Clears `used` of everything that the main sequence never reaches: it need not be compiled.
-pub fn prune(program: &mut Program) {
-    let (procs, components) = effects::reachable(program);
+/// Clears `used` of the procedures and components that neither the main sequence nor a kept
+/// component reaches: they need not be compiled.
+pub fn prune(program: &mut Program, keep: impl Fn(&Component) -> bool) {
+    let (procs, components) = effects::reachable(program, keep);
     for (proc, reached) in program.procs.iter_mut().zip(procs) {
         proc.used &= reached;
     }

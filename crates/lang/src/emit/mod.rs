@@ -16,6 +16,7 @@ use crate::core::Lowered;
 use crate::layout::Layouts;
 use crate::layout::names::Names;
 use crate::source::{LineIndex, SourceId, Span};
+use crate::tree::ComponentId;
 use crate::types::TypeId;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -96,6 +97,30 @@ pub fn emit(input: Lowered<'_>) -> String {
     out.push_str(&components);
     context.emit_main(&mut out);
     out
+}
+
+/// A kind of component in the user's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentKind {
+    pub name: String,
+    /// The C name of its `hearth_component_type`.
+    pub descriptor: String,
+    /// The number of arguments that its first constructor takes.
+    pub arguments: usize,
+}
+
+/// The used kinds of component in the user's text, in order.
+pub fn kinds(input: &Lowered<'_>) -> Vec<ComponentKind> {
+    let names = Names::new(input.program);
+    let components = input.program.components.iter().enumerate();
+    components
+        .filter(|(_, component)| component.used && component.span.source == SourceId::USER)
+        .map(|(index, component)| ComponentKind {
+            name: input.program.names.name(component.name).to_owned(),
+            descriptor: format!("{}_type", names.component(ComponentId(index as u32))),
+            arguments: component.constructors.first().map_or(0, |body| body.params),
+        })
+        .collect()
 }
 
 impl Context<'_> {
