@@ -7,7 +7,8 @@
 //! - [`output`]: standard output, and files that are never seen half written.
 //! - [`interruption`]: Ctrl-C during work that can be left halfway.
 //!
-//! This crate must never know what a command does; [`hearth_text`] makes lines without printing.
+//! `hearth` and `hearth-study` use it; both call themselves `hearth` in messages, since that is the
+//! word that users type. This crate must never know what a command does.
 //!
 //! ```
 //! use hearth_terminal::Failure;

@@ -9,7 +9,7 @@ use hearth_machine::hwloc::{self, Extras};
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::Topology;
 use hearth_report::summary;
-use hearth_terminal::{Failure, output};
+use hearth_terminal::{output, Failure};
 
 use crate::arguments::machine::{
     Machine, MachineAction, MachineExport, MachineImport, MachineShow,

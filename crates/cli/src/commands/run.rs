@@ -13,7 +13,7 @@ use hearth_driver::expected::Expected;
 use hearth_driver::program::{self, Executable};
 use hearth_driver::run_plan::{self, PlaceOption, RunOptions};
 use hearth_driver::{input, profiles};
-use hearth_terminal::{Failure, output};
+use hearth_terminal::{output, Failure};
 use hearth_text::cause;
 
 use crate::arguments::{Carrier, Run, Servers, Simulation};

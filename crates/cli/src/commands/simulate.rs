@@ -14,7 +14,7 @@ use hearth_driver::cache::Workshop;
 use hearth_driver::program::Executable;
 use hearth_sys::process::ends_with_this_thread;
 use hearth_terminal::progress::Bar;
-use hearth_terminal::{Failure, Interruption, output};
+use hearth_terminal::{output, Failure, Interruption};
 use hearth_text::cause;
 
 use crate::arguments::Run;

@@ -11,7 +11,7 @@ use hearth_report::run::{doing, summary, told};
 use hearth_sys::process::Process;
 use hearth_sys::terminal::Keys;
 use hearth_sys::{Reason, Refused};
-use hearth_terminal::{Failure, Interruption, output};
+use hearth_terminal::{output, Failure, Interruption};
 use hearth_text::cause;
 use hearth_text::columns::{Columns, Side};
 use hearth_watch::figures::Sum;
