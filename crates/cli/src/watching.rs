@@ -12,7 +12,7 @@ use hearth_report::run;
 use hearth_sys::process::ends_with_this_thread;
 use hearth_sys::shared;
 use hearth_sys::signal::{self, Signals};
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_watch::{NAME, Recording, bytes_for, trace};
 
 use crate::arguments::Run;

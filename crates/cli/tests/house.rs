@@ -16,7 +16,12 @@ use support::{files, root};
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "ground",
-        &["hearth-machine", "hearth-stats", "hearth-sys", "hearth-text"],
+        &[
+            "hearth-machine",
+            "hearth-stats",
+            "hearth-sys",
+            "hearth-text",
+        ],
     ),
     ("toolchain", &["hearth-toolchain"]),
     ("measure", &["hearth-probe", "hearth-model"]),

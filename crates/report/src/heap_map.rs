@@ -1,44 +1,44 @@
-//! The heaps of a process as a picture: each chunk, whose it is and how full.
+//! The heaps of a process as a picture: each chunk, owner it is and how full.
 
 use hearth_draw::Picture;
 use hearth_draw::tiles::{Block, Cell, Group, Look, Names, Tiles};
 use hearth_heap::inspect::HeapKind;
 use hearth_machine::topology::Bytes;
 
-use crate::heaps::{Arena, Chunk, Reading, Whose};
+use crate::heaps::{Arena, Chunk, Owner, Reading};
 
 /// Owners of chunks with their looks and names. The most different kinds have the most different
 /// colours.
-const LEGEND: [(Whose, Look, &str); 9] = [
+const LEGEND: [(Owner, Look, &str); 9] = [
     (
-        Whose::Heap(HeapKind::Thread),
+        Owner::Heap(HeapKind::Thread),
         Look::Series(0),
         "a thread's heap",
     ),
     (
-        Whose::Heap(HeapKind::Component),
+        Owner::Heap(HeapKind::Component),
         Look::Series(2),
         "a component's",
     ),
     (
-        Whose::Heap(HeapKind::Nursery),
+        Owner::Heap(HeapKind::Nursery),
         Look::Series(3),
         "a nursery's, pages lent to components",
     ),
     (
-        Whose::Heap(HeapKind::Orphan),
+        Owner::Heap(HeapKind::Orphan),
         Look::Series(4),
         "an orphan's",
     ),
     (
-        Whose::Heap(HeapKind::Parked),
+        Owner::Heap(HeapKind::Parked),
         Look::Series(5),
         "a thread's that has ended",
     ),
-    (Whose::Large, Look::Series(1), "large blocks"),
-    (Whose::Own, Look::Series(7), "the allocator's own"),
-    (Whose::Idle, Look::Pale, "idle, backed by memory"),
-    (Whose::Free, Look::Nothing, "free, not backed by memory"),
+    (Owner::Large, Look::Series(1), "large blocks"),
+    (Owner::Own, Look::Series(7), "the allocator's own"),
+    (Owner::Idle, Look::Pale, "idle, backed by memory"),
+    (Owner::Free, Look::Nothing, "free, not backed by memory"),
 ];
 
 /// The meaning of height.
@@ -48,8 +48,8 @@ const FILL: &str = "A heap's chunk is filled as high as it is in blocks.";
 pub fn draw(title: &str, readings: &[Reading]) -> Picture {
     let arenas = || readings.iter().flat_map(|reading| &reading.arenas);
     let is_there =
-        |whose| arenas().any(|arena| arena.chunks.iter().any(|chunk| chunk.whose == whose));
-    let legend = LEGEND.iter().filter(|(whose, ..)| is_there(*whose));
+        |owner| arenas().any(|arena| arena.chunks.iter().any(|chunk| chunk.owner == owner));
+    let legend = LEGEND.iter().filter(|(owner, ..)| is_there(*owner));
     let lead = readings.iter().map(|reading| {
         format!(
             "{} held, {} live, {} idle; heaps: {}; mapped: {}",
@@ -98,7 +98,7 @@ fn groups(readings: &[Reading]) -> Vec<Group> {
 
 fn block(arena: &Arena) -> Block {
     let cell = |chunk: &Chunk| Cell {
-        look: look(chunk.whose),
+        look: look(chunk.owner),
         fill: f64::from(chunk.filled),
     };
     Block {
@@ -107,7 +107,7 @@ fn block(arena: &Arena) -> Block {
     }
 }
 
-fn look(whose: Whose) -> Look {
-    let known = LEGEND.iter().find(|(known, ..)| *known == whose);
+fn look(owner: Owner) -> Look {
+    let known = LEGEND.iter().find(|(known, ..)| *known == owner);
     known.map_or(Look::Nothing, |(_, look, _)| *look)
 }

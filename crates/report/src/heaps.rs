@@ -69,13 +69,13 @@ pub struct LevelSum {
 /// A chunk, for the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chunk {
-    pub whose: Whose,
+    pub owner: Owner,
     /// In parts of 1.
     pub filled: f32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum Owner {
     Heap(HeapKind),
     Large,
     /// The allocator's own: chunks with the heaps of threads themselves.
@@ -244,22 +244,22 @@ impl Reading {
                             large_until = chunk + u64::from(chunks);
                         }
                         let bit = |word: u64| word >> nth & 1 == 1;
-                        let whose = match arena.tags[nth] {
-                            _ if bit(arena.free) && bit(arena.used) => Whose::Idle,
-                            _ if bit(arena.free) => Whose::Free,
+                        let owner = match arena.tags[nth] {
+                            _ if bit(arena.free) && bit(arena.used) => Owner::Idle,
+                            _ if bit(arena.free) => Owner::Free,
                             // One that has begun since is most likely a thread's.
                             Tag::Heap(heap) => {
-                                Whose::Heap(kinds.get(&heap).copied().unwrap_or(HeapKind::Thread))
+                                Owner::Heap(kinds.get(&heap).copied().unwrap_or(HeapKind::Thread))
                             }
-                            Tag::Nursery(_) => Whose::Heap(HeapKind::Nursery),
-                            _ if chunk < large_until => Whose::Large,
-                            _ => Whose::Own,
+                            Tag::Nursery(_) => Owner::Heap(HeapKind::Nursery),
+                            _ if chunk < large_until => Owner::Large,
+                            _ => Owner::Own,
                         };
-                        let filled = match whose {
-                            Whose::Large | Whose::Own => 1.0,
+                        let filled = match owner {
+                            Owner::Large | Owner::Own => 1.0,
                             _ => filled[nth],
                         };
-                        Chunk { whose, filled }
+                        Chunk { owner, filled }
                     });
                     reading.arenas.push(Arena {
                         node,

@@ -22,7 +22,6 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fmt;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
@@ -58,14 +57,17 @@ pub const DEBUGGABLE: &str = "-g";
 /// Smallest program that needs what generated programs need of the system.
 const PROBE: &str = "#include <stdint.h>\n#include <string.h>\nint main(void) { return 0; }\n";
 
-/// Why there is no executable.
-#[derive(Debug)]
+/// The reason why there is no executable.
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The installation lacks something, in a line.
+    #[error("{0}")]
     Installation(String),
     /// The directory could not hold the build, for this reason; another may.
+    #[error("{0}")]
     Directory(String),
     /// The compiler rejects the C: a mistake of whoever generated it.
+    #[error("the C compiler {} rejects the generated C\n{complaint}", .compiler.display())]
     Rejected {
         /// The compiler's path.
         compiler: PathBuf,
@@ -73,24 +75,6 @@ pub enum Error {
         complaint: String,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Installation(line) | Error::Directory(line) => to.write_str(line),
-            Error::Rejected {
-                compiler,
-                complaint,
-            } => write!(
-                to,
-                "the C compiler {} rejects the generated C\n{complaint}",
-                compiler.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// A C compiler.
 #[derive(Clone, Debug)]

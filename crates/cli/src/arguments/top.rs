@@ -44,7 +44,7 @@ With --json standard output is one object:
 pub(crate) struct Top {
     /// The number of the process, or the file of a recording
     #[arg(value_name = "PID|FILE")]
-    pub(crate) of: Whom,
+    pub(crate) of: Target,
 
     /// Write once and end
     #[arg(long)]
@@ -61,18 +61,18 @@ pub(crate) struct Top {
 
 /// A process or a file.
 #[derive(Clone, Debug)]
-pub(crate) enum Whom {
+pub(crate) enum Target {
     Process(u32),
     File(PathBuf),
 }
 
-impl std::str::FromStr for Whom {
+impl std::str::FromStr for Target {
     type Err = ParseIntError;
 
-    fn from_str(text: &str) -> Result<Whom, ParseIntError> {
+    fn from_str(text: &str) -> Result<Target, ParseIntError> {
         Ok(match text.parse() {
-            Ok(number) => Whom::Process(number),
-            Err(_) => Whom::File(text.into()),
+            Ok(number) => Target::Process(number),
+            Err(_) => Target::File(text.into()),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use hearth_driver::{input, program};
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_toolchain::{DEBUGGABLE, STRIPPED};
 
 use crate::arguments::{Build, Emit};

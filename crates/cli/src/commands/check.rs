@@ -11,7 +11,7 @@ use hearth_lang::diagnostic::{Diagnostic, Label};
 use hearth_lang::layout::Part;
 use hearth_lang::source::Sources;
 use hearth_lang::source::{LineIndex, Span};
-use hearth_terminal::{output, render, DiagnosticPrinter, Failure};
+use hearth_terminal::{DiagnosticPrinter, Failure, output, render};
 use serde_json::{Value, json};
 
 use crate::arguments::Check;

@@ -1,7 +1,7 @@
 //! `hearth explain`: the story of each code.
 
 use hearth_lang::codes;
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::near;
 use hearth_text::prose::wrapped;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use hearth_driver::input::{self, Source};
 use hearth_lang::format::format;
 use hearth_lang::source::Sources;
-use hearth_terminal::{output, DiagnosticPrinter, Failure};
+use hearth_terminal::{DiagnosticPrinter, Failure, output};
 
 use crate::arguments::Fmt;
 

@@ -7,7 +7,7 @@ use hearth_heap::inspect::HeapReading;
 use hearth_machine::topology::Bytes;
 use hearth_report::heap_map;
 use hearth_report::heaps::{self, Depth, Reading, Spaces};
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::columns::{Columns, Side};
 use hearth_text::counted;
 

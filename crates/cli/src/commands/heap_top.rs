@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hearth_heap::inspect::HeapReading;
 use hearth_report::heaps::{self, Depth, Reading, Spaces};
 use hearth_sys::terminal::{self, Keys};
-use hearth_terminal::{output, Failure, Interruption};
+use hearth_terminal::{Failure, Interruption, output};
 
 use super::heap::{bytes, heap_table, totals};
 use crate::arguments::heap::HeapTop;

@@ -12,7 +12,7 @@ use hearth_machine::topology::{Thread, Topology};
 use hearth_model::locality::trace::Reader;
 use hearth_model::locality::{Access, Analysis, Estimate, Histogram, Level, Options, Report};
 use hearth_terminal::progress::Progress;
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::cause;
 use hearth_text::columns::{Columns, Side};
 use serde_json::{Value, json};

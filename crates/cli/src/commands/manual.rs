@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::CommandFactory;
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 
 use crate::arguments::{Arguments, Completions, Man};
 

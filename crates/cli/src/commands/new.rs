@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::cause;
 
 use crate::arguments::New;

@@ -18,7 +18,7 @@ use hearth_place::plan::{self, Plan, StoredPlan};
 use hearth_place::policy::Policy;
 use hearth_place::talk::Effort;
 use hearth_report::placement;
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::prose::sentence;
 
 use crate::arguments::place::{Decides, Form, Place};

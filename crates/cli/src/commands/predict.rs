@@ -10,13 +10,13 @@ use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::{Closeness, Relation, SourceType};
 use hearth_machine::topology::{Bytes, OsThread, Thread, Topology};
 use hearth_model::hearth::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::columns::{Columns, Side};
 use hearth_text::prose::capitalised;
 use serde_json::{Value, json};
 
-use crate::arguments::machine::{Equations, Mode, Passed, Passing, Predict};
 use super::study;
+use crate::arguments::machine::{Equations, Mode, Passed, Passing, Predict};
 
 /// How many sizes of a plot there are from one power of two to the next.
 const PLOT_POINTS_PER_DOUBLING: u32 = 2;

@@ -14,7 +14,7 @@ use hearth_probe::{Findings, Mode, Options, ProbeError};
 use hearth_report::{portrait, summary};
 use hearth_sys::{Linux, System};
 use hearth_terminal::progress::Bar;
-use hearth_terminal::{crash, output, Failure, Interruption};
+use hearth_terminal::{Failure, Interruption, crash, output};
 use hearth_text::date::date;
 
 use crate::arguments::machine::Probe;

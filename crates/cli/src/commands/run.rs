@@ -13,7 +13,7 @@ use hearth_driver::expected::Expected;
 use hearth_driver::program::{self, Executable};
 use hearth_driver::run_plan::{self, PlaceOption, RunOptions};
 use hearth_driver::{input, profiles};
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::cause;
 
 use crate::arguments::{Carrier, Run, Servers, Simulation};
@@ -32,16 +32,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let options = arguments
         .compilation
         .options(Some(&arguments.compatibility));
-    let seeds = match arguments.simulate {
-        Some(Simulation::Range { first, last }) => Some(Seeds { first, last }),
-        // Whoever wants its plainest schedule wants it searched.
-        Some(Simulation::Seed(seed)) if arguments.schedule.is_some() => Some(Seeds {
-            first: seed,
-            last: seed,
-        }),
-        _ => None,
-    };
-    if let Some(seeds) = seeds {
+    if let Some(seeds) = seeds(arguments) {
         let executable = program::executable(&source, &options)?;
         let environment = environment(arguments);
         return simulate::search(&executable, arguments, environment, &source.name, seeds);
@@ -54,7 +45,7 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         servers_change: arguments.servers == Some(Servers::Auto),
     };
     let placing = match arguments.simulate {
-        // It has its own ways.
+        // A simulation places components by its schedule.
         Some(_) => Vec::new(),
         None => run_plan::variables(&run_options, &source)?,
     };
@@ -98,6 +89,19 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
         )));
     }
     unreachable!("the loop ends by returning")
+}
+
+/// The seeds to search, if the options ask for a search.
+fn seeds(arguments: &Run) -> Option<Seeds> {
+    match arguments.simulate {
+        Some(Simulation::Range { first, last }) => Some(Seeds { first, last }),
+        // The simplest schedule of a seed has to be searched, too.
+        Some(Simulation::Seed(seed)) if arguments.schedule.is_some() => Some(Seeds {
+            first: seed,
+            last: seed,
+        }),
+        _ => None,
+    }
 }
 
 /// Replaces this process, so that signals and the exit code are the program's own. Comes back only

@@ -14,7 +14,7 @@ use hearth_driver::cache::Workshop;
 use hearth_driver::program::Executable;
 use hearth_sys::process::ends_with_this_thread;
 use hearth_terminal::progress::Bar;
-use hearth_terminal::{output, Failure, Interruption};
+use hearth_terminal::{Failure, Interruption, output};
 use hearth_text::cause;
 
 use crate::arguments::Run;
@@ -54,7 +54,7 @@ pub(crate) struct Seeds {
 }
 
 /// The result of one run.
-struct Found {
+struct RunResult {
     /// The schedule as the runtime wrote it.
     record: Record,
     stderr: Vec<u8>,
@@ -161,7 +161,7 @@ impl Session<'_> {
     }
 
     /// Runs the program by a seed, or by a schedule instead.
-    fn run(&self, seed: u64, schedule: Option<&str>) -> Result<Found, Failure> {
+    fn run(&self, seed: u64, schedule: Option<&str>) -> Result<RunResult, Failure> {
         let record = self.path("record");
         let _ = fs::remove_file(&record);
         let mut command = Command::new(self.program);
@@ -198,7 +198,7 @@ impl Session<'_> {
         })?;
         let stderr = self.attend(&mut child, seed)?;
         match fs::read_to_string(&record) {
-            Ok(text) => Ok(Found {
+            Ok(text) => Ok(RunResult {
                 record: Record::read(&text),
                 stderr,
             }),
@@ -257,7 +257,7 @@ impl Session<'_> {
     }
 
     /// Tells of a seed that fails, and of the plainest schedule that fails like it.
-    fn tell(&self, seed: u64, passed: u64, found: Found) -> Result<(), Failure> {
+    fn tell(&self, seed: u64, passed: u64, found: RunResult) -> Result<(), Failure> {
         let name = self.name;
         let before = match passed {
             0 => String::new(),
@@ -295,7 +295,7 @@ impl Session<'_> {
     }
 
     /// Leaves out choices as long as the program fails in the same way.
-    fn make_plain(&self, seed: u64, found: Found) -> Result<Found, Failure> {
+    fn make_plain(&self, seed: u64, found: RunResult) -> Result<RunResult, Failure> {
         let mut bar = Bar::start();
         let start = Instant::now();
         let (mut runs, mut refusal) = (0, None);

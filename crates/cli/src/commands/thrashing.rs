@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hearth_driver::input;
 use hearth_model::locality::thrashing::{self, LEVEL, Runs, Thrashing};
-use hearth_terminal::{output, Failure};
+use hearth_terminal::{Failure, output};
 use hearth_text::columns::{Columns, Side};
 use serde_json::json;
 

@@ -7,11 +7,11 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use hearth_draw::scale::Unit;
-use hearth_report::run::{doing, summary, told};
+use hearth_report::run::{doing, latest, summary};
 use hearth_sys::process::Process;
 use hearth_sys::terminal::Keys;
 use hearth_sys::{Reason, Refused};
-use hearth_terminal::{output, Failure, Interruption};
+use hearth_terminal::{Failure, Interruption, output};
 use hearth_text::cause;
 use hearth_text::columns::{Columns, Side};
 use hearth_watch::figures::Sum;
@@ -19,7 +19,7 @@ use hearth_watch::{Component, Ending, Happening, NAME, Recording, State, Unfit};
 use serde_json::{Value, json};
 
 use super::heap_top::{self, End};
-use crate::arguments::top::{Top, Whom};
+use crate::arguments::top::{Target, Top};
 
 /// The most components shown without a terminal.
 const ROWS: usize = 20;
@@ -56,10 +56,10 @@ enum Source {
 }
 
 impl Source {
-    fn find(whom: &Whom) -> Result<Source, Failure> {
-        match whom {
-            Whom::Process(number) => Source::of_process(*number),
-            Whom::File(path) => match File::open(path) {
+    fn find(target: &Target) -> Result<Source, Failure> {
+        match target {
+            Target::Process(number) => Source::of_process(*number),
+            Target::File(path) => match File::open(path) {
                 Ok(file) => Ok(Source::File(path.clone(), file)),
                 Err(error) => Err(Failure::input(format!(
                     "cannot read {}: {}",
@@ -246,7 +246,7 @@ fn text(
         ]);
     }
     text.push_str(&table.lines(0));
-    let latest = told(recording, LATEST);
+    let latest = latest(recording, LATEST);
     if !latest.is_empty() {
         text.push_str("\nlately\n");
         for line in latest {
@@ -281,7 +281,7 @@ fn screens(source: &Source, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
             return Ok(None);
         }
         // The head has five lines, the table one and one for the rest; then what happened lately.
-        let lately = match told(&recording, LATEST).len() {
+        let lately = match latest(&recording, LATEST).len() {
             0 => 0,
             lines => lines + 2,
         };

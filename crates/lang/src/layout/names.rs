@@ -19,6 +19,33 @@ const RESERVED: &[&str] = &[
     "stdout",
 ];
 
+/// First words of the names that the emitter makes.
+const TAKEN: &[&str] = &[
+    "main",
+    "program",
+    "proc",
+    "global",
+    "type",
+    "text",
+    "site",
+    "value",
+    "hearth",
+    "anonymous",
+];
+
+/// Names of the parts of a component, which follow its own.
+const COMPONENT_PARTS: &[&str] = &[
+    "component",
+    "type",
+    "ports",
+    "resume",
+    "destroy",
+    "members",
+    "behaviour",
+    "struct",
+];
+
+/// The C names of a program.
 pub(crate) struct Names {
     procs: Vec<String>,
     components: Vec<String>,
@@ -41,36 +68,15 @@ impl Names {
             name
         };
         let text = |symbol: Symbol| program.names.name(symbol);
-        for taken in [
-            "main",
-            "program",
-            "proc",
-            "global",
-            "type",
-            "text",
-            "site",
-            "value",
-            "hearth",
-            "anonymous",
-        ] {
-            unique(taken.to_owned());
+        for taken in TAKEN {
+            unique((*taken).to_owned());
         }
         let components: Vec<String> = program
             .components
             .iter()
             .map(|c| {
                 let name = unique(text(c.name).to_owned());
-                // What belongs to a component hangs on its name.
-                for part in [
-                    "component",
-                    "type",
-                    "ports",
-                    "resume",
-                    "destroy",
-                    "members",
-                    "behaviour",
-                    "struct",
-                ] {
+                for part in COMPONENT_PARTS {
                     unique(format!("{name}_{part}"));
                 }
                 name

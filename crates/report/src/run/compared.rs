@@ -28,7 +28,7 @@ impl Pair {
 
 /// A component.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct One {
+pub(super) struct ComparedComponent {
     pub(super) name: String,
     /// The core that a plan has for it.
     pub(super) planned: Option<usize>,
@@ -53,7 +53,7 @@ pub(super) struct Talk {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Compared {
     /// Components, the longest-running first.
-    pub(super) components: Vec<One>,
+    pub(super) components: Vec<ComparedComponent>,
     /// Pairs, the ones with most messages first.
     pub(super) talks: Vec<Talk>,
     /// Components that the text promises and that were not made.
@@ -126,8 +126,8 @@ impl Compared {
     }
 
     /// The component whose share differs most, and by how much; and the mean difference.
-    pub(super) fn shares(&self) -> Option<(&One, f64, f64)> {
-        let difference = |one: &One| (one.share.seen - one.share.expected).abs();
+    pub(super) fn shares(&self) -> Option<(&ComparedComponent, f64, f64)> {
+        let difference = |one: &ComparedComponent| (one.share.seen - one.share.expected).abs();
         let worst = self
             .components
             .iter()
@@ -143,17 +143,17 @@ fn components(
     expected: &Expected,
     slower: f64,
     graph_of: &HashMap<u64, usize>,
-) -> Vec<One> {
+) -> Vec<ComparedComponent> {
     let loads = expected.loads();
     let machine = &expected.site.machine;
     let seconds = recording.ns.max(1) as f64;
-    let mut found: Vec<One> = recording
+    let mut found: Vec<ComparedComponent> = recording
         .components
         .iter()
         .filter_map(|one| {
             let index = *graph_of.get(&one.id)?;
             let slot = expected.slots.get(index).copied().flatten();
-            Some(One {
+            Some(ComparedComponent {
                 name: one.name.clone(),
                 planned: slot.map(|slot| machine.os(slot).0 as usize),
                 ran_on: mostly_on(recording, one),

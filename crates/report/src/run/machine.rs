@@ -16,21 +16,21 @@ use hearth_watch::{Carrying, Recording, figures};
 use super::{busiest, mostly_on, share, time};
 
 /// The machine, and what ran where.
-pub(super) struct Seen {
+pub(super) struct MachinePicture {
     machine: Topology,
     components: Vec<placement::Component>,
     connections: Vec<placement::Connection>,
     has_costs: bool,
 }
 
-impl Seen {
+impl MachinePicture {
     /// None where the system does not tell of the machine.
-    pub(super) fn of(recording: &Recording, expected: Option<&Expected>) -> Option<Seen> {
+    pub(super) fn of(recording: &Recording, expected: Option<&Expected>) -> Option<MachinePicture> {
         let machine = hearth_driver::this_machine::reading().ok()?.topology;
-        Some(Seen::on(machine, recording, expected))
+        Some(MachinePicture::on(machine, recording, expected))
     }
 
-    fn on(machine: Topology, recording: &Recording, expected: Option<&Expected>) -> Seen {
+    fn on(machine: Topology, recording: &Recording, expected: Option<&Expected>) -> MachinePicture {
         let mut index_of = HashMap::new();
         let mut cores = Vec::new();
         let mut components = Vec::new();
@@ -69,7 +69,7 @@ impl Seen {
             })
             .filter(|connection| connection.from != connection.to)
             .collect();
-        Seen {
+        MachinePicture {
             machine,
             components,
             connections,
@@ -109,7 +109,7 @@ fn each_ns(
     Some(share.total_ns())
 }
 
-pub(super) fn section(recording: &Recording, seen: Option<&Seen>) -> Section {
+pub(super) fn section(recording: &Recording, seen: Option<&MachinePicture>) -> Section {
     let mut section = Section::new("The machine");
     if let Some(seen) = seen {
         let costs = match seen.has_costs {

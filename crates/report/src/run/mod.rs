@@ -15,7 +15,7 @@ use hearth_text::counted;
 use hearth_watch::figures::Sum;
 use hearth_watch::{Carrying, Component, Ending, Recording, State};
 
-pub use moves::told;
+pub use moves::latest;
 
 /// The most components, channels and moves with a row; the others are added up.
 const ROWS: usize = 40;
@@ -32,7 +32,7 @@ pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -
         )];
         page.callout(Tone::Note, "A part of the events", &lines);
     }
-    let picture = machine::Seen::of(recording, expected);
+    let picture = machine::MachinePicture::of(recording, expected);
     page.add(components::section(recording));
     page.add(timeline::section(recording, picture.as_ref()));
     page.add(machine::section(recording, picture.as_ref()));
@@ -42,7 +42,7 @@ pub fn page(recording: &Recording, program: &str, expected: Option<&Expected>) -
     page.footer("Written by hearth run --report. What the words mean: docs/report.md.");
     page.html()
 }
-/// One line of all of it.
+/// ComparedComponent line of all of it.
 ///
 /// Only the process tells whether a program without a recorded end is still running.
 pub fn summary(recording: &Recording, goes_on: Option<bool>) -> String {

@@ -76,7 +76,7 @@ impl Move {
 
 /// The latest moves and decisions, one a line, the latest first. Of many moves some are left out,
 /// so that the decision that they follow from is there.
-pub fn told(recording: &Recording, most: usize) -> Vec<String> {
+pub fn latest(recording: &Recording, most: usize) -> Vec<String> {
     let decided = recording.remarks.last();
     let decided = decided.map(|remark| (remark.ns, format!("placer: {}", remark.text)));
     let moves = recording.moves.iter().rev().filter_map(|event| {
@@ -131,7 +131,7 @@ mod tests {
             }],
             ..Recording::default()
         };
-        let told = told(&recording, 3);
+        let told = latest(&recording, 3);
         assert_eq!(
             told,
             [

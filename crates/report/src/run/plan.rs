@@ -25,7 +25,7 @@ pub(super) fn section(recording: &Recording, expected: Option<&Expected>) -> Sec
     };
     let compared = Compared::of(recording, expected);
     let mut section = section.text(&format!(
-        "Expected is what the compiler reads in the program's text, at the costs of {}. Seen is this run, from \
+        "Expected is what the compiler reads in the program's text, at the costs of {}. MachinePicture is this run, from \
          its beginning to its end. Who runs where: by {}.",
         expected.site.origin,
         policy(expected)
@@ -159,7 +159,8 @@ fn components(compared: &Compared) -> Table {
         ]);
     }
     if !rest.is_empty() {
-        let sum = |of: fn(&super::compared::One) -> f64| percent(rest.iter().map(of).sum());
+        let sum =
+            |of: fn(&super::compared::ComparedComponent) -> f64| percent(rest.iter().map(of).sum());
         table.row(vec![
             format!("{} more, together", rest.len()),
             String::new(),

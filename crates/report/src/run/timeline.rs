@@ -8,7 +8,7 @@ use hearth_draw::spans::{Kind, Mark, Span, SpanChart, SpanRow};
 use hearth_watch::figures::{self, Slice};
 use hearth_watch::{Happening, Recording};
 
-use super::machine::Seen;
+use super::machine::MachinePicture;
 use super::{moves, time};
 
 /// The most components, and the most workers, with a row.
@@ -21,7 +21,7 @@ const NEAR: u64 = 4;
 /// The most moves and decisions marked.
 const MARKS: usize = 400;
 
-pub(super) fn section(recording: &Recording, seen: Option<&Seen>) -> Section {
+pub(super) fn section(recording: &Recording, seen: Option<&MachinePicture>) -> Section {
     let slices = figures::slices(recording);
     let section = Section::new("Timeline");
     let slices = &slices[slices.len().saturating_sub(SLICES)..];
@@ -135,8 +135,8 @@ struct Colours {
 }
 
 impl Colours {
-    fn of(recording: &Recording, seen: Option<&Seen>) -> Colours {
-        let Some((own, others)) = seen.map(Seen::looks) else {
+    fn of(recording: &Recording, seen: Option<&MachinePicture>) -> Colours {
+        let Some((own, others)) = seen.map(MachinePicture::looks) else {
             return Colours {
                 kinds: Vec::new(),
                 by_type: HashMap::new(),

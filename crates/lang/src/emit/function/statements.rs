@@ -219,6 +219,25 @@ impl Emitter<'_, '_> {
                 self.line(format!("{name} = base->held;"));
                 self.line("base->held.sender = NULL;");
             }
+            StmtKind::Connect(..) | StmtKind::Disconnect(_) | StmtKind::Publish { .. } => {
+                self.connection(stmt);
+            }
+            StmtKind::AddressOf { target, bytes } => {
+                let text = format!(
+                    "{} = hearth_address_of_bytes({});",
+                    self.slot_name(*target),
+                    self.bare(bytes)
+                );
+                self.line(text);
+            }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// A statement that connects, disconnects or publishes.
+    fn connection(&mut self, stmt: &Stmt) {
+        let span = stmt.span;
+        match &stmt.kind {
             StmtKind::Connect(End::Local(a), End::Local(b)) => {
                 let site = self.context.site(span, "connect");
                 let (a, b) = (self.bare(a), self.bare(b));
@@ -247,14 +266,6 @@ impl Emitter<'_, '_> {
                     self.bare(name)
                 );
                 self.wait(&call, None);
-            }
-            StmtKind::AddressOf { target, bytes } => {
-                let text = format!(
-                    "{} = hearth_address_of_bytes({});",
-                    self.slot_name(*target),
-                    self.bare(bytes)
-                );
-                self.line(text);
             }
             other => unreachable!("{other:?}"),
         }
