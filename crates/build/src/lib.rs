@@ -34,7 +34,12 @@
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a build script talks to Cargo on standard output and to people on standard error"
+    clippy::disallowed_methods,
+    reason = "a build script talks to Cargo on standard output, to people on standard error, and ends"
+)]
+#![allow(
+    clippy::needless_doctest_main,
+    reason = "a build script is shown whole"
 )]
 
 mod module;
