@@ -14,6 +14,7 @@ use support::{files, root};
 
 /// From the ground up. A room may use those in groups before its own.
 const GROUPS: &[(&str, &[&str])] = &[
+    ("bottom", &["hearth-atomics"]),
     ("ground", &["hearth-machine", "hearth-sys"]),
     ("measure", &["hearth-probe", "hearth-model"]),
     ("memory", &["hearth-heap"]),
@@ -22,11 +23,11 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("sync", &["hearth-sync"]),
     ("run", &["hearth-runtime"]),
     ("embed", &["hearth", "hearth-malloc"]),
-    ("serve", &["hearth-net"]),
+    ("serve", &["hearth-net", "cachet-load"]),
     ("language", &["hearth-lang"]),
     ("show", &["hearth-draw"]),
     ("published", &["hearth-allocators"]),
-    ("apps", &["cachet", "cachet-load"]),
+    ("apps", &["cachet"]),
     ("studies", &["hearth-studies"]),
     ("rim", &["hearth-cli"]),
 ];
@@ -43,6 +44,7 @@ const PURE: &[&str] = &[
 /// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
 /// the place of `malloc` in other programs; nothing of Hearth runs on them.
 const UNSAFE: &[&str] = &[
+    "hearth-atomics",
     "hearth-sys",
     "hearth-heap",
     "hearth-malloc",
