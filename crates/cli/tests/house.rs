@@ -14,6 +14,7 @@ use support::{files, root};
 
 /// From the ground up. A room may use those in groups before its own.
 const GROUPS: &[(&str, &[&str])] = &[
+    ("bottom", &["hearth-atomics"]),
     (
         "ground",
         &[
@@ -31,7 +32,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("sync", &["hearth-sync"]),
     ("run", &["hearth-runtime"]),
     ("embed", &["hearth", "hearth-malloc"]),
-    ("serve", &["hearth-net"]),
+    ("serve", &["hearth-net", "cachet-load"]),
     ("language", &["hearth-lang"]),
     (
         "show",
@@ -39,7 +40,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("drive", &["hearth-driver"]),
     ("report", &["hearth-report"]),
-    ("apps", &["cachet", "cachet-load"]),
+    ("apps", &["cachet"]),
     ("rim", &["hearth-cli", "hearth-build"]),
     (RESEARCH, RESEARCH_ROOMS),
 ];
@@ -68,6 +69,7 @@ const PURE: &[&str] = &[
 /// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
 /// the place of `malloc` in other programs; nothing of Hearth runs on them.
 const UNSAFE: &[&str] = &[
+    "hearth-atomics",
     "hearth-sys",
     "hearth-heap",
     "hearth-malloc",
