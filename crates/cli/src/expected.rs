@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use hearth_machine::topology::OsThread;
 use hearth_place::cost;
-use hearth_place::machine::{Message, Placement, Slot};
+use hearth_place::slots::{Message, Placement, Slot};
 
 use crate::arguments::{Carrier, Run, WhereToRun};
 use crate::commands::place::{Site, carrier};

@@ -1,17 +1,18 @@
-//! What inter-thread communication costs: taxonomy, equations, fit, prediction.
+//! Cost of communication between threads: taxonomy, equations, fit, prediction.
 //!
 //! - [`source`]: the cache-impact source's equations, as intended and as printed, with both of its
 //!   machines.
-//! - [`hearth`]: our own model, fitted to a machine's profile: prediction, fit, advice.
-//! - [`locality`]: reuse distances of a trace, and what components do to each other in caches.
-//! - [`validation`]: both models beside measurements that they have not seen.
-//! - [`stats`]: how well predictions agree with measurements.
-//! - [`timeline`]: when each read of a sequential pass completes, with and without prefetch.
+//! - [`fitted`]: our own model, fitted to a machine's profile: prediction, fit, advice.
+//! - [`locality`]: reuse distances of a trace, and the effects of components on each other in
+//!   caches.
+//! - [`validation`]: both models compared with measurements that they have not seen.
+//! - [`stats`]: agreement of predictions with measurements.
+//! - [`timeline`]: completion time of each read of a sequential pass, with and without prefetch.
 //! - [`published`]: the sources' figures, for studies to put beside their own.
 //!
-//! Everything here is a function of its arguments: no clock, no files, no environment. What a
-//! machine is, and its measured costs, come from `hearth-machine`; measuring them is the probe's
-//! work, deciding by them the placer's.
+//! Everything here is a function of its arguments: no clock, no files, no environment. A machine
+//! and its measured costs come from `hearth-machine`; the probe measures them, and the placer
+//! decides by them.
 //!
 //! ```
 //! use hearth_model::source::{Parameters, Slope, Type};
@@ -23,7 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod hearth;
+pub mod fitted;
 pub mod locality;
 pub mod published;
 pub mod source;

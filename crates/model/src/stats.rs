@@ -1,4 +1,4 @@
-//! How well predictions agree with measurements.
+//! Agreement of predictions with measurements.
 
 /// The middle of `numbers`, or the mean of the two middle ones. `None` for none.
 #[must_use]

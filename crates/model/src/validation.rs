@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::Relation;
 
-use crate::hearth::{Between, FitError, FitOptions, Model, Prediction, Question, Sample};
+use crate::fitted::{Between, FitError, FitOptions, Model, Prediction, Question, Sample};
 use crate::source::{Parameters, Slope, Type};
 use crate::stats::{kendall, median_absolute_percentage_error, spearman};
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use hearth_draw::scale::Unit;
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::hearth::{Advice, Model, Ranked};
+use hearth_model::fitted::{Advice, Model, Ranked};
 use serde_json::json;
 
 use super::predict::{capitalised, manner, passing_document, placement, pretty, thread};

@@ -7,14 +7,14 @@ use hearth_draw::placement as picture;
 use hearth_lang::compile::{Options, Sources};
 use hearth_machine::profile::{Carrier as Passed, Profile};
 use hearth_machine::topology::{OsThread, Topology};
-use hearth_model::hearth::{Model, Tuning};
+use hearth_model::fitted::{Model, Tuning};
 use hearth_place::cost;
 use hearth_place::forms::{self, Measure, MemoryPolicy, Placed, Reading, Vertices, Ways};
 use hearth_place::graph::{Graph, Round};
-use hearth_place::machine::{Machine, Message, Slot};
 use hearth_place::patterns::recognise;
 use hearth_place::plan::{self, Plan, Reason, StoredPlan};
 use hearth_place::policy::Policy;
+use hearth_place::slots::{Machine, Message, Slot};
 use hearth_place::talk::Effort;
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use hearth_draw::scale::{Scale, Unit};
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::{Closeness, Relation};
 use hearth_machine::topology::{Bytes, OsThread, Thread, Topology};
-use hearth_model::hearth::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
+use hearth_model::fitted::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
 use hearth_model::source::{Access, Parameters, Slope, Type, printed};
 use serde_json::{Value, json};
 
