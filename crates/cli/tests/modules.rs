@@ -316,12 +316,12 @@ enum Found {
     Item(usize),
 }
 
-/// Import chains are short; only one that leads back to itself is longer.
-const CHAIN_MAX: usize = 16;
+/// Names being looked up, each in its module: a chain of imports must not lead back to itself.
+type Chain = BTreeSet<(usize, String)>;
 
-fn look_up(modules: &[Module], inside: usize, name: &str, depth: usize) -> Option<Found> {
+fn look_up(modules: &[Module], inside: usize, name: &str, chain: &mut Chain) -> Option<Found> {
     let module = &modules[inside];
-    if depth > CHAIN_MAX {
+    if !chain.insert((inside, name.to_owned())) {
         return None;
     }
     if let Some(child) = module.children.get(name) {
@@ -331,32 +331,41 @@ fn look_up(modules: &[Module], inside: usize, name: &str, depth: usize) -> Optio
         return Some(Found::Item(inside));
     }
     if let Some(path) = module.imports.get(name) {
-        return follow(modules, inside, path, depth + 1);
+        return follow_in(modules, inside, path, chain);
     }
     module
         .globs
         .iter()
-        .find_map(|path| match follow(modules, inside, path, depth + 1)? {
-            Found::Module(other) if other != inside => look_up(modules, other, name, depth + 1),
-            _ => None,
+        .find_map(|path| match follow_in(modules, inside, path, chain)? {
+            Found::Module(other) => look_up(modules, other, name, chain),
+            Found::Item(_) => None,
         })
 }
 
-fn follow(modules: &[Module], from: usize, path: &[String], depth: usize) -> Option<Found> {
+fn follow_in(
+    modules: &[Module],
+    from: usize,
+    path: &[String],
+    chain: &mut Chain,
+) -> Option<Found> {
     let mut found = match path[0].as_str() {
         "crate" => Found::Module(0),
         "self" => Found::Module(from),
         "super" => Found::Module(modules[from].parent),
-        name => look_up(modules, from, name, depth)?,
+        name => look_up(modules, from, name, chain)?,
     };
     for name in &path[1..] {
         let Found::Module(inside) = found else { break };
         found = match name.as_str() {
             "super" => Found::Module(modules[inside].parent),
-            name => look_up(modules, inside, name, depth).unwrap_or(Found::Item(inside)),
+            name => look_up(modules, inside, name, chain).unwrap_or(Found::Item(inside)),
         };
     }
     Some(found)
+}
+
+fn follow(modules: &[Module], from: usize, path: &[String]) -> Option<Found> {
+    follow_in(modules, from, path, &mut Chain::new())
 }
 
 fn edges_of(modules: &[Module]) -> Edges {
@@ -367,8 +376,8 @@ fn edges_of(modules: &[Module]) -> Edges {
             let is_import = module.imports.values().any(|import| import == path);
             let goes_through_module = names_place
                 || is_import
-                || matches!(look_up(modules, user, &path[0], 0), Some(Found::Module(_)));
-            let Some(Found::Item(used)) = follow(modules, user, path, 0) else {
+                || matches!(follow(modules, user, &path[..1]), Some(Found::Module(_)));
+            let Some(Found::Item(used)) = follow(modules, user, path) else {
                 continue;
             };
             let is_child = modules[used]
