@@ -1,18 +1,18 @@
-//! Hearth's own model: what passing `n` bytes costs between two hardware threads of a profiled
+//! Hearth's own model: the cost of passing `n` bytes between two hardware threads of a profiled
 //! machine.
 //!
-//! `time = write + hand-over + read`, each term from the profile's figures: what the source's
-//! model lacks is coherence transfer by relation, lines in flight, prefetch and bandwidth, reads
+//! `time = write + hand-over + read`, each term from the profile's figures. Beyond the source's
+//! model it has coherence transfer by relation, lines in flight, prefetch and bandwidth, reads
 //! apart from writes, smooth capacity, nodes, and the carrier's hand-over. The few numbers that no
 //! probe measures are the [`Tuning`]; [`Model::fit`] adjusts them to measured exchanges.
 //!
 //! One exchange lasts from the sender's first store to the receiver's last load. The receiver's
-//! answer is not in it: of a ping-pong, half the round trip compares.
+//! answer is not included: compare with half the round trip of a ping-pong.
 //!
 //! ```
 //! use hearth_machine::profile::{Carrier, Profile};
 //! use hearth_machine::{synthetic, topology::Thread};
-//! use hearth_model::hearth::{Between, Model, Question};
+//! use hearth_model::fitted::{Between, Model, Question};
 //!
 //! let machine = synthetic::parse("2 packages, 2 cores, l1d 32K per core, l2 4M per package")?;
 //! let model = Model::new(&Profile::assumed(machine))?;
@@ -41,10 +41,10 @@ pub use advise::{Advice, Placement, Ranked};
 pub use fit::{FitError, FitOptions, FitReport, Sample};
 pub use tuning::{RelationFactor, Tuning};
 
-/// The unfitted model's own uncertainty, as a factor either way: 95 % of what we saw.
+/// Uncertainty of the unfitted model, as a factor either way: 95 % of the observed errors.
 const UNFITTED_FACTOR: f64 = 1.6;
 
-/// Between whom.
+/// Sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Between {
@@ -54,30 +54,30 @@ pub enum Between {
     Relation(Relation),
 }
 
-/// How exchanges follow each other.
+/// Order of exchanges in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flow {
     /// One after the other: the sender waits until the receiver is done.
     Alternating,
-    /// The sender goes on with the next message while the receiver reads this one.
+    /// The sender continues with the next message while the receiver reads this one.
     Streaming {
         /// Buffers in rotation. Zero counts as one.
         depth: u32,
     },
 }
 
-/// What the sender writes into.
+/// The sender's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Buffer {
     /// Memory that earlier messages used.
     Reused,
-    /// Memory new from the operating system each time: every page faults.
+    /// Memory fresh from the operating system each time: every page faults.
     Fresh,
 }
 
-/// What to predict.
+/// A question to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Question {
     /// The message's size.
@@ -86,9 +86,9 @@ pub struct Question {
     pub between: Between,
     /// How control passes.
     pub carrier: Carrier,
-    /// How exchanges follow each other.
+    /// Order of exchanges in time.
     pub flow: Flow,
-    /// What the sender writes into.
+    /// The sender's buffer.
     pub buffer: Buffer,
 }
 
@@ -105,7 +105,7 @@ impl Question {
         }
     }
 
-    /// What a measured exchange of a profile asks.
+    /// The question that a profile's measured exchange answers.
     #[must_use]
     pub fn of(exchange: &Measured) -> Self {
         Self {
@@ -125,18 +125,18 @@ impl Question {
     }
 }
 
-/// Where the time of an exchange goes, ns.
+/// Parts of an exchange's time, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
     /// The sender's stores.
     pub write_ns: f64,
     /// Page faults of a fresh buffer.
     pub faults_ns: f64,
-    /// Passing control, and what each message costs at any size.
+    /// Passing control, and the cost of each message at any size.
     pub hand_over_ns: f64,
     /// The receiver's loads.
     pub read_ns: f64,
-    /// What of these overlaps in a stream, to be taken off.
+    /// Overlap of these in a stream, to be subtracted.
     pub hidden_ns: f64,
 }
 
@@ -148,7 +148,7 @@ impl Parts {
     }
 }
 
-/// What a message costs: modelled, never measured.
+/// Cost of a message: modelled, never measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// Time of one exchange; in a stream, from one message to the next.
@@ -159,21 +159,21 @@ pub struct Prediction {
     pub high_ns: f64,
     /// Bytes a nanosecond: size by time.
     pub bytes_per_ns: f64,
-    /// Where the time goes.
+    /// Parts of the time.
     pub parts: Parts,
 }
 
-/// Why a question has no answer.
+/// Reason why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PredictError {
     /// The machine has no hardware thread of that number.
     NoSuchThread {
-        /// The one asked for.
+        /// The thread asked for.
         thread: Thread,
-        /// How many there are.
+        /// Number of threads.
         count: usize,
     },
-    /// No two hardware threads of the machine are so related.
+    /// No two hardware threads of the machine have this relation.
     NoSuchRelation(Relation),
     /// A receiver cannot spin on the hardware thread that the sender needs.
     SpinOnOneThread,
@@ -204,14 +204,14 @@ impl fmt::Display for PredictError {
 
 impl std::error::Error for PredictError {}
 
-/// A machine's model, ready to answer.
+/// A model of a machine, ready to answer.
 #[derive(Clone, Debug)]
 pub struct Model {
     topology: Topology,
     terms: Terms,
     /// One for each group of figures and end of the interval.
     moved: Vec<(Terms, Terms)>,
-    /// A pair's transfer latency by that of its relation.
+    /// Transfer latency of each pair relative to its relation's.
     ratios: BTreeMap<(Thread, Thread), f64>,
     tuning: Tuning,
     report: Option<FitReport>,
@@ -222,7 +222,7 @@ impl Model {
     /// [assumed](Profile::with_defaults).
     ///
     /// # Errors
-    /// What [`Profile::check`] finds.
+    /// The fault found by [`Profile::check`].
     pub fn new(profile: &Profile) -> Result<Self, ProfileError> {
         profile.check()?;
         let profile = profile.clone().with_defaults();
@@ -240,19 +240,19 @@ impl Model {
         })
     }
 
-    /// The model of a profile, [fitted](Model::fit) to the exchanges that it holds. With too few of
-    /// them, or none, it is the unfitted model: its [report](Model::report) is absent. Exchanges
-    /// that the model cannot have, such as spinning on one hardware thread, do not count.
+    /// The model of a profile, [fitted](Model::fit) to the profile's exchanges. With too few of
+    /// them, or none, it is the unfitted model, and its [report](Model::report) is absent.
+    /// Exchanges that the model cannot have, such as spinning on one hardware thread, do not count.
     ///
     /// # Errors
-    /// What [`Profile::check`] finds.
+    /// The fault found by [`Profile::check`].
     pub fn fitted(profile: &Profile) -> Result<Self, ProfileError> {
         let model = Self::new(profile)?;
         let samples = profile.exchanges.iter().map(Sample::of);
         let samples: Vec<Sample> = samples
             .filter(|sample| model.predict(&sample.question).is_ok())
             .collect();
-        // A sound profile's samples are times of this machine: they can only be too few.
+        // A valid profile's samples are times of this machine: they can only be too few.
         Ok(model.fit(&samples, &FitOptions::default()).unwrap_or(model))
     }
 
@@ -269,7 +269,7 @@ impl Model {
     /// [corrected](Profile::with_transfers_times).
     ///
     /// # Errors
-    /// What [`Profile::check`] finds.
+    /// The fault found by [`Profile::check`].
     pub fn with_profile(&self, profile: &Profile) -> Result<Self, ProfileError> {
         Ok(Self {
             tuning: self.tuning.clone(),
@@ -278,13 +278,13 @@ impl Model {
         })
     }
 
-    /// The numbers that no probe measures, as they are now.
+    /// The present values of the numbers that no probe measures.
     #[must_use]
     pub const fn tuning(&self) -> &Tuning {
         &self.tuning
     }
 
-    /// How the fit went, if there was one.
+    /// The quality of the fit, if there was one.
     #[must_use]
     pub const fn report(&self) -> Option<&FitReport> {
         self.report.as_ref()
@@ -296,7 +296,7 @@ impl Model {
         &self.topology
     }
 
-    /// What an exchange costs.
+    /// Predicts the cost of an exchange.
     ///
     /// # Errors
     /// [`PredictError`] if the machine has no such parts, or the carrier cannot serve them.
@@ -315,7 +315,7 @@ impl Model {
     }
 
     fn parts(&self, exchange: &Exchange, tuning: &Tuning) -> Result<Parts, PredictError> {
-        // The relation exists, so that only the carrier can be the reason.
+        // The relation exists, so only the carrier can be the reason.
         self.terms
             .parts(exchange, tuning)
             .ok_or(PredictError::SpinOnOneThread)
@@ -350,8 +350,8 @@ impl Model {
 
     /// Half the width of the interval, as a logarithm.
     ///
-    /// A fitted model's is what it missed held-out samples by. An unfitted one's joins the
-    /// intervals of the profile's figures, group by group, with [`UNFITTED_FACTOR`].
+    /// A fitted model's is its error on held-out samples. An unfitted one's joins the intervals of
+    /// the profile's figures, group by group, with [`UNFITTED_FACTOR`].
     fn log_spread(&self, exchange: &Exchange, ns: f64) -> f64 {
         if let Some(report) = &self.report {
             return report.log_spread_of(exchange.carrier);
@@ -369,7 +369,7 @@ impl Model {
     }
 }
 
-/// Each measured or inferred pair's latency by the median of its relation.
+/// Latency of each measured or inferred pair relative to the median of its relation.
 fn ratios(profile: &Profile) -> BTreeMap<(Thread, Thread), f64> {
     let mut typical: BTreeMap<Relation, Option<Figure>> = BTreeMap::new();
     let mut ratios = BTreeMap::new();

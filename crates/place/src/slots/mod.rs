@@ -1,5 +1,5 @@
-//! The machine as placement sees it: the hardware threads that may be used, what they share, and
-//! what a message between any two of them costs.
+//! The machine as placement sees it: the hardware threads that may be used, the parts they share,
+//! and the cost of a message between any two of them.
 
 mod message;
 
@@ -8,20 +8,20 @@ use std::fmt;
 
 use hearth_machine::profile::{Level, Profile, ProfileError};
 use hearth_machine::topology::{OsNode, OsThread, Thread};
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use serde::{Deserialize, Serialize};
 
 pub use message::{Message, MessageCost, PairClass, Share};
 
-/// Most hardware threads that can be placed on: the table of pairs grows with the square.
+/// Most slots: the table of pairs grows with the square.
 pub const SLOTS_MAX: usize = 4096;
 /// Bytes to a line where the topology does not say.
 const LINE_BYTES: f64 = 64.0;
-/// What the last level costs beyond, if the profile lacks memory's latency, ns.
+/// Latency beyond the last level if the profile lacks memory's, ns.
 const MEMORY_NS: f64 = 90.0;
 
-/// A hardware thread that may be used: its place among them in the order of the topology, package
-/// by package, core by core.
+/// A hardware thread that may be used, numbered in the order of the topology: package by package,
+/// core by core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Slot(pub u32);
@@ -39,15 +39,15 @@ impl Slot {
 pub struct Placement(pub Vec<Slot>);
 
 impl Placement {
-    /// How many slots have at least one component.
+    /// Number of slots with at least one component.
     #[must_use]
     pub fn slots_used(&self) -> usize {
         self.0.iter().collect::<BTreeSet<_>>().len()
     }
 }
 
-/// Where a slot is. Numbers of cores, packages and nodes are positions among those of the machine's
-/// usable parts.
+/// The parts that a slot is in. Numbers of cores, packages and nodes are positions among the
+/// machine's usable parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlotParts {
     /// Its number for system calls.
@@ -69,9 +69,9 @@ pub struct SlotParts {
 pub struct SharedCache {
     /// 1 is nearest to the core.
     pub level: u8,
-    /// What it holds.
+    /// Its capacity.
     pub bytes: f64,
-    /// What a line costs more that is not here but in the next level, ns.
+    /// Extra time for a line that is not here but in the next level, ns.
     pub miss_ns: f64,
     /// The usable slots behind it, ascending.
     pub slots: Vec<Slot>,
@@ -82,29 +82,29 @@ pub struct SharedCache {
 pub struct NodeMemory {
     /// Its number for system calls.
     pub os: OsNode,
-    /// Its memory; nothing if not known.
+    /// Its memory, if known.
     pub bytes: Option<f64>,
     /// Its usable slots, ascending.
     pub slots: Vec<Slot>,
 }
 
-/// Why there is nothing to place on.
+/// Reason why there is nothing to place on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineError {
     /// The profile contradicts itself.
     Profile(ProfileError),
-    /// A hardware thread was allowed that is not online.
+    /// An allowed hardware thread is not online.
     NoSuchCpu {
-        /// Which.
+        /// The hardware thread.
         cpu: OsThread,
-        /// Those that are online, as a list.
+        /// The hardware threads that are online, as a list.
         online: String,
     },
-    /// Model and profile are of different machines.
+    /// Model and profile describe different machines.
     OtherMachine,
     /// More than [`SLOTS_MAX`].
     TooMany {
-        /// How many.
+        /// Number of hardware threads.
         count: usize,
     },
 }
@@ -138,14 +138,13 @@ impl From<ProfileError> for MachineError {
     }
 }
 
-/// What may be used of a machine, and what messages cost on it.
+/// The usable part of a machine, and the cost of messages on it.
 #[derive(Clone, Debug)]
 pub struct Machine {
     slots: Vec<SlotParts>,
     cores: Vec<Vec<Slot>>,
     caches: Vec<SharedCache>,
-    /// For each slot the caches that its data passes through, nearest first, as positions in
-    /// `caches`.
+    /// Caches that a slot's data passes through, nearest first, as positions in `caches`.
     paths: Vec<Vec<u32>>,
     nodes: Vec<NodeMemory>,
     messages: MessageCost,
@@ -154,8 +153,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The hardware threads of `allowed`, or all that are online if it is empty. Costs that the
-    /// profile lacks are [assumed](Profile::with_defaults).
+    /// The hardware threads of `allowed`, or all online ones if it is empty. Costs that the profile
+    /// lacks are [assumed](Profile::with_defaults).
     ///
     /// # Errors
     /// [`MachineError`]: a hardware thread that is not online, too many of them, or a profile that
@@ -198,7 +197,7 @@ impl Machine {
         })
     }
 
-    /// The same under a control group's quota: so many CPUs' time, however many may be used.
+    /// The same under a control group's quota: this many CPUs' time, however many may be used.
     #[must_use]
     pub fn with_quota(mut self, cpus: f64) -> Self {
         self.cpus_max = (cpus.is_finite() && cpus > 0.0).then_some(cpus);
@@ -228,7 +227,7 @@ impl Machine {
         &self.cores
     }
 
-    /// The data caches that hold something for a usable slot, nearest first.
+    /// Data caches of the usable slots, nearest first.
     #[must_use]
     pub fn caches(&self) -> &[SharedCache] {
         &self.caches
@@ -246,7 +245,7 @@ impl Machine {
         &self.nodes
     }
 
-    /// What messages cost.
+    /// The cost of messages.
     #[must_use]
     pub const fn messages(&self) -> &MessageCost {
         &self.messages
@@ -324,7 +323,7 @@ fn slots(profile: &Profile, threads: &[Thread]) -> Vec<SlotParts> {
             core: number(&cores, part.core.0),
             package: number(&packages, part.package.0),
             node: number(&nodes, part.node.0),
-            // Less than a tenth cannot be told from noise by the few seconds of a probe.
+            // A probe of a few seconds cannot tell less than a tenth from noise.
             capacity: (1.0 - steal.get(thread).copied().unwrap_or(0.0)).clamp(0.1, 1.0),
         })
         .collect()
@@ -343,7 +342,7 @@ fn caches(profile: &Profile, threads: &[Thread], in_flight: f64) -> Vec<SharedCa
                 .filter_map(|thread| threads.binary_search(thread).ok().map(slot_number))
                 .collect();
             let found = profile.caches.iter().find(|f| f.level == cache.level);
-            // What the curve shows speaks of its level; sizes that differ are the topology's.
+            // The curve's finding holds for its level; deviating sizes come from the topology.
             let shown = found.and_then(|found| found.inferred_bytes);
             let bytes = shown.map_or(cache.size.0 as f64, |figure| figure.value);
             (bytes > 0.0 && !slots.is_empty()).then_some(SharedCache {
@@ -358,7 +357,7 @@ fn caches(profile: &Profile, threads: &[Thread], in_flight: f64) -> Vec<SharedCa
     caches
 }
 
-/// What a dependent load costs more in the level after this one.
+/// Extra time of a dependent load in the next level.
 fn miss_ns(profile: &Profile, level: u8) -> f64 {
     let here = profile.level(Level::Cache(level));
     let here = here.map_or(0.0, |cost| cost.read_ns.value);

@@ -6,7 +6,7 @@ use hearth_machine::profile::{Carrier, Level, Profile};
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::synthetic;
 use hearth_machine::topology::Thread;
-use hearth_model::hearth::{
+use hearth_model::fitted::{
     Between, Buffer, FitError, FitOptions, Flow, Model, Placement, PredictError, Question, Sample,
 };
 use truth::Truth;

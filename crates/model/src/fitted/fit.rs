@@ -1,9 +1,9 @@
-//! Adjusting the model to measured exchanges, and saying how well that went on others.
+//! Fit of the model to measured exchanges, and its error on others.
 //!
-//! Least squares on the logarithms of times, so that errors are relative: the sum of Huber's loss
-//! over `ln predicted − ln measured`, plus a prior that draws each number of the tuning to its
-//! default. Levenberg and Marquardt's damped Gauss–Newton steps, with a numeric Jacobian: some
-//! twenty unknowns do not warrant a library.
+//! Least squares on the logarithms of times, so errors are relative: the sum of Huber's loss over
+//! `ln predicted − ln measured`, plus a prior that draws each number of the tuning to its default.
+//! Levenberg and Marquardt's damped Gauss–Newton steps, with a numeric Jacobian: some twenty
+//! unknowns do not warrant a library.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,29 +14,29 @@ use super::{Exchange, Model, PredictError, Question, Tuning};
 use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearman};
 use hearth_stats::{median, quantile};
 
-/// Beyond this, a residual counts linearly: an outlier of 30 % or more.
+/// Residual above which the loss is linear: outliers of 30 % or more.
 const HUBER: f64 = 0.3;
-/// The spread of the samples that the prior is weighed against, as a logarithm.
+/// Spread of the samples that the prior is weighed against, as a logarithm.
 const SAMPLE_SPREAD: f64 = 0.1;
 /// A step for the numeric Jacobian, as a logarithm.
 const STEP: f64 = 1e-4;
 const ITERATIONS_MAX: u32 = 40;
-/// Fewer kinds of exchange than this cannot be split and fitted.
+/// Least number of kinds of exchange that can be split and fitted.
 const KINDS_MIN: usize = 8;
-/// Of fewer misses not even the largest bounds 95 %.
+/// Least number of misses whose largest bounds 95 %.
 const COVERING_MIN: usize = 19;
 
 /// A measured exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// What was measured.
+    /// The measured question.
     pub question: Question,
     /// Its time, ns.
     pub ns: f64,
 }
 
 impl Sample {
-    /// A measured exchange of a profile.
+    /// A measured exchange from a profile.
     #[must_use]
     pub fn of(exchange: &Measured) -> Self {
         Self {
@@ -46,12 +46,12 @@ impl Sample {
     }
 }
 
-/// How to fit.
+/// Options of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitOptions {
-    /// The share of kinds of exchange held out to report errors on, more than 0 and less than 1.
+    /// Share of kinds of exchange held out to report errors on, between 0 and 1.
     pub held_out: f64,
-    /// Chooses which ones.
+    /// Seed of their choice.
     pub seed: u64,
 }
 
@@ -64,7 +64,7 @@ impl Default for FitOptions {
     }
 }
 
-/// How a fit went. Errors and correlations are those on exchanges held out of it: samples of the
+/// Quality of a fit. Errors and correlations are those on exchanges held out of it: samples of the
 /// same size, pair, carrier, flow and buffer are held out together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitReport {
@@ -80,41 +80,41 @@ pub struct FitReport {
     pub kendall: Option<f64>,
     /// Spearman's correlation on the held out.
     pub spearman: Option<f64>,
-    /// The held out as predicted and measured, ns.
+    /// Held-out samples as predicted and measured, ns.
     pub pairs: Vec<(f64, f64)>,
-    /// What 95 % of further exchanges miss by at most, as a logarithm either way: that quantile of
-    /// the held out, taken a little higher for there being few of them.
+    /// Bound on the error of 95 % of further exchanges, as a logarithm either way: that quantile of
+    /// the held-out errors, taken a little higher because they are few.
     pub log_spread: f64,
     /// The same by carrier, of those with at least 19 held-out samples: waking a thread is less
     /// regular than spinning.
     pub log_spreads: BTreeMap<Carrier, f64>,
 }
 
-/// Why samples could not be fitted.
+/// Reason why samples could not be fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FitError {
     /// Too few kinds of exchange.
     TooFew {
-        /// How many there are.
+        /// Number of kinds.
         kinds: usize,
     },
-    /// A sample that no model can hit.
+    /// A sample whose time no model can predict.
     NotATime {
         /// Its position.
         sample: usize,
-        /// What it says.
+        /// Its time.
         ns: f64,
     },
-    /// A sample of an exchange that the profile's machine does not have.
+    /// A sample of an exchange that the profile's machine cannot have.
     Question {
         /// Its position.
         sample: usize,
-        /// What is wrong.
+        /// The reason.
         error: PredictError,
     },
-    /// The share to hold out leaves nothing on one side.
+    /// The held-out share leaves nothing on one side.
     Share {
-        /// What was asked.
+        /// The share asked for.
         held_out: f64,
     },
 }
@@ -225,7 +225,7 @@ impl Model {
         samples.iter().enumerate().map(point).collect()
     }
 
-    /// The logarithm of a prediction. Every point was predicted before, so that it can be.
+    /// The logarithm of a prediction. Every point was predicted before, so it can be again.
     fn ln_ns(&self, point: &Point, tuning: &Tuning) -> f64 {
         let parts = self.terms.parts(&point.exchange, tuning);
         parts.map_or(point.ln_ns, |parts| parts.total_ns().max(1e-3).ln())
@@ -261,7 +261,7 @@ impl Model {
                 .collect();
             let (normal, gradient) = normal_equations(&jacobian, &residuals, &logs, &priors);
             let mut improved = false;
-            // A step that does not help is shortened, each time fourfold.
+            // Shorten a step that does not help, fourfold each time.
             for _ in 0..8 {
                 let mut damped = normal.clone();
                 for (at, row) in damped.iter_mut().enumerate() {
@@ -290,8 +290,8 @@ impl Model {
     }
 }
 
-/// Which samples to hold out: a share of the kinds of exchange, spread over the sizes by holding
-/// out one of each run of kinds in order of size.
+/// Chooses the samples to hold out: a share of the kinds of exchange, spread over the sizes by
+/// holding out one of each run of kinds in order of size.
 fn held_out(samples: &[Sample], options: &FitOptions) -> Result<Vec<bool>, FitError> {
     let mut kinds: BTreeMap<Question, bool> = samples
         .iter()
@@ -314,8 +314,8 @@ fn held_out(samples: &[Sample], options: &FitOptions) -> Result<Vec<bool>, FitEr
         .collect())
 }
 
-/// The bound below which the next one of as many misses lies with a chance of 95 %: of n, the
-/// ⌈0.95 (n + 1)⌉th in order. Below [`COVERING_MIN`] the largest must do.
+/// The bound that the next one of equally many misses keeps with a chance of 95 %: of n, the ⌈0.95
+/// (n + 1)⌉th in order. Below [`COVERING_MIN`] the largest must do.
 fn covering(misses: &[f64]) -> f64 {
     let count = misses.len() as f64;
     let share = (0.95 * (count + 1.0)).ceil() - 1.0;
@@ -398,7 +398,7 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
 }
 
 impl FitReport {
-    /// What 95 % of further exchanges by a carrier miss by at most, as a logarithm either way.
+    /// Bound on the error of 95 % of further exchanges by a carrier, as a logarithm either way.
     #[must_use]
     pub fn log_spread_of(&self, carrier: Carrier) -> f64 {
         let own = self.log_spreads.get(&carrier);

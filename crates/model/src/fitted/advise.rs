@@ -1,4 +1,4 @@
-//! Where to put a sender and a receiver, or that it does not matter.
+//! Advice on where to put a sender and a receiver, or that it does not matter.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use hearth_machine::topology::Thread;
 
 use super::{Between, Buffer, Flow, Model, PredictError, Prediction, Question};
 
-/// What to place.
+/// A sender and a receiver to place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// The message's size.
     pub bytes: u64,
     /// How control passes.
     pub carrier: Carrier,
-    /// How exchanges follow each other.
+    /// Order of exchanges in time.
     pub flow: Flow,
-    /// What the sender writes into.
+    /// The sender's buffer.
     pub buffer: Buffer,
 }
 
@@ -40,9 +40,9 @@ impl Placement {
 pub struct Ranked {
     /// Sender and receiver. Of a relation, its first pair.
     pub pair: (Thread, Thread),
-    /// How near they are.
+    /// Their relation.
     pub relation: Relation,
-    /// What an exchange costs.
+    /// Cost of an exchange.
     pub prediction: Prediction,
 }
 
@@ -51,9 +51,9 @@ pub struct Ranked {
 pub struct Advice {
     /// At least one, cheapest first; equals in the order they were asked for.
     pub ranked: Vec<Ranked>,
-    /// How much more the worst costs than the best, 0 for nothing.
+    /// Extra cost of the worst over the best, as a share of the best.
     pub spread: f64,
-    /// How far off the best one's prediction may be upwards, likewise.
+    /// Largest upward error of the best one's prediction, as a share.
     pub uncertainty: f64,
 }
 
@@ -83,7 +83,7 @@ impl Advice {
 }
 
 impl fmt::Display for Advice {
-    /// One line.
+    /// The advice in one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| (100.0 * share).round();
         let (spread, uncertainty) = (percent(self.spread), percent(self.uncertainty));

@@ -1,14 +1,14 @@
 //! The terms of a prediction, from a profile's figures.
 //!
 //! A buffer of `n` bytes is `L` lines. The share of them that a level holds is a mixture: with
-//! `out_k(n) = 1 / (1 + (C_k / n)^s)`, the share beyond level k, level k holds
-//! `out_{k−1} − out_k`. A line from a level costs
-//! `max(core, latency / in_flight(L), line / bandwidth)`, the maximum being a smooth one, and the
-//! first line's latency is paid in full. `in_flight(L) = 1 + (m − 1) · L / (L + ramp)`: short
-//! buffers are bound by latency, long ones by lines in flight or bandwidth.
+//! `out_k(n) = 1 / (1 + (C_k / n)^s)`, the share beyond level k, level k holds `out_{k−1} − out_k`.
+//! A line from a level costs `max(core, latency / in_flight(L), line / bandwidth)`, where the
+//! maximum is a smooth one, and the first line's latency is paid in full.
+//! `in_flight(L) = 1 + (m − 1) · L / (L + ramp)`: latency limits short buffers, lines in flight or
+//! bandwidth limit long ones.
 //!
-//! Between two cores, the levels they do not share hold no data that both can reach: there a read
-//! costs the transfer of a modified line, and a write the recall of the reader's copy.
+//! Levels that two cores do not share hold no data that both can reach: there a read costs the
+//! transfer of a modified line, and a write the recall of the reader's copy.
 
 use hearth_machine::profile::{Access, Carrier, Figure, Level, LineState, Profile, Provenance};
 use hearth_machine::relation::{Closeness, Nodes, Relation};
@@ -20,14 +20,14 @@ use hearth_stats::median;
 const PAGE_BYTES: f64 = 4096.0;
 /// Bytes to a line where the topology does not say.
 const LINE_BYTES: u32 = 64;
-/// How much more another node's memory costs where distances were not measured.
+/// Factor of another node's memory where distances were not measured.
 const REMOTE: f64 = 1.5;
-/// The exponent of the smooth maximum: two equal terms give 1.19 times either.
+/// Exponent of the smooth maximum: two equal terms give 1.19 times either.
 const SMOOTH: f64 = 4.0;
-/// What siblings of one core cannot overlap, at least: they share its execution units.
+/// Least share that siblings of one core cannot overlap: they share its execution units.
 const SIBLINGS_UNHIDDEN: f64 = 0.5;
 
-/// Groups of figures whose uncertainties are taken as independent of each other.
+/// Groups of figures whose uncertainties are taken as independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Levels,
@@ -47,14 +47,14 @@ impl Group {
     ];
 }
 
-/// Which end of a figure's interval makes an exchange costly or cheap.
+/// The end of a figure's interval that makes an exchange costly or cheap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Cheap,
     Costly,
 }
 
-/// A profile's figures, one group of them moved to an end of its intervals.
+/// Selects a profile's figures, with one group of them moved to an end of its intervals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pick(pub(super) Option<(Group, End)>);
 
@@ -65,7 +65,8 @@ impl Pick {
             Some((moved, End::Costly)) if moved == group => figure.high,
             _ => figure.value,
         };
-        // Costs are divided by and taken logarithms of: an interval may touch zero, these may not.
+        // Must be positive: we divide by costs and take their logarithms, and an interval may touch
+        // zero.
         number.max(figure.value * 1e-3).max(1e-3)
     }
 
@@ -95,7 +96,7 @@ struct RelationTerms {
     relation: Relation,
     /// A line modified by the sender, read by the receiver.
     transfer_ns: f64,
-    /// A line that the receiver has a copy of, written by the sender.
+    /// A line in the receiver's cache, written by the sender.
     recall_ns: f64,
     /// By carrier, in the order of [`carrier_index`].
     hand_over_ns: [Option<f64>; 3],
@@ -116,7 +117,7 @@ pub(super) struct Terms {
 pub(super) struct Exchange {
     pub(super) bytes: u64,
     pub(super) relation: Relation,
-    /// The pair's transfer latency by that of its relation.
+    /// The pair's transfer latency relative to that of its relation.
     pub(super) pair_ratio: f64,
     pub(super) carrier: Carrier,
     pub(super) flow: Flow,
@@ -132,7 +133,7 @@ const fn carrier_index(carrier: Carrier) -> usize {
 }
 
 impl Terms {
-    /// From a profile that has its defaults.
+    /// Takes the figures of a profile that has its defaults.
     pub(super) fn new(profile: &Profile, pick: Pick) -> Self {
         let topology = &profile.topology;
         let line = topology
@@ -179,7 +180,7 @@ impl Terms {
         let factor = match (exchange.carrier, exchange.relation.closeness) {
             (Carrier::Threads, _) => tuning.threads_factor,
             (Carrier::Spin, _) => tuning.spin_factor,
-            // One worker calls who is next.
+            // A worker calls the next component.
             (Carrier::Worker, Closeness::Same) => 1.0,
             (Carrier::Worker, _) => tuning.worker_factor,
         };
@@ -219,7 +220,7 @@ impl Terms {
         })
     }
 
-    /// The writer's or the reader's part, ns.
+    /// Time of the writer or the reader, ns.
     fn side(
         &self,
         exchange: &Exchange,
@@ -238,7 +239,7 @@ impl Terms {
         };
         let footprint = n * f64::from(depth);
         let writes = access == Access::Write;
-        // A fresh buffer's lines have no copies to recall.
+        // No other cache has copies of a fresh buffer's lines.
         let alone = writes && exchange.buffer == Buffer::Fresh;
         let core = if writes {
             tuning.core_write_ns
@@ -281,7 +282,8 @@ impl Terms {
         first + (lines - 1.0) * each + core
     }
 
-    /// The reader of another node uses memory of the writer's node, which touched it first.
+    /// Factor for a reader on another node: it uses memory of the writer's node, which touched it
+    /// first.
     fn remote_factor(&self, relation: Relation, cache: Option<u8>, writes: bool) -> f64 {
         if cache.is_none() && !writes && relation.nodes == Nodes::Other {
             self.remote
@@ -291,7 +293,7 @@ impl Terms {
     }
 }
 
-/// Whether both reach the same copy at this level; memory is everyone's.
+/// Whether both reach the same copy at this level; all share memory.
 fn shared(relation: Relation, cache: Option<u8>) -> bool {
     match (relation.closeness, cache) {
         (_, None) | (Closeness::Same | Closeness::SmtSibling, _) => true,
@@ -344,7 +346,7 @@ fn levels(profile: &Profile, pick: Pick) -> Vec<LevelTerms> {
 
 fn relation_terms(profile: &Profile, relation: Relation, pick: Pick) -> RelationTerms {
     let pairs = typical_one_way(profile, relation);
-    // A measured transfer, else what the pairs took, else the assumption.
+    // A measured transfer, else the pairs' time, else the assumption.
     let known = |figure: Option<Figure>| match (figure, pairs) {
         (Some(figure), _) if figure.provenance != Provenance::Assumed => Some(figure),
         (assumed, pairs) => pairs.or(assumed),
@@ -371,7 +373,7 @@ fn relation_terms(profile: &Profile, relation: Relation, pick: Pick) -> Relation
     }
 }
 
-/// The median one-way latency of a relation's pairs, each end of the interval likewise.
+/// The median one-way latency of a relation's pairs, and of each end of their intervals.
 pub(super) fn typical_one_way(profile: &Profile, relation: Relation) -> Option<Figure> {
     let topology = &profile.topology;
     let figures: Vec<Figure> = profile
@@ -390,7 +392,7 @@ pub(super) fn typical_one_way(profile: &Profile, relation: Relation) -> Option<F
     ))
 }
 
-/// How much more another node's memory costs, typically.
+/// Typical factor of another node's memory.
 fn remote(profile: &Profile) -> f64 {
     let Some(distances) = &profile.node_distances else {
         return REMOTE;

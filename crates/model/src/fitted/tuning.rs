@@ -1,32 +1,32 @@
-//! The numbers of the model that no probe measures, and that a fit adjusts.
+//! Numbers of the model that no probe measures, and that a fit adjusts.
 
 use hearth_machine::relation::Relation;
 use serde::{Deserialize, Serialize};
 
-/// What a fit adjusts. The defaults work unfitted.
+/// Numbers that a fit adjusts. The defaults work unfitted.
 ///
 /// Counts of lines in flight and the ramp are those of out-of-order cores of the 2020s with ten to
 /// sixteen miss buffers; the others follow from them or are neutral.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tuning {
-    /// Work of the core on a line it reads, ns, when nothing else limits.
+    /// Core's work on a line it reads, ns, when nothing else limits.
     pub core_read_ns: f64,
-    /// Work of the core on a line it writes, ns.
+    /// Core's work on a line it writes, ns.
     pub core_write_ns: f64,
-    /// Lines in flight in a long read from one's own caches and memory.
+    /// Lines in flight in a long read from own caches and memory.
     pub in_flight_read: f64,
     /// Lines in flight in a long write.
     pub in_flight_write: f64,
     /// Lines in flight when they come from another core's cache.
     pub in_flight_transfer: f64,
-    /// Lines in flight when another core's copies must go before a write.
+    /// Lines in flight when a write must remove other cores' copies.
     pub in_flight_invalidate: f64,
-    /// Lines after which half of the lines in flight are reached: prefetchers have to notice.
+    /// Lines after which half of the lines in flight are reached: prefetchers react late.
     pub ramp_lines: f64,
-    /// Capacity that a buffer finds usable, as a share of the cache's.
+    /// Capacity usable by a buffer, as a share of the cache's.
     pub capacity_share: f64,
-    /// How sharply a buffer leaves a level as it outgrows it. Infinite would be a step.
+    /// Sharpness with which a buffer leaves a level as it outgrows it. Infinite would be a step.
     pub sharpness: f64,
     /// Factor on the profile's bandwidths.
     pub bandwidth_factor: f64,
@@ -34,15 +34,15 @@ pub struct Tuning {
     pub threads_factor: f64,
     /// Factor on the profile's hand-over by spinning.
     pub spin_factor: f64,
-    /// Factor on the profile's hand-over between two workers, which is a transfer: the message goes one way over
-    /// its line, what the partner does next the other, and both look at more than that line. Measured
-    /// with messages to and fro between two workers, and in one direction.
+    /// Factor on the profile's hand-over between two workers, which is a transfer: the message goes
+    /// one way over its line, the partner's next step comes back, and both look at more than that
+    /// line. Measured with messages to and fro between two workers, and in one direction.
     pub worker_factor: f64,
-    /// The share of a hand-over that each message of a stream still pays.
+    /// Share of a hand-over that each message of a stream still pays.
     pub stream_share: f64,
-    /// The share of a stream's shorter side that does not overlap with the longer one.
+    /// Share of a stream's shorter side that does not overlap with the longer one.
     pub stream_unhidden: f64,
-    /// What each message costs beside all this, ns.
+    /// Further cost of each message, ns.
     pub message_ns: f64,
     /// Factor on the profile's page faults.
     pub fault_factor: f64,
@@ -84,8 +84,8 @@ impl Default for Tuning {
     }
 }
 
-/// How far each of [`Tuning::scalars`] strays by itself, as a standard deviation of its logarithm.
-/// A fit needs evidence to go further.
+/// Standard deviation of the logarithm of each of [`Tuning::scalars`]. A fit needs evidence to go
+/// further.
 const SPREADS: [f64; SCALARS] = [
     1.0, 1.0, 0.7, 0.7, 0.7, 0.7, 1.0, 0.5, 0.4, 0.5, 0.7, 0.7, 0.7, 0.8, 0.8, 1.5, 0.7,
 ];
@@ -94,18 +94,18 @@ const SCALARS: usize = 17;
 const TRANSFER_SPREAD: f64 = 0.5;
 
 impl Tuning {
-    /// As JSON, for [`Tuning::from_json`].
+    /// The tuning as JSON, for [`Tuning::from_json`].
     ///
     /// # Errors
-    /// A number is none.
+    /// If a number is not finite.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }
 
-    /// One that was kept.
+    /// Reads a stored tuning.
     ///
     /// # Errors
-    /// The text is no tuning.
+    /// If the text is not a tuning.
     pub fn from_json(text: &str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }

@@ -1,7 +1,7 @@
-//! What a message costs, looked up.
+//! Look-up of message costs.
 //!
-//! Two slots are of a [class](PairClass): their relation, and by how much their measured transfer
-//! latency differs from others of that relation, in steps of a tenth. For each class, carrier and
+//! Two slots have a [class](PairClass): their relation, and the deviation of their measured
+//! transfer latency from others of that relation, in steps of a tenth. For each class, carrier and
 //! power of two the model is asked once; sizes between are interpolated. A look-up is then two
 //! loads and a multiplication.
 
@@ -10,24 +10,24 @@ use std::collections::{BTreeMap, HashMap};
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::hearth::{Between, Model, Question};
+use hearth_model::fitted::{Between, Model, Question};
 use hearth_stats::median;
 
 use super::Slot;
 use crate::graph::Kind;
 
-/// The smallest size asked for, after none.
+/// Smallest size in the table, after none.
 const SMALLEST_LOG2: u32 = 3;
-/// The largest: 64 MiB. Beyond, time grows with size.
+/// Largest size in the table: 64 MiB. Beyond, time grows with size.
 const LARGEST_LOG2: u32 = 26;
-/// Nothing, then powers of two.
+/// No payload, then powers of two.
 const SIZES: usize = (LARGEST_LOG2 - SMALLEST_LOG2 + 2) as usize;
-/// By what factor a hand-over between workers takes longer where several use an end of the channel.
-/// Measured with four senders and one receiver, on two cores that share a cache.
+/// Factor by which a hand-over between workers takes longer where several components use an end of
+/// the channel. Measured with four senders and one receiver, on two cores that share a cache.
 const SHARED: f64 = 5.0;
-/// Pairs of one relation are told apart when they differ by this factor.
+/// Ratio of latencies from which pairs of one relation are told apart.
 const RATIO_STEP: f64 = 1.1;
-/// And up to so many steps.
+/// Most such steps.
 const RATIO_STEPS_MAX: f64 = 20.0;
 const CARRIERS: [Carrier; 3] = [Carrier::Threads, Carrier::Spin, Carrier::Worker];
 
@@ -38,38 +38,38 @@ pub struct Message {
     pub bytes: f64,
     /// How control passes.
     pub carrier: Carrier,
-    /// What becomes of the payload.
+    /// Treatment of the payload.
     pub kind: Kind,
 }
 
-/// Who pays for a message, ns.
+/// Cost of a message to each side, ns.
 ///
-/// The sender has its stores and half of the hand-over, the receiver its loads and the other half.
-/// From the first store to the last load it takes the sum.
+/// The sender bears its stores and half of the hand-over, the receiver its loads and the other
+/// half. From the first store to the last load takes the sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
-    /// The sender's hardware thread is busy that long.
+    /// Time that the sender's hardware thread is busy.
     pub send_ns: f64,
-    /// The receiver's.
+    /// Time that the receiver's is.
     pub receive_ns: f64,
 }
 
 impl Share {
-    /// Both together: how long the message takes.
+    /// Both together: the duration of the message.
     #[must_use]
     pub fn total_ns(self) -> f64 {
         self.send_ns + self.receive_ns
     }
 }
 
-/// What pairs of hardware threads have in common that cost the same.
+/// Class of pairs of hardware threads with equal costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairClass {
     /// How near they are.
     pub relation: Relation,
-    /// Their measured transfer latency by the usual one of the relation.
+    /// Their measured transfer latency relative to the usual one of the relation.
     pub ratio: f64,
-    /// One of them.
+    /// One such pair.
     pub example: (Thread, Thread),
 }
 
@@ -79,11 +79,11 @@ struct Point {
     write_ns: f64,
     hand_over_ns: f64,
     read_ns: f64,
-    /// The upper end of the model's interval by its value.
+    /// Upper end of the model's interval relative to its value.
     high: f64,
 }
 
-/// What messages between any two slots cost. See the [module](super).
+/// Cost of messages between any two slots. See the [module](super).
 #[derive(Clone, Debug)]
 pub struct MessageCost {
     count: usize,
@@ -128,7 +128,7 @@ impl MessageCost {
         &self.class_of[slot.index() * self.count..][..self.count]
     }
 
-    /// Who pays for a message between two slots, and how much.
+    /// Cost of a message between two slots, to each side.
     #[must_use]
     pub fn share(&self, from: Slot, to: Slot, message: &Message) -> Share {
         self.share_in(self.class(from, to), message)
@@ -153,8 +153,8 @@ impl MessageCost {
         }
     }
 
-    /// The same of a message by half-channels that others use, too, if `is_shared`: between workers it
-    /// takes a lock, and the line of that goes to and fro.
+    /// The same for a message by half-channels that others use, too, if `is_shared`: between
+    /// workers it takes a lock, whose line goes to and fro.
     #[must_use]
     pub fn share_of(&self, class: usize, message: &Message, is_shared: bool) -> Share {
         let share = self.share_in(class, message);
@@ -169,15 +169,15 @@ impl MessageCost {
         }
     }
 
-    /// Half of what the lock of a half-channel that several use adds to a hand-over.
+    /// Half of the time that the lock of a shared half-channel adds to a hand-over.
     fn half_lock_ns(&self, class: usize, message: &Message) -> f64 {
         let (points, at, part) = self.between(class, message);
         let (low, high) = (points[at].hand_over_ns, points[at + 1].hand_over_ns);
         (SHARED - 1.0) * (low + (high - low) * part).max(0.0) / 2.0
     }
 
-    /// What it costs a worker to take a lock that somebody else took last: by the class of the two, half each. Nothing
-    /// on one slot.
+    /// Cost to a worker of taking a lock that another took last: by the class of the two, half
+    /// each. Zero on one slot.
     pub(crate) fn contention_in(&self, class: usize) -> Share {
         if self.classes[class].relation.closeness == Closeness::Same {
             return Share::default();
@@ -194,7 +194,8 @@ impl MessageCost {
         }
     }
 
-    /// By what factor the message may cost more than said: the upper end of the model's interval.
+    /// Factor by which the message may cost more than predicted: the upper end of the model's
+    /// interval.
     #[must_use]
     pub fn uncertainty_in(&self, class: usize, message: &Message) -> f64 {
         let (points, at, part) = self.between(class, message);
@@ -202,8 +203,8 @@ impl MessageCost {
         points[at].high + (points[at + 1].high - points[at].high) * part
     }
 
-    /// The points of a class and carrier, the one at or below the size, and how far the size is on
-    /// the way to the next; beyond the last, above 1.
+    /// The points of a class and carrier: the one at or below the size, and how far the size is on
+    /// the way to the next; above 1 beyond the last.
     fn between(&self, class: usize, message: &Message) -> (&[Point], usize, f64) {
         let carrier = match message.carrier {
             Carrier::Threads => 0,
@@ -234,7 +235,7 @@ fn size_bytes(at: usize) -> f64 {
 
 fn point(model: &Model, class: &PairClass, carrier: Carrier, bytes: f64) -> Point {
     let (a, b) = class.example;
-    // Nobody spins for someone who cannot run meanwhile: a thread with itself hands over as a
+    // A thread that spins for itself would never run meanwhile: on one thread, hand over as a
     // worker does.
     let carrier = match (class.relation.closeness, carrier) {
         (Closeness::Same, Carrier::Spin) => Carrier::Worker,
@@ -242,7 +243,7 @@ fn point(model: &Model, class: &PairClass, carrier: Carrier, bytes: f64) -> Poin
     };
     let question = Question::new(bytes as u64, Between::Pair(a, b), carrier);
     let answer = model.predict(&question);
-    // The pair is of the machine and the carrier fits: there is an answer.
+    // The pair is in the machine and the carrier fits: there is an answer.
     answer.map_or(Point::default(), |prediction| Point {
         write_ns: prediction.parts.write_ns + prediction.parts.faults_ns,
         hand_over_ns: prediction.parts.hand_over_ns,
@@ -251,7 +252,8 @@ fn point(model: &Model, class: &PairClass, carrier: Carrier, bytes: f64) -> Poin
     })
 }
 
-/// Relations by what two hardware threads share, without a look at every cache for every pair.
+/// Parts that each hardware thread is in, so that relations need no look at every cache for every
+/// pair.
 struct Shape {
     core: u32,
     package: u32,
@@ -270,7 +272,7 @@ fn shape(topology: &Topology, thread: Thread, caches: &HashMap<Thread, Vec<(u8, 
     }
 }
 
-/// As [`Topology::relation`], which a test holds.
+/// Same result as [`Topology::relation`], which a test checks.
 fn relation(a: &Shape, b: &Shape, same: bool) -> Relation {
     let shared = || {
         let mine = a.caches.iter().filter(|cache| b.caches.contains(cache));
@@ -338,7 +340,7 @@ fn classify(profile: &Profile, threads: &[Thread]) -> (Vec<u16>, Vec<PairClass>)
     (class_of, classes)
 }
 
-/// Each measured or inferred pair's latency by the median of its relation.
+/// Latency of each measured or inferred pair relative to the median of its relation.
 fn ratios(profile: &Profile) -> HashMap<(Thread, Thread), f64> {
     let mut by_relation: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
     let topology = &profile.topology;
