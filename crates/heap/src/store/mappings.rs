@@ -16,7 +16,7 @@
 //! | field | written by | read by |
 //! |---|---|---|
 //! | `block` | any thread, by exchange; the claimant, by store | any thread |
-//! | the others | the claimant, before it publishes | the block's owner; the claimant; others, stale |
+//! | the others | the claimant, before it publishes | the owner; the claimant; others, stale |
 //! | a segment | its maker, by exchange, once | any thread |
 
 use crate::ground::atomics::{AtomicU64, Ordering};
