@@ -1,4 +1,4 @@
-//! The protocols: what is known of them by example, and beside memcached itself.
+//! The protocols: examples, and comparison with memcached itself.
 
 #[allow(clippy::print_stderr, reason = "it says why it does nothing")]
 mod beside;

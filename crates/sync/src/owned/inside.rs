@@ -1,4 +1,4 @@
-//! Which sections the calling thread is inside of, so that nobody waits for itself.
+//! The sections that the calling thread is inside of, so that it never waits for itself.
 
 use std::cell::Cell;
 use std::ptr;
@@ -18,7 +18,7 @@ thread_local! {
     static OWNS: Cell<*const ()> = const { Cell::new(ptr::null()) };
 }
 
-/// One section that the thread is inside of, on its stack; further out the next.
+/// A section that the thread is inside of, on its stack, linked to the next outer one.
 pub(super) struct Inside {
     section: *const (),
     outer: Cell<*const Inside>,
@@ -32,20 +32,20 @@ impl Inside {
         }
     }
 
-    /// The thread is inside from now on. The record stays where it is until `leave`.
+    /// Enters. The record stays where it is until `leave`.
     #[inline]
     pub(super) fn enter(&self) {
         INNERMOST.with(|innermost| self.outer.set(innermost.replace(self)));
     }
 
-    /// What was entered last is left first.
+    /// Leaves. The innermost section is left first.
     #[inline]
     pub(super) fn leave(&self) {
         INNERMOST.with(|innermost| innermost.set(self.outer.get()));
     }
 }
 
-/// Is the calling thread inside of this section?
+/// True if the calling thread is inside of this section.
 #[inline]
 pub(super) fn is_inside(section: *const ()) -> bool {
     let mut at = INNERMOST.with(Cell::get);
@@ -60,7 +60,7 @@ pub(super) fn is_inside(section: *const ()) -> bool {
     false
 }
 
-/// The calling thread is the section's proprietor from now on.
+/// Makes the calling thread the section's proprietor.
 pub(super) fn owns(section: *const ()) {
     #[cfg(not(loom))]
     OWNS.set(section);
@@ -69,8 +69,8 @@ pub(super) fn owns(section: *const ()) {
     let _ = section;
 }
 
-/// Does the calling thread, inside of a section and in no closure on it, serve as that section's proprietor?
-/// Otherwise whoever is on its stack has business of its own.
+/// True if the calling thread, inside of a section and in no closure on it, serves as that
+/// section's proprietor. Otherwise the frames on its stack belong to other work.
 #[cold]
 pub(crate) fn serves_as_proprietor() -> bool {
     #[cfg(loom)]

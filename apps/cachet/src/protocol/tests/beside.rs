@@ -1,5 +1,6 @@
-//! Random sessions, right and wrong, told to memcached and to us: the answers must be the same, byte for byte.
-//! Only what tells how much time has passed may differ by a few seconds, and what tells of memory is not compared.
+//! Random sessions, valid and invalid, sent to memcached and to cachet: the answers must be the
+//! same, byte for byte. Only elapsed times may differ by a few seconds, and figures about memory
+//! are not compared.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

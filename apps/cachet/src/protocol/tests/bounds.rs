@@ -1,4 +1,4 @@
-//! What a client may make the server do at once, and again and again.
+//! Bounds on what a client can make the server do, at once and repeatedly.
 
 use super::{Bench, Session, Then};
 use crate::protocol::statistics::About;
@@ -82,7 +82,8 @@ fn keys_that_are_not_there_end_a_turn_too() {
     }
 }
 
-/// Nothing evicts a value that is under way, so those who announce values and do not send them must not have all of the memory.
+/// Nothing evicts an incomplete value, so clients that announce values without sending them must
+/// not get all of the memory.
 #[test]
 fn values_that_never_come_leave_room_for_those_that_do() {
     let mut bench = Bench::with(Settings {
