@@ -15,7 +15,7 @@ use support::{files, root};
 /// From the ground up. A room may use those in groups before its own.
 const GROUPS: &[(&str, &[&str])] = &[
     ("bottom", &["hearth-atomics"]),
-    ("ground", &["hearth-machine", "hearth-sys"]),
+    ("ground", &["hearth-machine", "hearth-stats", "hearth-sys"]),
     ("measure", &["hearth-probe", "hearth-model"]),
     ("memory", &["hearth-heap"]),
     ("watch", &["hearth-watch"]),
@@ -25,21 +25,35 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("embed", &["hearth", "hearth-malloc"]),
     ("serve", &["hearth-net", "cachet-load"]),
     ("language", &["hearth-lang"]),
-    ("show", &["hearth-draw"]),
-    ("published", &["hearth-allocators"]),
+    (
+        "show",
+        &["hearth-draw", "hearth-terminal", "hearth-study-arguments"],
+    ),
     ("apps", &["cachet"]),
-    ("studies", &["hearth-studies"]),
-    ("rim", &["hearth-cli"]),
+    ("rim", &["hearth-cli", "hearth-build"]),
+    (RESEARCH, RESEARCH_ROOMS),
 ];
-/// For tests, fuzzers and benchmarks; nobody depends on them but to develop.
-const FOR_TESTS: &[&str] = &["hearth-testing", "hearth-benches", "hearth-fuzz"];
+/// The last group, and the folder of its rooms: what exists only to be compared with. They may use
+/// each other; nothing of the product needs them.
+const RESEARCH: &str = "research";
+const RESEARCH_ROOMS: &[&str] = &[
+    "hearth-published",
+    "hearth-allocators",
+    "hearth-studies",
+    "hearth-study",
+    "hearth-benches",
+];
+/// For tests and fuzzers; nobody depends on them but to develop and to compare.
+const FOR_TESTS: &[&str] = &["hearth-testing", "hearth-build-example", "hearth-fuzz"];
 /// Data in, data out: no clock, files, environment or global state.
 const PURE: &[&str] = &[
     "hearth-machine",
+    "hearth-stats",
     "hearth-model",
     "hearth-place",
     "hearth-lang",
     "hearth-draw",
+    "hearth-published",
 ];
 /// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
 /// the place of `malloc` in other programs; nothing of Hearth runs on them.
@@ -53,8 +67,16 @@ const UNSAFE: &[&str] = &[
     "hearth-allocators",
     "cachet",
 ];
-/// Programs of their own: they print, and end when they like.
-const PROGRAMS: &[&str] = &["hearth-cli", "cachet", "cachet-load"];
+/// Programs of their own, and what prints for them and for build scripts: they print, and end when they like.
+const PROGRAMS: &[&str] = &[
+    "hearth-terminal",
+    "hearth-cli",
+    "hearth-build",
+    "cachet",
+    "cachet-load",
+    "hearth-study",
+    "hearth-benches",
+];
 
 /// Longer files are harder to know than two shorter ones.
 const LINES_MAX: usize = 800;
@@ -145,6 +167,11 @@ fn dependencies_point_to_the_ground() {
             if group_of(used) < group && group_of(used).is_some() {
                 continue;
             }
+            let of_research = |name: &str| RESEARCH_ROOMS.contains(&name);
+            if of_research(&room.name) && (of_research(used) || FOR_TESTS.contains(&used.as_str()))
+            {
+                continue;
+            }
             let pair = (room.name.clone(), used.clone());
             if exceptions.contains(&pair) {
                 used_exceptions.insert(pair);
@@ -166,6 +193,60 @@ fn dependencies_point_to_the_ground() {
         }
         if room.name == "hearth-runtime" && uses("hearth-lang") {
             complaints.push("hearth-runtime uses hearth-lang".into());
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn the_picture_shows_every_room() {
+    let text =
+        fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there");
+    let picture = text.split("```mermaid").nth(1).unwrap_or_default();
+    let picture = picture.split("```").next().unwrap_or_default();
+    let shown: BTreeSet<_> = picture
+        .lines()
+        .filter_map(|line| line.strip_prefix("        "))
+        .filter(|name| !name.contains('"'))
+        .map(str::to_owned)
+        .collect();
+    let there: BTreeSet<_> = crates().into_iter().map(|room| room.name).collect();
+    assert_eq!(shown, there, "ARCHITECTURE.md's picture, and the workspace");
+    for name in there {
+        let row = format!("\n| `{name}` | `");
+        assert!(
+            text.contains(&row),
+            "ARCHITECTURE.md does not say where {name} is"
+        );
+    }
+}
+
+#[test]
+fn the_product_needs_no_research() {
+    let mut complaints = Vec::new();
+    for room in crates() {
+        let is_there = room.folder.starts_with(RESEARCH);
+        if is_there != RESEARCH_ROOMS.contains(&room.name.as_str()) {
+            complaints.push(format!(
+                "{} is in {}, and this test says otherwise",
+                room.name, room.folder
+            ));
+        }
+        if is_there {
+            continue;
+        }
+        let needed = room.uses.iter().map(|(used, _)| used.as_str());
+        for used in needed.filter(|used| RESEARCH_ROOMS.contains(used)) {
+            complaints.push(format!("{} uses {used}", room.name));
+        }
+        // A source file that includes or opens something there, without a dependency that says so.
+        for path in files(&room.folder, &[".rs"]) {
+            let text = fs::read_to_string(&path).expect("a source file is text");
+            let reaches =
+                |line: &&str| line.contains("research/") && !line.trim_start().starts_with("//");
+            for line in text.lines().filter(reaches) {
+                complaints.push(format!("{}: {}", path.display(), line.trim()));
+            }
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
@@ -277,7 +358,7 @@ fn every_code_has_its_story() {
 fn texts() -> Vec<(String, String)> {
     let mut paths = Vec::new();
     for folder in [
-        "crates", "apps", "studies", "docs", "examples", "tests", "benches", "fuzz",
+        "crates", "apps", "docs", "examples", "tests", "fuzz", RESEARCH,
     ] {
         paths.extend(files(
             folder,
@@ -289,6 +370,7 @@ fn texts() -> Vec<(String, String)> {
         "README.md",
         "ARCHITECTURE.md",
         "STYLE.md",
+        "CONTRIBUTING.md",
         "CHANGELOG.md",
         "Cargo.toml",
     ] {
