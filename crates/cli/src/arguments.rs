@@ -8,19 +8,18 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use hearth_lang::compile::{Options, Prelude};
 use hearth_machine::topology::Bytes;
+use hearth_study_arguments::Study;
 
 pub(crate) mod heap;
 pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod place;
-pub(crate) mod study;
 pub(crate) mod top;
 
 use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
 use place::Place as Placing;
-use study::Study;
 use top::Top;
 
 const STYLES: Styles = Styles::styled()
@@ -126,6 +125,7 @@ impl Compilation {
         Options {
             prelude: self.prelude.into(),
             compat_original: compatibility.is_some_and(|chosen| chosen.compat.is_some()),
+            hosted: false,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The command `hearth`: arguments, wiring, printing. The only crate that may print or exit.
+//! The command `hearth`: arguments, wiring, printing. It may print and exit.
 //!
 //! What a program means is the business of `hearth-lang`; what it does when it runs is the
 //! business of the runtime it is linked with. This crate must know neither: it reads files, shows
@@ -8,11 +8,11 @@
 //! reference page), `commands` (one module each), `input` and `render` (what comes in, what is
 //! shown), `toolchain` and `cache` (how a text becomes an executable),
 //! `without_effect` (options that are of no use beside others), `shrink` (how a failing schedule
-//! becomes a plain one), `failure` and `crash` (the
-//! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
+//! becomes a plain one). For machines: `surroundings` (this machine, read), `profiles` (which profile
 //! counts), `summary` and `portrait` (a profile as text and as a page). For heaps of running programs:
 //! `heaps` (what was read of them), `heap_map` (the same as a picture). For what happened in a run:
-//! `watching` (a program is run, and its recording read), `run_report` (the page of it).
+//! `watching` (a program is run, and its recording read), `run_report` (the page of it). Output, progress
+//! and the ways to end badly are in `hearth-terminal`, which `hearth-study` uses, too.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
 
@@ -27,7 +27,6 @@ mod columns;
 mod corrections;
 mod heap_map;
 mod heaps;
-mod interruption;
 mod placing;
 mod plans;
 mod portrait;
@@ -41,22 +40,19 @@ mod watching;
 
 mod cache;
 mod program;
-mod progress;
 mod shrink;
 mod toolchain;
 mod without_effect;
 
-mod crash;
-mod failure;
 mod machine_here;
 mod near;
-mod output;
 #[cfg(test)]
 mod reference;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use hearth_terminal::{crash, failure, interruption, output, progress};
 
 fn main() -> ExitCode {
     crash::install();

@@ -64,6 +64,7 @@ impl Case {
             prelude: value("--prelude")
                 .and_then(|name| Prelude::from_name(&name))
                 .unwrap_or_default(),
+            hosted: false,
             compat_original: value("--compat").is_some()
                 || self
                     .options

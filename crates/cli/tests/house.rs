@@ -14,13 +14,18 @@ use support::{files, root};
 /// The last group of the table: for tests, fuzzers and benchmarks. Nobody depends on them but to
 /// develop.
 const FOR_TESTS: &str = "tests";
+/// The group of everything that exists only to be compared with, and the folder of its crates. Its
+/// crates may use each other and those for tests; nothing of the product needs them.
+const RESEARCH: &str = "research";
 /// Data in, data out: no clock, files, environment or global state.
 const PURE: &[&str] = &[
     "hearth-machine",
+    "hearth-stats",
     "hearth-model",
     "hearth-place",
     "hearth-lang",
     "hearth-draw",
+    "hearth-published",
 ];
 /// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
 /// the place of `malloc` in other programs; nothing of Hearth runs on them.
@@ -33,8 +38,17 @@ const UNSAFE: &[&str] = &[
     "hearth-allocators",
     "cachet",
 ];
-/// Programs of their own: they print, and end when they like.
-const PROGRAMS: &[&str] = &["hearth-cli", "cachet", "cachet-load"];
+/// Programs of their own, and what prints for them and for build scripts: they print, and end when
+/// they like.
+const PROGRAMS: &[&str] = &[
+    "hearth-terminal",
+    "hearth-cli",
+    "hearth-build",
+    "cachet",
+    "cachet-load",
+    "hearth-study",
+    "hearth-benches",
+];
 
 /// Longer files are harder to know than two shorter ones.
 const LINES_MAX: usize = 800;
@@ -52,16 +66,21 @@ const COMMENTS_READ: &[&str] = &[
     "crates/testing",
     "fuzz",
 ];
-/// Crates that a compiled program's runtime may be built from, beside those of the workspace: the
-/// profile is JSON, and the optimiser draws random numbers.
+/// Crates that a compiled program's runtime may be built from, beside those of the workspace: system
+/// calls, the profile, which is JSON, and the optimiser's random numbers.
 const RUNTIME_MAY_CARRY: &[&str] = &[
+    "bitflags",
+    "cfg-if",
     "fastrand",
+    "io-uring",
     "itoa",
+    "libc",
     "memchr",
     "serde",
     "serde_core",
     "serde_derive",
     "serde_json",
+    "thiserror",
     "zmij",
 ];
 
@@ -111,11 +130,12 @@ fn quoted(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn is_for_tests(name: &str) -> bool {
+/// Whether a crate is in the group of that name.
+fn is_in(group: &str, name: &str) -> bool {
     let groups = groups();
-    let last = groups.last().expect("there are groups");
-    assert!(last.name == FOR_TESTS, "the last group is {FOR_TESTS}");
-    last.rooms.iter().any(|room| room == name)
+    let found = groups.iter().find(|other| other.name == group);
+    let found = found.unwrap_or_else(|| panic!("ARCHITECTURE.md has no group {group}"));
+    found.rooms.iter().any(|room| room == name)
 }
 
 /// The lines `- `a` uses `b`: reason` under the heading "Exceptions" of ARCHITECTURE.md.
@@ -155,7 +175,12 @@ fn dependencies_point_to_the_ground() {
         }
         for used in room.uses.iter().filter(|used| !used.only_for_development) {
             let pair = (room.name.clone(), used.name.clone());
-            if group_of(&used.name).is_some_and(|other| other < group) {
+            let is_above = group_of(&used.name).is_some_and(|other| other < group);
+            let of_research = groups[group].name == RESEARCH
+                && [RESEARCH, FOR_TESTS]
+                    .iter()
+                    .any(|group| is_in(group, &used.name));
+            if is_above || of_research {
                 continue;
             }
             if groups[group].inside.contains(&pair) {
@@ -231,9 +256,86 @@ fn compiled_programs_carry_no_tools() {
         .filter(|name| !name.is_empty() && !ours.contains(*name))
         .filter(|name| !RUNTIME_MAY_CARRY.contains(name))
         // Build scripts and macros of derives are gone when the program is linked.
-        .filter(|name| !["proc-macro2", "quote", "syn", "unicode-ident"].contains(name))
+        .filter(|name| {
+            ![
+                "proc-macro2",
+                "quote",
+                "syn",
+                "thiserror-impl",
+                "unicode-ident",
+            ]
+            .contains(name)
+        })
         .collect();
     assert!(tools.is_empty(), "hearth-runtime carries {tools:?}");
+}
+
+#[test]
+fn the_picture_shows_every_room() {
+    let text = architecture();
+    let picture = text.split("```mermaid").nth(1).unwrap_or_default();
+    let picture = picture.split("```").next().unwrap_or_default();
+    let mut shown = BTreeSet::new();
+    let mut group = "";
+    for line in picture.lines().filter(|line| !line.contains('"')) {
+        group = line.trim().strip_prefix("subgraph ").unwrap_or(group);
+        if let Some(name) = line.strip_prefix("        ") {
+            shown.insert((group.to_owned(), name.to_owned()));
+        }
+    }
+    let there: BTreeSet<_> = groups()
+        .into_iter()
+        .flat_map(|group| {
+            group
+                .rooms
+                .into_iter()
+                .map(move |room| (group.name.clone(), room))
+        })
+        .collect();
+    assert_eq!(
+        shown, there,
+        "ARCHITECTURE.md's picture, and its table of groups"
+    );
+    for room in crates() {
+        let row = format!("\n| `{}` | `", room.name);
+        assert!(
+            text.contains(&row),
+            "ARCHITECTURE.md does not say where {} is",
+            room.name
+        );
+    }
+}
+
+#[test]
+fn the_product_needs_no_research() {
+    let mut complaints = Vec::new();
+    for room in crates() {
+        let is_there = room.folder.starts_with(RESEARCH);
+        if is_there != is_in(RESEARCH, &room.name) {
+            complaints.push(format!(
+                "{} is in {}, and ARCHITECTURE.md says otherwise",
+                room.name,
+                room.folder.display()
+            ));
+        }
+        if is_there {
+            continue;
+        }
+        for used in room.uses.iter().filter(|used| is_in(RESEARCH, &used.name)) {
+            complaints.push(format!("{} uses {}", room.name, used.name));
+        }
+        // A source file may include or open something there without a dependency that says so.
+        for path in files(&room.folder.display().to_string(), &[".rs"]) {
+            let text = fs::read_to_string(&path).expect("a source file is text");
+            let reaches = |line: &&str| {
+                line.contains(&format!("{RESEARCH}/")) && !line.trim_start().starts_with("//")
+            };
+            for line in text.lines().filter(reaches) {
+                complaints.push(format!("{}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
 #[test]
@@ -245,7 +347,7 @@ fn unsafe_code_is_where_it_may_be() {
             .find_map(|name| fs::read_to_string(source.join(name)).ok());
         let Some(entry) = entry else { continue };
         let forbids = entry.contains("#![forbid(unsafe_code)]");
-        let may = UNSAFE.contains(&room.name.as_str()) || is_for_tests(&room.name);
+        let may = UNSAFE.contains(&room.name.as_str()) || is_in(FOR_TESTS, &room.name);
         assert!(forbids || may, "{} does not forbid unsafe code", room.name);
     }
 }
@@ -299,7 +401,7 @@ fn pure_crates_take_data_and_give_data() {
 #[test]
 fn only_programs_print() {
     let complaints: Vec<_> =
-        code(|room| !PROGRAMS.contains(&room.name.as_str()) && !is_for_tests(&room.name))
+        code(|room| !PROGRAMS.contains(&room.name.as_str()) && !is_in(FOR_TESTS, &room.name))
             .into_iter()
             .filter(|(_, line)| {
                 ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!("]
@@ -341,7 +443,7 @@ fn every_code_has_its_story() {
 fn texts() -> Vec<(String, String)> {
     let mut paths = Vec::new();
     for folder in [
-        "crates", "apps", "studies", "docs", "examples", "tests", "benches", "fuzz",
+        "crates", "apps", "docs", "examples", "tests", "fuzz", RESEARCH,
     ] {
         paths.extend(files(
             folder,
@@ -353,6 +455,7 @@ fn texts() -> Vec<(String, String)> {
         "README.md",
         "ARCHITECTURE.md",
         "STYLE.md",
+        "CONTRIBUTING.md",
         "CHANGELOG.md",
         "Cargo.toml",
     ] {

@@ -231,7 +231,10 @@ fn cores_that_are_taken_away_and_given_back_while_it_runs() {
         // There is one core for tests, and none to take away.
         return;
     };
-    let program = built("pairs", &root().join("lab/test/pairs.isf"));
+    let program = built(
+        "pairs",
+        &root().join("crates/cli/tests/placing_changes/pairs.isf"),
+    );
     for carrier in ["workers", "threads"] {
         let pairs = Pairs::start(&program, carrier);
         // It looked at the cores before it began its log.

@@ -8,7 +8,7 @@ use crate::check;
 use crate::codes::semantic::UNDECLARED;
 use crate::core;
 use crate::diagnostic::Diagnostic;
-use crate::emit::{self, heap_bound::HeapBound, layout::ComponentSize};
+use crate::emit::{self, ComponentKind, heap_bound::HeapBound, layout::ComponentSize};
 use crate::graph::{self, CommunicationGraph};
 use crate::source::{LineIndex, SourceId, Span};
 use crate::symbol::{Interner, Symbol};
@@ -73,6 +73,9 @@ pub struct Options {
     pub prelude: Prelude,
     /// The original's behaviour at run time. The rules of the language stay as they are.
     pub compat_original: bool,
+    /// Code outside of the program makes components of it and talks to them. So all components
+    /// stay, though the main sequence makes none of them, and no heap has a bound.
+    pub hosted: bool,
 }
 
 /// What became of a text.
@@ -127,6 +130,8 @@ pub struct Compiled {
     /// The C11 text; None if a diagnostic is an error.
     pub c: Option<String>,
     pub prelude: Prelude,
+    /// The kinds of component in the text that stayed; empty with errors.
+    pub kinds: Vec<ComponentKind>,
 }
 
 /// Compiles a program to C11. `name` is what messages call the text, a path as a rule.
@@ -136,11 +141,16 @@ pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
         diagnostics: checked.diagnostics,
         c: None,
         prelude: checked.prelude,
+        kinds: Vec::new(),
     };
     if let Some(program) = &mut checked.program {
-        core::prune(program);
+        let hosted = options.hosted;
+        core::prune(program, |component| {
+            hosted && component.span.source == SourceId::USER
+        });
         lowered(program, text, name, options, |input| {
-            compiled.c = Some(emit::emit(*input))
+            compiled.c = Some(emit::emit(*input));
+            compiled.kinds = emit::kinds(input);
         });
     }
     compiled
@@ -162,7 +172,7 @@ pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
 pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, HeapBound)> {
     let mut bounds = Vec::new();
     if let Some(program) = &mut check(text, options).program {
-        core::prune(program);
+        core::prune(program, |_| false);
         lowered(program, text, name, options, |input| {
             bounds = emit::heap_bounds(input);
         });
@@ -173,7 +183,7 @@ pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, He
 /// Who communicates with whom, as far as the text tells; None with errors.
 pub fn graph(text: &str, name: &str, options: &Options) -> Option<CommunicationGraph> {
     let program = &mut check(text, options).program?;
-    core::prune(program);
+    core::prune(program, |_| false);
     let mut bounds = Vec::new();
     lowered(program, text, name, options, |input| {
         bounds = emit::heap_bounds(input);
@@ -207,6 +217,7 @@ fn lowered(
     options: &Options,
     then: impl FnOnce(&emit::Input<'_>),
 ) {
+    let hosted = options.hosted;
     let options = core::Options {
         compat_original: options.compat_original,
     };
@@ -217,6 +228,7 @@ fn lowered(
         module: &module,
         effects: &effects,
         options,
+        hosted,
         sources,
     });
 }

@@ -22,11 +22,12 @@ use std::time::Duration;
 use hearth_machine::profile::{Profile, Provenance};
 use hearth_machine::relation::{Closeness, Relation};
 use hearth_machine::topology::OsThread;
+use hearth_stats::quantile_of_sorted;
 use hearth_sys::System;
 use hearth_sys::clock::monotonic_ns;
 
 use crate::context::LOOKS;
-use crate::statistics::{median, quantile};
+use crate::statistics::median;
 
 /// Factor by which a transfer may differ from the profile's, either way. Lines differ from each
 /// other by a half, and rounds of a probe by a fifth; smaller errors change few plans.
@@ -297,7 +298,7 @@ impl Session {
         }
         self.base += TURNS;
         shortest.sort_unstable_by(f64::total_cmp);
-        quantile(&shortest, 0.25)
+        quantile_of_sorted(&shortest, 0.25)
     }
 }
 

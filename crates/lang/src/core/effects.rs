@@ -332,12 +332,19 @@ pub fn for_each_body(program: &Program, visit: &mut dyn FnMut(&Body)) {
     visit(&program.main);
 }
 
-/// Which procedures and components the globals and the main sequence reach.
-pub fn reachable(program: &Program) -> (Vec<bool>, Vec<bool>) {
+/// Tells which procedures and components the globals, the main sequence and the kept components
+/// reach.
+pub fn reachable(program: &Program, keep: impl Fn(&Component) -> bool) -> (Vec<bool>, Vec<bool>) {
     let mut procs = vec![false; program.procs.len()];
     let mut components = vec![false; program.components.len()];
     let mut work: Vec<&Body> = vec![&program.main];
     work.extend(program.globals.iter().filter(|g| g.used).map(|g| &g.init));
+    for (index, component) in program.components.iter().enumerate() {
+        if keep(component) {
+            components[index] = true;
+            work.extend(bodies(component));
+        }
+    }
     while let Some(body) = work.pop() {
         walk(&body.block, &mut |e| match &e.kind {
             ExprKind::Call(Callee::Proc(proc), _) | ExprKind::Proc(proc) => {
@@ -349,14 +356,19 @@ pub fn reachable(program: &Program) -> (Vec<bool>, Vec<bool>) {
             ExprKind::NewComponent { component, .. } if !components[component.index()] => {
                 components[component.index()] = true;
                 let component = &program.components[component.index()];
-                work.extend(component.members.iter().map(|m| &m.init));
-                work.extend(&component.constructors);
-                work.push(&component.behaviour);
+                work.extend(bodies(component));
             }
             _ => {}
         });
     }
     (procs, components)
+}
+
+fn bodies(component: &Component) -> impl Iterator<Item = &Body> {
+    let members = component.members.iter().map(|m| &m.init);
+    members
+        .chain(&component.constructors)
+        .chain([&component.behaviour])
 }
 
 /// Visits an expression and everything inside it, parents first.

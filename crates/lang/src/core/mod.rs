@@ -8,7 +8,7 @@ pub mod ir;
 mod lower;
 pub mod passes;
 
-use crate::tree::Program;
+use crate::tree::{Component, Program};
 
 /// How to compile.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,9 +17,10 @@ pub struct Options {
     pub compat_original: bool,
 }
 
-/// Clears `used` of what the main sequence never reaches: it need not be compiled.
-pub fn prune(program: &mut Program) {
-    let (procs, components) = effects::reachable(program);
+/// Clears `used` of the procedures and components that neither the main sequence nor a kept
+/// component reaches: they need not be compiled.
+pub fn prune(program: &mut Program, keep: impl Fn(&Component) -> bool) {
+    let (procs, components) = effects::reachable(program, keep);
     for (proc, reached) in program.procs.iter_mut().zip(procs) {
         proc.used &= reached;
     }

@@ -250,7 +250,7 @@ impl Context<'_> {
             self.emit_table(id, component, out);
         }
         let call = self.life_call(Role::Main, "self", "&self->frame");
-        let heap = heap_fields(self.heaps.of_main());
+        let heap = self.heap_fields(self.heaps.of_main());
         let _ = writeln!(
             out,
             "static hearth_step main_resume(hearth_component *base)\n{{\n    \
@@ -394,7 +394,7 @@ impl Context<'_> {
         };
         let (line, column) = self.line_column(component.span);
         let (file, _) = self.input.sources.get(component.span.source);
-        let heap = heap_fields(self.heaps.of(id));
+        let heap = self.heap_fields(self.heaps.of(id));
         let _ = writeln!(
             out,
             "static const hearth_component_type {name}_type = {{\n    .name = \"{0}\", .size = \
@@ -597,17 +597,21 @@ impl Context<'_> {
     }
 }
 
-/// What the runtime is told of a heap, if there is something to tell.
-fn heap_fields(bound: &HeapBound) -> String {
-    match bound {
-        HeapBound::Bounded(Room { bytes, largest }) if *bytes > 0 => {
-            match (u32::try_from(*bytes), u32::try_from(*largest)) {
-                (Ok(bytes), Ok(largest)) => {
-                    format!("\n    .heap_bytes = {bytes}, .heap_largest = {largest},")
+impl Context<'_> {
+    /// The fields that tell the runtime a heap's bound, if it has one.
+    fn heap_fields(&self, bound: &HeapBound) -> String {
+        match bound {
+            // A host may send values of any size.
+            _ if self.input.hosted => String::new(),
+            HeapBound::Bounded(Room { bytes, largest }) if *bytes > 0 => {
+                match (u32::try_from(*bytes), u32::try_from(*largest)) {
+                    (Ok(bytes), Ok(largest)) => {
+                        format!("\n    .heap_bytes = {bytes}, .heap_largest = {largest},")
+                    }
+                    _ => String::new(),
                 }
-                _ => String::new(),
             }
+            HeapBound::Bounded(_) | HeapBound::Unbounded(_) => String::new(),
         }
-        HeapBound::Bounded(_) | HeapBound::Unbounded(_) => String::new(),
     }
 }

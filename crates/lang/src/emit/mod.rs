@@ -39,6 +39,8 @@ pub struct Input<'a> {
     pub module: &'a Module,
     pub effects: &'a EffectTable,
     pub options: Options,
+    /// See [`compile::Options`](crate::compile::Options).
+    pub hosted: bool,
     /// The user's text, its name as it shall stand in messages and `#line`, and the preludes.
     pub sources: Sources<'a>,
 }
@@ -115,6 +117,30 @@ pub fn emit(input: Input<'_>) -> String {
     out.push_str(&components);
     context.emit_main(&mut out);
     out
+}
+
+/// A kind of component in the user's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentKind {
+    pub name: String,
+    /// The C name of its `hearth_component_type`.
+    pub descriptor: String,
+    /// The number of arguments that its first constructor takes.
+    pub arguments: usize,
+}
+
+/// The used kinds of component in the user's text, in order.
+pub fn kinds(input: &Input<'_>) -> Vec<ComponentKind> {
+    let names = Names::new(input.program);
+    let components = input.program.components.iter().enumerate();
+    components
+        .filter(|(_, component)| component.used && component.span.source == SourceId::USER)
+        .map(|(index, component)| ComponentKind {
+            name: input.program.names.name(component.name).to_owned(),
+            descriptor: format!("{}_type", names.component(ComponentId(index as u32))),
+            arguments: component.constructors.first().map_or(0, |body| body.params),
+        })
+        .collect()
 }
 
 /// The size of every used component, in order.

@@ -227,7 +227,7 @@ const IMPORTED: &[&str] = &[
 ];
 
 /// A new name here may write `errno` in the middle of a `free`, or be a cancellation point in the middle of a
-/// heap: see `crates/heap/src/door.rs`.
+/// heap: see `crates/heap/src/ground/syscall.rs`.
 #[test]
 fn the_kernel_is_asked_through_the_door() {
     let text = output(

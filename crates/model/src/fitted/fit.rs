@@ -11,7 +11,8 @@ use std::fmt;
 use hearth_machine::profile::{Carrier, Exchange as Measured};
 
 use super::{Exchange, Model, PredictError, Question, Tuning};
-use crate::stats::{kendall, median, median_absolute_percentage_error, quantile, spearman};
+use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearman};
+use hearth_stats::{median, quantile};
 
 /// Residual above which the loss is linear: outliers of 30 % or more.
 const HUBER: f64 = 0.3;

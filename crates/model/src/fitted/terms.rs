@@ -14,7 +14,7 @@ use hearth_machine::profile::{Access, Carrier, Figure, Level, LineState, Profile
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 
 use super::{Buffer, Flow, Parts, Tuning};
-use crate::stats::median;
+use hearth_stats::median;
 
 /// Bytes to a page that a fresh buffer faults in.
 const PAGE_BYTES: f64 = 4096.0;

@@ -11,7 +11,7 @@ use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::topology::{Thread, Topology};
 use hearth_model::fitted::{Between, Model, Question};
-use hearth_model::stats::median;
+use hearth_stats::median;
 
 use super::Slot;
 use crate::graph::Kind;
