@@ -43,6 +43,10 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("cachet", "the commands of a session know the session"),
     ("hearth-studies", "`error` knows one study's errors"),
     (
+        "hearth-study",
+        "each study's command takes what they share from `study`",
+    ),
+    (
         "hearth-allocators",
         "`nmart::lock` takes its futex from `system`",
     ),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use hearth_sys::mapping::{HugePages, MapOptions, Mapping, page_bytes};
-use hearth_sys::sync::Semaphore;
+use hearth_sys::semaphore::Semaphore;
 use hearth_sys::{clock, futex, schedule};
 
 use crate::context::{Context, Rounds, Stop, together};

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 pub use hearth_machine::profile::Carrier;
 use hearth_machine::topology::{OsThread, Topology};
 use hearth_sys::mapping::MapOptions;
-use hearth_sys::relay::{Relay, Seat, Turn};
+use hearth_sys::ping_pong::{PingPong, Seat, Turn};
 use hearth_sys::{Refused, System, schedule};
 
 use crate::context::{Context, Deadline, ProbeError, Rounds, Stop, spin_until, together};
@@ -240,17 +240,17 @@ pub fn points(
 /// message so far.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    relays: Vec<Relay>,
+    relays: Vec<PingPong>,
 }
 
 impl Buffers {
     /// Provides `count` buffers of at least this size; the calling thread touches them first.
-    fn get(&mut self, count: usize, bytes: usize) -> Result<&mut [Relay], Refused> {
+    fn get(&mut self, count: usize, bytes: usize) -> Result<&mut [PingPong], Refused> {
         for index in 0..count {
             if self.relays.get(index).is_some_and(|r| r.bytes() >= bytes) {
                 continue;
             }
-            let relay = Relay::new(MapOptions::huge(bytes))?;
+            let relay = PingPong::new(MapOptions::huge(bytes))?;
             if index < self.relays.len() {
                 self.relays[index] = relay;
             } else {
@@ -416,7 +416,7 @@ fn add(batch: &mut Batch, wait: Wait, ns: f64, before: &Before) {
 
 fn alternate(
     context: &Context<'_>,
-    relay: &mut Relay,
+    relay: &mut PingPong,
     request: &Request,
     wait: Wait,
 ) -> Result<Batch, Stop> {
@@ -459,14 +459,14 @@ fn alternate(
     together(context.system, request.cores, one, other)
 }
 
-fn both_seats(relay: &mut Relay) -> (Seat<'_>, Seat<'_>) {
+fn both_seats(relay: &mut PingPong) -> (Seat<'_>, Seat<'_>) {
     let [first, second] = relay.seats();
     (first, second)
 }
 
 fn stream(
     context: &Context<'_>,
-    relays: &mut [Relay],
+    relays: &mut [PingPong],
     request: &Request,
     wait: Wait,
 ) -> Result<Batch, Stop> {

@@ -39,8 +39,8 @@ fn test_compiler() -> OsString {
     std::env::var_os("HEARTH_TEST_CC").unwrap_or("cc -Werror".into())
 }
 
-/// Is there a sanitizer in the programs? It knows the blocks of its own allocator alone: what is referred to in
-/// a heap of Hearth's is lost to it.
+/// Is there a sanitizer in the programs? It knows the blocks of its own allocator alone: what is
+/// referred to in a heap of Hearth's is lost to it.
 pub(crate) fn is_sanitized() -> bool {
     test_compiler().to_string_lossy().contains("-fsanitize")
 }

@@ -10,6 +10,7 @@
 //! ```
 
 use hearth_machine::topology::{Thread, format_list};
+use hearth_text::counted;
 
 use super::{Kind, Placement, Survey, Way, amount, cores, percent, rate};
 use crate::parts::{self, Look, Part};
@@ -483,11 +484,6 @@ fn plain(letter: char) -> char {
 
 fn letters(text: &str) -> usize {
     text.chars().count()
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 fn connections(count: usize) -> String {
