@@ -17,7 +17,7 @@
 //!
 //! | field | writer | reader |
 //! |---|---|---|
-//! | a key's record | the thread that begins or ends a request of the key, under the stripe's lock | the same |
+//! | a key's record | who begins or ends its requests, under the stripe's lock | the same |
 //!
 //! All times are of one clock. A beginning is taken before the request's bytes leave, an end after
 //! the reply's bytes came: writes seem longer than they were, and the model never assumes an order

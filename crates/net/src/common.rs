@@ -12,9 +12,9 @@ use crate::options::Builder;
 ///
 /// | field | writer | reader |
 /// |---|---|---|
-/// | `is_stopping` | the thread that stops it, once, before it wakes all | every thread, after it was woken |
+/// | `is_stopping` | the stopping thread, once, before it wakes all | all, after waking |
 /// | `connections` | the acceptor: up; a thread that closes: down | the acceptor |
-/// | `wants_room` | the acceptor: true before it looks at `connections` again | a thread that closes, after it has counted |
+/// | `wants_room` | acceptor: true before rereading `connections` | who closes, after counting |
 /// | `second` | the acceptor | all, roughly |
 ///
 /// `connections` and `wants_room` are sequentially consistent: either the acceptor sees that a

@@ -34,6 +34,7 @@ pub mod auto;
 #[cfg(doctest)]
 mod bounds;
 mod errors;
+mod inside;
 pub mod lock;
 mod mailbox;
 mod mode;

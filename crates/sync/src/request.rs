@@ -5,7 +5,7 @@ use std::any::Any;
 use std::mem::{self, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::owned::serves_as_proprietor;
+use crate::inside::serves_as_proprietor;
 use crate::waiting::Wait;
 use hearth_atomics::{AtomicU32, Guarded, Ordering};
 use hearth_sys::futex::Word;

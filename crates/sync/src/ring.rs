@@ -34,7 +34,7 @@ type Run = unsafe fn(*mut (), *mut (), *mut ()) -> u32;
 ///
 /// | field | writer | reader |
 /// |---|---|---|
-/// | `state` | sender: → ASKED → AWAITED. Receiver: → DONE, PANICKED, REFUSED, after which it touches nothing | both |
+/// | `state` | sender: → ASKED → AWAITED. Receiver, at last: → DONE, PANICKED, REFUSED | both |
 /// | the rest | the sender, before it sends | the receiver |
 pub(crate) struct Letter {
     state: Word,
@@ -230,7 +230,7 @@ struct Queue {
 /// | field | writer | reader |
 /// |---|---|---|
 /// | `queue` | the holder of `lock` | the holder of `lock` |
-/// | `count` | the holder of `lock` | anyone, as a hint; a sender sees it above 0 until its letter is taken |
+/// | `count` | the holder of `lock` | anyone, as a hint; exact about its own letters |
 /// | `taken` | the receiver, which holds the section's lock | the same |
 pub(crate) struct Ring {
     lock: Mutex,

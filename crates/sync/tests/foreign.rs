@@ -4,7 +4,7 @@
 //! | where | run by | inside of the section |
 //! |---|---|---|
 //! | a closure, and what it has captured, as it ends | the server | yes |
-//! | captures of a refused closure | the thread that refuses, or the caller | if it was asked already |
+//! | captures of a refused closure | who refuses, or the caller | if it was asked already |
 //! | a result, and the payload of a call's panic | the caller | no |
 //! | the payload of a post's panic | by message the server, else the poster | by message |
 //! | a waker, woken | the thread that answers | if a closure does |

@@ -10,12 +10,16 @@
 //!
 //! An item is in up to two structures at once, each with its own rules:
 //!
-//! | field | writer | reader | when |
-//! |---|---|---|---|
-//! | `chain`, `cas`, `client_flags`, `marks`, key and value | the owner of the [`Fresh`], later the exclusive borrower of the [`Chains`] | a borrower of the `Chains` | first while the item is new, later while it is in a chain |
-//! | `newer`, `older`, `segment` | the exclusive borrower of the [`Pool`] | the same | always |
-//! | `expires`, `used`, `bits` | both, atomically | both | always |
-//! | `hash`, lengths, `pool` | nobody after it is made | all | always |
+//! *maker* is the owner of the [`Fresh`] while the item is new; *chain* the borrower of the
+//! [`Chains`] that it is in later, exclusive to write; *pool* the exclusive borrower of the
+//! [`Pool`].
+//!
+//! | field | writer | reader |
+//! |---|---|---|
+//! | `chain`, `cas`, `client_flags`, `marks`, key, value | maker, then chain | maker, then chain |
+//! | `newer`, `older`, `segment` | pool | pool |
+//! | `expires`, `used`, `bits` | both, atomically | both |
+//! | `hash`, lengths, `pool` | nobody after it is made | all |
 //!
 //! Tokens that cannot be copied control access. A [`Fresh`] is an item in the pool's queues and in
 //! no chain; [`Chains`] take it in, and return an [`Out`] when they let an item go; only
@@ -119,8 +123,8 @@ fn id(item: NonNull<Header>) -> ItemId {
 /// The item is not freed while the reference is used.
 #[inline]
 unsafe fn header<'a>(item: NonNull<Header>) -> &'a Header {
-    // SAFETY: as the caller promises; all fields that change are cells or atomic, and the tables above says who
-    // may use them.
+    // SAFETY: as the caller promises; all fields that change are cells or atomic, and the tables
+    // above says who may use them.
     unsafe { item.as_ref() }
 }
 
@@ -165,8 +169,8 @@ pub struct Fresh {
     filled: usize,
 }
 
-// SAFETY: whoever has it is the only one to use its cells but those of the queues, which the pool's user uses;
-// the rest is atomic.
+// SAFETY: whoever has it is the only one to use its cells but those of the queues, which the pool's
+// user uses; the rest is atomic.
 unsafe impl Send for Fresh {}
 
 impl Fresh {
@@ -215,7 +219,8 @@ impl Fresh {
         let (start, _) = unsafe { value_parts(self.item) };
         // SAFETY: so many bytes were written, so it is not beyond the block.
         let place = unsafe { start.add(self.filled) };
-        // SAFETY: as many bytes are missing, so they belong to the block, which nobody else knows to be theirs.
+        // SAFETY: as many bytes are missing, so they belong to the block, which nobody else knows
+        // to be theirs.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
         self.filled += bytes.len();
     }

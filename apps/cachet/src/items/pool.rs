@@ -149,7 +149,8 @@ impl Pool {
         self.bytes -= bytes;
         self.charged -= block_bytes(bytes);
         self.large -= large(bytes);
-        // SAFETY: the block came from this heap; it is in no chain, as the token says, and in no queue any more.
+        // SAFETY: the block came from this heap; it is in no chain, as the token says, and in no
+        // queue any more.
         unsafe { self.heap.free(item.as_ptr().cast()) };
     }
 
@@ -242,8 +243,8 @@ pub fn block_bytes(bytes: usize) -> usize {
 }
 
 fn tail_of(item: NonNull<Header>) -> Tail {
-    // SAFETY: what is in a queue is alive while the pool is borrowed; and what is read here is atomic or never
-    // changes.
+    // SAFETY: what is in a queue is alive while the pool is borrowed; and what is read here is
+    // atomic or never changes.
     let known = unsafe { header(item) };
     let bits = known.bits.load(Ordering::Relaxed);
     Tail {

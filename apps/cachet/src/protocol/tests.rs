@@ -64,8 +64,8 @@ impl Bench {
         }
     }
 
-    /// What a connection answers that sends these pieces; and whether it was closed, or waits for the rest of
-    /// a value.
+    /// What a connection answers that sends these pieces; and whether it was closed, or waits for
+    /// the rest of a value.
     fn talk<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, End) {
         let (mut session, mut out, mut waiting) = (Session::new(), Vec::new(), Vec::new());
         let mut all = Vec::new();

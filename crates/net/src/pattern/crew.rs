@@ -2,12 +2,12 @@
 //!
 //! | field | writer | reader |
 //! |---|---|---|
-//! | `inbox` | the acceptor, a thread that gives a connection away, the governor: under its lock, then wakes | the thread, under its lock, when woken |
-//! | `held` | the giver of a connection: up, before it is there; the thread: down, when it closes one or begins to give it away | acceptor and governor: roughly |
+//! | `inbox` | acceptor, giver, governor: under its lock, then wakes | the thread, when woken |
+//! | `held` | giver: up, before; thread: down, closing, giving | acceptor, governor: roughly |
 //! | `core` | the thread, now and then | the others: roughly |
 //! | `waits_by` | the thread, before its first wait | the others |
 //! | `spin_ns` | the thread's starter, and the governor | the thread |
-//! | `left` | threads that end, under its lock | the thread that stops the server, when they have ended |
+//! | `left` | threads that end, under its lock | the stopping thread, when they have ended |
 
 use std::io;
 use std::os::fd::RawFd;

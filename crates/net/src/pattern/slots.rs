@@ -2,7 +2,7 @@
 //!
 //! | field | writer | reader |
 //! |---|---|---|
-//! | `state` | the receiver of an event: adds [`BUSY`] and the event's flags; the worker: takes them | the same |
+//! | `state` | receiver of an event: adds [`BUSY`] and its flags; worker: takes them | the same |
 //! | `connection` | the worker, and the thread that adopts | the same, under its lock |
 //!
 //! A slot has one worker at a time: the thread that sets [`BUSY`] in `state`, or that gets the key

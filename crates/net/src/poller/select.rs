@@ -2,10 +2,10 @@
 //!
 //! | field | writer | reader |
 //! |---|---|---|
-//! | `readable`, `writable` | a thread that adds, settles or removes: a bit; the waiter, if threads share: takes reported bits away | the waiter: copies all |
+//! | `readable`, `writable` | who changes a descriptor; waiter: clears reported bits | the waiter |
 //! | `keys` | a thread that adds, before the bit | the waiter, after the bit |
 //! | `words` | a thread that adds: grows only | the waiter |
-//! | `waits` | the waiter: true before it copies the sets, false after the call | a thread that sets a bit, afterwards: wakes if true |
+//! | `waits` | waiter: true before copying, false after the call | who sets a bit: wakes if true |
 //!
 //! Bits and `waits` are sequentially consistent: a thread that sets a bit too late for the copy
 //! sees that another waits, and wakes it.

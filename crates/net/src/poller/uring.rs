@@ -2,8 +2,8 @@
 //!
 //! | field | writer | reader |
 //! |---|---|---|
-//! | `changes` | a thread that adds or removes, under its lock | the waiter, under its lock, before each wait |
-//! | `waits` | the waiter: true before it looks at `changes`, false after the wait | a thread that adds or removes, afterwards: wakes if true |
+//! | `changes` | who adds or removes, under its lock | the waiter, likewise, before each wait |
+//! | `waits` | waiter: true before reading `changes`, false after | who changes: wakes if true |
 //! | `waiting` | the waiter, under its lock, which nobody else wants | the same |
 //!
 //! Only the waiter makes requests, as the kernel does the work for a request in the thread that

@@ -23,7 +23,7 @@ const CLOSED: u32 = 2;
 
 /// | field | writer | reader |
 /// |---|---|---|
-/// | `state` | OPEN → AWAITED: the waiter. → CLOSED: the end that answers or drops the reply, once | both |
+/// | `state` | OPEN → AWAITED: the waiter. → CLOSED: the end that answers or drops, once | both |
 /// | `value` | the end that answers, before CLOSED | the waiter, after it |
 ///
 /// Wakers are foreign code, which may do anything, such as answer this very request: none is

@@ -3,8 +3,8 @@
 //! | kind | taken with | waiter | order |
 //! |---|---|---|---|
 //! | [`Mutex`] | an exchange | spins, then sleeps on the word | none: a newcomer may overtake |
-//! | [`Ticket`] | an addition | spins the longer the further behind, then sleeps | first come, first served |
-//! | [`Mcs`] | an exchange | spins on a word of its own, then sleeps there | first come, first served |
+//! | [`Ticket`] | an addition | spins by its distance, then sleeps | first come, first served |
+//! | [`Mcs`] | an exchange | spins on its own word, then sleeps there | first come, first served |
 //! | [`Cohort`] | two | as with MCS | its own node first, a limited number of times |
 //!
 //! None may be entered twice by one thread, and none is poisoned; `Owned` takes care of both.
@@ -36,7 +36,7 @@ use hearth_sys::futex::Word;
 /// | field | writer | reader |
 /// |---|---|---|
 /// | `next` | the successor, once | its owner, on hand-over |
-/// | `state` | its owner before it queues and when it falls asleep; the predecessor, on hand-over, once | both |
+/// | `state` | its owner, queueing and falling asleep; the predecessor, on hand-over, once | both |
 /// | `group` | its owner, before it queues | its owner; in a cohort, on hand-over |
 pub struct Place {
     pub(crate) next: AtomicPtr<Place>,

@@ -19,7 +19,7 @@ const PAUSES_MAX: u32 = 64;
 ///
 /// | field | writer | reader |
 /// |---|---|---|
-/// | `state` | FREE → HELD, AWAITED: the thread that takes it. HELD → AWAITED: a waiter. → FREE: the holder | all |
+/// | `state` | FREE → HELD, AWAITED: taker. HELD → AWAITED: waiter. → FREE: holder | all |
 ///
 /// A thread that slept takes it as AWAITED, as others may still sleep; that costs one wasted system
 /// call after the last.

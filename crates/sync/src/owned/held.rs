@@ -1,9 +1,9 @@
 //! A section that the calling thread holds, and the operations then possible.
 
-use super::inside::Inside;
 use super::pilot;
 use super::shared::{AUTO, POISONED, QUEUED, Shared};
 use super::tally::{SAMPLE_EVERY, Tally};
+use crate::inside::Inside;
 use crate::lock::{Lock, Place};
 use crate::mailbox::Mailbox;
 use crate::request::{DONE, Slot};

@@ -3,7 +3,6 @@
 mod builder;
 mod explain;
 mod held;
-mod inside;
 #[cfg_attr(not(feature = "research"), path = "no_letters.rs")]
 mod letters;
 mod pilot;
@@ -21,7 +20,6 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use builder::Builder;
-pub(crate) use inside::serves_as_proprietor;
 pub use tally::Statistics;
 
 use crate::{CallError, Mode, NoProprietor, Way};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use hearth_sys::affinity;
 
 use super::held::Held;
-use super::inside::{self, Inside};
 use super::shared::{ASTRAY, CLOSED, Shared, WAY};
+use crate::inside::{self, Inside};
 use crate::lock::{Lock, Place};
 use crate::request::drop_quietly;
 use crate::{NoProprietor, Way};

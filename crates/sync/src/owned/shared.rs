@@ -7,9 +7,9 @@ use hearth_sys::clock::Stamps;
 
 use super::builder::Options;
 use super::held::Held;
-use super::inside::{Inside, is_inside};
 use super::pilot::{self, Pilot};
 use super::tally::{Statistics, Tally};
+use crate::inside::{Inside, is_inside};
 use crate::lock::{AnyLock, Lock, Place};
 use crate::mailbox::{Mailbox, Mailboxes};
 use crate::request::Slot;
@@ -46,7 +46,7 @@ const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 /// | field | writer | reader |
 /// |---|---|---|
 /// | `control` | threads that change the way, close or wake; the proprietor | all, at each call |
-/// | `waiters` | a thread that waits for the lock, before and after; never the proprietor | the proprietor |
+/// | `waiters` | a waiter for the lock, before and after; never the proprietor | the proprietor |
 /// | `handles` | a thread that clones or drops one | a thread that drops one |
 /// | `mailboxes`, `proprietor` | the first thread that needs them | all |
 /// | `ring` | see there | |

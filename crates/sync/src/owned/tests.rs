@@ -7,10 +7,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use super::builder::Builder;
-use super::inside::Inside;
 use super::proprietor::Pause;
 use super::shared::Shared;
 use super::*;
+use crate::inside::{Inside, serves_as_proprietor};
 use crate::lock::{Lock, Place};
 use crate::mailbox::Mailbox;
 use crate::{LockKind, Queue, Wait};

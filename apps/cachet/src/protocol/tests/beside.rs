@@ -94,8 +94,9 @@ impl Random {
     }
 }
 
-/// What a session may do. Who counts does so with keys of its own, and does not ask for values or for what is noted
-/// at them: when a number changes, memcached sometimes stores it anew and forgets that, as its threads have it.
+/// What a session may do. Who counts does so with keys of its own, and does not ask for values or
+/// for what is noted at them: when a number changes, memcached sometimes stores it anew and forgets
+/// that, as its threads have it.
 #[derive(Clone, Copy, PartialEq)]
 enum Sort {
     Counts,
@@ -145,8 +146,8 @@ fn number(random: &mut Random) -> String {
     }
 }
 
-/// By how much numbers are changed. They do not become shorter: in memcached it depends on what threads are doing
-/// besides whether that leaves spaces. `examples` has what does.
+/// By how much numbers are changed. They do not become shorter: in memcached it depends on what
+/// threads are doing besides whether that leaves spaces. `examples` has what does.
 fn step(random: &mut Random) -> String {
     match random.below(8) {
         0 => random

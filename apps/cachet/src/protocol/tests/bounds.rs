@@ -15,8 +15,8 @@ impl Bench {
     }
 }
 
-/// Else each byte of a line of 4 MiB costs a look at 4 MiB. That it does not look again shows in what it does not find where the
-/// bytes are exchanged meanwhile, which nobody does.
+/// Else each byte of a line of 4 MiB costs a look at 4 MiB. That it does not look again shows in
+/// what it does not find where the bytes are exchanged meanwhile, which nobody does.
 #[test]
 fn what_was_looked_through_for_an_end_of_line_is_not_looked_through_again() {
     let (mut bench, mut session) = (Bench::new(), Session::new());

@@ -3,8 +3,8 @@
 //!
 //! | field | writer | reader |
 //! |---|---|---|
-//! | `control` | the governor, under its lock | the acceptor, and callers of `adapted`: under its lock |
-//! | `wakeup` | the thread that stops the server, under the lock of `control` | the governor, which waits with that lock |
+//! | `control` | the governor, under its lock | acceptor, `adapted`: under its lock |
+//! | `wakeup` | stopping thread, under `control`'s lock | the governor, waiting with that lock |
 
 mod control;
 mod governor;

@@ -19,13 +19,13 @@ thread_local! {
 }
 
 /// A section that the thread is inside of, on its stack, linked to the next outer one.
-pub(super) struct Inside {
+pub(crate) struct Inside {
     section: *const (),
     outer: Cell<*const Inside>,
 }
 
 impl Inside {
-    pub(super) fn new(section: *const ()) -> Inside {
+    pub(crate) fn new(section: *const ()) -> Inside {
         Inside {
             section,
             outer: Cell::new(ptr::null()),
@@ -34,20 +34,20 @@ impl Inside {
 
     /// Enters. The record stays where it is until `leave`.
     #[inline]
-    pub(super) fn enter(&self) {
+    pub(crate) fn enter(&self) {
         INNERMOST.with(|innermost| self.outer.set(innermost.replace(self)));
     }
 
     /// Leaves. The innermost section is left first.
     #[inline]
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         INNERMOST.with(|innermost| innermost.set(self.outer.get()));
     }
 }
 
 /// True if the calling thread is inside of this section.
 #[inline]
-pub(super) fn is_inside(section: *const ()) -> bool {
+pub(crate) fn is_inside(section: *const ()) -> bool {
     let mut at = INNERMOST.with(Cell::get);
     while !at.is_null() {
         // SAFETY: who is inside has not left, so its record is still there.
@@ -61,7 +61,7 @@ pub(super) fn is_inside(section: *const ()) -> bool {
 }
 
 /// Makes the calling thread the section's proprietor.
-pub(super) fn owns(section: *const ()) {
+pub(crate) fn owns(section: *const ()) {
     #[cfg(not(loom))]
     OWNS.set(section);
     // In models no closure panics.
