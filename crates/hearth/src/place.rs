@@ -54,10 +54,10 @@
 //! use hearth::Hearth;
 //! use hearth::place::Plan;
 //! use hearth_machine::{profile::Profile, synthetic};
-//! use hearth_model::hearth::Model;
+//! use hearth_model::fitted::Model;
 //! use hearth_place::cost::Options;
 //! use hearth_place::graph::{Component, Connection, Graph};
-//! use hearth_place::machine::Machine;
+//! use hearth_place::slots::Machine;
 //! use hearth_place::plan::place;
 //! use hearth_place::policy::Policy;
 //! use hearth_place::talk::Effort;
