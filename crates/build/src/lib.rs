@@ -34,19 +34,25 @@
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a build script talks to Cargo on standard output and to people on standard error"
+    clippy::disallowed_methods,
+    reason = "a build script talks to Cargo and to people, and ends when they must act"
+)]
+#![allow(
+    clippy::needless_doctest_main,
+    reason = "a build script is shown whole"
 )]
 
 mod module;
-mod stand_in;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
-use hearth_lang::compile::{Options, Sources, compile as compile_to_c};
+use hearth_lang::compile::{Options, compile as compile_to_c};
 use hearth_lang::diagnostic::Severity;
+use hearth_lang::source::{SourceId, Sources};
+use hearth_terminal::render::Renderer;
+use hearth_toolchain::{FLAGS, HEADER};
 use module::Module;
-use stand_in::{FLAGS, HEADER, Renderer};
 
 /// Compiles an Insense program and links it with the crate that is being built. To be called in
 /// `build.rs`, with a path in the package.
@@ -91,7 +97,8 @@ fn compile_here(program: &Path) -> Result<(), String> {
         .include(folder)
         .warnings(false)
         .opt_level(3);
-    for flag in FLAGS.iter().filter(|flag| !flag.starts_with("-O")) {
+    let is_set = |flag: &&&str| flag.starts_with("-O") || flag.starts_with("-W");
+    for flag in FLAGS.iter().filter(|flag| !is_set(flag)) {
         compiler.flag(flag);
     }
     compiler
@@ -126,7 +133,7 @@ fn translate(program: &Path, text: &str, package: &str) -> Result<Translated, St
     let Some(c) = compiled.c else {
         return Err(Renderer::new(false).render(sources, &compiled.diagnostics));
     };
-    let lines = sources.lines(hearth_lang::source::SourceId::USER);
+    let lines = sources.lines(SourceId::USER);
     let warnings = compiled
         .diagnostics
         .iter()

@@ -45,7 +45,7 @@ pub(crate) enum Heaps {
     System,
 }
 
-/// Where servers run: components that several others send to, from more than one worker.
+/// The place where servers run, which are components that others send to from several workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[cfg_attr(
@@ -53,15 +53,15 @@ pub(crate) enum Heaps {
     expect(unreachable_pub, reason = "models leave out what exports it")
 )]
 pub enum Servers {
-    /// On their own worker: requests come to them as messages.
+    /// On their own worker. Requests come to them as messages.
     #[default]
     Asynchronous,
-    /// On the worker of whoever calls them, as under a lock: a server that waits goes on where its
-    /// caller is, at once, and its data follows. Others that call it meanwhile wait in the channel. A server
-    /// that has a CPU of its own stays there. Of no effect on threads.
+    /// On the worker of the caller, as under a lock: a server that waits continues at once on its
+    /// caller's worker, and its data follows. Further callers wait in the channel meanwhile. A server
+    /// that has a CPU of its own stays there. This has no effect on threads.
     Synchronous,
-    /// In whichever of the two ways a server is called more often, which is tried now and then while it
-    /// runs, for each server of its own.
+    /// In the better of the two ways for each server: the runtime tries both now and then while the
+    /// server runs, and keeps the one with more calls.
     Auto,
 }
 

@@ -14,11 +14,12 @@ use hearth_studies::cache_impact::{
 use hearth_studies::{STUDIES, StudyError, nmart};
 use hearth_sys::Linux;
 
-use hearth_study_arguments::{self, Action, RunStudy, Study};
-use hearth_terminal::failure::{Failure, cause};
+use hearth_study_arguments::{self, Action, RunStudy};
+use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
 use hearth_terminal::progress::Bar;
+use hearth_text::cause;
 
 use crate::course::{Shown, conduct, interrupted};
 use crate::{events, memcached, message, multicore, tool};

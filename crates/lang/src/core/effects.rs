@@ -1,4 +1,4 @@
-//! What a procedure may do, found once for the whole program before lowering.
+//! The possible effects of procedures, found once for the whole program before lowering.
 //!
 //! The least fixed point over the call graph: a procedure blocks, raises or writes if its own text
 //! does or if something it calls does. Procedure values are treated by type: calling one may do
@@ -8,7 +8,7 @@ use crate::tree::*;
 use crate::types::{TypeId, Types};
 use std::collections::HashMap;
 
-/// What running a piece of program may do.
+/// The possible effects of a piece of program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Effects {
     /// Wait: communicate, or call what does.
@@ -160,14 +160,14 @@ impl EffectTable {
         }
     }
 
-    /// What evaluating an expression may do.
+    /// The possible effects of evaluating an expression.
     pub fn of(&self, expr: &Expr, types: &Types) -> Effects {
         let mut effects = Effects::default();
         walk(expr, &mut |e| effects.join(self.own(e, types)));
         effects
     }
 
-    /// What the node itself may do, its children aside.
+    /// The possible effects of the node itself, without its children.
     fn own(&self, expr: &Expr, types: &Types) -> Effects {
         let raises = Effects {
             raises: true,
@@ -303,7 +303,7 @@ fn is_remote(end: &End) -> bool {
     matches!(end, End::Remote { .. })
 }
 
-/// Does a variable of this type hold a counted reference?
+/// True if a variable of this type holds a counted reference.
 pub fn is_reference(types: &Types, ty: TypeId) -> bool {
     use crate::types::Type::*;
     matches!(

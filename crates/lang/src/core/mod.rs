@@ -8,13 +8,27 @@ pub mod ir;
 mod lower;
 pub mod passes;
 
+use crate::source::Sources;
 use crate::tree::{Component, Program};
 
-/// How to compile.
+/// Options of compiling.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// The original's behaviour instead of the decisions made here (the book lists them).
     pub compat_original: bool,
+}
+
+/// A lowered program: all that the analyses and the emitter know.
+#[derive(Clone, Copy)]
+pub struct Lowered<'a> {
+    pub program: &'a Program,
+    pub module: &'a ir::Module,
+    pub effects: &'a effects::EffectTable,
+    pub options: Options,
+    /// See [`compile::Options`](crate::compile::Options).
+    pub hosted: bool,
+    /// The user's text, its name in messages and `#line`, and the preludes.
+    pub sources: Sources<'a>,
 }
 
 /// Clears `used` of the procedures and components that neither the main sequence nor a kept

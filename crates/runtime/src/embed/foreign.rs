@@ -50,7 +50,7 @@ impl Port {
         unsafe { (*self.channel).payload() }
     }
 
-    /// Does it send?
+    /// Tells whether it sends.
     pub fn is_out(&self) -> bool {
         // SAFETY: counted.
         unsafe { (*self.channel).direction == Direction::Out }
@@ -169,7 +169,7 @@ unsafe impl Send for ForeignType {}
 unsafe impl Sync for ForeignType {}
 
 impl ForeignType {
-    /// The type that compiled code describes there.
+    /// Returns the type that compiled code describes there.
     ///
     /// # Safety
     /// `of` is a component type that Hearth's compiler made, for this version of the runtime, and
@@ -222,7 +222,7 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
-    /// The program that compiled code describes there; None if that is of another version.
+    /// Returns the program that compiled code describes there; None if that has another version.
     ///
     /// # Safety
     /// `program` is a program that Hearth's compiler made, and stays.

@@ -214,7 +214,7 @@ pub fn rest() -> Wait {
     }
 }
 
-/// The future of [`rest`].
+/// The future of the end of all components.
 pub struct Wait {
     number: u64,
     is_registered: bool,

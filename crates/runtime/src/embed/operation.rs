@@ -14,7 +14,7 @@ use super::{bell, site};
 use crate::abi::{Arm, DEFAULT, Step, Value};
 use crate::c;
 
-/// Sends a value.
+/// The future of a send.
 #[must_use = "futures do nothing unless polled"]
 pub struct Send<'a, T: std::marker::Send + 'static> {
     half: &'a Half<T>,
@@ -226,7 +226,7 @@ impl Leftover for Unsent {
     }
 }
 
-/// Receives a value.
+/// The future of a receive.
 #[must_use = "futures do nothing unless polled"]
 pub struct Receive<'a, T: std::marker::Send + 'static> {
     half: &'a Half<T>,

@@ -119,7 +119,7 @@ arms!(Either4: A First 0, B Second 1, C Third 2, D Fourth 3);
 arms!(Either5: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4);
 arms!(Either6: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4, F Sixth 5);
 
-/// Arms of one type.
+/// Half-channels of one type, as the arms of a select.
 pub struct Slice<'a, T: Send + 'static>(pub Vec<&'a Half<T>>);
 
 // SAFETY: arms are counted from 0 in the order of the list.
@@ -143,7 +143,8 @@ unsafe impl<T: Send + 'static> Arms for Slice<'_, T> {
     }
 }
 
-/// Receives from whichever has a sender; of several the one served longest ago.
+/// The future of a select. It receives from the first half-channel to have a sender or, if several
+/// have one, from the one served longest ago.
 #[must_use = "futures do nothing unless polled"]
 pub struct Select<A: Arms> {
     arms: A,
