@@ -151,7 +151,7 @@ fn troubles(run: &Run) -> String {
     if verified.looked_at > 0 {
         let _ = writeln!(
             text,
-            "verified {} replies: {} corrupt, {} stale, {} lost",
+            "verified {} replies: {} corrupt, {} too old, {} lost",
             show_count(verified.looked_at),
             show_count(verified.corrupt),
             show_count(verified.too_old),

@@ -246,7 +246,7 @@ pub struct Buffers {
 
 impl Buffers {
     /// Provides `count` buffers of at least this size; the calling thread touches them first.
-    fn get(&mut self, count: usize, bytes: usize) -> Result<&mut [Relay], Refused> {
+    fn get(&mut self, count: usize, bytes: usize) -> Result<&mut [PingPong], Refused> {
         for index in 0..count {
             if self.relays.get(index).is_some_and(|r| r.bytes() >= bytes) {
                 continue;

@@ -16,7 +16,6 @@ use hearth_place::graph::Graph;
 use hearth_place::plan::{self, Plan, StoredPlan};
 use hearth_place::policy::Policy;
 use hearth_place::slots::Slot;
-use hearth_place::slots::{Machine, Message, Slot};
 use hearth_place::talk::Effort;
 use hearth_report::placement;
 use hearth_terminal::{Failure, output};
