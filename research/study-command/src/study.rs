@@ -14,7 +14,7 @@ use hearth_studies::cache_impact::{
 use hearth_studies::{STUDIES, StudyError, nmart};
 use hearth_sys::Linux;
 
-use hearth_study_arguments::{self, Action, RunStudy, Study};
+use hearth_study_arguments::{self, Action, RunStudy};
 use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
