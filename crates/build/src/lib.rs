@@ -35,7 +35,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
-    reason = "a build script talks to Cargo on standard output, to people on standard error, and ends"
+    reason = "a build script talks to Cargo and to people, and ends when they must act"
 )]
 #![allow(
     clippy::needless_doctest_main,

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_probe::freshness::{self, Verdict};
 use hearth_sys::{Linux, affinity};
 use hearth_terminal::{Failure, output};
@@ -341,8 +341,8 @@ mod tests {
     #[test]
     fn plans_follow() {
         use hearth_place::graph::{Component, Connection, Graph};
-        use hearth_place::machine::Machine;
         use hearth_place::policy::Policy;
+        use hearth_place::slots::Machine;
         use hearth_place::{cost, talk::Effort};
         let mut graph = Graph::new();
         let one = graph.add(Component::new("one").work_ns(400.0));

@@ -6,7 +6,7 @@ use std::path::Path;
 use hearth_machine::profile::Carrier;
 use hearth_machine::topology::OsThread;
 use hearth_place::cost;
-use hearth_place::machine::{Message, Placement, Slot};
+use hearth_place::slots::{Message, Placement, Slot};
 
 use crate::input::Source;
 use crate::program_graph::ProgramGraph;

@@ -172,7 +172,7 @@ impl Task<'_> {
     /// Plans; `None` if the program does not compile.
     fn plan(&self) -> Result<Option<Planned>, Failure> {
         let site = Site::here(self.machine.profile()?, &self.corrections)?;
-        let start = site.machine.os(hearth_place::machine::Slot(0));
+        let start = site.machine.os(hearth_place::slots::Slot(0));
         let Ok(program) = ProgramGraph::of_source(self.source, start) else {
             return Ok(None);
         };

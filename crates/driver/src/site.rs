@@ -2,8 +2,8 @@
 
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::{OsThread, Topology};
-use hearth_model::hearth::{Model, Tuning};
-use hearth_place::machine::Machine;
+use hearth_model::fitted::{Model, Tuning};
+use hearth_place::slots::Machine;
 use hearth_terminal::Failure;
 
 use crate::corrections::Corrections;

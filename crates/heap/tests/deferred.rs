@@ -1,4 +1,5 @@
-//! Blocks that are free and still cut off: given out again as they are, and joined when others need the room.
+//! Blocks that are free and still cut off: given out again as they are, and joined when others need
+//! the room.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -27,8 +28,8 @@ fn free(block: usize) {
 const SMALL: usize = 64;
 const BYTES: usize = 20 << 20;
 
-/// One block of each KiB stays, so all the others are loose. Then come larger blocks, and as many bytes as were
-/// freed: they must find most of it.
+/// One block of each KiB stays, so all the others are loose. Then come larger blocks, and as many
+/// bytes as were freed: they must find most of it.
 #[test]
 fn what_is_loose_is_used_before_there_is_more() {
     let _alone = alone();

@@ -17,8 +17,8 @@ fn new() -> PrivateHeap {
     PrivateHeap::new().expect("there is memory")
 }
 
-/// Mixed sizes. Heaps of which most is in use, or that are below 1 MiB, lend the helper nothing, which would
-/// have a few pieces for some ticks more.
+/// Mixed sizes. Heaps of which most is in use, or that are below 1 MiB, lend the helper nothing,
+/// which would have a few pieces for some ticks more.
 fn size(random: &mut Random, bits_max: usize) -> usize {
     let bits = match random.below(100) {
         0..80 => random.below(10),
@@ -108,8 +108,8 @@ fn ten_thousand_heaps_leave_nothing() {
     }
 }
 
-/// More threads than cores free some blocks of each heap, and tell it when they like: while it is destroyed,
-/// or when its memory is another's. Whose blocks must stay as they are.
+/// More threads than cores free some blocks of each heap, and tell it when they like: while it is
+/// destroyed, or when its memory is another's. Whose blocks must stay as they are.
 #[test]
 fn marks_that_come_late_hit_nobody() {
     const THREADS: usize = 6;
@@ -201,8 +201,8 @@ fn marks_that_come_late_hit_nobody() {
     assert_eq!(check_this_nursery(), 0, "all pieces came back");
 }
 
-/// Marks that are kept back, as of the second block of a region that is freed in a row, hold their chunk, or its
-/// piece, and the heap itself; and no more.
+/// Marks that are kept back, as of the second block of a region that is freed in a row, hold their
+/// chunk, or its piece, and the heap itself; and no more.
 #[test]
 fn what_is_awaited_stays_and_nothing_else() {
     let _alone = alone();
@@ -230,7 +230,8 @@ fn what_is_awaited_stays_and_nothing_else() {
         });
         is_told.recv().expect("the thread is there");
         destroy(own);
-        // A thread's heap, the chunk of the mark or the sixteen that it is one of, and the nursery's.
+        // A thread's heap, the chunk of the mark or the sixteen that it is one of, and the
+        // nursery's.
         let most = before + (1 << 20) + (1 << 16) + (1 << 16);
         assert!(
             totals().held <= most,
@@ -255,8 +256,8 @@ fn wait(time: Duration) {
     }
 }
 
-/// The helper has idle pages of a heap that is destroyed, and forgets them later: not what is in the
-/// same place by then.
+/// The helper has idle pages of a heap that is destroyed, and forgets them later: not what is in
+/// the same place by then.
 #[test]
 fn what_the_helper_has_is_awaited() {
     let _alone = alone();
@@ -267,7 +268,8 @@ fn what_the_helper_has_is_awaited() {
             break;
         }
         let own = new();
-        // Chunks full of pages, of which one in 16 stays; then other sizes, which do not fit the holes.
+        // Chunks full of pages, of which one in 16 stays; then other sizes, which do not fit the
+        // holes.
         let blocks: Vec<usize> = (0..2000).map(|_| block(&own, 4096, 1)).collect();
         for (nth, block) in blocks.iter().enumerate() {
             if nth % 16 != 0 {

@@ -27,7 +27,7 @@
 //!
 //! - [`Hearth`] starts the runtime in this process and makes components of futures. A [`Component`]
 //!   stands for one of them: it stops it and tells how it ended.
-//! - [`channel()`] makes an [`Out`] and an [`In`] that are connected. Clones of an end have the same
+//! - [`channel()`] makes an [`Out`] and an [`In`] that are connected. Clones of an end have its
 //!   peers; [`connect`] connects any others. [`select`] receives from the first of several that has
 //!   a sender.
 //! - [`Sender`] and [`Receiver`] are half-channels for the rest of the program: async code under
@@ -58,20 +58,20 @@
 //!   nothing.
 //! - Wakers and destructors may use channels like any code. Values that are dropped with a
 //!   component that ends are in no component any more: their operations are refused.
-//! - Nothing here prints, handles signals, reads the environment (but [`Builder::from_env`]) or ends
-//!   the process, except as any Rust program ends: for lack of memory or threads.
+//! - Nothing here prints, handles signals or reads the environment (but [`Builder::from_env`]), or
+//!   ends the process, except as any Rust program ends: for lack of memory or threads.
 //!
 //! # Cost
 //!
 //! A value of any `Send` type is moved: into its sender's struct, and from the receiver's. Between
-//! the two only a pointer changes hands, so a large value costs two copies of its bytes, and none of
-//! the data it points to. Messages allocate nothing. Connected to Insense, strings, vectors and
+//! the two only a pointer changes hands, so a large value costs two copies of its bytes, and none
+//! of the data it points to. Messages allocate nothing. Connected to Insense, strings, vectors and
 //! records are copied into Insense objects, and from them.
 //!
 //! # Limits
 //!
-//! Components do not have arenas of their own yet: the future is one block of the ordinary heap, and
-//! its allocations come from there too. Rust has no `acknowledge` yet, no `try_send`, no enums or
+//! Components do not have arenas of their own yet: the future is one block of the ordinary heap,
+//! and its allocations come from there too. Rust has no `acknowledge` yet, no `try_send`, no enums or
 //! `any` towards Insense, and no half-channels as values in messages to Insense.
 #![forbid(unsafe_code)]
 

@@ -143,7 +143,7 @@ impl<Q, A> Future for Asking<'_, Q, A> {
         }
         let proxy = {
             let mut line = lock(&self.desk.state);
-            // The request that this may leave in the queue hands its own answer on when it is dropped.
+            // If this was queued, its drop hands on an answer of its own.
             if let Some(answer) = line.left_over.pop_front() {
                 return Poll::Ready(Ok(answer));
             }

@@ -1,8 +1,8 @@
 //! Placement: policies, plans, and the places of components.
 //!
 //! By default a component runs on the worker of the component that makes it, where messages between
-//! the two cost least ([`Placement::WithCreator`]). [`Builder::placement`](crate::Builder::placement)
-//! chooses another policy at the start, and
+//! the two cost least ([`Placement::WithCreator`]).
+//! [`Builder::placement`](crate::Builder::placement) chooses another policy at the start, and
 //! [`ComponentBuilder::core`](crate::ComponentBuilder::core) the CPU of one component.
 //!
 //! # Components that move to their peers
@@ -54,10 +54,10 @@
 //! use hearth::Hearth;
 //! use hearth::place::Plan;
 //! use hearth_machine::{profile::Profile, synthetic};
-//! use hearth_model::hearth::Model;
+//! use hearth_model::fitted::Model;
 //! use hearth_place::cost::Options;
 //! use hearth_place::graph::{Component, Connection, Graph};
-//! use hearth_place::machine::Machine;
+//! use hearth_place::slots::Machine;
 //! use hearth_place::plan::place;
 //! use hearth_place::policy::Policy;
 //! use hearth_place::talk::Effort;
@@ -92,8 +92,8 @@
 //!
 //! [`Hearth::placements`](crate::Hearth::placements) tells where each component is and how often it
 //! has moved. [`Hearth::on_placement`](crate::Hearth::on_placement) tells each decision, its time
-//! and its reason. After [`Builder::from_env`](crate::Builder::from_env) the same is written, a line
-//! for each decision, to the file that `HEARTH_PLACE_LOG` names.
+//! and its reason. After [`Builder::from_env`](crate::Builder::from_env) the same is written, one
+//! line for each decision, to the file that `HEARTH_PLACE_LOG` names.
 
 use hearth_place::plan::StoredPlan;
 pub use hearth_runtime::embed::{
@@ -136,7 +136,8 @@ impl Plan {
     /// ```
     /// use hearth::place::Plan;
     ///
-    /// let plan = Plan::from_json(r#"{"format": 1, "places": [{"component": "Reader", "cpu": 1}]}"#)?;
+    /// let text = r#"{"format": 1, "places": [{"component": "Reader", "cpu": 1}]}"#;
+    /// let plan = Plan::from_json(text)?;
     /// assert_eq!(plan, Plan::new().put("Reader", 1));
     /// let error = Plan::from_json("{}").unwrap_err();
     /// assert!(error.to_string().contains("line 1"), "{error}");

@@ -13,7 +13,7 @@ use hearth_machine::profile::{
     Access, Carrier, Claim, Exchange, Figure, Mode, NodeDistances, Profile, Provenance, Verdict,
 };
 use hearth_machine::topology::{Bytes, Thread};
-use hearth_model::hearth::{Model, Question};
+use hearth_model::fitted::{Model, Question};
 
 use crate::summary::{
     carrier_name, identity, level_name, parts, range, samples, shown, state_name, system_costs,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hearth_draw::scale::Unit;
 use hearth_driver::profiles;
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::hearth::{Advice, Model, Ranked};
+use hearth_model::fitted::{Advice, Model, Ranked};
 use hearth_terminal::{Failure, output};
 use hearth_text::columns::{Columns, Side};
 use hearth_text::prose::capitalised;

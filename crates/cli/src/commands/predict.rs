@@ -9,7 +9,7 @@ use hearth_driver::profiles;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::{Closeness, Relation, SourceType};
 use hearth_machine::topology::{Bytes, OsThread, Thread, Topology};
-use hearth_model::hearth::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
+use hearth_model::fitted::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
 use hearth_terminal::{Failure, output};
 use hearth_text::columns::{Columns, Side};
 use hearth_text::prose::capitalised;

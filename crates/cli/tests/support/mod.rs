@@ -1,6 +1,8 @@
 //! What the tests of the command share: where things are, calling it, golden files.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod workspace;
+
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

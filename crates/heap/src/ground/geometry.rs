@@ -13,26 +13,26 @@
 //!   5    16 KiB     1 MiB         to 256 KiB      sixteen chunks
 //! ```
 //!
-//! A region has the size of the largest block of the next level, and is one when it does not come
-//! from the pool. What is larger than 256 KiB is made of whole chunks, 64 of which are an arena.
+//! A region has the size of the largest block of the next level, and is cut as one unless it comes
+//! from the pool. Blocks larger than 256 KiB are made of whole chunks; 64 chunks are an arena.
 
-/// Blocks are made of this many bytes at least, and aligned to them.
+/// The smallest block and the least alignment, in bytes.
 pub const GRANULE_MIN: usize = 16;
-/// Levels of granules.
+/// The number of levels.
 pub const LEVELS: usize = 6;
-/// The levels whose regions lie inside a chunk, or are one.
+/// The number of levels with regions no larger than a chunk.
 pub const FINE_LEVELS: usize = 4;
-/// A chunk is the unit that has one owner and one block of metadata.
+/// log2 of the bytes in a chunk, which has one owner and one block of metadata.
 pub const CHUNK_SHIFT: u32 = 16;
 /// Bytes in a chunk.
 pub const CHUNK_BYTES: usize = 1 << CHUNK_SHIFT;
-/// An arena is the unit of the pool: 64 chunks, one bit each.
+/// log2 of the bytes in an arena, the pool's unit of 64 chunks.
 pub const ARENA_SHIFT: u32 = CHUNK_SHIFT + 6;
 /// Bytes in an arena.
 pub const ARENA_BYTES: usize = 1 << ARENA_SHIFT;
-/// The largest block in as many granules.
+/// The most granules of a block.
 pub const GRANULES_MAX: usize = 16;
-/// The largest block that is made of granules.
+/// The largest block made of granules, in bytes.
 pub const MEDIUM_MAX: usize = granule_bytes(LEVELS - 1) * GRANULES_MAX;
 
 /// log2 of the bytes in a granule of a level.
@@ -53,19 +53,20 @@ pub const fn granule_bytes(level: usize) -> usize {
     1 << granule_shift(level)
 }
 
-/// A size of block: a level and a number of granules, 1 to 16.
+/// A size class: a level and a number of granules, 1 to 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Class(u8);
 
-/// As many classes as there are; not all are in use.
+/// The number of classes; not all are in use.
 pub const CLASSES: usize = LEVELS * GRANULES_MAX;
 
-/// Up to here a class takes no search for the highest bit.
+/// The largest size whose class needs no search for the highest bit.
 pub const SMALL_MAX: usize = 1024;
 
-/// Nothing, of which the compiler does not know: what is beside it is not computed in advance. For a branch
-/// that goes one way most of the time, and that some builds would make a selection of both results.
+/// An empty instruction sequence that the compiler cannot see through, so that it computes nothing
+/// beside it in advance: keeps a branch that goes one way most of the time from becoming a
+/// selection of both results.
 #[inline(always)]
 fn keep_branch() {
     #[cfg(not(miri))]
@@ -94,7 +95,7 @@ impl Class {
         Class::for_last(size.saturating_sub(1))
     }
 
-    /// The smallest class that has this byte, counted from 0: less than [`SMALL_MAX`].
+    /// The smallest class with this byte, counted from 0: less than [`SMALL_MAX`].
     #[inline]
     pub fn for_last(last: usize) -> Class {
         if last < 256 {
@@ -128,34 +129,34 @@ impl Class {
         Some(Class::of(level, granules))
     }
 
-    /// Its number, below [`CLASSES`].
+    /// The number, below [`CLASSES`].
     #[inline]
     pub const fn number(self) -> usize {
         self.0 as usize
     }
 
-    /// Its level.
+    /// The level.
     #[inline]
     pub const fn level(self) -> usize {
         self.0 as usize / GRANULES_MAX
     }
 
-    /// Its number of granules, 1 to 16.
+    /// The number of granules, 1 to 16.
     #[inline]
     pub const fn granules(self) -> u32 {
         self.0 as u32 % GRANULES_MAX as u32 + 1
     }
 
-    /// The size of its blocks in bytes.
+    /// The size of a block in bytes.
     #[inline]
     pub const fn bytes(self) -> usize {
         (self.granules() as usize) << granule_shift(self.level())
     }
 }
 
-/// A place for metadata in a chunk: which of its regions. 0 is none; then come 64 of level 0, 16 of
-/// level 1, 4 of level 2, and one of each level above. Those of levels 4 and 5 are used in the first
-/// chunk of such a region only.
+/// The number of slots: places for the metadata of a chunk's regions. Slot 0 has no region; then
+/// come 64 of level 0, 16 of level 1, 4 of level 2, and one of each level above. Those of levels 4
+/// and 5 are used in the first chunk of such a region only.
 pub const SLOTS: usize = 88;
 
 /// The first slot of a level.
@@ -175,19 +176,19 @@ static LEVEL_OF_SLOT: [u8; SLOTS] = {
     table
 };
 
-/// Which region: its chunk, counted from the start of the space, and its slot there. 0 is none.
+/// A region, by its chunk, counted from the start of the space, and its slot there. 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct RegionId(pub u32);
 
-/// As many chunks as ids can name: 2 TiB.
+/// The most chunks that ids can name: 2 TiB.
 pub const CHUNKS_MAX: usize = 1 << 25;
 
 impl RegionId {
     /// No region.
     pub const NONE: RegionId = RegionId(0);
 
-    /// The region of a level that holds a byte, by the byte's distance from the start of the space.
+    /// The region of a level that contains a byte, by the byte's offset in the space.
     #[inline]
     pub const fn at(level: usize, offset: usize) -> RegionId {
         let start = offset >> region_shift(level) << region_shift(level);
@@ -201,31 +202,31 @@ impl RegionId {
         (self.0 >> 7) as usize
     }
 
-    /// Its slot there.
+    /// The slot there.
     #[inline]
     pub const fn slot(self) -> usize {
         (self.0 & 127) as usize
     }
 
-    /// Its level.
+    /// The level.
     #[inline]
     pub fn level(self) -> usize {
         LEVEL_OF_SLOT[self.slot()] as usize
     }
 
-    /// Where it starts: the distance from the start of the space.
+    /// The offset in the space.
     #[inline]
     pub fn offset(self) -> usize {
         self.offset_on(self.level())
     }
 
-    /// The same, where the level is known.
+    /// The offset in the space, for a known level.
     #[inline]
     pub const fn offset_on(self, level: usize) -> usize {
         (self.chunk() << CHUNK_SHIFT) + ((self.slot() - FIRST_SLOT[level]) << region_shift(level))
     }
 
-    /// Is it none?
+    /// Whether it is none.
     #[inline]
     pub const fn is_none(self) -> bool {
         self.0 == 0
@@ -246,7 +247,8 @@ mod tests {
             let waste = class.bytes() - size;
             let granule = granule_bytes(class.level());
             assert!(waste < granule || size == 0, "{size}: {waste}");
-            // Above the lowest level a block has more than four granules: at most a fifth is waste.
+            // Above the lowest level a block has more than four granules, so at most a fifth is
+            // waste.
             assert!(class.level() == 0 || class.granules() > 4, "{size}");
         }
     }

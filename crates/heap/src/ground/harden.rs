@@ -3,7 +3,7 @@
 //!
 //! | mode | what it does |
 //! |---|---|
-//! | `guard` | blocks of more than 256 KiB have an inaccessible page behind them: see `guarded.rs` |
+//! | `guard` | blocks of more than 256 KiB have an inaccessible page behind them |
 //! | `guard=N` | so has one of about N smaller ones |
 //! | `check` | a free is looked up in the region's words before anything is done with the block |
 //! | `zero` | blocks are zeroed when they are freed, and must be zero when they are handed out |
@@ -76,7 +76,7 @@ fn freed() -> u8 {
     if has(JUNK) { FREED } else { 0 }
 }
 
-// ---- what the environment says ---------------------------------------------------------------------
+// ---- what the environment says ---------------------------------------------------------------
 
 /// Reads the modes, and returns whether `guard` is among them. An unknown mode ends the process: a
 /// user who asks for protection must not believe in it wrongly.
@@ -130,7 +130,7 @@ fn mode_of(word: &[u8]) -> Option<(u8, Option<u32>)> {
     Some((mode, None))
 }
 
-// ---- blocks as they come and go ------------------------------------------------------------------------
+// ---- blocks as they come and go --------------------------------------------------------------
 
 /// Checks and fills a block that is about to be handed out.
 pub(crate) fn given(block: usize, bytes: usize, owner: u32) {
@@ -194,7 +194,7 @@ fn fill(start: usize, bytes: usize, value: u8) {
     unsafe { place.write_bytes(value, bytes) };
 }
 
-// ---- samples -------------------------------------------------------------------------------------------
+// ---- samples ---------------------------------------------------------------------------------
 
 /// Whether this small or medium block is to have guard pages.
 pub(crate) fn is_sampled(seed: usize) -> bool {

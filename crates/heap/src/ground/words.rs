@@ -1,6 +1,6 @@
-//! What is done with the word of a region: pure arithmetic on 64 bits, without loops over blocks.
+//! Operations on the word of a region: pure arithmetic on 64 bits, without loops over blocks.
 
-/// Multiples of 16: where a region of the level below may start.
+/// The multiples of 16: places for regions of the level below.
 pub const ALIGNED: u64 = 0x0001_0001_0001_0001;
 
 /// `granules` ones, 1 to 64, from bit 0.
@@ -26,7 +26,7 @@ pub const fn runs(word: u64, granules: u32) -> u64 {
     found
 }
 
-/// Every so many bits a one, from bit 0, as often as it fits.
+/// For each number of granules, the starts of consecutive blocks from bit 0, as many as fit.
 const EVERY: [u64; 17] = {
     let mut table = [0; 17];
     let mut granules = 1;
@@ -41,12 +41,12 @@ const EVERY: [u64; 17] = {
     table
 };
 
-/// The lowest runs of `granules` ones, 1 to 16, that do not overlap, `count` at most and not 0: where they
-/// begin. `runs` are all, and there are some.
+/// The starts of the lowest runs of `granules` ones, 1 to 16, that do not overlap; up to `count`,
+/// which is not 0. `runs` has the starts of all runs, and is not 0.
 #[inline]
 pub const fn lowest_runs(word: u64, runs: u64, granules: u32, count: u32) -> u64 {
     let mut found = runs;
-    // Mostly they follow each other.
+    // Usually they are consecutive.
     let first = found.trailing_zeros();
     let (length, rest) = (granules * count, 64 - first);
     if length <= rest {
@@ -66,7 +66,7 @@ pub const fn lowest_runs(word: u64, runs: u64, granules: u32, count: u32) -> u64
     begins
 }
 
-/// All granules of blocks of one size that begin at the given places, and do not overlap: the sum of
+/// All granules of blocks of one size that start at the given places and do not overlap: the sum of
 /// the blocks, each the same ones shifted, is one product.
 #[inline]
 pub const fn spread(begins: u64, granules: u32) -> u64 {
@@ -75,12 +75,12 @@ pub const fn spread(begins: u64, granules: u32) -> u64 {
 
 /// No run.
 pub const FULL: u8 = 0;
-/// A run of 16 or more, but none that is aligned.
+/// A run of 16 or more, but none aligned.
 pub const LONG: u8 = 16;
-/// An aligned run of 16: there is room for a region of the level below.
+/// An aligned run of 16: room for a region of the level below.
 pub const ROOM: u8 = 17;
 
-/// How much a region can give at once: the length of its longest run up to 15, [`LONG`] or [`ROOM`].
+/// The grade of a region: the length of its longest run up to 15, [`LONG`] or [`ROOM`].
 #[inline]
 pub const fn grade(word: u64) -> u8 {
     let two = word & word >> 1;
@@ -90,8 +90,8 @@ pub const fn grade(word: u64) -> u8 {
     if sixteen != 0 {
         return if sixteen & ALIGNED != 0 { ROOM } else { LONG };
     }
-    // The longest run has 0 to 15: its binary digits from the highest. `found` says where runs of
-    // `length` begin; a run of `length + step` begins where one of `step` follows.
+    // The longest run has 0 to 15: find its binary digits from the highest. `found` has the starts
+    // of runs of `length`; a run of `length + step` starts where one of `step` follows.
     let (mut found, mut length) = (u64::MAX, 0);
     if eight != 0 {
         (found, length) = (eight, 8);
@@ -110,7 +110,7 @@ pub const fn grade(word: u64) -> u8 {
     length
 }
 
-/// The grade of a region whose run around `place` has just grown, no less than the grade of before.
+/// The grade of a region whose run around `place` has just grown; at least the previous grade.
 #[inline]
 pub const fn grade_around(free: u64, place: u32) -> u8 {
     let above = (!(free >> place)).trailing_zeros();
@@ -127,7 +127,7 @@ pub const fn grade_around(free: u64, place: u32) -> u8 {
     }
 }
 
-/// All ones of `within` that a run of some of them is among, without a gap.
+/// Widens a run to all adjacent ones of `within`.
 pub const fn widen(run: u64, within: u64) -> u64 {
     let first = run.trailing_zeros();
     let above = (!(within >> first)).trailing_zeros();
@@ -139,10 +139,11 @@ pub const fn widen(run: u64, within: u64) -> u64 {
     ones(above + below) << (first - below)
 }
 
-/// The length of the block that starts at `place`: to the next start or free granule, or the end.
+/// The length of the block that starts at `place`: up to the next start or free granule, or the
+/// end.
 #[inline]
 pub const fn length(free: u64, starts: u64, place: u32) -> u32 {
-    // Shifted twice, as a shift by 64 is none.
+    // Two shifts, as one by 64 is undefined.
     let next = (free | starts) >> place >> 1;
     if next == 0 {
         64 - place
@@ -155,16 +156,16 @@ pub const fn length(free: u64, starts: u64, place: u32) -> u32 {
 #[inline]
 pub const fn ends(free: u64, starts: u64) -> u64 {
     let taken = !free | starts;
-    // A block goes on to the next granule if that is neither free nor a start.
+    // A block extends to the next granule if that is neither free nor a start.
     let goes_on = !(free | starts) >> 1;
     taken & !goes_on
 }
 
-/// All granules of the blocks that start at the marked places. Blocks have 16 granules at most, so
+/// All granules of the blocks that start at the marked places. Blocks have at most 16 granules, so
 /// four steps reach the last one.
 #[inline]
 pub const fn blocks(free: u64, starts: u64, marked: u64) -> u64 {
-    // A block goes on where nothing is free and no block starts.
+    // A block extends where nothing is free and no block starts.
     let mut goes_on = !(free | starts);
     let mut found = marked;
     let mut step = 1;
@@ -182,7 +183,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    /// Splitmix: words for tests.
+    /// SplitMix64: words for tests.
     fn random(state: &mut u64) -> u64 {
         *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = *state;

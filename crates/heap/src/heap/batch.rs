@@ -1,44 +1,46 @@
-//! The marks that a thread keeps back: blocks of one region of another's heap that it has freed and not told
-//! yet.
+//! The marks that a thread keeps back: blocks of one region of another heap, freed but not yet
+//! marked.
 //!
-//! Telling costs an exchange, so blocks of one region that are freed in a row are told together, when the
-//! thread frees one of another region, looks for memory, or waits. Until then nothing of it is in
-//! the region. A heap that is [destroyed](crate::heap::destroy) must know that a mark is still to come, or the mark
-//! would be set in what somebody else has by then. So what is kept back can be seen from outside:
+//! Sending costs an exchange, so blocks of one region that are freed in a row are sent together,
+//! when the thread frees a block of another region, looks for memory, or waits. Until then the
+//! region shows nothing of it. A heap that is [destroyed](crate::heap::destroy) must know of marks
+//! still to come, or they would be set in memory that somebody else has by then. So batches are
+//! visible to other threads:
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `region`, `marks` | the thread | the same; who destroys a heap |
-//! | `of` | the thread; who destroys a heap, by an exchange that asks to be told | the same |
-//! | [`Awaited`] | who destroys a heap; threads that were asked, by exchange | the same |
+//! | `region`, `marks` | the thread | the same; whoever destroys a heap |
+//! | `of` | the thread; whoever destroys a heap, by an exchange that asks for a notice | the same |
+//! | [`Awaited`] | whoever destroys a heap; threads that were asked, by exchange | the same |
 //!
-//! Who destroys a heap knows that every free of its blocks has returned. So of each such batch it sees the
-//! beginning, and one of two things. Either *it is gone*: then its marks were set before, and are seen
-//! in the region; for they are set, and the region is pushed, before the batch is forgotten, which releases
-//! it. Or *it is still there*: then it is asked for, and the thread finds that when it forgets the batch, as
-//! both is done by an exchange. Whether the marks are set by then, or taken back long ago, nobody can
-//! know; so what was asked for stays until the thread says that it is done.
+//! When a heap is destroyed, every free of its blocks has returned. So of each such batch the
+//! destroyer sees the beginning, and one of two things. Either *the batch is gone*: then its marks
+//! are set, and visible in the region, as a thread sets the marks and pushes the region before it
+//! clears the batch, which releases both. Or *the batch is still there*: then the destroyer asks
+//! for a notice, and the thread finds the request when it clears the batch, as both use an
+//! exchange. Whether the marks are set by then, or taken back long ago, nobody can know; so the
+//! blocks in question stay until the thread gives notice.
 
 use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering, Owned};
 use crate::ground::geometry::RegionId;
 
-/// Blocks that were freed and not told yet. Empty if it is zero.
+/// Blocks freed and not yet marked. Zero is empty.
 pub(crate) struct Batch {
-    /// The number of the heap, and perhaps [`ASKED`]; 0 if there is nothing.
+    /// The number of their heap, perhaps with [`ASKED`]; 0 if empty.
     of: AtomicU32,
-    /// The region; 0 if there is nothing.
+    /// Their region; 0 if empty.
     region: AtomicU32,
     marks: AtomicU64,
 }
 
-/// Who destroys the heap waits for the batch. Numbers of heaps are smaller.
+/// The destroyer of the heap awaits a notice. Numbers of heaps are smaller.
 const ASKED: u32 = 1 << 31;
 
-/// What came of telling.
+/// The outcome of sending a batch.
 pub(crate) struct Sent<T> {
-    /// What was told.
+    /// What the sending function returned.
     pub(crate) result: T,
-    /// Somebody waits to hear that it is done: [`Awaited::told`].
+    /// The destroyer awaits a notice: [`Awaited::sent`].
     pub(crate) is_awaited: bool,
 }
 
@@ -52,29 +54,30 @@ impl Batch {
         }
     }
 
-    /// The region, or none. For the thread.
+    /// The region, or none; for the thread.
     #[inline]
     pub(crate) fn region(&self) -> RegionId {
         RegionId(self.region.own())
     }
 
-    /// The number of its heap. For the thread.
+    /// The number of the heap; for the thread.
     #[cfg(not(loom))]
     pub(crate) fn of(&self) -> u32 {
         self.of.load(Ordering::Relaxed) & !ASKED
     }
 
-    /// Begins with a block of a region; the batch is empty. For the thread.
+    /// Begins a batch with a block of a region; for the thread, whose batch is empty.
     #[inline]
     pub(crate) fn begin(&self, of: u32, region: RegionId, block: u64) {
-        // Release, with Acquire in `ask`: who reads one of these two knows that the batch of before is gone.
+        // Release, with Acquire in `ask`: a thread that reads one of these two knows that the
+        // previous batch is gone.
         self.region.store(region.0, Ordering::Release);
         self.marks.store(block, Ordering::Release);
-        // Releases what was written to the block, and the two above.
+        // Releases what was written to the block, and the two stores above.
         self.of.store(of, Ordering::Release);
     }
 
-    /// One more block of that region. False if it is in the batch already. For the thread.
+    /// Adds a block of the same region. False if the batch has it already. For the thread.
     #[inline]
     #[must_use = "a block that is freed twice must be told"]
     pub(crate) fn add(&self, block: u64) -> bool {
@@ -83,19 +86,20 @@ impl Batch {
         marks & block == 0
     }
 
-    /// Has all of it told, by `tell`, and forgets it then. For the thread.
+    /// Sends all marks by `send`, then clears the batch; for the thread.
     #[inline]
     pub(crate) fn send<T>(&self, tell: impl FnOnce(u32, RegionId, u64) -> T) -> Sent<T> {
         let of = self.of.load(Ordering::Relaxed) & !ASKED;
         let result = tell(of, self.region(), self.marks.own());
-        // Releases the marks, and the place in the queue. One of this and the exchange in `ask` is first.
+        // Releases the marks and the region's place in the queue. Either this or the exchange in
+        // `ask` comes first.
         let is_awaited = self.of.swap(0, Ordering::AcqRel) & ASKED != 0;
         self.region.store(0, Ordering::Release);
         Sent { result, is_awaited }
     }
 
-    /// Asks for what is there of a heap whose blocks are all freed, or will never be: the region and its marks.
-    /// None if there is nothing, or no longer.
+    /// Asks for a notice about a batch of a destroyed heap: returns its region and marks. None if
+    /// the batch is of another heap, or gone.
     fn ask(&self, of: u32) -> Option<(RegionId, u64)> {
         if self.of.load(Ordering::Acquire) != of {
             return None;
@@ -109,8 +113,8 @@ impl Batch {
     }
 }
 
-/// How many batches of a destroyed heap are not told: none, and so at all other times, if it is zero; else one
-/// more than there are.
+/// A destroyed heap's count of batches still to be sent, plus one; 0 if the heap awaits none, and
+/// while it lives.
 pub(crate) struct Awaited(AtomicU32);
 
 impl Awaited {
@@ -119,8 +123,8 @@ impl Awaited {
         Awaited(AtomicU32::new(0))
     }
 
-    /// Looks through the batches of all threads, and asks for those of a heap: each with its region and marks.
-    /// For who destroys it.
+    /// Asks for a notice about every thread's batch of this heap, and passes on the region and
+    /// marks of each; for the destroyer.
     pub(crate) fn ask<'a>(
         &self,
         of: u32,
@@ -130,12 +134,12 @@ impl Awaited {
         self.0.store(1, Ordering::Relaxed);
         let mut is_any = false;
         for batch in batches {
-            // Before it is asked for: it may be told at once.
+            // Counted before the request: the notice may come at once.
             self.0.fetch_add(1, Ordering::Relaxed);
             let asked = batch.ask(of);
             match asked {
                 Some((region, marks)) => each(region, marks),
-                None => self.told(),
+                None => self.sent(),
             }
             is_any |= asked.is_some();
         }
@@ -144,23 +148,24 @@ impl Awaited {
         }
     }
 
-    /// One of them is told. For the thread, who looks after the heap then, if nobody else does.
-    pub(crate) fn told(&self) {
-        // Releases that it is.
+    /// Counts a notice; for the thread, which tends the heap afterwards if nobody else does.
+    pub(crate) fn sent(&self) {
+        // Releases that the batch is sent.
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Are there any that are not told?
+    /// Whether notices are still missing.
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.load(Ordering::Acquire) > 1
     }
 
-    /// Are all of them told, and nobody has looked since? Anyone may ask, and it may be late.
+    /// Whether all notices have come and nobody has looked since. For any thread; the answer may be
+    /// stale.
     pub(crate) fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire) == 1
     }
 
-    /// Somebody looks. For who has the heap, when it is over.
+    /// Resets the count; for whoever has the heap, once all notices have come.
     pub(crate) fn end(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
@@ -168,15 +173,16 @@ impl Awaited {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! A heap is destroyed while two threads tell what they have freed of it before. Regions of which nothing is
-    //! under way go to somebody else at once, who must never find a mark in them; the others when their marks
-    //! have come; and the heap ends, once. Marks may be taken back of a batch that is not forgotten yet.
+    //! A heap is destroyed while two threads send what they have freed of it before. Regions with
+    //! nothing under way go to somebody else at once, who must never find a mark in them; the
+    //! others go when their marks have come; and the heap ends once. The owner may take marks back
+    //! before their batch is cleared.
     //!
-    //! Faults that were planted by hand, and found: a batch that is forgotten before it is told, or without
-    //! release; and a heap for which all is not done once more when the batches that it asked for are told.
+    //! Planted faults that it found: a batch cleared before it is sent, or without release; and a
+    //! heap that does not go through everything again after the last notice.
     //!
-    //! What it cannot see: how what stays is made, and the helper, which tells of what the owner has noted
-    //! itself; more than two changes of threads that need not be.
+    //! It cannot see how regions are kept, nor the helper, which sends what the owner has recorded;
+    //! nor more than two preemptions.
 
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicUsize;
@@ -189,7 +195,7 @@ mod loom_tests {
     const OWN: u32 = 5;
     const REGIONS: usize = 2;
 
-    /// A heap of two regions, as far as it matters here.
+    /// A heap of two regions, reduced to what matters here.
     struct Heap {
         custody: Custody,
         queue: Queue,
@@ -197,8 +203,8 @@ mod loom_tests {
         next: [AtomicU32; REGIONS],
         marks: [AtomicU64; REGIONS],
         batches: [Batch; 2],
-        /// Blocks that are to come home, by region; and whether somebody else has the region. Changed by who
-        /// has the heap, so not by exchanges.
+        /// Blocks still to come home, by region; and whether somebody else has the region. Only the
+        /// holder of the heap changes them, so not by exchanges.
         blocks: [AtomicU64; REGIONS],
         given: [AtomicUsize; REGIONS],
         ended: AtomicUsize,
@@ -231,7 +237,7 @@ mod loom_tests {
             self.queue.has_some(self) || self.awaited.is_over()
         }
 
-        /// What a thread does when it waits.
+        /// Sends a batch, as a thread does before it waits.
         fn flush(&self, batch: &Batch) {
             let told = batch.send(|of, region, marks| {
                 assert_eq!(of, OWN);
@@ -246,7 +252,7 @@ mod loom_tests {
                 }
             });
             if told.is_awaited {
-                self.awaited.told();
+                self.awaited.sent();
             }
             if told.result || told.is_awaited {
                 self.custody
@@ -254,7 +260,8 @@ mod loom_tests {
             }
         }
 
-        /// What the owner does now and then, and before all else when the heap is destroyed.
+        /// Takes marks back, as the owner does now and then, and first of all when the heap is
+        /// destroyed.
         fn adopt(&self) {
             while let Some(region) = self.queue.pop(self) {
                 collect(&self.marks[region.0 as usize - 1]);
@@ -294,14 +301,14 @@ mod loom_tests {
             given.all(|given| given.load(Ordering::Relaxed) == 1)
         }
 
-        /// The region is somebody else's from here on.
+        /// Gives a region to somebody else.
         fn give(&self, at: usize) {
             assert_eq!(self.marks[at].load(Ordering::Relaxed), 0);
             assert_eq!(self.given[at].load(Ordering::Relaxed), 0);
             self.given[at].store(1, Ordering::Relaxed);
         }
 
-        /// As [`crate::heap::destroy`] does.
+        /// Discards the heap as [`crate::heap::destroy`] does.
         fn discard(&self) {
             self.adopt();
             let mut awaited = [0; REGIONS];
@@ -329,7 +336,7 @@ mod loom_tests {
         }
     }
 
-    /// Of each thread the region and the blocks that it has freed there.
+    /// Runs the model; `freed` has each thread's region and blocks.
     fn model(freed: [(u32, u64); 2]) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
@@ -365,7 +372,7 @@ mod loom_tests {
         model([(1, 1), (1, 2)]);
     }
 
-    /// A thread goes on to free blocks of others while its first batch is looked for.
+    /// A thread goes on to free blocks of other heaps while its first batch is asked for.
     #[test]
     fn a_later_batch_is_not_taken_for_an_earlier_one() {
         let mut builder = loom::model::Builder::new();

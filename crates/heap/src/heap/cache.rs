@@ -1,9 +1,10 @@
-//! Caches: blocks of one class that were freed lately, or cut for the next allocations.
+//! Caches: for each class a stack of blocks that were freed lately, or cut for the next
+//! allocations.
 //!
-//! A thread's heap has a cache for every class, with room for 62 small blocks at once, which its own
-//! chunk has place for. A component's heap lies in a page: it has caches for blocks up to 4 KiB, with room
-//! for one block each, which is what a message to and fro takes. Both grow, into blocks of the heap's own,
-//! when they are found too small and all caches together do not hold much.
+//! A thread's heap has a cache for every class, with room for 62 small blocks, which fits its own
+//! chunk. A component's heap lies in a page: its caches, for blocks up to 4 KiB, begin with room
+//! for one block each, which suffices for a message to and fro. Both grow, into blocks of the heap
+//! itself, when they prove too small and all caches together do not hold much.
 
 mod growth;
 
@@ -15,30 +16,32 @@ use crate::ground::geometry::{CLASSES, Class, GRANULES_MAX};
 use crate::heap::state::Heap;
 use crate::store::region::{KINDS, Kind};
 
-/// Addresses that the cache of a class can hold at first: what fits a heap's own chunk.
+/// The first limit of a thread's caches: what fits the heap's own chunk.
 const ROOM: usize = 62;
-/// When it has grown once, if it began with room for one; and when it has grown for good.
+/// The limit after a component's cache has grown once.
 const ROOM_GROWN: u32 = 15;
 const ROOM_MAX: usize = 1022;
 
-/// A stack of blocks. The top is kept apart, so that an allocation's result does not wait for the count.
+/// A stack of blocks. The top is kept apart, so that an allocation's result does not wait for the
+/// count.
 #[repr(C, align(32))]
 pub(crate) struct Cache {
-    /// The top; 0 if there is none.
+    /// The top block; 0 if empty.
     top: Cell<usize>,
-    /// Where the others are: at `i` the one below the i-th from the bottom, counted from 0. So at 0
-    /// there is 0.
+    /// The array of the other blocks: at `i` the one below the i-th from the bottom, counted from
+    /// 0. So 0 is at 0.
     below: Cell<usize>,
-    /// How many there are, the top included.
+    /// The number of blocks, the top included.
     count: Cell<u32>,
-    /// How many there may be; 0 before the first.
+    /// The most blocks allowed; 0 until the cache is made.
     limit: Cell<u32>,
-    /// Regions with deferred blocks of the class: see [`crate::heap::deferred`].
+    /// The newest and oldest region with deferred blocks of the class: see
+    /// [`crate::heap::deferred`].
     pub(crate) newest: Cell<u32>,
     pub(crate) oldest: Cell<u32>,
 }
 
-/// So many blocks of a class are kept in cache at first: fewer of the larger ones.
+/// The first limit of a thread's cache: less for larger blocks.
 const fn limit_first(level: usize) -> u32 {
     match level {
         0 => ROOM as u32,
@@ -50,7 +53,7 @@ const fn limit_first(level: usize) -> u32 {
     }
 }
 
-/// And at most.
+/// The final limit of a cache.
 const fn limit_max(level: usize) -> u32 {
     match level {
         0 => ROOM_MAX as u32,
@@ -60,8 +63,8 @@ const fn limit_max(level: usize) -> u32 {
     }
 }
 
-/// So many blocks are cut at once, that the way to the region is shared, and a step more is a few
-/// instructions.
+/// Blocks cut at once: they share the search for a region, and each costs only a few instructions
+/// more.
 pub(crate) const fn filled_at_once(level: usize) -> u32 {
     match level {
         0 => 16,
@@ -72,13 +75,13 @@ pub(crate) const fn filled_at_once(level: usize) -> u32 {
 }
 
 impl Cache {
-    /// The block on top; 0 if there is none.
+    /// Pops the top block; 0 if there is none.
     #[inline]
     pub(crate) fn pop(&self) -> usize {
         let block = self.top.get();
         if block != 0 {
-            // Not below 0: the handler of a signal that came between this line and the last may
-            // find a top that is about to be taken, and ends the process, as crash reporters do.
+            // Not below 0: a signal handler that came between this line and the last, and ends the
+            // process as crash reporters do, may find a top that is about to be taken.
             let count = self.count.get().saturating_sub(1);
             self.count.set(count);
             // SAFETY: a cache never counts more than its limit.
@@ -87,8 +90,8 @@ impl Cache {
         block
     }
 
-    /// Puts a block on top. False if there is no room, or it is the one on top: what is freed twice in
-    /// a row is told on the slow path.
+    /// Pushes a block. False if there is no room, or if it is on top already: the slow path reports
+    /// a block freed twice in a row.
     #[inline]
     pub(crate) fn push(&self, block: usize) -> bool {
         let (count, top) = (self.count.get(), self.top.get());
@@ -102,7 +105,7 @@ impl Cache {
         true
     }
 
-    /// Blocks come to the cache, which is empty.
+    /// Begins to fill the cache, which is empty.
     #[inline]
     pub(crate) fn refill(&self) -> Refill<'_> {
         debug_assert!(self.is_empty());
@@ -114,10 +117,10 @@ impl Cache {
         }
     }
 
-    /// The place of the one below the i-th.
+    /// The cell below the i-th block.
     ///
     /// # Safety
-    /// It is at most the limit, which is not 0.
+    /// `i` is at most the limit, which is not 0.
     #[inline]
     unsafe fn below(&self, i: u32) -> &Cell<usize> {
         let place = self.below.get() + i as usize * size_of::<usize>();
@@ -125,7 +128,7 @@ impl Cache {
         unsafe { &*core::ptr::with_exposed_provenance(place) }
     }
 
-    /// Is this the block on top?
+    /// Whether this block is on top.
     #[inline]
     pub(crate) fn is_top(&self, block: usize) -> bool {
         self.top.get() == block
@@ -135,27 +138,27 @@ impl Cache {
         self.top.get() == 0
     }
 
-    /// So many more blocks may be put here.
+    /// Room for further blocks.
     pub(crate) fn room(&self) -> u32 {
         self.limit.get() - self.count.get().min(self.limit.get())
     }
 }
 
-/// Blocks that come to an empty cache one by one; the last one is given out.
+/// Blocks that come to an empty cache one by one; the last one is handed out.
 pub(crate) struct Refill<'a> {
     cache: &'a Cache,
-    /// The last one, and the one before; 0 if there is none.
+    /// The last block, and the one before; 0 if none.
     top: usize,
     below: usize,
     count: u32,
 }
 
 impl Refill<'_> {
-    /// One more. Of all but the last there is room for in cache.
+    /// Adds a block. The cache has room for all but the last.
     #[inline]
     pub(crate) fn add(&mut self, block: usize) {
         if self.count > 1 {
-            // SAFETY: as the cache has room for this many.
+            // SAFETY: the cache has room for this many.
             unsafe { self.cache.below(self.count - 1) }.set(self.below);
         }
         (self.below, self.top) = (self.top, block);
@@ -167,10 +170,11 @@ impl Refill<'_> {
         self.count
     }
 
-    /// That was all. The one that is given out; 0 if there is none.
+    /// Ends the refill, and returns the block to hand out; 0 if there was none.
     #[inline]
     pub(crate) fn end(self) -> usize {
-        // A cache without room may be everybody's, and nobody may write to it: not even that it is empty.
+        // A cache without room may be shared, and must not be written to, not even to say that it
+        // is empty.
         if self.below != 0 {
             self.cache.top.set(self.below);
             self.cache.count.set(self.count - 1);
@@ -179,7 +183,7 @@ impl Refill<'_> {
     }
 }
 
-/// A cache that has no room: of classes that have none.
+/// The cache of classes that have none: it has no room.
 struct NoCache(Cache);
 
 // SAFETY: nobody writes to a cache without room.
@@ -194,24 +198,24 @@ static NO_CACHE: NoCache = NoCache(Cache {
     oldest: Cell::new(0),
 });
 
-/// What makes a thread's heap fast: a cache for each kind, of which those of mixtures have no room,
-/// ever; the region that each class uses; and what is below the tops of caches that have not grown.
+/// A thread's caches: one for each kind, of which those of mixtures never have room; the region
+/// that each class cuts from; and the arrays of caches that have not grown.
 #[repr(C, align(64))]
 pub(crate) struct Caches {
     of: [Cache; KINDS],
     current: [Cell<u32>; CLASSES],
-    /// What is below the tops of caches that have not grown, class by class. Need not be zero.
+    /// The first arrays, class by class. Need not be zero.
     small: [Cell<usize>; SMALL],
 }
 
 impl Caches {
-    /// The places of a class.
+    /// The first array of a class.
     fn of(&self, class: Class) -> &[Cell<usize>] {
         &self.small[usize::from(PLACES[class.number()])..]
     }
 }
 
-/// Where a class has its places in [`Caches`], one more than its first limit; and how many there are in all.
+/// The position of a class's first array in [`Caches`]; each is one longer than the first limit.
 const fn place_of(class: usize) -> usize {
     let (mut place, mut level) = (0, 0);
     while level < class / GRANULES_MAX {
@@ -230,10 +234,10 @@ static PLACES: [u16; CLASSES] = {
     places
 };
 
-/// The bytes of caches that must be zero at first.
+/// Bytes of [`Caches`] that must be zero at first.
 pub(crate) const CACHES_ZEROED: usize = core::mem::offset_of!(Caches, small);
 
-/// Caches for all thread heaps to which nothing may be done: see [`Heap::nothing`].
+/// The caches of a heap that must not be changed: see [`Heap::nothing`].
 pub(crate) struct NoCaches(Caches);
 
 // SAFETY: nobody writes to them, as they have no room.
@@ -242,19 +246,19 @@ unsafe impl Sync for NoCaches {}
 // SAFETY: caches may be zero, as they are at first.
 static NO_CACHES: NoCaches = NoCaches(unsafe { core::mem::MaybeUninit::zeroed().assume_init() });
 
-/// Kinds of blocks up to 4 KiB: those that a component's heap has caches for.
+/// Kinds of blocks up to 4 KiB, for which a component's heap has caches.
 pub(crate) const KINDS_SLIM: usize = 48;
 const _: () = assert!(KINDS_SLIM <= 64);
 
-/// What a component's heap has in its first page.
+/// A component's caches, in its first page.
 #[repr(C, align(32))]
 pub(crate) struct SlimCaches {
     of: [Cache; KINDS_SLIM],
-    /// What is below all tops while there is room for one.
+    /// The array shared by all caches with room for one block.
     nothing: Cell<usize>,
 }
 
-/// For who looks from outside.
+/// Describes the caches for inspection.
 pub(crate) fn describe(directory: &mut Directory) {
     let places = offset_of!(Heap, caches);
     directory.heap_fronts_at = (places + offset_of!(CacheSet, of)) as u64;
@@ -263,18 +267,18 @@ pub(crate) fn describe(directory: &mut Directory) {
     directory.front_count_at = offset_of!(Cache, count) as u64;
 }
 
-/// Where the caches of a heap are.
+/// The caches of a heap, and how far they have grown.
 pub(crate) struct CacheSet {
-    /// As many as kinds have one.
+    /// The array of caches, one for each of the first `kinds` kinds.
     of: Cell<*const Cache>,
     kinds: Cell<u32>,
-    /// Bytes of blocks that they may hold because they have grown.
+    /// Bytes of blocks that caches may hold beyond their first limits.
     grown: Cell<usize>,
-    /// A thread's.
+    /// All of a thread's caches.
     rest: Cell<*const Caches>,
-    /// A component's.
+    /// The shared array of a component's caches.
     nothing: Cell<*const Cell<usize>>,
-    /// A component's that are made, a bit for each class.
+    /// A component's caches that have been made, one bit per class.
     made: Cell<u64>,
 }
 
@@ -295,7 +299,7 @@ impl CacheSet {
         self.of.set((&raw const NO_CACHES.0).cast());
     }
 
-    /// A heap that is given back as a whole has none any more, nor what is in them.
+    /// Drops all caches and their contents, of a heap that is given back as a whole.
     pub(crate) fn forget(&self) {
         self.set_none();
         self.kinds.set(0);
@@ -303,7 +307,7 @@ impl CacheSet {
     }
 
     /// # Safety
-    /// They are this heap's own as long as it lives, and begin with zeros.
+    /// The caches are this heap's own as long as it lives, and begin with zeros.
     pub(crate) unsafe fn set_full(&self, caches: *const Caches) {
         self.of.set(caches.cast());
         self.kinds.set(KINDS as u32);
@@ -311,7 +315,7 @@ impl CacheSet {
     }
 
     /// # Safety
-    /// They are this heap's own as long as it lives, and zero.
+    /// The caches are this heap's own as long as it lives, and zero.
     pub(crate) unsafe fn set_slim(&self, caches: *const SlimCaches) {
         self.of.set(caches.cast());
         self.kinds.set(KINDS_SLIM as u32);
@@ -319,7 +323,7 @@ impl CacheSet {
         self.nothing.set(unsafe { &raw const (*caches).nothing });
     }
 
-    /// The cache of a kind, of a thread's heap.
+    /// The cache of a kind; for a thread's heap.
     #[inline]
     pub(crate) fn of_thread(&self, kind: Kind) -> &Cache {
         debug_assert!(usize::from(kind.0) < KINDS);
@@ -327,11 +331,11 @@ impl CacheSet {
         unsafe { &*self.of.get().add(usize::from(kind.0)) }
     }
 
-    /// The cache of a kind, of any heap.
+    /// The cache of a kind; for any heap.
     #[inline]
     pub(crate) fn of(&self, kind: Kind) -> &Cache {
         if u32::from(kind.0) < self.kinds.get() {
-            // SAFETY: there are as many.
+            // SAFETY: there are this many.
             unsafe { &*self.of.get().add(usize::from(kind.0)) }
         } else {
             &NO_CACHE.0
@@ -345,7 +349,7 @@ impl CacheSet {
         Some(&rest.current[class.number()])
     }
 
-    /// What a cache of a class begins with: its array, and its limit. None if it has no place.
+    /// The first array of a class's cache, and its limit. None if it has no place.
     fn first(&self, class: Class) -> Option<(usize, u32)> {
         // SAFETY: as above.
         if let Some(rest) = unsafe { self.rest.get().as_ref() } {
@@ -363,7 +367,7 @@ impl CacheSet {
         Some((self.nothing.get().expose_provenance(), 1))
     }
 
-    /// So much it holds at first.
+    /// The first limit of a class's cache.
     fn limit_first(&self, class: Class) -> u32 {
         if self.rest.get().is_null() {
             1
@@ -372,7 +376,7 @@ impl CacheSet {
         }
     }
 
-    /// Is an array one that a cache begins with?
+    /// Whether this is a first array.
     fn is_first(&self, class: Class, array: usize) -> bool {
         // SAFETY: as above.
         match unsafe { self.rest.get().as_ref() } {
@@ -381,7 +385,7 @@ impl CacheSet {
         }
     }
 
-    /// Where caches lie that have grown.
+    /// The arrays of caches that have grown.
     #[cfg(any(test, feature = "checks"))]
     pub(crate) fn grown_arrays(&self) -> std::vec::Vec<usize> {
         (0..CLASSES)
@@ -392,7 +396,7 @@ impl CacheSet {
             .collect()
     }
 
-    /// Asserts that the cache of a class is as it should be. Its blocks.
+    /// Asserts the invariants of a class's cache, and returns its blocks.
     #[cfg(any(test, feature = "checks"))]
     pub(crate) fn check(&self, class: Class) -> std::vec::Vec<usize> {
         let cache = self.of(Kind::pure(class));
@@ -401,14 +405,14 @@ impl CacheSet {
         if count == 0 {
             return std::vec::Vec::new();
         }
-        // A limit that has shrunk may be less than what is there yet.
+        // A cache may still hold more than a limit that has shrunk.
         let most = if self.is_first(class, cache.below.get()) {
             self.limit_first(class)
         } else {
             limit_max(class.level())
         };
         assert!(count <= most, "cache {class:?} has {count}");
-        // SAFETY: the array is as long as the most that it may hold, and there is a cache.
+        // SAFETY: the array is as long as the final limit, and the cache has been made.
         let below = |i: u32| unsafe { cache.below(i) }.get();
         assert_eq!(below(0), 0, "cache {class:?}");
         (1..count).map(below).chain([cache.top.get()]).collect()

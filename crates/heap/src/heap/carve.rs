@@ -1,4 +1,4 @@
-//! Carving.
+//! Blocks cut from regions and taken back to them: the slow half of allocating and freeing.
 
 use crate::ground::faults::{Checked, Fault};
 use crate::ground::geometry::{Class, RegionId, granule_shift};
@@ -7,24 +7,24 @@ use crate::heap::cache::filled_at_once;
 use crate::heap::state::{Heap, is_claimed};
 use crate::store::region::Kind;
 
-/// Up to this level a class keeps the region it cuts from. Above, regions are large, and shared by all
-/// classes of the level.
+/// Up to this level a class keeps the region it cuts from. Above, regions are large, and all
+/// classes of the level share them.
 const CURRENT_LEVEL_MAX: usize = 2;
 
-/// Where a class finds no room, deferred blocks of so many regions are coalesced before it looks further. With four,
-/// `batches` took a twentieth more instructions, and no program had less memory.
+/// Regions coalesced when a class finds no room, before it looks further. With four, `batches` took
+/// a twentieth more instructions, and no program had less memory.
 const COALESCED: u32 = 1;
 
 impl Heap {
-    /// A block of a class from the regions, and a few more of it to the cache, which is empty; 0 if there
-    /// is no memory.
+    /// Returns a block of a class from the regions, and puts a few more into its cache, which is
+    /// empty; 0 if there is no memory.
     pub(crate) fn carve(&self, class: Class) -> usize {
         let block = self.carve_quietly(class);
         self.balance(class.level());
         block
     }
 
-    /// The same, without a look at idle pages.
+    /// The same, without looking for idle pages.
     pub(crate) fn carve_quietly(&self, class: Class) -> usize {
         let block = self.take_deferred(class);
         if block != 0 {
@@ -61,10 +61,10 @@ impl Heap {
         block
     }
 
-    /// Cuts a few blocks off a region that is in no list. The lowest; the others go to the cache. 0 if it
-    /// has no run long enough.
+    /// Cuts a few blocks off a region that is in no list: returns the lowest, the others go to the
+    /// cache. 0 if no run is long enough.
     fn fill(&self, region: RegionId, class: Class) -> usize {
-        // What depends on the level is constants then.
+        // Makes all that depends on the level constant.
         match class.level() {
             0 => self.fill_on(0, region, class),
             1 => self.fill_on(1, region, class),
@@ -83,14 +83,14 @@ impl Heap {
         }
         self.make_cache(class);
         let cache = self.caches.of(Kind::pure(class));
-        // What is given out now may come back to the cache, too.
+        // The block handed out now may come back to the cache, too.
         let at_once = filled_at_once(level).min(cache.room().max(1));
         let begins = words::lowest_runs(free, runs, granules, at_once);
         self.cut(region, level, begins, granules);
         let start = self.data.get() + region.offset_on(level);
         let (mut rest, mut refill) = (begins, cache.refill());
         while rest != 0 {
-            // The highest first, so that the lowest is on top.
+            // The highest first, so that the lowest ends on top.
             let first = 63 - rest.leading_zeros();
             rest ^= 1 << first;
             refill.add(start + ((first as usize) << granule_shift(level)));
@@ -101,7 +101,7 @@ impl Heap {
         refill.end()
     }
 
-    /// Takes one block of a class back to its region.
+    /// Takes a block of a class back to its region.
     pub(crate) fn restore_one(&self, class: Class, block: usize) -> Checked {
         let level = class.level();
         let offset = block - self.data.get();
@@ -110,7 +110,7 @@ impl Heap {
         self.restore(region, level, 1 << first, class.granules())
     }
 
-    /// Takes back a block of which only the address is known.
+    /// Takes back a block by its address alone.
     pub(crate) fn restore_any(&self, block: usize) -> Checked {
         match self.class_of(block) {
             Some(class) => self.restore_one(class, block),
@@ -118,8 +118,8 @@ impl Heap {
         }
     }
 
-    /// All that is kept back goes to the regions: what is in caches, spares. It keeps nothing back from then
-    /// on.
+    /// Moves all that is kept back to the regions: cached blocks and spares. The heap keeps nothing
+    /// back from then on.
     pub(crate) fn shed(&self) -> Checked {
         self.is_ending.set(true);
         self.defers.set(false);
@@ -134,8 +134,8 @@ impl Heap {
         Ok(())
     }
 
-    /// A region that has room for a block of a class, taken off its list: one where others have
-    /// just freed some, the tightest, or a new one.
+    /// A region with room for a block of a class, taken off its list: one with fresh remote frees,
+    /// the tightest, or a new one.
     fn region_for(&self, class: Class, adopted: Option<RegionId>) -> Option<RegionId> {
         let (level, granules) = (class.level(), class.granules());
         let fits = |region: &RegionId| {
@@ -158,7 +158,7 @@ impl Heap {
         Some(region)
     }
 
-    /// The same where there is no memory: of all blocks that are deferred.
+    /// The same when there is no memory: coalesces all deferred blocks first.
     #[cold]
     fn last_region_for(&self, class: Class) -> Option<RegionId> {
         if self.coalesce_any(u32::MAX) == 0 {

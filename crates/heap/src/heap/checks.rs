@@ -1,6 +1,6 @@
-//! Walks over a whole heap and asserts all of its invariants: those at the head of
-//! [`regions`](crate::heap::regions), and that every count is the sum of what it counts. For tests and fuzzers, by
-//! the heap's owner, between operations.
+//! A walk over a whole heap that asserts all of its invariants: those at the head of
+//! [`regions`](crate::heap::regions), and that every count is the sum of what it counts. For tests
+//! and fuzzers, by the heap's owner, between operations.
 
 use core::sync::atomic::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +15,14 @@ use crate::store::pool::POOLS;
 use crate::store::region::{Kind, PAGE_LEVEL};
 use crate::store::space::{ChunkTag, SPACE};
 
-/// What a heap was found to have.
+/// The contents of a heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Where blocks start that are in use, or lent to the helper, and their lengths in bytes.
+    /// Blocks in use or lent to upkeep, with their lengths in bytes.
     pub used: BTreeMap<usize, usize>,
-    /// Blocks that are kept in cache.
+    /// The number of cached blocks.
     pub kept: usize,
-    /// Blocks that others have freed and the heap has not taken back.
+    /// The number of blocks freed by others and not taken back.
     pub marked: usize,
     /// Regions by level.
     pub regions: [usize; LEVELS],
@@ -32,7 +32,7 @@ struct Walk<'a> {
     heap: &'a Heap,
     /// All blocks with their classes.
     blocks: BTreeMap<usize, Class>,
-    /// Regions that are alive.
+    /// Live regions.
     alive: BTreeSet<u32>,
     /// Blocks with marks.
     marked: BTreeSet<usize>,
@@ -41,7 +41,7 @@ struct Walk<'a> {
 }
 
 impl Heap {
-    /// Asserts that everything is as it should be, and tells what there is.
+    /// Asserts all invariants, and returns the contents.
     pub(crate) fn check(&self) -> Census {
         let mut walk = Walk {
             heap: self,
@@ -56,7 +56,7 @@ impl Heap {
         walk.ring();
         let kept = walk.caches();
         walk.counts();
-        // What caches lie in is the heap's own; so is the heap itself, and a thread's nursery.
+        // The heap itself owns the arrays of its caches, its header, and a thread's nursery.
         let mut arrays = BTreeSet::from_iter(self.caches.grown_arrays());
         let header = core::ptr::from_ref(self).addr();
         let blocks = size_of::<WithSlimCaches>().div_ceil(1024);
@@ -81,7 +81,7 @@ impl Heap {
         }
     }
 
-    /// Takes back all that others have freed, as far as it is told.
+    /// Takes back all remote frees that are visible.
     pub(crate) fn settle(&self) {
         while self.entry().queue.has_some(&SPACE) {
             let _ = self.adopt();
@@ -90,7 +90,7 @@ impl Heap {
 }
 
 impl Walk<'_> {
-    /// Looks at all chunks of the heap, and what is in them. How many there are.
+    /// Walks over all chunks of the heap; returns how many.
     fn chunks(&mut self) -> usize {
         let heap = self.heap;
         let own = heap.own.get();
@@ -126,13 +126,13 @@ impl Walk<'_> {
         chunks
     }
 
-    /// Is a block that could be a region one? What is none has neither starts nor free granules.
+    /// Whether a block that could be a region is one. Others have neither starts nor free granules.
     fn is_region(&self, region: RegionId) -> bool {
         let words = self.heap.region(region);
         words.free.get() != 0 || words.starts.get() != 0
     }
 
-    /// For a nursery: has it lent this region to a component's heap?
+    /// Whether a nursery has lent this region to a component's heap.
     fn is_lent(&self, region: RegionId) -> bool {
         let tag = ChunkTag(self.heap.own.get());
         if tag.kind() != ChunkTag::SHARED || region.level() >= PAGE_LEVEL {
@@ -142,8 +142,8 @@ impl Walk<'_> {
         if owner == 0 {
             return false;
         }
-        // SAFETY: whoever has the page is alive, and between operations, as all heaps are while a nursery
-        // is looked at.
+        // SAFETY: the page's owner is alive, and between operations, as all heaps are while a
+        // nursery is checked.
         let owner = unsafe { &*entry(owner).heap() };
         owner.pages.iter().any(|root| root.get() == region.0)
     }
@@ -203,14 +203,14 @@ impl Walk<'_> {
         let offset = address - heap.data.get();
         let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
         let is_mixed = level < PAGE_LEVEL && kind == Kind::mixed(level);
-        // Who has borrowed a page of a nursery writes its own kinds.
+        // The borrower of a page writes its own kinds.
         let of_nursery = ChunkTag(heap.own.get()).kind() == ChunkTag::SHARED;
         let is_lent = of_nursery && SPACE.owner(offset).load(Ordering::Relaxed) != 0;
         assert!(
             kind == Kind::pure(class) || is_mixed || is_lent,
             "{address:#x} of {class:?} is said to be {kind:?}"
         );
-        // Others are told the same, if they have it.
+        // Other threads would get the same answer.
         let words = heap.region(region);
         let is_deferred = (words.free.get() & words.starts.get()) >> place & 1 == 1;
         if !is_lent && !is_deferred {
@@ -222,7 +222,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The grade says what the region can give, or that it is taken.
+    /// Asserts that the grade tells what the region can give, or that it is taken.
     fn grade(&self, region: RegionId, free: u64) {
         let (level, heap) = (region.level(), self.heap);
         let (grade, real) = (heap.grade(region).get(), words::grade(free));
@@ -247,7 +247,7 @@ impl Walk<'_> {
         assert!(!is_late, "{region:?}: {grade} is not half of {real}");
     }
 
-    /// Lists hold what their grade says, and nothing is in none.
+    /// Asserts that lists hold what their grade says, and that no region is missing.
     fn lists(&self) {
         let heap = self.heap;
         let mut listed = BTreeSet::new();
@@ -308,7 +308,7 @@ impl Walk<'_> {
         }
     }
 
-    /// All regions of whole pages, once each, both ways.
+    /// Asserts that the ring has all regions of whole pages, once each, both ways.
     fn ring(&self) {
         let heap = self.heap;
         let mut ring = BTreeSet::new();
@@ -329,7 +329,7 @@ impl Walk<'_> {
         assert_eq!(ring, whole, "the ring has all regions of whole pages");
     }
 
-    /// Blocks in cache are blocks, of the right class, and each is there once.
+    /// Asserts that cached blocks are blocks of the right class, and cached once.
     fn caches(&self) -> BTreeSet<usize> {
         let mut kept = BTreeSet::new();
         for number in 0..CLASSES {
@@ -348,7 +348,7 @@ impl Walk<'_> {
         kept
     }
 
-    /// Bytes of blocks and of touched pages are what there is.
+    /// Asserts the bytes of blocks and of touched pages.
     fn counts(&self) {
         let heap = self.heap;
         let is_used = |block: &usize| !self.deferred.contains(block);
@@ -370,7 +370,7 @@ impl Walk<'_> {
             let whole = heap.page_state(region);
             touched += bytes(whole.touched.get());
             if !whole.is_root.get() {
-                // It is counted in the region that it is part of, as a whole.
+                // The region around it counts it as a whole.
                 counted_above += 1 << region_shift(level);
             }
         }
@@ -381,7 +381,7 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Random operations of one owner and of others, and a walk now and then.
+    //! Random operations of one owner and of others, with a walk now and then.
 
     use std::sync::mpsc;
     use std::thread;
@@ -409,7 +409,7 @@ mod tests {
         block.expose_provenance()
     }
 
-    /// Every live block is one that the walk finds in use.
+    /// Asserts that the walk finds every live block in use.
     fn walk(live: &[usize]) {
         let census = check_this_thread();
         let data = SPACE.data();
@@ -420,7 +420,7 @@ mod tests {
         }
     }
 
-    /// Phases of several sizes, so that regions come and go on all levels.
+    /// Runs phases of several sizes, so that regions come and go on all levels.
     fn life(seed: u64, operations: usize, other: Option<&mpsc::Sender<usize>>) {
         let mut random = Random::new(seed);
         let mut live = vec![];

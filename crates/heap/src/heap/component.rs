@@ -1,4 +1,4 @@
-//! Components.
+//! The making of a component's heap: it begins with one page, at the start of which it lies itself.
 
 use crate::ground::geometry::RegionId;
 use crate::heap::deferred;
@@ -42,7 +42,7 @@ pub(crate) fn make(node: usize) -> Option<NonNull<Heap>> {
     NonNull::new(place.cast())
 }
 
-/// The heap has a free region of a level from now on, or none if there is no memory.
+/// Adds a free region of a level, unless there is no memory.
 pub(crate) fn prepare(heap: &Heap, level: usize) {
     let region = if level <= LEVEL_OF_PAGES {
         let Some(offset) = nursery::take(heap.node.get() as usize, level) else {

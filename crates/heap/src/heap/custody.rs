@@ -1,30 +1,31 @@
-//! Whose a heap is that has no owner any more: for a moment each, whoever brings one of its blocks home.
+//! Custody of orphaned heaps: each thread that brings a block home holds it for a moment.
 //!
-//! The owner of a component's heap may leave while others still have blocks of it. Then the heap is an
-//! *orphan*. Who pushes a region into its queue afterwards looks after it: takes the regions in
-//! the queue back, as the owner would have, and ends the heap when its last block is home. Nobody
-//! waits: who finds somebody else at it goes on, and that one looks at the queue again when done.
+//! The owner of a component's heap may leave while others still have blocks of it. Then the heap is
+//! an *orphan*. A thread that pushes a region into its queue afterwards tends it: takes the queued
+//! regions back, as the owner would have, and ends the heap when its last block is home. Nobody
+//! waits: a thread that finds another at it leaves, and that one looks at the queue again when it
+//! is done.
 //!
-//! Between a store of one and a look at what the other stores, both sides have a fence; so one of two
-//! that meet sees the other:
+//! Between its store and its look at the other's, each side has a fence; so one of two that meet
+//! sees the other:
 //!
-//! | who | stores | then looks at |
+//! | side | stores | then looks at |
 //! |---|---|---|
-//! | who frees | the link of the queue | the state |
-//! | the owner that leaves, who looks after it and goes | the state | the queue |
+//! | a freeing thread | the link of the queue | the state |
+//! | the leaving owner, and a thread that has tended the heap | the state | the queue |
 
 use crate::ground::atomics::{AtomicU32, Ordering, fence};
 
-/// Whose a heap is. Zero, as it is at first, is a thread's, and never an orphan.
+/// The state of custody. Zero, the initial state, is a thread's heap, which is never an orphan.
 pub(crate) struct Custody(AtomicU32);
 
 /// A component's.
 const PRIVATE: u32 = 1;
-/// Nobody's; and somebody is looking after it.
+/// Nobody's; and nobody's, with a thread tending it.
 const ORPHAN: u32 = 2;
 const ATTENDED: u32 = 3;
 
-/// Whose a heap is, as somebody from outside sees it.
+/// Custody as an outside observer sees it.
 #[cfg(not(loom))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
@@ -33,7 +34,7 @@ pub(crate) enum Seen {
     Orphan,
 }
 
-/// What a word of custody says.
+/// Decodes a word of custody.
 #[cfg(not(loom))]
 pub(crate) fn seen(custody: u32) -> Seen {
     match custody {
@@ -43,12 +44,12 @@ pub(crate) fn seen(custody: u32) -> Seen {
     }
 }
 
-/// What came of looking after an orphan once.
+/// The outcome of tending an orphan once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attended {
-    /// Others have blocks yet.
+    /// Others still have blocks.
     Lives,
-    /// It is ended, and its number perhaps in use again.
+    /// The heap has ended, and its number may be in use again.
     Ended,
 }
 
@@ -58,14 +59,14 @@ impl Custody {
         Custody(AtomicU32::new(0))
     }
 
-    /// A new heap belongs to a component, or to a thread.
+    /// Sets the custody of a new heap.
     pub(crate) fn begin(&self, is_private: bool) {
         let state = if is_private { PRIVATE } else { 0 };
         self.0.store(state, Ordering::Release);
     }
 
-    /// Its owner leaves, and others have blocks of it. `look` tells whether the queue has something;
-    /// `attend` takes it, and ends the heap if that was all.
+    /// Makes the heap an orphan; for its leaving owner, while others have blocks. `look` tells
+    /// whether the queue has regions; `attend` takes them, and ends the heap if that was all.
     pub(crate) fn leave(&self, look: impl Fn() -> bool, attend: impl FnMut() -> Attended) {
         // Releases what the owner did.
         self.0.store(ORPHAN, Ordering::Release);
@@ -75,7 +76,7 @@ impl Custody {
         }
     }
 
-    /// Something has been put into the queue: if nobody else will take it, who has put it in does.
+    /// Tends the heap after a push, if it is an orphan that nobody tends.
     #[inline]
     pub(crate) fn pushed(&self, look: impl Fn() -> bool, attend: impl FnMut() -> Attended) {
         if self.0.load(Ordering::Relaxed) == 0 {
@@ -107,8 +108,8 @@ impl Custody {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! The owner of a heap leaves while two threads bring its blocks home. However they meet, the heap is
-    //! ended once, and by one of them. Without any one of the three fences it is not.
+    //! The owner of a heap leaves while two threads bring its blocks home. However they meet, the
+    //! heap ends once. Without any one of the three fences it does not.
 
     use loom::sync::Arc;
     use loom::sync::atomic::AtomicUsize;
@@ -119,13 +120,13 @@ mod loom_tests {
     use crate::ground::geometry::RegionId;
     use crate::heap::remote::{Links, Marked, Queue, collect, mark};
 
-    /// A heap of two regions, as far as it matters here.
+    /// A heap of two regions, reduced to what matters here.
     struct Heap {
         custody: Custody,
         queue: Queue,
         next: [AtomicU32; 2],
         marks: [AtomicU64; 2],
-        /// Blocks that are not home: changed by who has the heap, so not by an exchange.
+        /// Blocks not yet home. Only the holder of the heap changes this, so not by exchanges.
         away: AtomicUsize,
         ended: AtomicUsize,
     }

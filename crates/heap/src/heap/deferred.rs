@@ -1,20 +1,22 @@
-//! Deferred blocks: freed, and still cut off for their class.
+//! Deferred coalescing: freed blocks that are still cut off for their class.
 //!
-//! A block that finds no place in cache is not coalesced with what is free around it. Its region goes to a list of
-//! its class, and the granule where the block starts is noted as free *and* as a start: two words that
-//! are there anyway, of which no other block has both. So to give such a block back is to set a bit, to give it
-//! out again is to clear it, neither looks at the blocks around, and the list may become as long as it likes.
+//! A block that does not fit its cache is not coalesced with the free granules around it. Its
+//! region goes to a list of its class, and the granule where the block starts is recorded as free
+//! *and* as a start, which no other granule is. So to take such a block back is to set a bit, to
+//! hand it out again is to clear it, neither looks at its neighbours, and the list may grow as it
+//! likes.
 //!
-//! A class takes its deferred blocks first, from the region that came last. They are coalesced, and their region
-//! goes back to the list of its grade, the oldest of a list first:
-//! - when another class finds no room on its level, and on the levels above before more memory is asked for: of a
-//!   region each;
-//! - when [pages](crate::heap::idle_pages) begin to be used that had no memory, and when the first block of a region becomes
-//!   deferred where much has memory that is not in use: of some regions;
-//! - when there is no memory, when a quiet heap is tidied up, and when it ends: all.
+//! A class takes its deferred blocks first, from the newest region. They are coalesced, and their
+//! region goes back to the list of its grade, oldest first:
+//! - one region, when another class finds no room on its level, and one on each level above before
+//!   more memory is asked for;
+//! - some regions, when [pages](crate::heap::idle_pages) without memory come into use, and when the
+//!   first block of a region is deferred while much memory is idle;
+//! - all, when there is no memory, when a quiet heap is tidied, and when it ends.
 //!
-//! A region has deferred blocks of one class only. What is freed there of another class is coalesced at once. Blocks
-//! of a page or more are never deferred: what is idle there can be given back.
+//! A region has deferred blocks of one class only; blocks of other classes freed there are
+//! coalesced at once. Blocks of a page or more are never deferred: their idle pages can be given
+//! back.
 
 use core::sync::atomic::Ordering;
 
@@ -29,29 +31,28 @@ use crate::heap::cache::filled_at_once;
 use crate::heap::state::{DEFERRED, Heap, is_claimed};
 use crate::store::region::{KIB_SHIFT, Kind, PAGE_LEVEL};
 
-/// Where much more than is in use has memory, and so many bytes beyond that, deferred blocks of so many regions are
-/// coalesced for each region that gets its first. With 4 MiB runs of sizes that come again (`in-runs`, 10 MiB) took an
-/// eighth more instructions; with two regions sizes that shift ended at 2.20 times what was live, with four at 2.17
-/// (`./x bench heap --only frag`).
+/// Bytes beyond a multiple of those in use from which memory counts as much: then each region that
+/// gets its first deferred block has others coalesced. With 4 MiB, runs of recurring sizes
+/// (`in-runs`, 10 MiB) took an eighth more instructions.
 const MUCH_BEYOND: usize = 16 << 20;
 const COALESCED_BEYOND: u32 = 4;
-/// An allocation takes blocks from so many regions at most.
+/// Regions that an allocation takes blocks from, at most.
 const TAKEN_FROM: u32 = 4;
 
-/// May a heap that has caches keep deferred blocks? Not where every block is looked at; and in real-time mode there
-/// is no more memory, so that next_coalesced could not be put off.
+/// Whether a heap with caches may defer blocks. Not where every block is checked; nor in real-time
+/// mode, which has no more memory, so that coalescing could not wait.
 pub(crate) fn is_wanted() -> bool {
     !harden::looks() && !real_time::is_on()
 }
 
 impl Heap {
-    /// Are there deferred blocks of a class?
+    /// Whether a class has deferred blocks.
     #[inline]
     pub(crate) fn has_deferred(&self, class: Class) -> bool {
         class.level() < PAGE_LEVEL && self.deferred.get() >> class.number() & 1 == 1
     }
 
-    /// Takes a block of a class back that finds no place in cache.
+    /// Takes back a block that does not fit its cache.
     #[inline]
     pub(crate) fn defer(&self, class: Class, block: usize) -> Checked {
         match class.level() {
@@ -89,11 +90,11 @@ impl Heap {
         Ok(())
     }
 
-    /// The same if the region has deferred blocks of the class already. False if it has none, or if there is no such
-    /// block.
+    /// Defers a block if its region has deferred blocks of the class already. False otherwise, or
+    /// if there is no such block.
     #[inline(always)]
     pub(crate) fn try_defer(&self, class: Class, offset: usize) -> bool {
-        // What depends on the level is constants then.
+        // Makes all that depends on the level constant.
         match class.level() {
             0 => self.try_defer_on::<0>(class, offset, false),
             1 => self.try_defer_on::<1>(class, offset, false),
@@ -102,7 +103,7 @@ impl Heap {
         }
     }
 
-    /// `is_pure`: all blocks of the region are of the class.
+    /// Likewise on a constant level; `is_pure`: all blocks of the region are of the class.
     #[inline(always)]
     pub(crate) fn try_defer_on<const LEVEL: usize>(
         &self,
@@ -120,7 +121,7 @@ impl Heap {
         is_listed && self.note_deferred::<LEVEL>(region, class, offset)
     }
 
-    /// Sets the bit of a block. False if there is none, or it is deferred already.
+    /// Sets a block's bit. False if there is no such block, or it is deferred already.
     #[inline(always)]
     fn note_deferred<const LEVEL: usize>(
         &self,
@@ -140,7 +141,8 @@ impl Heap {
         true
     }
 
-    /// Takes a block back to a region that is in no list of grades. False if there is none, or it is deferred.
+    /// Takes a block back to a region that is in no list of grades. False if there is no such
+    /// block, or it is deferred.
     #[inline]
     fn coalesce_one<const LEVEL: usize>(
         &self,
@@ -162,14 +164,14 @@ impl Heap {
         true
     }
 
-    /// May blocks of a region become deferred that are all of a class?
+    /// Whether blocks of a region, all of one class, may become deferred.
     pub(crate) fn can_defer(&self, region: RegionId, class: Class) -> bool {
         let grade = self.grade(region).get();
         let is_claimed_by_others = is_claimed(grade) && grade != DEFERRED + class.number() as u8;
         !is_claimed_by_others && self.defers.get()
     }
 
-    /// The class of all blocks that start in a region, as far as is known at a glance.
+    /// The class of all blocks that start in a region, as far as its kinds tell.
     pub(crate) fn class_of_all(&self, region: RegionId) -> Option<Class> {
         let offset = region.offset();
         let first = Kind(self.kind(offset).load(Ordering::Relaxed));
@@ -186,8 +188,8 @@ impl Heap {
         (class.level() == region.level() && (1..kibs).all(is_same)).then_some(class)
     }
 
-    /// Blocks of a region, of one class and not free yet, are deferred from now on. It may
-    /// [become so](Heap::can_defer).
+    /// Defers blocks of a region that are of one class and not free yet. The region [may have
+    /// deferred blocks](Heap::can_defer).
     pub(crate) fn defer_some(&self, region: RegionId, class: Class, begins: u64) {
         let words = self.region(region);
         words.free.set(words.free.get() | begins);
@@ -200,13 +202,14 @@ impl Heap {
         }
     }
 
-    /// Some deferred blocks of a class to the cache, which is empty, and one that is given out; 0 if there are none.
+    /// Moves some deferred blocks of a class to its empty cache, and returns another; 0 if there
+    /// are none.
     #[inline]
     pub(crate) fn take_deferred(&self, class: Class) -> usize {
         if !self.has_deferred(class) {
             return 0;
         }
-        // What depends on the level is constants then.
+        // Makes all that depends on the level constant.
         match class.level() {
             0 => self.take_deferred_on::<0>(class),
             1 => self.take_deferred_on::<1>(class),
@@ -232,7 +235,7 @@ impl Heap {
             let start = self.data.get() + region.offset_on(LEVEL);
             let mut rest = deferred;
             while rest != 0 && refill.count() < most {
-                // The highest first, so that the lowest is on top.
+                // The highest first, so that the lowest ends on top.
                 let first = 63 - rest.leading_zeros();
                 rest ^= 1 << first;
                 refill.add(start + ((first as usize) << granule_shift(LEVEL)));
@@ -253,7 +256,7 @@ impl Heap {
         refill.end()
     }
 
-    /// Joins some deferred blocks if there is much memory that is not in use.
+    /// Coalesces some deferred blocks if much memory is idle.
     #[inline]
     pub(crate) fn coalesce_some(&self) {
         if self.has_idle(MUCH_BEYOND) {
@@ -261,8 +264,7 @@ impl Heap {
         }
     }
 
-    /// Joins the deferred blocks of some regions of a level, the oldest, with what is free around them. How many
-    /// there were.
+    /// Coalesces the deferred blocks of the oldest regions of a level; returns how many regions.
     pub(crate) fn coalesce_level(&self, level: usize, regions: u32) -> u32 {
         if level >= PAGE_LEVEL {
             return 0;
@@ -270,7 +272,7 @@ impl Heap {
         self.coalesce_of(0xffff << (level * GRANULES_MAX), regions)
     }
 
-    /// The same of all levels.
+    /// The same on all levels.
     pub(crate) fn coalesce_any(&self, regions: u32) -> u32 {
         self.coalesce_of(u64::MAX, regions)
     }
@@ -284,7 +286,7 @@ impl Heap {
                 break;
             }
             meter::step();
-            // The next one, and after the last the first.
+            // Round robin over the classes.
             let later = some & u64::MAX << self.next_coalesced.get();
             let next = if later != 0 { later } else { some }.trailing_zeros();
             self.next_coalesced.set((next + 1) & 63);
@@ -310,7 +312,7 @@ impl Heap {
         }
     }
 
-    /// Puts a region before all others of a class. It is in no list.
+    /// Puts a region at the head of a class's list. It is in no list.
     fn link_deferred(&self, region: RegionId, class: Class) {
         self.grade(region).set(DEFERRED + class.number() as u8);
         let cache = self.caches.of(Kind::pure(class));

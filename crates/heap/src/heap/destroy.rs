@@ -1,33 +1,34 @@
-//! A component's heap given back as a whole, blocks and all: chunk by chunk and piece by piece.
+//! Destruction of a component's heap as a whole, blocks and all: chunk by chunk and piece by piece.
 //!
-//! Its user says that no block of it is used any more; nothing is known, nor need it be, of what others have
-//! freed before and how far that is on its way. Such a block's mark may be
+//! The caller vouches that nobody uses a block any more; which blocks others have freed before, and
+//! how far their marks have come, is unknown and need not be known. The mark of such a block may be
 //!
-//! - set: then the region's marks are not zero, and it is in the queue, though perhaps behind one whose
-//!   push is not done;
-//! - kept back by a thread, which will set it when it likes, or is about to: in that thread's
-//!   [batch](crate::heap::batch), which is asked for;
-//! - to be set by the [helper](crate::process::helper), to which the heap has lent idle pages: noted by the heap, in
-//!   [`PageState::lent`](crate::store::space::PageState::lent), until the mark has been taken back.
+//! - set: then the region's marks are not zero, and it is in the queue, though perhaps behind one
+//!   that is still being pushed;
+//! - kept back by a thread, which will set it at any time: then it is in that thread's
+//!   [batch](crate::heap::batch), which this module asks for;
+//! - to be set by [upkeep](crate::heap::upkeep) for lent idle pages: the heap has recorded them in
+//!   [`PageState::lent`](crate::store::space::PageState::lent) until their marks are taken back.
 //!
-//! *What is awaited stays; all else goes.* Of a region of which a mark is on its way the marked blocks stay,
-//! and the regions that it is a part of; so the chunk, or the piece of a nursery, is this heap's until
-//! the mark is there, and the mark hits nobody else. If something is left, the heap is an
-//! [orphan](crate::heap::custody), whose last block takes it along. A thread keeps marks of one region back at most,
-//! so what stays is a chunk or a piece for each thread that does, and what the helper has, which is home
-//! within a few of its ticks.
+//! *Regions with marks on the way stay; all else goes.* The marked blocks stay, and the regions
+//! around them; so the chunk, or the piece of a nursery, is this heap's until the mark has come,
+//! and the mark hits nobody else. If anything is left, the heap is an
+//! [orphan](crate::heap::custody), which ends with its last block. A thread keeps back marks of one
+//! region at most, so no more stays than a chunk or a piece for each thread that does, and the lent
+//! pages, which are home within a few ticks of the helper.
 //!
-//! The order matters: batches are looked through before marks. A mark that is no longer in a batch was set
+//! The order matters: batches are searched before marks. A mark that has left its batch was set
 //! before, and is seen.
 //!
-//! Marks that a thread has set, and the owner has taken back, may be in the thread's batch for a moment yet;
-//! they would be awaited for good. So all is done once more when all batches that were asked for are told:
-//! what is left then has marks, or is the helper's. The heap's number is in use until then.
+//! A mark that a thread has set, and the owner has taken back, may be in the thread's batch for
+//! another moment; its block would be awaited for good. So everything is repeated when all threads
+//! that were asked have given notice: what is left then has marks, or is lent. The heap's number
+//! stays in use until then.
 //!
-//! Time: twice a look at the words of each region that a chunk or piece has room for, whether it has blocks
-//! or not; one at each thread's batch; and for each region that others have freed blocks of, that its marks
-//! are taken from the queue. Where another's push holds the queue up, those behind it stay with
-//! it for that moment, which costs some twenty looks each.
+//! Time: two looks at the words of each region that a chunk or piece has room for, with blocks or
+//! not; one look at each thread's batch; and one pop for each region that others have freed blocks
+//! of. Where another thread's push holds the queue up, the regions behind it stay for that moment,
+//! at some twenty looks each.
 
 use crate::ground::geometry::LEVELS;
 use crate::heap::table::thread_heaps;
@@ -45,10 +46,10 @@ use crate::heap::state::{GRADES, Heap, TAKEN};
 use crate::store::region::PAGE_LEVEL;
 use crate::store::space::SPACE;
 
-/// As many granules as a region of the level below has of the level above.
+/// Granules that a region of the level below takes up.
 const REGION_GRANULES: u32 = GRANULES_MAX as u32;
 
-/// All regions that there may be in one, itself at last.
+/// All regions that may lie in one, itself last.
 fn inside(root: RegionId) -> impl Iterator<Item = RegionId> {
     let (start, bytes) = (root.offset(), 1usize << region_shift(root.level()));
     (0..=root.level()).flat_map(move |level| {
@@ -63,8 +64,8 @@ fn inside(root: RegionId) -> impl Iterator<Item = RegionId> {
 }
 
 impl Heap {
-    /// Gives back all but the heap itself and what is awaited, of a component's heap whose blocks nobody uses. It
-    /// has no caches from then on.
+    /// Gives back all but the heap itself and what is awaited, of a component's heap whose blocks
+    /// nobody uses. The heap has no caches from then on.
     pub(crate) fn discard(&self) {
         self.is_ending.set(true);
         self.defers.set(false);
@@ -98,7 +99,8 @@ impl Heap {
         self.keep(own, own);
     }
 
-    /// Empties the queue, as far as it can be reached: so that regions need not stay for marks that are there.
+    /// Empties the queue as far as possible, so that regions need not stay for marks that are
+    /// there.
     fn take_marks(&self) {
         while let Some(region) = self.entry().queue.pop(&SPACE) {
             meter::step();
@@ -107,8 +109,8 @@ impl Heap {
         }
     }
 
-    /// From now on the heap has nothing but its roots. The first of those from the pool, each of which leads to
-    /// the next.
+    /// Reduces the heap to its roots. Returns the first of those from the pool; each leads to the
+    /// next.
     fn take_apart(&self) -> RegionId {
         let first = RegionId(self.ring.replace(0));
         let (mut roots, mut region) = (RegionId::NONE, first);
@@ -133,7 +135,7 @@ impl Heap {
         roots
     }
 
-    /// Does something with each root from the pool, which may be gone then.
+    /// Calls `each` for every root from the pool; each may be gone after its call.
     fn each_root(&self, roots: RegionId, mut each: impl FnMut(RegionId)) {
         let mut root = roots;
         while !root.is_none() {
@@ -143,7 +145,7 @@ impl Heap {
         }
     }
 
-    /// Nothing is in a root any more but, as starts of regions that nobody has, what the helper will send.
+    /// Empties a root; only lent blocks remain, as starts of regions that nobody has.
     fn clear(&self, root: RegionId) {
         for region in inside(root) {
             let words = self.region(region);
@@ -165,17 +167,17 @@ impl Heap {
         }
     }
 
-    /// Blocks of a region whose marks are on their way: noted as its starts, until [`Heap::keep`].
+    /// Records blocks whose marks are on their way as starts of their region, until [`Heap::keep`].
     pub(crate) fn await_blocks(&self, region: RegionId, blocks: u64) {
         let starts = &self.region(region).starts;
         starts.set(starts.get() | blocks);
     }
 
-    /// Does a root stay? Yes if something in it is awaited; then only that is in it.
+    /// Whether a root stays, as something in it is awaited; then only that is in it.
     fn keep_awaited(&self, root: RegionId) -> bool {
         let mut is_awaited = false;
         for region in inside(root) {
-            // Acquires what was done before it was pushed, of which the push may not be done.
+            // Acquires what was done before the push, which may not be complete.
             let marks = SPACE.remote(region).marks.load(Ordering::Acquire);
             if marks != 0 {
                 self.await_blocks(region, marks);
@@ -192,8 +194,8 @@ impl Heap {
         is_awaited
     }
 
-    /// Has a region stay, and those that it is a part of, up to a root. Of each block that is awaited there the
-    /// first granule stays: it is never used again, and its mark frees as much.
+    /// Keeps a region, and those around it up to a root. Of each awaited block only the first
+    /// granule stays: the block is never used again, and its mark frees as much.
     fn keep(&self, region: RegionId, root: RegionId) {
         if self.grade(region).get() != TAKEN {
             // It stays already.
@@ -216,7 +218,7 @@ impl Heap {
         }
     }
 
-    /// Cuts blocks off a region, of which kinds say nothing, and puts it into the list of its grade.
+    /// Cuts blocks off a region without setting kinds, and lists the region by its grade.
     fn hold(&self, region: RegionId, begins: u64, granules: u32) {
         let (level, words) = (region.level(), self.region(region));
         self.unlink(region, level, self.grade(region).get());
@@ -226,7 +228,7 @@ impl Heap {
         self.link(region, level, words::grade(free));
     }
 
-    /// Gives a root back that came from the pool, and in which there is nothing.
+    /// Gives back an empty root that came from the pool.
     fn give_root(&self, root: RegionId) {
         debug_assert!(root.offset().is_multiple_of(1 << CHUNK_SHIFT));
         self.page_state(root).is_root.set(false);

@@ -1,20 +1,21 @@
-//! Whose turn it is with a heap of a thread: its owner's, who comes often, or that of the
-//! [helper](crate::process::helper), which looks after heaps whose owners have been quiet.
+//! The handshake between a heap's owner, which comes often, and the helper thread, which tends
+//! heaps whose owners have been quiet.
 //!
-//! What the fast paths touch, the caches, is the owner's alone. The rest is touched by one of the two at a time.
-//! The owner says that it begins with a store, and looks whether the helper is there; the helper says that it is
-//! there, has all threads pass a barrier, and looks whether the owner has begun. So one of two that meet sees
-//! the other, and the owner pays for no fence. Neither waits: the helper goes away, and the owner uses
-//! another heap this once, as the handler of a signal does.
+//! The caches, which the fast paths touch, belong to the owner alone. The rest is touched by one of
+//! the two at a time. The owner announces a turn with a store and looks whether the helper is
+//! there; the helper announces a visit, makes all threads pass a barrier, and looks whether the
+//! owner has begun. So one of two that meet sees the other, and the owner pays for no fence.
+//! Neither waits: the helper leaves, and the owner uses another heap this once, as a signal handler
+//! does.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `owner` | the owner; odd while it is at it | the helper; handlers of signals |
+//! | `owner` | the owner; odd during a turn | the helper; signal handlers |
 //! | `visitor` | the helper | the owner |
 
 use crate::ground::atomics::{AtomicU32, Ordering, Owned, owner_fence};
 
-/// Zero at first: it is nobody's turn.
+/// Zero at first: no turn, no visit.
 pub(crate) struct Handshake {
     owner: AtomicU32,
     visitor: AtomicU32,
@@ -29,8 +30,8 @@ impl Handshake {
         }
     }
 
-    /// The owner begins. False if it is in the middle of something already, which is what the handler of a
-    /// signal finds, or if the helper is there.
+    /// Begins a turn of the owner. False during a turn, as a signal handler finds, and during a
+    /// visit.
     #[inline]
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
@@ -48,7 +49,7 @@ impl Handshake {
         true
     }
 
-    /// The owner is done.
+    /// Ends a turn of the owner.
     #[inline]
     pub(crate) fn end(&self) {
         let times = self.owner.own();
@@ -56,14 +57,14 @@ impl Handshake {
         self.owner.store(times.wrapping_add(1), Ordering::Release);
     }
 
-    /// Is the owner in the middle of something? For the thread, which finds so in the handler of a signal.
+    /// Whether the owner is in a turn; for the owner's thread, in a signal handler.
     #[cfg(not(loom))]
     pub(crate) fn has_begun(&self) -> bool {
         self.times() & 1 != 0
     }
 
-    /// The owner begins with what the helper never touches, so it may be there: only a handler of a signal, which
-    /// might touch it too, finds that a turn has begun. False in the middle of one.
+    /// Begins a turn for data that the helper never touches, so a visit does not matter: only
+    /// signal handlers, which might touch it too, need to see the turn. False during a turn.
     #[cfg(not(loom))]
     pub(crate) fn hold(&self) -> bool {
         let times = self.times();
@@ -75,13 +76,13 @@ impl Handshake {
         true
     }
 
-    /// What is another number after each turn of the owner's.
+    /// A count that changes with each turn of the owner.
     pub(crate) fn times(&self) -> u32 {
         self.owner.load(Ordering::Relaxed)
     }
 
-    /// Something is done in the owner's place, unless it has had a turn since `times` was seen, or there is no
-    /// `barrier`: it says whether all threads have passed one. Only one visitor at a time.
+    /// Runs `visit` in the owner's place, unless the owner has had a turn since `times` was read,
+    /// or `barrier` fails to make all threads pass one. Only one visitor at a time.
     pub(crate) fn visit<T>(
         &self,
         times: u32,
@@ -89,7 +90,7 @@ impl Handshake {
         visit: impl FnOnce() -> T,
     ) -> Option<T> {
         self.visitor.store(1, Ordering::Relaxed);
-        // Without one the owner may have begun, and its store be on its way yet.
+        // Without the barrier the owner's store may still be on its way.
         let is_passed = barrier();
         // Acquires what the owner has done.
         let is_quiet = is_passed && self.owner.load(Ordering::Acquire) == times && times & 1 == 0;
@@ -101,8 +102,8 @@ impl Handshake {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! The owner has turns while the helper visits: what both touch is touched by one at a time, which loom
-    //! tells. Without the barrier, or the owner's fence, it is not.
+    //! The owner has turns while the helper visits: loom reports data that both touch at once.
+    //! Without the barrier, or the owner's fence, it does.
 
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
@@ -116,13 +117,13 @@ mod loom_tests {
         words: UnsafeCell<u32>,
     }
 
-    // SAFETY: what the model is to show.
+    // SAFETY: the model checks this.
     unsafe impl Sync for Shared {}
     // SAFETY: as above.
     unsafe impl Send for Shared {}
 
     fn add(words: &UnsafeCell<u32>) {
-        // SAFETY: loom tells if somebody else is at it.
+        // SAFETY: loom reports another thread at work.
         words.with_mut(|words| unsafe { *words += 1 });
     }
 
@@ -161,7 +162,7 @@ mod loom_tests {
             }
             let turns = owner.join().expect("it does not panic");
             shared.words.with(|words| {
-                // SAFETY: nobody else is left.
+                // SAFETY: no other thread is left.
                 assert_eq!(unsafe { *words }, turns + visits);
             });
         });

@@ -1,11 +1,12 @@
-//! Free pages inside of regions in use: given back to the system when the heap takes new memory.
+//! Idle pages: free pages inside of regions in use, given back to the system when the heap takes
+//! new memory.
 //!
-//! A heap whose sizes shift ends up with many chunks that are nearly empty, and asks for
-//! new ones, as what it needs now is too large for the holes. So when pages begin to be
-//! used that had no memory behind them, and much more memory is there than is in use, the ring of all
-//! regions of whole pages is gone around, a few at a time, and idle pages are lent to the
-//! [helper](crate::process::helper), which gives them back. What is resident then follows what is in use, though
-//! nothing is searched; and a heap that does not grow keeps what it has.
+//! A heap whose sizes shift ends up with many nearly empty chunks, and asks for new ones, as what
+//! it needs now does not fit the holes. So when pages without memory come into use, and much more
+//! memory is there than is in use, the heap goes around the ring of all regions of whole pages, a
+//! few at a time, and lends idle pages to whoever [gives them back](crate::heap::upkeep). So what
+//! is resident follows what is in use, without any search; and a heap that does not grow keeps what
+//! it has.
 
 use crate::ground::geometry::{CHUNK_BYTES, RegionId, granule_shift, region_shift};
 use crate::ground::harden;
@@ -17,35 +18,32 @@ use crate::store::idle::IDLE;
 use crate::store::region::PAGE_LEVEL;
 use crate::store::space::SPACE;
 
-/// Idle pages are looked for when more than this many times the bytes of blocks have memory behind
-/// them, and this many bytes. A heap whose blocks come and go at random stays below, and keeps its pages;
-/// and more would not keep resident memory below 2.2 times what is live (`./x bench heap --only frag`).
+/// Memory is idle beyond this multiple of the bytes of blocks, plus a minimum. A heap whose blocks
+/// come and go at random stays below, and keeps its pages; a larger factor would not keep resident
+/// memory below 2.2 times what is live (`./x bench heap --only frag`).
 const TOUCHED_OF_USED: usize = 2;
 const TOUCHED_MIN: usize = 1 << 20;
-/// A heap whose owner has been quiet keeps this part more than what is in use, and as many bytes.
+/// A quiet heap keeps this fraction more than what is in use, plus the minimum.
 const QUIET_PART: usize = 4;
-/// So many regions are taken back and looked at in the owner's place at once: some 50 µs.
+/// Regions taken back and searched at once in the owner's place: some 50 µs.
 const TIDIED: usize = 256;
-/// And deferred blocks of so many are coalesced, which is quicker.
+/// Regions coalesced at once in the owner's place, which is quicker.
 const COALESCED_QUIETLY: u32 = 1024;
-/// What an owner does of it in one step, where there is no helper: regions taken back, looked at, pieces lent,
-/// and regions of which deferred blocks are coalesced.
+/// Shares of one step of an owner without a helper: regions taken back, regions searched, pieces
+/// lent, regions coalesced.
 const ADOPTED_A_LITTLE: usize = 4;
 const TIDIED_A_LITTLE: usize = 2;
 const LENT_A_LITTLE: usize = 4;
 const COALESCED_A_LITTLE: u32 = 1;
-/// Looks at regions for each page that begins to be used. With fewer, the ring is not around in the time
-/// in which sizes shift: with one, `./x bench heap --only frag` ended at 2.5 times what was live, with two
-/// at 2.2.
+/// Regions searched for each page that comes into use. With fewer, the ring is not done while sizes
+/// shift: with one, `./x bench heap --only frag` ended at 2.5 times what was live, with two at 2.2.
 const LOOKS_A_PAGE: usize = 2;
-/// For each page that begins to be used, deferred blocks of so many regions are coalesced, as many as a page may be;
-/// at once no more than there are looks, and so many are saved up at most.
+/// Regions coalesced for each page that comes into use, as many as a page may have.
 const COALESCES_A_PAGE: u32 = 16;
 const COALESCES_MAX: u32 = 1 << 16;
-/// Looks that are saved up at most.
+/// The most searches saved up.
 const LOOKS_MAX: usize = 1 << 16;
-/// Regions looked at, and pieces lent, for one block that was cut: more for a large block, which
-/// brings more pages in.
+/// Regions searched after a cut: more for a large block, which brings more pages in.
 const fn looks_for(level: usize) -> usize {
     1 << level.saturating_sub(1)
 }
@@ -55,7 +53,7 @@ const fn pieces_for(level: usize) -> usize {
 pub(crate) const PAGE_SHIFT: u32 = 12;
 const _: () = assert!(1 << PAGE_SHIFT == os::PAGE);
 
-/// log2 of the bytes that a bit of `touched` stands for.
+/// log2 of the bytes of a unit: what a bit of `touched` stands for.
 pub(crate) fn unit_shift(level: usize) -> u32 {
     granule_shift(level).max(PAGE_SHIFT)
 }
@@ -65,7 +63,7 @@ fn all_units(level: usize) -> u64 {
     words::ones(1 << (region_shift(level) - unit_shift(level)))
 }
 
-/// Every fourth bit to the lower sixteen, in turn.
+/// Gathers every fourth bit into the lower sixteen.
 fn gather(word: u64) -> u64 {
     let word = word & 0x1111_1111_1111_1111;
     let word = (word | word >> 3) & 0x0303_0303_0303_0303;
@@ -74,7 +72,7 @@ fn gather(word: u64) -> u64 {
     (word | word >> 24) & 0xffff
 }
 
-/// Where blocks of a region of level 2 or above are noted that are lent: in which region of whole pages, and
+/// The place where a region of level 2 or above records lent blocks: the region of whole pages, and
 /// the bits there. Only a block that starts a page has one.
 fn place_of_lent(region: RegionId, level: usize, blocks: u64) -> (RegionId, u64) {
     match level {
@@ -90,14 +88,14 @@ fn place_of_lent(region: RegionId, level: usize, blocks: u64) -> (RegionId, u64)
 }
 
 impl Heap {
-    /// Granules of a region of level 2 or above are going to be used.
+    /// Records that granules of a region of level 2 or above come into use.
     #[inline]
     pub(crate) fn touch(&self, region: RegionId, level: usize, granules: u64) {
         let (whole, units) = match level {
-            // Pages of a nursery are counted there.
+            // The nursery counts its own pages.
             2 if self.is_in_nursery(region) => return,
             2 => {
-                // Sixteen of its granules are a page of the chunk.
+                // Sixteen of its granules make a page of the chunk.
                 let chunk = RegionId::at(PAGE_LEVEL, region.offset());
                 let first = (region.offset() - chunk.offset()) >> PAGE_SHIFT;
                 let pages = [0, 16, 32, 48]
@@ -131,7 +129,7 @@ impl Heap {
         }
     }
 
-    /// Pages of a region, or larger granules, that are free and may have memory.
+    /// Units of a region that are free and may have memory.
     fn idle(&self, region: RegionId) -> u64 {
         let level = region.level();
         let free = self.region(region).free.get();
@@ -139,7 +137,7 @@ impl Heap {
         if level == PAGE_LEVEL {
             let two = free & free >> 1;
             idle = gather(two & two >> 2);
-            // Regions of level 2 that are in use have free pages, too.
+            // Regions of level 2 in use have free pages, too.
             for part in 0..CHUNK_BYTES >> region_shift(2) {
                 let inner = RegionId::at(2, region.offset() + (part << region_shift(2)));
                 let words = self.region(inner);
@@ -153,8 +151,8 @@ impl Heap {
         idle & self.page_state(region).touched.get()
     }
 
-    /// Looks for idle pages if others have begun to be used: once for a small block that was cut, more
-    /// often for a large one.
+    /// Searches for idle pages if others have come into use: once for a small block that was cut,
+    /// more often for a large one.
     #[inline]
     pub(crate) fn balance(&self, level: usize) {
         if self.looks.get() != 0 || self.coalesces.get() != 0 {
@@ -181,7 +179,7 @@ impl Heap {
         self.lend_idle(looks, pieces_for(level));
     }
 
-    /// Looks at so many regions of the ring, and lends so many pieces at most. How many it has lent.
+    /// Searches `looks` regions of the ring and lends up to `most` pieces; returns how many.
     fn lend_idle(&self, looks: usize, most: usize) -> usize {
         let mut pieces = most;
         for _ in 0..looks {
@@ -196,20 +194,20 @@ impl Heap {
         most - pieces
     }
 
-    /// Is there much more memory than is in use?
+    /// Whether much more memory is there than is in use.
     #[inline]
     pub(crate) fn has_idle_pages(&self) -> bool {
         self.has_idle(TOUCHED_MIN)
     }
 
-    /// The same, and so many bytes beyond that.
+    /// The same, by a given number of bytes.
     #[inline]
     pub(crate) fn has_idle(&self, beyond: usize) -> bool {
         self.touched.get() > TOUCHED_OF_USED * self.used.get() + beyond
     }
 
-    /// For the helper, in the place of an owner who has been quiet: takes back what others have freed, and
-    /// lends idle pages. How much it has done, a look included; 0 if there is nothing to do.
+    /// Tidies the heap of a quiet owner, for the helper: takes back remote frees and lends idle
+    /// pages. Returns how much it has done, searches included; 0 if nothing is left to do.
     pub(crate) fn tidy(&self) -> usize {
         let mut adopted = 0;
         while adopted < TIDIED && self.entry().queue.has_some(&SPACE) {
@@ -217,13 +215,14 @@ impl Heap {
             adopted += 1;
         }
         let kept = self.used.get() + self.used.get() / QUIET_PART + TOUCHED_MIN;
-        // What is filled in free blocks must stay.
+        // The patterns in free blocks must stay.
         if self.touched.get() <= kept || harden::fills() {
             return adopted;
         }
         let coalesced = self.coalesce_any(COALESCED_QUIETLY) as usize;
         let lent = self.lend_idle(TIDIED, TIDIED);
-        // Not before the ring was gone around in vain: as many regions as chunks, and those of several.
+        // Not before the ring was searched in vain: as many regions as chunks, and those of
+        // several.
         let looked = if coalesced + lent > 0 {
             0
         } else {
@@ -233,8 +232,9 @@ impl Heap {
         adopted + coalesced + lent + usize::from(looked < 2 * self.chunks.get())
     }
 
-    /// For the owner, where there is no helper: the same, so little of it that it may come at the end of any
-    /// slow step. The ring is not gone around again in vain before an eighth of what was in use is free.
+    /// Does a little of the same, for an owner without a helper: so little that it may come at the
+    /// end of any slow step. After a vain search of the ring it waits until an eighth of what was
+    /// in use is free.
     pub(crate) fn tidy_a_little(&self) {
         let used = self.used.get();
         if !self.has_idle_pages() || harden::fills() || used >= self.tidied_at.get() {
@@ -263,7 +263,7 @@ impl Heap {
         self.tidied_at.set(again_at);
     }
 
-    /// Lends idle pages of a region, so many pieces at most.
+    /// Lends up to `pieces` idle pieces of a region.
     fn visit(&self, region: RegionId, pieces: &mut usize) {
         let (level, whole) = (region.level(), self.page_state(region));
         let mut units = self.idle(region);
@@ -271,7 +271,7 @@ impl Heap {
             meter::step();
             *pieces -= 1;
             let first = units.trailing_zeros();
-            // As a block at most 16 granules, and of a chunk no more than is in one of its regions.
+            // A block has at most 16 granules; one of a chunk, no more than one of its regions.
             let most = if level == PAGE_LEVEL { 4 } else { 16 };
             let limit = most - first % most;
             let count = (!(units >> first)).trailing_zeros().min(limit);
@@ -283,7 +283,7 @@ impl Heap {
             units &= !lent;
             self.forget_units(level, whole.touched.get() & lent);
             whole.touched.set(whole.touched.get() & !lent);
-            // Their next pages come from where the address says.
+            // Their next pages come from the node of their address.
             whole.brought.set(whole.brought.get() & !lent);
         }
     }
@@ -298,7 +298,7 @@ impl Heap {
         self.touched.set(self.touched.get() - bytes);
     }
 
-    /// A region of whole pages has come. Those of one that is part of another are counted there.
+    /// Adds a new region of whole pages. Pages of a part of another region are counted there.
     pub(crate) fn begin_pages(&self, region: RegionId, is_touched: bool) {
         let (level, whole) = (region.level(), self.page_state(region));
         let units = if is_touched { all_units(level) } else { 0 };
@@ -310,7 +310,7 @@ impl Heap {
         self.enter_ring(region);
     }
 
-    /// A region of whole pages goes.
+    /// Removes a region of whole pages.
     pub(crate) fn end_pages(&self, region: RegionId) {
         let (level, whole) = (region.level(), self.page_state(region));
         debug_assert_eq!(whole.lent.get(), 0, "what is lent is a block");
@@ -322,7 +322,7 @@ impl Heap {
         self.leave_ring(region);
     }
 
-    /// Cuts idle units off as a block and lends it. How many: all, or one, or none.
+    /// Cuts idle units off as a block and lends it. Returns how many: all, one, or none.
     fn lend(&self, region: RegionId, level: usize, first: u32, count: u32) -> u32 {
         let shift = unit_shift(level);
         let offset = region.offset_on(level) + ((first as usize) << shift);
@@ -330,13 +330,13 @@ impl Heap {
         if level > PAGE_LEVEL {
             return count * u32::from(self.lend_block(region, level, first, count, offset, bytes));
         }
-        // Four granules of a chunk are a page.
+        // Four granules of a chunk make a page.
         let granules = words::ones(4 * count) << (4 * first);
         if self.region(region).free.get() & granules == granules {
             let lent = self.lend_block(region, level, 4 * first, 4 * count, offset, bytes);
             return count * u32::from(lent);
         }
-        // The first page is in a region of level 2, of which it is the longest block.
+        // The page lies in a region of level 2, where it is the longest block.
         let inner = RegionId::at(2, offset);
         let place = ((offset - inner.offset_on(2)) >> granule_shift(2)) as u32;
         let granules = words::ones(16) << place;
@@ -369,7 +369,7 @@ impl Heap {
             self.used.set(self.used.get() + bytes);
             return true;
         }
-        // It has too much to do. The pages stay, and count as used until they are.
+        // The ring is full. Undo the cut; the pages stay, and count as in use until they are.
         let words = self.region(region);
         let free = words.free.get() | words::ones(granules) << first;
         words.free.set(free);
@@ -379,7 +379,8 @@ impl Heap {
         false
     }
 
-    /// A block of a component's heap is lent: should the heap be destroyed, this is still to come home.
+    /// Records a lent block of a component's heap: if the heap is destroyed, the block is still to
+    /// come home.
     fn note_lent(&self, region: RegionId, level: usize, block: u64) {
         if self.is_private.get() {
             let (whole, bits) = place_of_lent(region, level, block);
@@ -388,7 +389,7 @@ impl Heap {
         }
     }
 
-    /// Blocks of a region have come home by their marks, perhaps from the helper.
+    /// Clears the record of blocks that have come home.
     #[inline]
     pub(crate) fn came_home(&self, region: RegionId, blocks: u64) {
         let level = region.level();
@@ -402,8 +403,8 @@ impl Heap {
         }
     }
 
-    /// What a region of whole pages has lent is noted as its starts, and as those of the regions of level 2
-    /// in it: see [`whole`](crate::heap::destroy).
+    /// Records what a region of whole pages has lent as its starts, and as those of its regions of
+    /// level 2: see [`destroy`](crate::heap::destroy).
     pub(crate) fn await_lent(&self, region: RegionId) {
         let mut lent = self.page_state(region).lent.get();
         if region.level() > PAGE_LEVEL {
@@ -422,9 +423,9 @@ impl Heap {
         }
     }
 
-    // ---- the ring -------------------------------------------------------------------------------
+    // ---- the ring ----------------------------------------------------------------------------
 
-    /// Puts a region into the ring, behind all others.
+    /// Puts a region at the end of the ring.
     fn enter_ring(&self, region: RegionId) {
         let own = self.page_state(region);
         let first = RegionId(self.ring.get());
@@ -460,7 +461,7 @@ impl Heap {
 mod tests {
     use super::*;
 
-    /// The reverse, each bit four times.
+    /// The inverse, with each bit four times.
     fn scatter(pages: u64) -> u64 {
         let word = pages & 0xffff;
         let word = (word | word << 24) & 0x0000_00ff_0000_00ff;

@@ -1,4 +1,4 @@
-//! Marks.
+//! Remote frees between heaps: marks kept back and sent, marks taken back by their owner.
 
 use crate::ground::faults::{Fault, report};
 use crate::ground::geometry::{RegionId, granule_shift, region_shift};
@@ -13,11 +13,11 @@ use crate::store::region::Kind;
 use crate::store::space::{SPACE, Space};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Marks of blocks up to this level are kept back until they are followed by one of another region:
-/// 16 KiB a thread at most.
+/// The highest level whose marks a thread keeps back until it frees a block of another region: so
+/// at most 16 KiB per thread.
 const KEPT_BACK_LEVEL_MAX: usize = 2;
 
-/// After so many regions with marks the helper is called.
+/// Batches sent between two calls of the helper.
 const SENT_WORTHWHILE: u32 = 1024;
 
 impl Links for Space {
@@ -27,8 +27,8 @@ impl Links for Space {
 }
 
 impl Heap {
-    /// Takes the blocks back that others have freed in one region. That region, unless it is
-    /// all free now, or in use by a class: then they may be deferred.
+    /// Takes back the blocks of one region that others have freed. Returns the region if it has
+    /// room and no class uses it: a region of one class may have deferred them.
     pub(crate) fn adopt(&self) -> Option<RegionId> {
         let region = self.entry().queue.pop(&SPACE)?;
         let marks = collect(&SPACE.remote(region).marks);
@@ -60,7 +60,7 @@ impl Heap {
         (free != u64::MAX).then_some(region)
     }
 
-    /// Keeps the mark of a block of another's region back.
+    /// Keeps back the mark of a block of another heap's region.
     fn begin_batch(&self, owner: u32, region: RegionId, block: u64) {
         let level = region.level();
         self.batch.begin(owner, region, block);
@@ -69,17 +69,18 @@ impl Heap {
         self.batch_bytes.set(1 << region_shift(level));
     }
 
-    /// Is a block, if there is one, in the region whose marks are kept back?
+    /// Whether a block at this offset lies in the region whose marks are kept back.
     #[inline]
     pub(crate) fn is_in_batch(&self, offset: usize) -> bool {
         offset.wrapping_sub(self.batch_start.get()) < self.batch_bytes.get() && {
-            // Part of it may be a region of a lower level.
+            // A part of it may be a region of a lower level.
             let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
             kind.level() == self.batch_level.get() as usize
         }
     }
 
-    /// Sends the marks that are kept back. Busy meanwhile: the handler of a signal would find them half sent.
+    /// Sends the marks that are kept back. Within a turn: a signal handler must not find them half
+    /// sent.
     pub(crate) fn flush_marks(&self) {
         if self.batch.region().is_none() {
             return;
@@ -92,7 +93,7 @@ impl Heap {
             self.handshake.end();
         }
         if told.is_awaited {
-            entry(owner).awaited.told();
+            entry(owner).awaited.sent();
         }
         if told.is_awaited || told.result {
             attend(owner);
@@ -106,7 +107,7 @@ impl Heap {
     }
 }
 
-/// Marks a block of another's. Marks of one region are sent together.
+/// Frees a block of another heap. Marks of one region are sent together.
 pub(crate) fn free_remote(heap: &Heap, owner: u32, offset: usize) {
     let region = SPACE.region_of(offset);
     let shift = granule_shift(region.level());
@@ -122,8 +123,8 @@ pub(crate) fn free_remote(heap: &Heap, owner: u32, offset: usize) {
         return;
     }
     heap.flush_marks();
-    // One that follows another of its region has more behind it, as like as not. What is large is not kept
-    // back from its owner, nor what others look for.
+    // A free that follows another in its region probably has more behind it. Large blocks are not
+    // kept back from their owner, nor any while every block is checked.
     let is_next = heap.marked.replace(region.0) == region.0;
     if is_next && region.level() <= KEPT_BACK_LEVEL_MAX && !harden::looks() {
         heap.begin_batch(owner, region, bit);
@@ -132,15 +133,15 @@ pub(crate) fn free_remote(heap: &Heap, owner: u32, offset: usize) {
     }
 }
 
-/// Marks blocks of another's region. It has these blocks still, so it is that heap's.
+/// Sends marks to a heap. The region still has these blocks, so it is that heap's.
 pub(crate) fn send_marks(owner: u32, region: RegionId, marks: u64) {
     if tell_marks(owner, region, marks) {
         attend(owner);
     }
 }
 
-/// Marks blocks of another's region. True if the region was pushed into the queue: then its heap is to be
-/// attended to, as it may be an orphan.
+/// Sends marks to a heap. True if that queued the region: then the caller must call [`attend`], as
+/// the heap may be an orphan.
 fn tell_marks(owner: u32, region: RegionId, marks: u64) -> bool {
     match remote::mark(&SPACE.remote(region).marks, marks) {
         Marked::Queued => return false,
@@ -150,14 +151,14 @@ fn tell_marks(owner: u32, region: RegionId, marks: u64) -> bool {
     true
 }
 
-/// Something was told to a heap: if it is an orphan, it is looked after.
+/// Tends a heap after a push, if it is an orphan.
 fn attend(number: u32) {
     let entry = entry(number);
     let look = || entry.has_something(&SPACE);
     entry.custody.pushed(look, || orphans::look_after(number));
 }
 
-/// Marks of places where no block starts.
+/// Reports marks of places where no block starts.
 #[cold]
 fn report_marks(heap: &Heap, region: RegionId, marks: u64) {
     let address = heap.address(region, marks.trailing_zeros());

@@ -1,22 +1,24 @@
-//! Pages of a component's heap that lie on another node than its component runs on by now, brought there.
+//! Migrates a component's heap pages to the node it now runs on.
 //!
-//! [`PrivateHeap::move_near_cpu`](crate::PrivateHeap::move_near_cpu) says only where new memory comes from. What
-//! the heap has stays in chunks of the old node, until somebody asks for it.
+//! [`PrivateHeap::move_near_cpu`](crate::PrivateHeap::move_near_cpu) only decides where new memory
+//! comes from. Existing pages stay in chunks of the old node until this module is asked to migrate
+//! them.
 //!
-//! *Which.* A heap counts no accesses. What it knows for nothing is how much of a region from the pool is in
-//! blocks: the fuller it is, the more is used of each page that is copied. So the fullest come first, by
-//! sixteenths. That is an approximation: what is full may be cold.
+//! *Which pages.* A heap counts no accesses. What it knows for free is how much of a region from
+//! the pool is in blocks: the fuller the region, the more of each copied page is used. So the
+//! fullest come first, by sixteenths. That is an approximation: full regions may be cold.
 //!
-//! *Where it is then.* An address tells the node that its pages come from, and goes on to: pages that are first
-//! touched later come from there. So a chunk whose pages were brought elsewhere must not go back to its pool as
-//! if it were at home: a bit for each chunk says so ([`Arenas::is_brought`](crate::store::pool::Arenas::is_brought)), and the pool gives the
-//! memory of such a chunk back to the system when it gets it. Nobody else looks at these bits.
+//! *Where they are then.* An address determines the node of its pages, and still does after a
+//! migration: pages touched later come from there. So a chunk with migrated pages must not go back
+//! to its pool as if it were at home. A bit for each chunk records that
+//! ([`Arenas::is_brought`](crate::store::pool::Arenas::is_brought)), and the pool gives the memory
+//! of such a chunk back to the system. Only the pool reads these bits.
 //!
-//! *Huge pages* move as a whole. Where there may be some, the bits are set of all chunks in the same two
-//! megabytes, whoever has them.
+//! *Huge pages* move as a whole. Where there may be some, the bits of all chunks in the same two
+//! megabytes are set, whoever has them.
 //!
-//! What stays where it is: pages of nurseries, which several heaps share; blocks of more than 256 KiB, which
-//! belong to no heap; and what is known of the chunks.
+//! These stay where they are: pages of nurseries, which several heaps share; blocks of more than
+//! 256 KiB, which belong to no heap; and metadata.
 
 use crate::ground::geometry::RegionId;
 use crate::ground::meter;
@@ -27,21 +29,22 @@ use crate::heap::state::Heap;
 use crate::store::nodes;
 use crate::store::space::{PageState, SPACE};
 
-/// Pages of one call to the system.
+/// Pages per system call.
 const TOGETHER: usize = 64;
-/// Sixteenths of a region that are in blocks.
+/// Degrees of how full a region is, in sixteenths.
 const HEATS: usize = 17;
 
-/// What a heap may yet have brought, and what was.
+/// What a call may still migrate, and what it has.
 struct Quota {
     bytes_left: usize,
     brought: usize,
-    /// The system refuses: there is no memory, or no permission.
+    /// The system refuses, for lack of memory or permission.
     is_refused: bool,
 }
 
 impl Heap {
-    /// Brings pages of regions from the pool to the heap's node, `bytes_max` at most. The bytes that have come.
+    /// Migrates pages of regions from the pool to the heap's node, up to `bytes_max`; returns the
+    /// bytes that have come.
     pub(crate) fn bring(&self, bytes_max: usize) -> usize {
         if SPACE.nodes() < 2 || real_time::is_on() {
             return 0;
@@ -55,7 +58,8 @@ impl Heap {
             brought: 0,
             is_refused: false,
         };
-        // All above some heat can be brought, and a part of those that have it. What has no block is cold.
+        // All regions above some heat fit the quota, and a part of those at it. Regions without
+        // blocks are cold.
         let mut least = HEATS - 1;
         let mut bytes = waiting[least];
         while least > 1 && bytes < bytes_max {
@@ -96,7 +100,7 @@ impl Heap {
         in_blocks.div_ceil(4) as usize
     }
 
-    /// Units of a region from the pool that have memory, which is not where the heap is.
+    /// Units of a region from the pool with memory on another node than the heap.
     fn units_elsewhere(&self, region: RegionId) -> u64 {
         let (whole, node) = (self.page_state(region), self.node.get() as usize);
         let is_there = whole.brought_to.get() as usize == node;
@@ -112,7 +116,7 @@ impl Heap {
         (units as usize) << unit_shift(region.level())
     }
 
-    /// Brings units of a region, as many as may be.
+    /// Migrates units of a region, as far as the quota allows.
     fn bring_region(&self, region: RegionId, quota: &mut Quota) {
         let (shift, whole) = (unit_shift(region.level()), self.page_state(region));
         let node = self.node.get() as usize;
@@ -123,7 +127,8 @@ impl Heap {
         }
         if !is_home {
             whole.aim_at(node);
-            // Before the pages go: a neighbour in the same huge page may be given back at any time.
+            // Before the pages move: a neighbour in the same huge page may be given back at any
+            // time.
             SPACE.note_brought(region);
         }
         while units != 0 && quota.bytes_left >> shift != 0 && !quota.is_refused {
@@ -148,7 +153,7 @@ impl Heap {
     }
 }
 
-/// The lowest bits of a word, so many at most.
+/// The lowest bits of a word, up to `count`.
 fn lowest(word: u64, count: usize) -> u64 {
     let mut rest = word;
     for _ in 0..count {
@@ -157,7 +162,7 @@ fn lowest(word: u64, count: usize) -> u64 {
     word & !rest
 }
 
-/// Moves the pages of units, [`TOGETHER`] at most. Those that need not be asked for again: they have come, or
+/// Moves the pages of units, up to [`TOGETHER`]. Returns those that are done: they have come, or
 /// had no memory.
 fn bring_units(start: usize, shift: u32, units: u64, node: usize, quota: &mut Quota) -> u64 {
     let mut pages = [0; TOGETHER];
@@ -173,7 +178,7 @@ fn bring_units(start: usize, shift: u32, units: u64, node: usize, quota: &mut Qu
     }
     let mut places = [Place::Unknown; TOGETHER];
     let (pages, places) = (&pages[..count], &mut places[..count]);
-    // SAFETY: pages of this heap's chunks; what is in them stays as it is.
+    // SAFETY: pages of this heap's chunks; contents stay.
     quota.is_refused = !unsafe { os::move_pages(pages, nodes::number(node), places) };
     let mut asked = units;
     for (page, place) in pages.iter().zip(places) {
@@ -188,8 +193,8 @@ fn bring_units(start: usize, shift: u32, units: u64, node: usize, quota: &mut Qu
 }
 
 impl PageState {
-    /// Pages are going to be brought to a node. Those that were brought to another before are found no longer,
-    /// should the heap return.
+    /// Sets the target node. Pages that migrated to an earlier target are not found again, should
+    /// the heap return.
     fn aim_at(&self, node: usize) {
         if self.brought_to.get() as usize == node {
             return;
@@ -200,7 +205,7 @@ impl PageState {
         self.brought_to.set(node as u8);
     }
 
-    /// A region from the pool begins, whose pages are where they belong.
+    /// Records that the pages of a new region from the pool are where they belong.
     pub(crate) fn begin_at_home(&self) {
         self.brought.set(0);
         self.is_astray.set(false);
@@ -225,7 +230,7 @@ mod tests {
         assert_eq!(lowest(7, 0), 0);
     }
 
-    /// One node has nothing to bring, and no bit is set.
+    /// With one node there is nothing to migrate, and no bit is set.
     #[test]
     fn one_node_brings_nothing() {
         let own = PrivateHeap::new().expect("there is memory");
@@ -237,7 +242,8 @@ mod tests {
         unsafe { own.free(block) };
     }
 
-    /// As if pages had been brought: a chunk that goes back to the pool has no memory then, and is at home.
+    /// A chunk with migrated pages loses its memory when it goes back to the pool, and is at home
+    /// again.
     #[test]
     fn what_was_brought_is_forgotten_when_it_goes_back() {
         let own = PrivateHeap::new().expect("there is memory");
@@ -247,7 +253,7 @@ mod tests {
             .map(|block| (block.expose_provenance() - SPACE.data()) >> CHUNK_SHIFT)
             .collect();
         for (chunk, block) in chunks.iter().zip(&blocks) {
-            // SAFETY: so long, and alive.
+            // SAFETY: alive, and this long.
             unsafe { block.write_bytes(7, 200_000) };
             SPACE.note_brought(RegionId::at(5, chunk << CHUNK_SHIFT));
         }

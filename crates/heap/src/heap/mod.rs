@@ -1,6 +1,15 @@
-//! A heap and its owner: how blocks are cut, kept, freed from elsewhere and given back.
+//! A heap and its owner: how blocks are cut, cached, freed from elsewhere and given back, and how
+//! heaps begin and end.
 //!
-//! It must never know who asks for blocks: the process's interface, its helper thread, or its settings.
+//! It must never know the functions that a process exports, its helper thread, or how it starts.
+//!
+//! In reading order: `state` is the heap itself, `cache` its fastest part, and `table` the part
+//! that other threads use: `remote` marks, `batch`es of marks kept back, `custody` of orphans.
+//! `carve` cuts blocks from `regions` and takes them back, `deferred` puts coalescing off.
+//! `handshake` lets the helper in, `idle_pages` lends pages, `upkeep` gives them back. `marks`
+//! sends and adopts remote frees. `thread` and `threads` find a thread's heap; a `component`'s
+//! begins with `pieces` from a `nursery`, may `migrate` or be `destroy`ed, and ends at once or
+//! among the `orphans`. `checks` asserts all invariants.
 #![cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
 
 pub(crate) mod batch;

@@ -1,4 +1,7 @@
-//! Nurseries.
+//! Nurseries: heaps of threads that lend pages to components' heaps, as regions.
+//!
+//! To a component's heap a lent page is no different from a region that it would have cut itself on
+//! the next level; to the nursery it is a block, which comes back by a mark if need be.
 
 use crate::ground::geometry::{Class, GRANULES_MAX, RegionId, region_shift};
 use crate::heap::pieces::{LEVEL_OF_PAGE, LEVEL_OF_PAGES};
@@ -8,7 +11,7 @@ use crate::heap::threads::with_heap_on;
 use crate::store::space::{ChunkTag, SPACE};
 use core::ptr;
 
-/// So many single pages, then fours.
+/// Single pages that a heap takes, before it takes fours.
 const SINGLE_PAGES: usize = 4;
 /// A nursery, as a block of its thread's heap.
 const OF_NURSERY: Class = Class::for_size(size_of::<Heap>());
@@ -47,12 +50,12 @@ fn make_nursery(heap: &Heap) -> Option<*const Heap> {
     Some(place)
 }
 
-/// Pages that make a region of a level, from this thread's nursery on a node.
+/// Takes pages that make a region of a level, from this thread's nursery on a node.
 pub(crate) fn take(node: usize, level: usize) -> Option<usize> {
     let of_pages = Class::of(level + 1, GRANULES_MAX);
     let block = with_heap_on(node, |heap| match nursery(heap) {
-        // Quietly: idle pages that it lent to the helper would leave holes between which a run of the right
-        // length lies across two regions.
+        // Without looking for idle pages: if the nursery lent some, a run of the right length could
+        // lie across two regions.
         Some(nursery) => nursery.carve_quietly(of_pages),
         None => 0,
     })?;
@@ -64,8 +67,8 @@ pub(crate) fn take(node: usize, level: usize) -> Option<usize> {
 }
 
 impl Heap {
-    /// A small heap takes pages, a larger one fours of pages. None if it is to take chunks, or there are
-    /// no pages. In no list, and its words are not set.
+    /// A region of pages from the nursery, in no list and without words: single pages for a small
+    /// heap, fours for a larger one. None if the heap is to take chunks, or there are no pages.
     pub(crate) fn take_pages(&self, level: usize) -> Option<RegionId> {
         let count = self.pages.iter().filter(|root| root.get() != 0).count();
         let is_right = match level {

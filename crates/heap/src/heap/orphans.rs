@@ -1,4 +1,4 @@
-//! Orphans.
+//! The end of a component's heap: at once, or as an orphan with its last block.
 
 use crate::ground::harden;
 use crate::heap::custody::Attended;
@@ -8,8 +8,7 @@ use crate::heap::table::{TABLE, entry};
 use crate::store::space::SPACE;
 use core::ptr;
 
-/// The owner of a heap leaves, which has only what others have. It is an orphan then; or ended, if that is
-/// nothing.
+/// Ends a heap that has shed all it can; if others still have blocks of it, it becomes an orphan.
 pub(crate) fn leave(heap: &Heap) {
     let number = heap.number.get();
     if take_home(heap) == Attended::Lives {
@@ -19,9 +18,9 @@ pub(crate) fn leave(heap: &Heap) {
     }
 }
 
-/// For an orphan: takes back what has come home, and ends it if that is all.
+/// Tends an orphan: takes back what has come home, and ends the heap if that is all.
 pub(crate) fn look_after(number: u32) -> Attended {
-    // SAFETY: the heap lives as long as it is not ended, and it is the caller's for the moment.
+    // SAFETY: the heap lives until it is ended, and the caller has it for the moment.
     take_home(unsafe { &*entry(number).heap() })
 }
 
@@ -31,14 +30,14 @@ fn take_home(heap: &Heap) -> Attended {
         while entry.queue.has_some(&SPACE) {
             let _ = heap.adopt();
         }
-        // Who is yet to tell that it is done must find the heap's number as it is.
+        // A thread that is yet to give notice must find the heap under its number.
         if entry.awaited.is_waiting() {
             return Attended::Lives;
         }
         if !entry.awaited.is_over() {
             break;
         }
-        // Of what was awaited some may have been taken back before.
+        // Some of what was awaited may have been taken back before.
         entry.awaited.end();
         if heap.used.get() > HEADER_BYTES {
             heap.discard();
@@ -51,7 +50,7 @@ fn take_home(heap: &Heap) -> Attended {
     Attended::Ended
 }
 
-/// The last that a heap has is the page in which it lies.
+/// Ends the heap: all it has left is the page in which it lies.
 fn end(heap: &Heap) {
     let number = heap.number.get();
     let region = page_of(heap);

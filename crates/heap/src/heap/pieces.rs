@@ -1,4 +1,7 @@
-//! Pieces.
+//! Pieces: the pages that a component's heap has from nurseries, and the header in its first page.
+//!
+//! The [owner](crate::store::space::Space::owner) of each page of a nursery's chunk is recorded by
+//! page.
 
 use crate::ground::faults::report;
 use crate::ground::geometry::{
@@ -13,11 +16,11 @@ use crate::store::space::{ChunkTag, SPACE};
 use core::ptr;
 use core::sync::atomic::Ordering;
 
-/// Regions of these levels come from nurseries: a page, or four.
+/// Levels of pieces: a page, and four.
 pub(crate) const LEVEL_OF_PAGE: usize = 1;
 pub(crate) const LEVEL_OF_PAGES: usize = 2;
 
-/// The granules that the heap itself takes of its first page, and the bytes.
+/// Granules of the first page that the heap itself takes up.
 const HEADER: u32 = size_of::<WithSlimCaches>().div_ceil(granule_bytes(LEVEL_OF_PAGE)) as u32;
 pub(crate) const HEADER_BYTES: usize = HEADER as usize * granule_bytes(LEVEL_OF_PAGE);
 /// A heap leaves room in its page for a region of level 0, and a few larger blocks.
@@ -29,7 +32,7 @@ pub(crate) fn page_of(heap: &Heap) -> RegionId {
 }
 
 impl Heap {
-    /// The heap itself takes the beginning of its first region: blocks of 16 granules, and a shorter one.
+    /// Cuts the heap itself off its first region: blocks of 16 granules, and a shorter one.
     pub(crate) fn cut_header(&self, region: RegionId) {
         const MOST: u32 = GRANULES_MAX as u32;
         let full = (0..HEADER / MOST).fold(0, |begins, nth| begins | 1 << (nth * MOST));
@@ -40,7 +43,7 @@ impl Heap {
         }
     }
 
-    /// These pages are this heap's.
+    /// Records pages as this heap's.
     pub(crate) fn own_pages(&self, region: RegionId, level: usize) {
         let offset = region.offset_on(level);
         let end = offset + (1 << region_shift(level));
@@ -54,7 +57,7 @@ impl Heap {
         }
     }
 
-    /// Gives a region back that is all free, if it came from a nursery.
+    /// Gives a free region back, if it came from a nursery.
     pub(crate) fn give_pages(&self, region: RegionId) -> bool {
         let Some(place) = self.pages.iter().find(|root| root.get() == region.0) else {
             return false;
@@ -65,7 +68,7 @@ impl Heap {
         true
     }
 
-    /// Is a byte of the data in this heap's own pages or chunks?
+    /// Whether an offset lies in this heap's own pages or chunks.
     #[inline]
     pub(crate) fn is_own(&self, offset: usize) -> bool {
         let tag = self.tag(offset >> CHUNK_SHIFT).load(Ordering::Relaxed);
@@ -74,7 +77,7 @@ impl Heap {
                 && SPACE.owner(offset).load(Ordering::Relaxed) == self.number.get()
     }
 
-    /// Is a region of level 2 in pages of a nursery?
+    /// Whether a region of level 2 lies in pages of a nursery.
     #[inline]
     pub(crate) fn is_in_nursery(&self, region: RegionId) -> bool {
         self.is_private.get() && self.tag(region.chunk()).load(Ordering::Relaxed) != self.own.get()
@@ -90,7 +93,7 @@ impl Heap {
     }
 }
 
-/// Gives pages back to the nursery that they came from.
+/// Gives pages back to their nursery: directly if it is this thread's, else as a remote free.
 pub(crate) fn give(region: RegionId, level: usize) {
     let offset = region.offset_on(level);
     let end = offset + (1 << region_shift(level));
@@ -102,7 +105,7 @@ pub(crate) fn give(region: RegionId, level: usize) {
     let first = (offset - above.offset_on(level + 1)) >> granule_shift(level + 1);
     let own = thread::heap();
     if !own.is_null() && own != thread::ENDED {
-        // SAFETY: the thread's heap, and its nursery.
+        // SAFETY: this thread's heap, and its nursery.
         let (own, nursery) = unsafe { (&*own, (*own).nursery.get().as_ref()) };
         if let Some(nursery) = nursery
             && nursery.number.get() == number

@@ -1,13 +1,13 @@
-//! Regions of a heap: cut into blocks, put into lists by what they can still give, taken from the
-//! level above or the pool, and given back there.
+//! Regions of a heap: cut into blocks, listed by what they can still give, taken from the level
+//! above or the pool, and given back there.
 //!
 //! Invariants, between operations:
-//! - A start is free only if its block is [deferred](crate::heap::deferred). Every granule that is not free belongs to
-//!   the block that starts at or last below it.
-//! - A region is in the list of its grade, unless that is 0, a class has taken it, or it has deferred blocks. The
-//!   grade is at most what the region can give, and more than half of it.
+//! - A start is free only if its block is [deferred](crate::heap::deferred). Every granule that is
+//!   not free belongs to the block that starts at or last below it.
+//! - A region is in the list of its grade, unless that is 0, a class has taken it, or it has
+//!   deferred blocks. The grade is at most what the region can give, and more than half of it.
 //! - A region that is all free is spare, taken, or gone.
-//! - A KiB's kind tells the class of every block that starts there, or at least its level.
+//! - A KiB's kind gives the class of every block that starts there, or at least its level.
 
 use core::sync::atomic::Ordering;
 
@@ -24,13 +24,13 @@ use crate::store::pool::POOLS;
 use crate::store::region::PAGE_LEVEL;
 use crate::store::space::{ChunkTag, SPACE};
 
-/// As many granules as a region of the level below has of the level above.
+/// Granules that a region of the level below takes up.
 const REGION_GRANULES: u32 = GRANULES_MAX as u32;
-/// Deferred blocks of so many regions are coalesced on each level above that has no room.
+/// Regions whose deferred blocks are coalesced on each higher level without room.
 const COALESCED_ABOVE: u32 = 1;
-/// Turns of shrinking for each time that chunks go back.
+/// Turns of shrinking caches for each return of chunks.
 const SHRINK_TURNS: usize = 4;
-/// And that are saved up at most.
+/// The most such turns saved up.
 const SHRINK_MAX: usize = 64 * CLASSES;
 
 impl Heap {
@@ -45,8 +45,8 @@ impl Heap {
         }
     }
 
-    /// Takes blocks of one size back that are in one region. Refuses, and takes none, if one of them is
-    /// no block.
+    /// Takes back blocks of one size in one region. Refuses, and takes none, if one of them is not
+    /// a block.
     #[inline]
     pub(crate) fn restore(
         &self,
@@ -77,8 +77,8 @@ impl Heap {
             self.release(region);
             return Ok(());
         }
-        // Every second granule that comes back would mean another list, if grades were exact.
-        // Of several blocks each may have made the longest run.
+        // With exact grades every second granule that comes back would mean another list. Of
+        // several blocks each may have made the longest run.
         let grown = if begins & (begins - 1) == 0 {
             words::grade_around(free, begins.trailing_zeros())
         } else {
@@ -94,7 +94,7 @@ impl Heap {
         Ok(())
     }
 
-    /// A region that no class uses any more, or whose words have changed: back to its list.
+    /// Puts a region back into its list after its class has left it, or its words have changed.
     pub(crate) fn put_back(&self, region: RegionId) {
         let free = self.region(region).free.get();
         if free == u64::MAX {
@@ -104,7 +104,7 @@ impl Heap {
         }
     }
 
-    /// The tightest region of a level that has a run of so many granules. It stays in its list.
+    /// The tightest region of a level with a run of this many granules. It stays in its list.
     pub(crate) fn find(&self, level: usize, granules: u32) -> Option<RegionId> {
         let grades = self.filled[level].get() >> granules << granules;
         if grades == 0 {
@@ -114,7 +114,7 @@ impl Heap {
         Some(RegionId(self.lists[level][grade].get()))
     }
 
-    /// Takes a region off its list: it is its class's from now on.
+    /// Takes a region off its list, for a class.
     pub(crate) fn take(&self, region: RegionId) {
         let grade = self.grade(region);
         self.unlink(region, region.level(), grade.get());
@@ -159,10 +159,10 @@ impl Heap {
         }
     }
 
-    // ---- from above, and back -----------------------------------------------------------------
+    // ---- from above, and back ----------------------------------------------------------------
 
-    /// A free region of a level, in no list. The way up ends at the first level that has room, or at
-    /// the pool; then down again, a region on each level.
+    /// A free region of a level, in no list. Goes up to the first level that has room, or to the
+    /// pool; then down again, making a region on each level.
     pub(crate) fn fresh(&self, level: usize) -> Option<RegionId> {
         let mut from = level;
         let mut region = loop {
@@ -174,7 +174,7 @@ impl Heap {
             if let Some(parent) = self.find_room(from + 1) {
                 break self.divide(parent, from);
             }
-            // A component's heap takes nothing more while it has room above: of what it began with, or
+            // A component's heap takes nothing more while it has room above: what it began with, or
             // what a large block has left.
             if self.is_private.get() && self.has_room_above(from) {
                 from += 1;
@@ -199,7 +199,7 @@ impl Heap {
         Some(region)
     }
 
-    /// A region that has room for one of the level below.
+    /// A region with room for one of the level below.
     fn find_room(&self, level: usize) -> Option<RegionId> {
         if level >= LEVELS {
             return None;
@@ -212,14 +212,14 @@ impl Heap {
         (!region.is_none()).then_some(region)
     }
 
-    /// Has a level above this one a spare region, or one with room for a region?
+    /// Whether a higher level has a spare region, or one with room for a region.
     fn has_room_above(&self, level: usize) -> bool {
         let with_room = words::ROOM as usize;
         (level + 1..LEVELS)
             .any(|above| self.spare[above].get() != 0 || self.lists[above][with_room].get() != 0)
     }
 
-    /// Makes a region of the level below out of a part of one that has room.
+    /// Makes a region of the level below, out of one with room.
     fn divide(&self, parent: RegionId, level: usize) -> RegionId {
         let places = words::runs(self.region(parent).free.get(), REGION_GRANULES) & words::ALIGNED;
         debug_assert!(places != 0, "a region with room has room");
@@ -237,7 +237,7 @@ impl Heap {
         region
     }
 
-    /// The words of a region that has just been got.
+    /// Sets the words of a new region.
     pub(crate) fn begin(&self, region: RegionId, is_touched: bool) {
         let words = self.region(region);
         words.starts.set(0);
@@ -258,8 +258,8 @@ impl Heap {
         for chunk in taken.chunk..taken.chunk + chunks as usize {
             self.tag(chunk).store(self.own.get(), Ordering::Relaxed);
         }
-        // It means nothing yet. If the page is new, it had better be written to first: who looks at it before
-        // would meet a second fault when writing.
+        // The kind is still meaningless. On a new page a read first would cost a second fault at
+        // the write.
         let kind = SPACE.kind(taken.chunk << CHUNK_SHIFT);
         kind.store(0, Ordering::Relaxed);
         let region = RegionId::at(level, taken.chunk << CHUNK_SHIFT);
@@ -272,8 +272,7 @@ impl Heap {
         Some(region)
     }
 
-    /// A region that is all free and in no list: kept as a spare, or given back to the level above or
-    /// to the pool.
+    /// Keeps a free region as a spare, or gives it back to the level above or to the pool.
     pub(crate) fn release(&self, region: RegionId) {
         let mut region = region;
         loop {
@@ -294,7 +293,7 @@ impl Heap {
             } else if self.is_private.get() && self.give_pages(region) {
                 return;
             }
-            // What is no region any more has nothing free.
+            // Only regions have free granules.
             self.region(region).free.set(0);
             let parent = RegionId::at(level + 1, region.offset());
             let first = (region.offset() - parent.offset()) >> granule_shift(level + 1);
@@ -318,7 +317,7 @@ impl Heap {
         }
     }
 
-    /// Gives the chunks of a region back to the pool that came from there.
+    /// Gives a region's chunks back to the pool.
     pub(crate) fn give_chunks(&self, region: RegionId) {
         let chunks = 1usize << (region_shift(region.level()) - CHUNK_SHIFT);
         for chunk in region.chunk()..region.chunk() + chunks {

@@ -1,35 +1,36 @@
-//! Blocks freed from elsewhere: marks, and the queue of regions that have some.
+//! Remote frees: marks for blocks of other heaps, and the queue of regions with marks.
 //!
-//! Who frees a block of another's heap sets its bit in the marks of its region, with one exchange; and who
-//! sets the first one puts the region into the owner's queue, with another exchange and a store.
-//! Nothing is tried twice, so it takes the same few steps whatever others do. The owner takes one
-//! region from the queue when it needs memory, and all of its marks, up to 64 blocks, with one exchange and
-//! some arithmetic: so the number of blocks that were freed is in no operation's time.
+//! A thread that frees a block of another's heap sets its bit in the region's marks, with one
+//! exchange; the thread that sets the first bit pushes the region into the owner's queue, with
+//! another exchange and a store. Nothing is retried, so it takes the same few steps whatever others
+//! do. When the owner needs memory, it pops one region and takes all its marks, up to 64 blocks,
+//! with one exchange and some arithmetic: so no operation's time depends on the number of blocks
+//! freed.
 //!
-//! A region with marks still has the blocks that are marked; so it is neither released nor given
-//! to another heap before its marks are adopted, and is in the queue at most once.
+//! A region with marks still contains the marked blocks; so it is neither released nor given to
+//! another heap before the owner adopts its marks, and is in the queue at most once.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `marks` | everyone sets bits; the owner takes all | the same |
-//! | `last` | everyone who pushes, by exchange; the owner, from the only region to none | the same |
-//! | `first`, a region's `next` | who pushed what precedes; the owner | the owner |
+//! | `marks` | any thread sets bits; the owner takes all | the same |
+//! | `last` | threads that push, by exchange; the owner, when it empties the queue | the same |
+//! | `first`, a region's `next` | the pusher of the next region; the owner | the owner |
 
 use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering};
 use crate::ground::geometry::RegionId;
 
-/// Regions with marks, in turn. Many push, the owner pops.
+/// A queue of regions with marks: many push, the owner pops.
 #[repr(C)]
 pub(crate) struct Queue {
-    /// The region that was pushed last; 0 if there is none.
+    /// The region pushed last; 0 if there is none.
     last: AtomicU32,
-    /// The one to be popped; 0 if there is none, or its pusher has not said yet.
+    /// The region to pop; 0 if there is none, or its pusher has not stored it yet.
     first: AtomicU32,
 }
 
-/// Where a region's link is.
+/// The storage of the links between regions.
 pub(crate) trait Links {
-    /// The region behind it in the queue.
+    /// The region behind this one in the queue.
     fn next(&self, region: RegionId) -> &AtomicU32;
 }
 
@@ -42,10 +43,10 @@ impl Queue {
         }
     }
 
-    /// Puts a region in that is in no queue.
+    /// Pushes a region that is in no queue.
     pub(crate) fn push(&self, links: &impl Links, region: RegionId) {
-        // Releases the marks and what was written to the blocks; and acquires, so that the link of the
-        // one before is written after its owner cleared it.
+        // Releases the marks and what was written to the blocks; acquires, so that the
+        // predecessor's link is written after its owner cleared it.
         let before = RegionId(self.last.swap(region.0, Ordering::AcqRel));
         let link = if before.is_none() {
             &self.first
@@ -55,7 +56,7 @@ impl Queue {
         link.store(region.0, Ordering::Release);
     }
 
-    /// Is there a region that could be popped? Anyone may ask, and it may be late.
+    /// Whether there is a region to pop. For any thread; the answer may be stale.
     pub(crate) fn has_some(&self, links: &impl Links) -> bool {
         let region = RegionId(self.first.load(Ordering::Acquire));
         !region.is_none()
@@ -63,8 +64,8 @@ impl Queue {
                 || self.last.load(Ordering::Acquire) == region.0)
     }
 
-    /// Takes the first region out. None if there is none, or if its pusher, or the one of the next, is
-    /// in the middle of it. For the owner alone.
+    /// Pops the first region; for the owner. None if there is none, or if its pusher or the next
+    /// one's is in the middle of pushing.
     pub(crate) fn pop(&self, links: &impl Links) -> Option<RegionId> {
         let region = RegionId(self.first.load(Ordering::Acquire));
         if region.is_none() {
@@ -73,7 +74,8 @@ impl Queue {
         let link = links.next(region);
         let mut next = link.load(Ordering::Acquire);
         if next == 0 {
-            // Perhaps it is the only one. Who pushes after that finds none, and writes `first`.
+            // It may be the only one. A thread that pushes after this exchange finds the queue
+            // empty, and writes `first`.
             self.first.store(0, Ordering::Relaxed);
             let only = self
                 .last
@@ -81,7 +83,7 @@ impl Queue {
             if only.is_ok() {
                 return Some(region);
             }
-            // Somebody has pushed another, and is about to write the link.
+            // Another thread has pushed, and is about to write the link.
             next = link.load(Ordering::Acquire);
             if next == 0 {
                 self.first.store(region.0, Ordering::Relaxed);
@@ -94,23 +96,23 @@ impl Queue {
     }
 }
 
-/// What came of marking.
+/// The outcome of marking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marked {
-    /// Done; the region is in the queue already.
+    /// Marked; the region is in the queue already.
     Queued,
-    /// Done; the region must be pushed.
+    /// Marked; the caller must push the region.
     First,
     /// One of the blocks was marked before.
     Twice,
 }
 
-/// Marks blocks of another's region.
+/// Marks blocks of another heap's region.
 #[must_use = "the first one must push the region"]
 pub(crate) fn mark(marks: &AtomicU64, blocks: u64) -> Marked {
     let is_lost = cfg!(feature = "canary-lost-mark") && blocks & 1 << 40 != 0;
     let blocks = if is_lost { blocks & !(1 << 40) } else { blocks };
-    // Releases what was written to the blocks; acquires nothing but the order of marks.
+    // Releases what was written to the blocks; acquires only the order of marks.
     let before = marks.fetch_or(blocks, Ordering::AcqRel);
     if before & blocks != 0 {
         Marked::Twice
@@ -121,15 +123,15 @@ pub(crate) fn mark(marks: &AtomicU64, blocks: u64) -> Marked {
     }
 }
 
-/// All marks of a region that was popped. From here on somebody else may push it again.
+/// Takes all marks of a popped region. From here on other threads may push it again.
 pub(crate) fn collect(marks: &AtomicU64) -> u64 {
     marks.swap(0, Ordering::AcqRel)
 }
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    //! Two threads mark blocks of two regions while the owner takes them back. What loom cannot see: that
-    //! a region with marks keeps its place, and the arithmetic on marks.
+    //! Two threads mark blocks of two regions while the owner takes them back. Loom cannot see that
+    //! a region with marks keeps its place, nor the arithmetic on marks.
 
     use std::vec::Vec;
 
@@ -167,7 +169,7 @@ mod loom_tests {
             }
         }
 
-        /// What one look finds, by region.
+        /// Adds what one pop finds, by region.
         fn adopt(&self, found: &mut [u64; 2]) -> bool {
             let Some(region) = self.queue.pop(self) else {
                 return false;

@@ -1,12 +1,12 @@
-//! A heap: what one owner has, and how it gives and takes blocks.
+//! The state of a heap, and where things lie in it.
 //!
-//! A block that is freed goes to the *cache* of its class, a short stack of addresses, and the next
-//! one of that class comes from there. When the cache is empty, it is filled from the class's
-//! *current* region; when that has no run long enough, from the region of the lowest sufficient
-//! grade; and so on up, as [`regions`](crate::heap::regions) says. Nothing is ever written into a free block.
+//! A freed block goes to the *cache* of its class, and the next block of that class comes from
+//! there. An empty cache is filled from the class's *current* region; if that has no run long
+//! enough, from the region of the lowest sufficient grade; and so on up, as
+//! [`regions`](crate::heap::regions) says. Nothing is ever written into a free block.
 //!
-//! All of a heap is written and read by its owner alone, or by the helper in its [place](crate::heap::handshake); what
-//! others write lies in its [entry](crate::heap::table).
+//! Only the owner reads and writes a heap, or the helper in its [place](crate::heap::handshake);
+//! what other threads write lies in its [entry](crate::heap::table).
 
 use crate::heap::table::{Entry, entry};
 use core::cell::Cell;
@@ -25,30 +25,30 @@ use crate::heap::handshake::Handshake;
 use crate::store::region::{KIB_SHIFT, Kind, PAGE_LEVEL, Region};
 use crate::store::space::{ChunkTag, Meta, PageState, SPACE};
 
-/// Grades are 0 to 17.
+/// The number of grades, 0 to 17.
 pub(crate) const GRADES: usize = words::ROOM as usize + 1;
-/// Instead of a grade: the region is in no list, as a class is using it.
+/// Stands for a grade: a class uses the region, which is in no list.
 pub(crate) const TAKEN: u8 = 255;
 
-/// Instead of a grade, with the number of a class: the region is in the list of that class. What is less is a
-/// grade; what is more, [`TAKEN`](crate::heap::state::TAKEN).
+/// Plus the number of a class, stands for a grade: the region is in that class's list of deferred
+/// blocks. Smaller values are grades, larger ones [`TAKEN`].
 pub(crate) const DEFERRED: u8 = 64;
 
 const _: () = assert!(words::ROOM < DEFERRED && PAGE_LEVEL * GRANULES_MAX <= 64);
 
-/// The region is in the list of a class, or is used by one.
+/// Whether a class uses the region, or has it in its list of deferred blocks.
 #[inline]
 pub(crate) const fn is_claimed(grade: u8) -> bool {
     grade >= DEFERRED
 }
 
-/// A component's heap takes so many pieces of nurseries, then chunks.
+/// Pieces of nurseries that a component's heap takes before it takes chunks.
 pub(crate) const PAGES_MAX: usize = 12;
 
-/// A heap. The first [`size_of::<Heap>()`] bytes of wherever it lies are zeroed before it is made.
+/// A heap. Its memory is zeroed before it is made.
 #[repr(C, align(64))]
 pub(crate) struct Heap {
-    // What every operation reads.
+    // Read by every operation:
     pub(crate) caches: CacheSet,
     pub(crate) data: Cell<usize>,
     bytes: Cell<usize>,
@@ -59,80 +59,83 @@ pub(crate) struct Heap {
     pub(crate) own: Cell<u32>,
     pub(crate) number: Cell<u32>,
     pub(crate) node: Cell<u32>,
-    /// The CPU that its thread was seen on last, by [`crate::heap::thread::cpu`].
+    /// The CPU that its thread was last seen on, by [`crate::heap::thread::cpu`].
     pub(crate) cpu: Cell<u32>,
-    /// What others must know of it.
+    /// The part of it that other threads use.
     entry: Cell<*const Entry>,
-    /// Another heap of the same thread, for another node; round to the first.
+    /// The next heap of the same thread, for another node; a ring.
     pub(crate) sibling: Cell<u32>,
-    /// A thread's nursery, where components' heaps get their first pages; null before the first.
+    /// A thread's nursery, from which components' heaps get their first pages; null before the
+    /// first.
     pub(crate) nursery: Cell<*const Heap>,
-    /// A component's: see [`crate::process::private_heap`].
+    /// Whether it is a component's.
     pub(crate) is_private: Cell<bool>,
-    /// Its owner has left: nothing is kept back.
+    /// Whether its owner has left: it keeps nothing back.
     pub(crate) is_ending: Cell<bool>,
-    /// Blocks may be [deferred](crate::heap::deferred).
+    /// Whether blocks may be [deferred](crate::heap::deferred).
     pub(crate) defers: Cell<bool>,
-    /// Pages of nurseries that it has, as regions of level 1 or 2.
+    /// Its pages from nurseries, as regions of level 1 or 2.
     pub(crate) pages: [Cell<u32>; PAGES_MAX],
-    /// Whose turn it is with all of this but the caches.
+    /// Guards all of this but the caches.
     pub(crate) handshake: Handshake,
-    /// The helper's: turns that the owner had had when it last looked.
+    /// For the helper: the owner's turns at its last look.
     pub(crate) seen: Cell<u32>,
-    /// The helper's: when it last looked, there was nothing to do; and regions at which it, or without one the
-    /// owner, has looked since idle pages were found.
+    /// For the helper: whether its last look found nothing to do; and regions looked at in vain
+    /// since idle pages were found, also by the owner where there is no helper.
     pub(crate) is_tidy: Cell<bool>,
     pub(crate) looked: Cell<usize>,
-    /// Without a helper: the ring was gone around in vain, and is not again while so much is in use.
+    /// Without a helper: the owner searched the ring in vain, and does not search again while this
+    /// much is in use.
     pub(crate) tidied_at: Cell<usize>,
-    /// So often marks were sent.
+    /// How often marks were sent.
     pub(crate) sent: Cell<u32>,
-    // Regions that are not full, by level and grade; which grades there are, a bit each.
+    // Lists of regions that are not full, by level and grade; and the grades with regions, one bit
+    // each:
     pub(crate) lists: [[Cell<u32>; GRADES]; LEVELS],
     pub(crate) filled: [Cell<u32>; LEVELS],
-    /// Classes with deferred blocks, a bit each; and whose turn it is to have some coalesced.
+    /// Classes with deferred blocks, one bit each; and the class to coalesce next.
     pub(crate) deferred: Cell<u64>,
     pub(crate) next_coalesced: Cell<u32>,
     /// A free region of each level, kept back.
     pub(crate) spare: [Cell<u32>; LEVELS],
-    /// One of the ring of regions of whole pages.
+    /// A member of the ring of regions of whole pages.
     pub(crate) ring: Cell<u32>,
-    /// So many times a cache is to give some of its blocks back, as chunks have gone back to the pool;
-    /// and the class whose turn it is.
+    /// How often a cache is to give some of its blocks back, as chunks have gone back to the pool;
+    /// and the class to begin with.
     pub(crate) shrink: Cell<usize>,
     pub(crate) shrinking: Cell<usize>,
-    /// Bytes of blocks that are cut off, those in cache included.
+    /// Bytes of blocks, those in caches included.
     pub(crate) used: Cell<usize>,
     /// Bytes of pages that may have memory behind them.
     pub(crate) touched: Cell<usize>,
-    /// Pages that have begun to be used and are not told yet.
+    /// Pages that have begun to be used and are not yet reported.
     pub(crate) grown: Cell<usize>,
-    /// So many regions are to be looked at for idle pages.
+    /// Regions still to be searched for idle pages.
     pub(crate) looks: Cell<usize>,
-    /// So many regions are to be coalesced that have deferred blocks.
+    /// Regions with deferred blocks still to be coalesced.
     pub(crate) coalesces: Cell<u32>,
-    /// Blocks of another's heap that its thread has freed and not told yet.
+    /// Blocks of another heap that its thread has freed and not yet marked.
     pub(crate) batch: Batch,
-    /// Its region, if there is any: the level, where it starts, and its bytes.
+    /// The batch's region: its level, its start and its bytes.
     pub(crate) batch_level: Cell<u32>,
-    /// The region of which a block of another's was marked last.
+    /// The region of the last remote free.
     pub(crate) marked: Cell<u32>,
     pub(crate) batch_start: Cell<usize>,
     pub(crate) batch_bytes: Cell<usize>,
-    /// The heap of a thread that was made before this one, if it is a thread's: see [`crate::heap::threads`].
+    /// The thread heap made before this one, by number: see [`crate::heap::table::thread_heaps`].
     pub(crate) earlier: Cell<u32>,
-    /// Chunks that it has.
+    /// The number of its chunks.
     pub(crate) chunks: Cell<usize>,
 }
 
-/// What a thread has: a heap and its caches, in a chunk of their own.
+/// A thread's heap and its caches, in a chunk of their own.
 #[repr(C)]
 pub(crate) struct WithCaches {
     pub(crate) heap: Heap,
     pub(crate) caches: Caches,
 }
 
-/// What a component has, at the beginning of its first page.
+/// A component's heap and its caches, at the start of its first page.
 #[repr(C)]
 pub(crate) struct WithSlimCaches {
     pub(crate) heap: Heap,
@@ -141,7 +144,7 @@ pub(crate) struct WithSlimCaches {
 
 const _: () = assert!(size_of::<WithCaches>() <= CHUNK_BYTES);
 
-/// For who looks from outside.
+/// Describes a heap for inspection.
 pub(crate) fn describe(directory: &mut Directory) {
     *directory = Directory {
         heap_bytes: size_of::<Heap>() as u64,
@@ -157,12 +160,12 @@ pub(crate) fn describe(directory: &mut Directory) {
     };
 }
 
-/// The class of what starts at a place of a region with these words. None if nothing does.
+/// The class of the block at an offset of a region with these words. None if none starts there.
 #[inline(always)]
 fn class_between(level: usize, offset: usize, free: u64, starts: u64) -> Option<Class> {
     let shift = granule_shift(level);
     let first = (offset >> shift) as u32 & 63;
-    // What is both is deferred.
+    // Free and a start: deferred.
     if (starts & !free) >> first & 1 == 0 || offset & ((1 << shift) - 1) != 0 {
         return None;
     }
@@ -171,7 +174,7 @@ fn class_between(level: usize, offset: usize, free: u64, starts: u64) -> Option<
 }
 
 impl Heap {
-    /// A heap for which no block is its own, and that has none to give.
+    /// A heap without blocks, which takes none and gives none.
     pub(crate) const fn nothing() -> Heap {
         // SAFETY: a heap may be zero, as it is before it is made.
         let heap: Heap = unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
@@ -196,21 +199,21 @@ impl Heap {
         self.tidied_at.set(usize::MAX);
     }
 
-    /// What others must know of this heap.
+    /// The part of this heap that other threads use.
     pub(crate) fn entry(&self) -> &Entry {
         // SAFETY: entries live forever.
         unsafe { &*self.entry.get() }
     }
 
-    // ---- what every allocation does ---------------------------------------------------------
+    // ---- what every allocation does ----------------------------------------------------------
 
-    /// A block of a class that is in cache; 0 if there is none. For a thread's heap.
+    /// Pops a block of a class from its cache; 0 if there is none. For a thread's heap.
     #[inline]
     pub(crate) fn try_allocate(&self, class: Class) -> usize {
         self.caches.of_thread(Kind::pure(class)).pop()
     }
 
-    /// Where a block is that is in a chunk of this heap. None if it is not.
+    /// The offset of a block in a chunk of this heap. None if it lies elsewhere.
     #[inline]
     pub(crate) fn own_place(&self, block: usize) -> Option<usize> {
         let offset = block.wrapping_sub(self.data.get());
@@ -219,9 +222,9 @@ impl Heap {
         is_own.then_some(offset)
     }
 
-    // ---- the rest -----------------------------------------------------------------------------
+    // ---- the rest ----------------------------------------------------------------------------
 
-    /// The class of an own block. None if no block starts there.
+    /// The class of a block of this heap. None if none starts there.
     pub(crate) fn class_of(&self, block: usize) -> Option<Class> {
         let offset = block - self.data.get();
         let kind = Kind(self.kind(offset).load(Ordering::Relaxed));
@@ -232,7 +235,7 @@ impl Heap {
         is_aligned.then_some(class)
     }
 
-    /// Where a block is in the space, and the tag of its chunk. None if it is not there.
+    /// The offset of a block in the space, and its chunk's tag. None if it lies outside.
     #[inline]
     pub(crate) fn place_of(&self, block: usize) -> Option<(usize, u32)> {
         let offset = block.wrapping_sub(self.data.get());
@@ -245,8 +248,8 @@ impl Heap {
         })
     }
 
-    /// The class of a block of this heap's own where blocks of several of one level begin. None if no block starts
-    /// there. The helper may be at the words.
+    /// The class of a block of this heap in a mixed KiB. None if none starts there. The helper may
+    /// be changing the words.
     #[inline(always)]
     pub(crate) fn class_of_mixed(&self, level: usize, offset: usize) -> Option<Class> {
         // Behind the load of the kind, which the helper may have stored.
@@ -255,14 +258,14 @@ impl Heap {
         region.class_of_live(Kind::mixed(level), level, offset)
     }
 
-    /// The class of an own block of which only the level is known. None if no block starts there.
+    /// The class of a block of this heap in a mixed KiB. None if none starts there.
     #[inline]
     pub(crate) fn class_in_mixture(&self, level: usize, offset: usize) -> Option<Class> {
         let words = self.region(RegionId::at(level, offset));
         class_between(level, offset, words.free.get(), words.starts.get())
     }
 
-    // ---- where things are -----------------------------------------------------------------------
+    // ---- where things are --------------------------------------------------------------------
 
     #[inline]
     fn meta_of(&self, chunk: usize) -> *const Meta {
@@ -274,8 +277,8 @@ impl Heap {
     pub(crate) fn region(&self, region: RegionId) -> &Region {
         meter::touch();
         debug_assert!(!region.is_none());
-        // SAFETY: the region is this heap's, so its metadata is open. Of its cells only the owner
-        // makes use, and the words are atomic.
+        // SAFETY: the region is this heap's, so its metadata is open. Only the owner uses its
+        // cells, and the words are atomic.
         unsafe {
             let regions = &raw const (*self.meta_of(region.chunk())).regions;
             &*regions.cast::<Region>().add(region.slot())
@@ -292,7 +295,7 @@ impl Heap {
         }
     }
 
-    /// What is known of a region of level 3 or above of this heap.
+    /// The page state of a region of level 3 or above of this heap.
     pub(crate) fn page_state(&self, region: RegionId) -> &PageState {
         // SAFETY: as for `region`.
         unsafe { &(&(*self.meta_of(region.chunk())).page_states)[region.level() - PAGE_LEVEL] }
@@ -305,14 +308,14 @@ impl Heap {
         unsafe { &*core::ptr::with_exposed_provenance(self.tags.get() + chunk * 4) }
     }
 
-    /// What starts in a KiB of a chunk of this heap.
+    /// The kind of a KiB in a chunk of this heap.
     #[inline]
     pub(crate) fn kind(&self, offset: usize) -> &AtomicU8 {
         // SAFETY: the chunk is this heap's, so its kinds are open, only accessed as atomics.
         unsafe { &*core::ptr::with_exposed_provenance(self.kinds.get() + (offset >> KIB_SHIFT)) }
     }
 
-    /// Where a granule of a region is.
+    /// The address of a granule.
     #[inline]
     pub(crate) fn address(&self, region: RegionId, first: u32) -> usize {
         let shift = granule_shift(region.level());

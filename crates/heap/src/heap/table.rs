@@ -1,14 +1,14 @@
-//! All heaps of a process by their numbers: what others must be able to reach of a heap, whatever becomes
-//! of it.
+//! The table of heaps, by number: the part of each heap that other threads use, whatever becomes of
+//! the heap.
 //!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `heap` | who makes the heap or ends it | everyone who has one of its blocks |
-//! | `queue` | who frees from elsewhere; the owner | the same |
-//! | `custody` | the owner; who looks after an orphan | who frees from elsewhere |
-//! | `awaited` | who destroys the heap; who is asked to | the same |
-//! | `family` | the owner; who adopts the heap | who frees, on machines of several nodes |
-//! | `next` | who puts the number on a stack | who takes it from there |
+//! | `heap` | whoever makes or ends the heap | any thread that has one of its blocks |
+//! | `queue` | threads that free from elsewhere; the owner | the same |
+//! | `custody` | the owner; threads that tend an orphan | threads that free from elsewhere |
+//! | `awaited` | whoever destroys the heap; threads that it asked | the same |
+//! | `family` | the owner; whoever adopts the heap | threads that free, with several nodes |
+//! | `next` | whoever pushes the number on a stack | whoever pops it |
 
 use crate::heap::state::Heap;
 use core::mem::offset_of;
@@ -22,37 +22,38 @@ use crate::heap::custody::Custody;
 use crate::heap::remote::{Links, Queue};
 use crate::store::numbers::{Numbers, Places};
 
-/// As many heaps as there can be at once; and where the addresses are limited.
+/// The most heaps at once.
 const HEAPS_MAX: usize = 1 << 22;
 const HEAPS_MAX_LIMITED: usize = 1 << 14;
-/// Entries are opened so many at a time: 64 KiB.
+/// Entries opened at once: 64 KiB.
 const OPENED: u32 = 1024;
-/// In real-time mode so many heaps begin without a call to the kernel.
+/// In real-time mode this many heaps begin without a system call.
 const PREPARED: u32 = 16 * OPENED;
 const _: () = assert!(
     HEAPS_MAX_LIMITED.is_multiple_of(OPENED as usize) && PREPARED as usize <= HEAPS_MAX_LIMITED
 );
 
-/// What lies here of one heap: a line of its own, as all who free its blocks write to it.
+/// A heap's entry: a cache line of its own, as all threads that free its blocks write to it.
 #[repr(C, align(64))]
 pub(crate) struct Entry {
     heap: AtomicUsize,
     pub(crate) queue: Queue,
     pub(crate) custody: Custody,
     pub(crate) awaited: Awaited,
-    /// Which thread's it is: the number of its first heap. 0 is nobody's.
+    /// The thread that the heap belongs to, by the number of its first heap; 0 if none.
     pub(crate) family: AtomicU32,
     next: AtomicU32,
 }
 
 impl Entry {
-    /// Where the heap is. Its memory stays as long as it has a block.
+    /// The heap, whose memory stays as long as it has a block.
     pub(crate) fn heap(&self) -> *const Heap {
-        // Acquires that it is made.
+        // Acquires the finished heap.
         ptr::with_exposed_provenance(self.heap.load(Ordering::Acquire))
     }
 
-    /// Is there something to be done for the heap by who has it? Anyone may ask, and it may be late.
+    /// Whether the heap's holder has something to take back. For any thread; the answer may be
+    /// stale.
     pub(crate) fn has_something(&self, links: &impl Links) -> bool {
         self.queue.has_some(links) || self.awaited.is_over()
     }
@@ -62,11 +63,11 @@ impl Entry {
     }
 }
 
-/// The entries, and which numbers are in use. Number 0 is nobody's.
+/// The entries, and the numbers in use. Number 0 is never used.
 pub(crate) struct Table {
     entries: AtomicUsize,
     most: AtomicUsize,
-    /// Entries are opened as they are needed, as a process that locks its memory locks them too.
+    /// Opens entries as they are needed: a process that locks its memory locks them, too.
     numbers: Numbers,
 }
 
@@ -77,7 +78,7 @@ impl Places for Table {
 
     fn open(&self, first: u32, count: u32) -> bool {
         let start = self.entries.load(Ordering::Relaxed) + first as usize * size_of::<Entry>();
-        // SAFETY: inside of what was reserved, as the most is a multiple of what is opened.
+        // SAFETY: inside of what was reserved, as the capacity is a multiple of what is opened.
         unsafe { os::allow(start, count as usize * size_of::<Entry>(), Access::Write) }
     }
 
@@ -95,7 +96,7 @@ impl Table {
         }
     }
 
-    /// Reserves the entries. False if there are no addresses; it may be asked for again.
+    /// Reserves the entries. False if there are no addresses; a later call may try again.
     pub(crate) fn make(&self) -> bool {
         if self.entries.load(Ordering::Relaxed) != 0 {
             return true;
@@ -110,7 +111,7 @@ impl Table {
         entries != 0
     }
 
-    /// For who looks from outside.
+    /// Describes the table for inspection.
     pub(crate) fn describe(&self, directory: &mut Directory) {
         *directory = Directory {
             entries: self.entries.load(Ordering::Relaxed) as u64,
@@ -124,21 +125,21 @@ impl Table {
         };
     }
 
-    /// The entry of a number that was given out.
+    /// The entry of a number in use.
     #[inline]
     pub(crate) fn entry(&self, number: u32) -> &'static Entry {
         let address = self.entries.load(Ordering::Relaxed) + number as usize * size_of::<Entry>();
-        // SAFETY: the table has a place for every number that was given out, zero at first, and lives
+        // SAFETY: the table has a place for every number given out, zero at first, and lives
         // forever; all fields are atomic.
         unsafe { &*ptr::with_exposed_provenance(address) }
     }
 
-    /// A number that no heap has. None if all are in use, or there is no memory for its entry.
+    /// Takes a number. None if all are in use, or there is no memory for its entry.
     pub(crate) fn number(&self) -> Option<u32> {
         self.numbers.take(self, OPENED)
     }
 
-    /// Brings memory behind the first entries, for real-time mode.
+    /// Faults in the first entries, for real-time mode.
     pub(crate) fn prepare(&self) -> bool {
         let entries = self.entries.load(Ordering::Relaxed);
         // SAFETY: open, and of this table.
@@ -146,7 +147,7 @@ impl Table {
             && unsafe { os::populate(entries, PREPARED as usize * size_of::<Entry>()).0 }
     }
 
-    /// The heap of a number has ended.
+    /// Gives back the number of a heap that has ended.
     pub(crate) fn end(&self, number: u32) {
         let entry = self.entry(number);
         entry.set_heap(0);
@@ -154,24 +155,24 @@ impl Table {
     }
 }
 
-/// The table of the process: any mark must find its heap by number.
+/// The table of the process. There is one, as tags and marks name heaps by number.
 pub(crate) static TABLE: Table = Table::new();
 
-/// What others must know of the heap of a number.
+/// The entry of a heap, by number.
 #[inline]
 pub(crate) fn entry(number: u32) -> &'static Entry {
     TABLE.entry(number)
 }
 
-/// The heap of a thread that was made last, by number; each knows the one before. None ever leaves.
+/// The number of the newest thread heap; each knows the one before. None is ever removed.
 static LATEST: AtomicU32 = AtomicU32::new(0);
 
-/// Puts a new heap before all others. It is tried again while others do the same.
+/// Puts a new heap at the head of the list. Retries while others do the same.
 pub(crate) fn enlist(heap: &Heap) {
     let mut latest = LATEST.load(Ordering::Relaxed);
     loop {
         heap.earlier.set(latest);
-        // Releases the heap, and what leads to the one before.
+        // Releases the heap and its link.
         let told = LATEST.compare_exchange_weak(
             latest,
             heap.number.get(),
@@ -185,14 +186,15 @@ pub(crate) fn enlist(heap: &Heap) {
     }
 }
 
-/// The heaps of all threads, parked ones too: what others may look at of them is for the caller to know.
+/// The heaps of all threads, parked ones included. The caller must know which parts of them it may
+/// read.
 pub(crate) fn thread_heaps() -> impl Iterator<Item = &'static Heap> {
     let heap_of = |number: u32| (number != 0).then(|| heap_of(number));
     let latest = heap_of(LATEST.load(Ordering::Acquire));
     core::iter::successors(latest, move |heap| heap_of(heap.earlier.get()))
 }
 
-/// The heap of a thread, by its number.
+/// A thread's heap, by number.
 pub(crate) fn heap_of(number: u32) -> &'static Heap {
     // SAFETY: heaps of threads never end.
     unsafe { &*entry(number).heap() }

@@ -1,4 +1,4 @@
-//! The heaps of threads: one for each node that a thread has run on, handed on when it ends.
+//! Heaps of threads: one for each node that a thread has run on, handed on when the thread ends.
 
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -16,14 +16,15 @@ use crate::store::numbers::Stack;
 use crate::store::pool::{NODES_MAX, POOLS};
 use crate::store::space::SPACE;
 
-/// There are several nodes, and threads do not see that they move: they ask at every slow step.
+/// Whether threads ask for their node at every slow step: there are several nodes, and threads do
+/// not notice that they move. The machine decides it for the whole process.
 pub(crate) static ASKS: AtomicBool = AtomicBool::new(false);
 
-/// Heaps of threads that have ended, by node.
+/// Heaps of ended threads, by node, for the next thread there.
 static PARKED: [Stack; NODES_MAX] = [const { Stack::new() }; NODES_MAX];
 
-/// Does something with the heap of this thread for the node that it runs on, made if there is none. None if
-/// there is no memory.
+/// Runs an operation on this thread's heap for its node, made if there is none. None if there is no
+/// memory.
 pub(crate) fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     if thread::heap() == thread::ENDED {
         return with_parked(operation);
@@ -34,8 +35,8 @@ pub(crate) fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option
     }
 }
 
-/// The same with no other heap than this thread's, for which it may have to wait: to look at it. Not for
-/// handlers of signals.
+/// The same with no other heap than this thread's, waiting for it if need be: for inspection, not
+/// for signal handlers.
 pub(crate) fn with_own_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     if thread::heap() == thread::ENDED {
         return None;
@@ -48,15 +49,15 @@ pub(crate) fn with_own_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Op
     Some(in_turn(heap, operation))
 }
 
-/// The heap of this thread for the node that it runs on, made if there is none. It has not ended. None without
-/// memory for one, or if the thread cannot have one.
+/// This thread's heap for its node, made if there is none. None without memory, or if the thread
+/// cannot have one.
 #[inline]
 fn own_heap() -> Option<&'static Heap> {
     let heap = thread::heap();
     if heap.is_null() {
         return begin_thread();
     }
-    // SAFETY: what is in the thread's pointer is its heap, whose memory stays.
+    // SAFETY: the thread's pointer leads to its heap, whose memory stays.
     let heap = unsafe { &*heap };
     let is_elsewhere = thread::cpu() != heap.cpu.get();
     if is_elsewhere || ASKS.load(Ordering::Relaxed) {
@@ -65,9 +66,8 @@ fn own_heap() -> Option<&'static Heap> {
     Some(heap)
 }
 
-/// Does something with a parked heap: for a thread that has ended, as nobody would be told that it needs a
-/// heap no longer; for the handler of a signal that has interrupted the thread's own heap; and while the
-/// helper looks after that.
+/// Runs an operation on a parked heap: for a thread that has ended, and could not be told to give a
+/// heap back; for a signal handler that has interrupted a turn; and during a visit of the helper.
 #[cold]
 pub(crate) fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     let node = current_node();
@@ -81,7 +81,7 @@ pub(crate) fn with_parked<T>(operation: impl FnOnce(&'static Heap) -> T) -> Opti
     Some(result)
 }
 
-/// A parked heap whose turn has begun. Where the helper is, nobody waits.
+/// A parked heap with a turn begun. Does not wait for a visit of the helper.
 fn begin_parked(node: usize) -> Option<&'static Heap> {
     let heap = adopt_parked(node)?;
     if heap.handshake.begin() {
@@ -90,7 +90,7 @@ fn begin_parked(node: usize) -> Option<&'static Heap> {
     let other = adopt_parked(node);
     park(heap);
     let other = other?;
-    // The helper is at one heap at a time.
+    // The helper visits one heap at a time.
     if other.handshake.begin() {
         return Some(other);
     }
@@ -98,8 +98,9 @@ fn begin_parked(node: usize) -> Option<&'static Heap> {
     None
 }
 
-/// A heap is alone with its thread. Their family has its number: it is one thread's at a time, and is parked when
-/// no heap is of the family any more. Threads that were counted would have numbers of others after 2^32.
+/// Makes a heap its thread's only one. The family takes the heap's number: one thread has it at a
+/// time, and it is parked only when no heap is of its family. A counter of threads would repeat
+/// after 2^32.
 fn begin_family(heap: &Heap) {
     let number = heap.number.get();
     heap.entry().family.store(number, Ordering::Relaxed);
@@ -126,7 +127,7 @@ fn begin_thread() -> Option<&'static Heap> {
     begin_family(heap);
     enter(heap);
     if !watch_end(heap) {
-        // Nobody would be told of the thread's end. So it has no heap, and asks again next time.
+        // Nobody would announce the thread's end. So it gets no heap, and asks again next time.
         thread::set_heap(ptr::null());
         leave(heap);
         return None;
@@ -134,19 +135,19 @@ fn begin_thread() -> Option<&'static Heap> {
     Some(heap)
 }
 
-/// From now on the thread uses this heap of its own.
+/// Makes this the thread's current heap.
 fn enter(heap: &'static Heap) {
     heap.cpu.set(thread::cpu());
     thread::set_heap(heap);
 }
 
-/// The thread has moved, perhaps to another node: then to its heap there. Without memory for one it stays
-/// with the old.
+/// Follows a thread that has moved, perhaps to another node, to its heap there. Without memory for
+/// one it stays with the old.
 #[cold]
 fn follow_thread(heap: &'static Heap) -> &'static Heap {
     let node = current_node();
     if node != heap.node.get() as usize {
-        // The handler of a signal leaves what it has interrupted alone.
+        // A signal handler leaves an interrupted turn alone.
         if !heap.handshake.has_begun() {
             heap.flush_marks();
         }
@@ -159,7 +160,7 @@ fn follow_thread(heap: &'static Heap) -> &'static Heap {
     heap
 }
 
-/// The heap of the same thread on another node, made if there is none.
+/// The same thread's heap on another node, made if there is none.
 fn relative(heap: &'static Heap, node: usize) -> Option<&'static Heap> {
     let mut own = heap_of(heap.sibling.get());
     while own.node.get() as usize != node {
@@ -175,8 +176,8 @@ fn relative(heap: &'static Heap, node: usize) -> Option<&'static Heap> {
     Some(own)
 }
 
-/// Does something with this thread's heap on a node, wherever the thread runs; if that cannot be made, with
-/// the one that there is.
+/// Runs an operation on this thread's heap for a given node, wherever the thread runs; if there is
+/// none and none can be made, on the one it has.
 pub(crate) fn with_heap_on<T>(
     node: usize,
     operation: impl FnOnce(&'static Heap) -> T,
@@ -192,14 +193,14 @@ pub(crate) fn with_heap_on<T>(
     })
 }
 
-/// A new heap on a node.
+/// Makes and lists a heap on a node.
 fn make_heap(node: usize) -> Option<&'static Heap> {
     let heap = make_unlisted(node)?;
     enlist(heap);
     Some(heap)
 }
 
-/// The same in a turn that has begun: once it is listed, the helper may be there.
+/// The same with a turn begun: once it is listed, the helper may visit.
 fn make_heap_in_turn(node: usize) -> Option<&'static Heap> {
     let heap = make_unlisted(node)?;
     let has_begun = heap.handshake.begin();
@@ -208,7 +209,7 @@ fn make_heap_in_turn(node: usize) -> Option<&'static Heap> {
     Some(heap)
 }
 
-/// A heap, and its caches, in a chunk of their own.
+/// Makes a heap and its caches, in a chunk of their own.
 fn make_unlisted(node: usize) -> Option<&'static Heap> {
     let taken = POOLS.take(&SPACE, node, 1)?;
     let Some(number) = TABLE.number() else {
@@ -234,15 +235,15 @@ fn make_unlisted(node: usize) -> Option<&'static Heap> {
     Some(heap)
 }
 
-/// A heap whose thread has ended: all of it, with whatever is in it.
+/// Takes over the heap of an ended thread, with all that is in it.
 fn adopt_parked(node: usize) -> Option<&'static Heap> {
     PARKED[node].pop(&TABLE).map(heap_of)
 }
 
-/// A heap of this thread is this thread's no longer.
+/// Hands this thread's heap on.
 fn leave(heap: &Heap) {
     heap.flush_marks();
-    // Before it is parked, which releases it.
+    // Before it is parked, which releases this.
     heap.entry().family.store(0, Ordering::Relaxed);
     park(heap);
 }
@@ -252,7 +253,7 @@ fn park(heap: &Heap) {
     PARKED[heap.node.get() as usize].push(&TABLE, heap.number.get());
 }
 
-/// This thread ends, or says so: its heaps go to the next ones on their nodes.
+/// Hands this thread's heaps on, at its end.
 fn ends() {
     let heap = thread::heap();
     if heap.is_null() || heap == thread::ENDED {
@@ -261,7 +262,7 @@ fn ends() {
     thread::set_heap(thread::ENDED);
     // SAFETY: as in `with_heap`.
     let last = unsafe { &*heap };
-    // All of them before one is parked, whose next thread may give its family the same number.
+    // First for all of them: the next thread of a parked one may give its family the same number.
     each_sibling(last, |heap| heap.entry().family.store(0, Ordering::Relaxed));
     each_sibling(last, leave);
 }
@@ -275,8 +276,8 @@ unsafe extern "C" fn at_end(heap: *mut libc::c_void) {
     }
 }
 
-/// Makes the key, unless there is one. Early, as the C library keeps the first 32 without allocating. One more
-/// than the key; 0 if it is refused.
+/// Makes the key, unless there is one, and returns one more than the key; 0 if the C library
+/// refuses. Early, as the C library stores the first 32 without allocating.
 pub(crate) fn make_key() -> u32 {
     let before = KEY.load(Ordering::Acquire);
     if before != 0 {
@@ -295,18 +296,18 @@ pub(crate) fn make_key() -> u32 {
     other
 }
 
-/// Sees to it that the heap is parked when this thread ends. False if the C library refuses: it would stay with
-/// its blocks, unused.
+/// Has the heap parked when this thread ends. False if the C library refuses: the heap would stay
+/// unused, with its blocks.
 #[must_use]
 fn watch_end(heap: *const Heap) -> bool {
     let key = make_key();
     key != 0 && {
-        // SAFETY: the key was made. It may allocate.
+        // SAFETY: the key was made. The call may allocate.
         os::quietly(|| unsafe { libc::pthread_setspecific(key - 1, heap.cast()) }) == 0
     }
 }
 
-/// Does something with the heaps of a thread, which may be gone then: one of them at last.
+/// Calls `each` for the thread's heaps, `last` at the end; each may be gone after its call.
 fn each_sibling(last: &'static Heap, mut each: impl FnMut(&Heap)) {
     let mut heap = heap_of(last.sibling.get());
     loop {
@@ -323,7 +324,7 @@ fn each_sibling(last: &'static Heap, mut each: impl FnMut(&Heap)) {
 mod tests {
     use super::*;
 
-    /// However many threads there were before, no two that are alive have one family.
+    /// No two live heaps share a family, however many threads there were before.
     #[test]
     fn a_family_has_the_number_of_its_first_heap() {
         for _ in 0..3 {

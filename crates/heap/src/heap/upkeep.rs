@@ -1,4 +1,9 @@
-//! Upkeep.
+//! Upkeep: gives idle memory back. A thread does a little after its own slow step where there is no
+//! helper; the helper calls the same functions.
+//!
+//! Upkeep takes a bounded number of lent pieces, and as many chunks as have become idle since the
+//! last time. It keeps a few megabytes of idle chunks, and more if the process has asked again for
+//! memory that was given back.
 
 use core::sync::atomic::Ordering;
 
@@ -10,15 +15,15 @@ use crate::store::idle::{self, IDLE, WORTHWHILE};
 use crate::store::pool::{Forgotten, POOLS};
 use crate::store::space::{ChunkTag, SPACE};
 
-/// So many pieces are given back at once.
+/// Pieces given back in one system call.
 const TOGETHER: usize = 16;
-/// Upkeep takes so many lent pieces at most: what one slow step lends.
+/// Lent pieces taken by one upkeep: as many as one slow step lends.
 const UPKEEP_PIECES: u32 = 64;
-/// And as many idle chunks as came since the last one, and so many more.
+/// Idle chunks given back by one upkeep, beyond those that have come since the last one.
 const UPKEEP_CHUNKS: u32 = WORTHWHILE;
 
-/// Does some of what there is to do, if there is no helper. At the end of a slow step: `heap` is whole, and
-/// its owner calls.
+/// Does some of the work, if there is any and no helper. Called by the heap's owner at the end of a
+/// slow step.
 #[inline]
 pub(crate) fn keep_up_if_wanted(heap: Option<&'static Heap>) {
     if IDLE.stage.is_wanted() {
@@ -48,12 +53,12 @@ fn keep_up(heap: Option<&'static Heap>) {
         IDLE.given.store(all, Ordering::Relaxed);
         done += given;
     }
-    // Where the system refuses, the next call asks again.
+    // If the system refuses, the next call asks again.
     let more = done > 0 && (beyond > UPKEEP_CHUNKS || !IDLE.lent.is_empty());
     IDLE.stage.end_upkeep(more);
 }
 
-/// Gives lent pieces back, so many at most, those that follow each other at once. How many there were.
+/// Gives back up to `most` lent pieces, consecutive ones together; returns how many.
 pub(crate) fn forget_lent(most: u32) -> u32 {
     let (mut count, mut left) = (0, most);
     let mut take = || {
@@ -79,14 +84,13 @@ pub(crate) fn forget_lent(most: u32) -> u32 {
     count
 }
 
-/// Gives the memory behind lent blocks that follow each other back to the system, and the blocks to
-/// their heaps.
+/// Gives the memory behind consecutive lent blocks back to the system, and frees the blocks.
 fn forget_run(start: usize, bytes: usize, blocks: &[usize]) {
-    // SAFETY: the pages were lent by their heaps, which have no blocks in them but these.
+    // SAFETY: their heaps lent these pages, and have no other blocks in them.
     unsafe { os::forget(SPACE.data() + start, bytes) };
     let (mut region, mut marks) = (RegionId::NONE, 0);
     let send = |region: RegionId, marks| {
-        // The heap still has what it lent, so the chunk is its own, or one that it lends from.
+        // The heap still has what it lent, so the chunk is its own, or a nursery's.
         let tag = SPACE.tag(region.chunk()).load(Ordering::Relaxed);
         send_marks(ChunkTag(tag).number(), region, marks);
     };
@@ -102,8 +106,7 @@ fn forget_run(start: usize, bytes: usize, blocks: &[usize]) {
     send(region, marks);
 }
 
-/// Does something with the words of a heap, in a turn that has begun. What it has found to do about idle memory
-/// comes after, if there is no helper.
+/// Runs an operation on a heap whose turn has begun, ends the turn, and does upkeep if it is due.
 #[inline]
 pub(crate) fn in_turn<T>(heap: &'static Heap, operation: impl FnOnce(&'static Heap) -> T) -> T {
     let result = operation(heap);

@@ -1,4 +1,5 @@
-//! Blocks of a process: given out by the heap of the thread that asks, and taken back from any.
+//! The functions to allocate and free: blocks come from the calling thread's heap, and go back to
+//! whichever heap they came from.
 
 use core::ptr;
 use core::sync::atomic::Ordering;
@@ -24,22 +25,22 @@ use crate::store::nodes;
 use crate::store::region::Kind;
 use crate::store::space::{ChunkTag, SPACE};
 
-// ---- allocating ------------------------------------------------------------------------------------
+// ---- allocating ------------------------------------------------------------------------------
 
-/// A block of at least so many bytes, aligned to 16; null if there is no memory.
+/// Allocates a block of at least `size` bytes, aligned to 16; null if there is no memory.
 #[inline]
 pub fn allocate(size: usize) -> *mut u8 {
     let heap = thread::only_heap();
     if heap.is_null() {
         return allocate_watching(size);
     }
-    // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
+    // SAFETY: as in `with_heap`; an ended thread's stand-in has no blocks, and takes none.
     allocate_in(unsafe { &*heap }, size)
 }
 
 #[inline(always)]
 fn allocate_in(heap: &'static Heap, size: usize) -> *mut u8 {
-    // Nothing at all is asked for so seldom that it may take the long way.
+    // Size 0 is so rare that it may take the slow path.
     let last = size.wrapping_sub(1);
     let class = if last < SMALL_MAX {
         Class::for_last(last)
@@ -55,7 +56,7 @@ fn allocate_in(heap: &'static Heap, size: usize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(block)
 }
 
-/// Where there are several nodes a thread notices that it has moved, perhaps to another.
+/// Allocates where there are several nodes, and a thread must notice that it has moved.
 #[inline(never)]
 fn allocate_watching(size: usize) -> *mut u8 {
     let heap = thread::heap();
@@ -70,7 +71,7 @@ fn allocate_watching(size: usize) -> *mut u8 {
     allocate_in(heap, size)
 }
 
-/// What is not in cache.
+/// Allocates when the cache is empty.
 #[inline(never)]
 fn allocate_second(heap: &'static Heap, class: Class, size: usize) -> *mut u8 {
     let is_simple = heap.batch.region().is_none()
@@ -126,7 +127,7 @@ fn allocate_hardened(heap: &Heap, class: Class, size: usize, align: usize) -> us
     block
 }
 
-/// A block as a pointer; if there is none, that is told in `errno`, too.
+/// Converts an address to a pointer; sets `errno` if it is 0.
 fn told(block: usize) -> *mut u8 {
     if block == 0 {
         return refuse();
@@ -142,7 +143,7 @@ fn refuse() -> *mut u8 {
     ptr::null_mut()
 }
 
-/// A zeroed block.
+/// Allocates a zeroed block; null if there is no memory.
 pub fn allocate_zeroed(size: usize) -> *mut u8 {
     if size > MEDIUM_MAX {
         let allocated =
@@ -150,20 +151,21 @@ pub fn allocate_zeroed(size: usize) -> *mut u8 {
         let (block, is_zero) = allocated.unwrap_or((0, true));
         let block = told(block);
         if !block.is_null() && !is_zero {
-            // SAFETY: the block is as large as was asked.
+            // SAFETY: the block has at least this size.
             unsafe { block.write_bytes(0, size) };
         }
         return block;
     }
     let block = allocate(size);
     if !block.is_null() {
-        // SAFETY: the block is as large as was asked.
+        // SAFETY: the block has at least this size.
         unsafe { block.write_bytes(0, size) };
     }
     block
 }
 
-/// A block whose address is a multiple of `align`, a power of two.
+/// Allocates a block whose address is a multiple of `align`, a power of two; null if there is no
+/// memory.
 pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
     if align <= GRANULE_MIN {
         return allocate(size);
@@ -175,9 +177,9 @@ pub fn allocate_aligned(size: usize, align: usize) -> *mut u8 {
     told(block.unwrap_or(0))
 }
 
-// ---- freeing ---------------------------------------------------------------------------------------
+// ---- freeing ---------------------------------------------------------------------------------
 
-/// Gives a block back; null is nothing.
+/// Frees a block; null is ignored.
 ///
 /// # Safety
 /// The block came from one of the functions of this module and is not used any more.
@@ -188,7 +190,7 @@ pub unsafe fn free(block: *mut u8) {
     if heap.is_null() {
         return free_first(address);
     }
-    // SAFETY: as in `with_heap`; that of a thread that has ended has nothing, and takes nothing.
+    // SAFETY: as in `with_heap`; an ended thread's stand-in has no blocks, and takes none.
     let heap = unsafe { &*heap };
     let Some(offset) = heap.own_place(address) else {
         return free_others(heap, address);
@@ -199,11 +201,11 @@ pub unsafe fn free(block: *mut u8) {
     }
 }
 
-/// A block of this heap's own whose cache is full, or not known.
+/// Frees a block of this heap that did not fit its cache, or whose KiB is mixed.
 #[inline(never)]
 fn free_near(heap: &'static Heap, offset: usize, kind: Kind) {
     match kind.class() {
-        // A KiB is one region there: with blocks of one class only.
+        // A KiB is one region there, all of one class.
         Some(class) if class.level() == 0 => free_deferred(heap, class, offset, |heap| {
             heap.try_defer_on::<0>(class, offset, true)
         }),
@@ -212,16 +214,16 @@ fn free_near(heap: &'static Heap, offset: usize, kind: Kind) {
     }
 }
 
-/// One of a higher level.
+/// The same, of a higher level.
 #[inline(never)]
 fn free_above(heap: &'static Heap, class: Class, offset: usize) {
     free_deferred(heap, class, offset, |heap| heap.try_defer(class, offset));
 }
 
-/// Where blocks of several classes begin in one KiB, a look at the region's words tells which it is.
+/// Frees a block in a mixed KiB: the region's words give its class.
 #[inline(never)]
 fn free_mixed(heap: &'static Heap, offset: usize, level: usize) {
-    // What depends on the level is constants then.
+    // Makes all that depends on the level constant.
     match level {
         0 => free_mixed_on(heap, offset, 0),
         1 => free_mixed_on(heap, offset, 1),
@@ -229,7 +231,7 @@ fn free_mixed(heap: &'static Heap, offset: usize, level: usize) {
     }
 }
 
-/// For the cache it needs no turn: nothing else is changed.
+/// Pushing to the cache needs no turn: it changes nothing else.
 #[inline(always)]
 fn free_mixed_on(heap: &'static Heap, offset: usize, level: usize) {
     let address = heap.data.get() + offset;
@@ -245,7 +247,7 @@ fn free_mixed_full(heap: &'static Heap, class: Class, offset: usize) {
     free_deferred(heap, class, offset, |heap| heap.try_defer(class, offset));
 }
 
-/// A block whose cache is full is one more deferred block of its region, if that has some.
+/// Frees a block whose cache is full: one more deferred block of its region, if that has some.
 #[inline(always)]
 fn free_deferred(
     heap: &'static Heap,
@@ -254,7 +256,7 @@ fn free_deferred(
     try_defer: impl FnOnce(&Heap) -> bool,
 ) {
     let address = heap.data.get() + offset;
-    // What is on top was freed just now.
+    // The top block was freed just now.
     if heap.caches.of_thread(Kind::pure(class)).is_top(address) || !heap.handshake.begin() {
         return free_slow(heap, address);
     }
@@ -265,7 +267,7 @@ fn free_deferred(
     }
 }
 
-/// The first deferred block of its region, or one for which the cache grows. The turn has begun.
+/// Frees the first deferred block of a region, or one that makes the cache grow. A turn has begun.
 #[inline(never)]
 fn free_unlisted(heap: &'static Heap, class: Class, address: usize) {
     if harden::looks() {
@@ -275,7 +277,7 @@ fn free_unlisted(heap: &'static Heap, class: Class, address: usize) {
     in_turn(heap, |heap| free_full(heap, class, address));
 }
 
-/// Not this heap's: another's in the region whose marks are kept back, or whatever it is.
+/// Frees a block that is not this heap's: in the region whose marks are kept back, or elsewhere.
 #[inline(never)]
 fn free_others(heap: &'static Heap, address: usize) {
     let offset = address.wrapping_sub(heap.data.get());
@@ -295,7 +297,7 @@ fn free_others(heap: &'static Heap, address: usize) {
     }
 }
 
-/// In another's chunk, or whatever it is.
+/// Frees a block outside of that region.
 #[inline(never)]
 fn free_farther(heap: &'static Heap, address: usize) {
     match heap.place_of(address) {
@@ -314,7 +316,7 @@ fn free_farther(heap: &'static Heap, address: usize) {
     }
 }
 
-/// The first thing that a thread does is to free. Without memory for a heap the block stays.
+/// Frees as a thread's first operation. Without memory for a heap the block stays.
 #[cold]
 #[inline(never)]
 fn free_first(address: usize) {
@@ -353,12 +355,12 @@ fn give_back(heap: &Heap, address: usize) {
             if tag.number() == heap.number.get() {
                 return free_own(heap, offset);
             }
-            // Perhaps it is this thread's for another node.
+            // Perhaps it is this thread's heap for another node.
             if nodes::count() > 1 {
                 let owner = entry(tag.number());
                 let family = heap.entry().family.load(Ordering::Relaxed);
                 if owner.family.load(Ordering::Relaxed) == family {
-                    // SAFETY: the heap is this thread's, and so are all of its family.
+                    // SAFETY: this thread owns all heaps of its family.
                     let other = unsafe { &*owner.heap() };
                     if other.handshake.begin() {
                         return in_turn(other, |other| free_own(other, offset));
@@ -384,8 +386,9 @@ fn give_back(heap: &Heap, address: usize) {
                 report(address, Fault::NotABlock, 0);
             }
         }
-        // Nobody's chunk: a large block that was freed already, or an address of ours that never was one. Or a
-        // mapping, where arenas get their addresses as they are opened: the system may place it among them.
+        // An unused chunk: a large block freed already, or an address of ours that never was a
+        // block. Or a mapping: where arenas get their addresses as they are opened, the system may
+        // place one among them.
         _ => {
             if !large::unmap(address) {
                 report(address, Fault::NotABlock, 0);
@@ -394,7 +397,7 @@ fn give_back(heap: &Heap, address: usize) {
     }
 }
 
-/// Looks at a block before anything is done with it, whoever has it.
+/// Checks a free before anything is done with the block.
 #[cold]
 fn look(tag: ChunkTag, offset: usize) {
     let owner = match tag.kind() {
@@ -405,7 +408,7 @@ fn look(tag: ChunkTag, offset: usize) {
     check_freed(offset, owner);
 }
 
-/// Takes an own block back whose kind is a mixture, or the cache of which is full.
+/// Frees a block of this heap in a mixed KiB, or whose cache is full.
 #[inline]
 fn free_own(heap: &Heap, offset: usize) {
     let address = SPACE.data() + offset;
@@ -425,7 +428,7 @@ fn free_own(heap: &Heap, offset: usize) {
     free_full(heap, class, address);
 }
 
-/// Takes an own block back whose cache is full.
+/// Frees a block of this heap whose cache is full.
 pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if heap.is_top(class, address) {
         return report(address, Fault::NotABlock, heap.number.get());
@@ -433,32 +436,32 @@ pub(crate) fn free_full(heap: &Heap, class: Class, address: usize) {
     if let Err((address, fault)) = heap.relieve(class, address) {
         report(address, fault, heap.number.get());
     }
-    // Of a component's heap it does not look after them.
+    // The helper does not tend components' heaps.
     if heap.has_idle_pages() && !heap.is_private.get() {
         IDLE.call();
     }
 }
 
-/// Tells others which of their blocks this thread has freed: the last few are kept back until then. For a
-/// thread that is going to wait.
+/// Sends the frees of other heaps' blocks that this thread still keeps back. For a thread that is
+/// going to wait.
 pub fn flush() {
     let heap = thread::heap();
     if !heap.is_null() && heap != thread::ENDED {
         // SAFETY: as in `free`.
         let heap = unsafe { &*heap };
-        // The handler of a signal leaves what it has interrupted alone.
+        // A signal handler leaves an interrupted turn alone.
         if !heap.handshake.has_begun() {
             heap.flush_marks();
         }
     }
 }
 
-// ---- blocks as they are ------------------------------------------------------------------------------
+// ---- blocks as they are ----------------------------------------------------------------------
 
-/// The bytes that a block really has; 0 for null.
+/// The usable bytes of a block; 0 for null.
 ///
 /// # Safety
-/// As for [`free`], but it may be used on.
+/// As for [`free`], but the block may still be used afterwards.
 pub unsafe fn usable_size(block: *const u8) -> usize {
     let address = block.expose_provenance();
     let offset = address.wrapping_sub(SPACE.data());
@@ -486,7 +489,7 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
             }
             size
         }
-        // Nobody's chunk: see `give_back`.
+        // An unused chunk: see `give_back`.
         _ => large::mapped_size(address).unwrap_or_else(|| {
             report(address, Fault::NotABlock, 0);
             0
@@ -494,8 +497,8 @@ pub unsafe fn usable_size(block: *const u8) -> usize {
     }
 }
 
-/// The block with another size, and what was in it as far as it fits; perhaps elsewhere. Null if there
-/// is no memory; the block is as it was then.
+/// Resizes a block, perhaps moving it; contents stay as far as they fit. Null if there is no
+/// memory; the block is then as it was.
 ///
 /// # Safety
 /// As for [`free`].
@@ -505,7 +508,7 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
     }
     // SAFETY: as the caller promises.
     let has = unsafe { usable_size(block) };
-    // It stays where it is unless more than half of it would be idle.
+    // It stays where it is unless more than half of it would be unused.
     if size <= has && (size >= has / 2 || has <= 64) {
         return block;
     }
@@ -530,10 +533,10 @@ pub unsafe fn reallocate(block: *mut u8, size: usize) -> *mut u8 {
     other
 }
 
-// ---- the first steps ---------------------------------------------------------------------------------
+// ---- the first steps -------------------------------------------------------------------------
 
-/// Makes what the first allocation of the process and of this thread would make. In real-time mode there is a
-/// block of each size at hand then, and all that leads to it has been touched.
+/// Makes in advance what the first allocation of the process and of this thread would make. In
+/// real-time mode it also prepares a block of each size, and touches all memory on the way to it.
 pub fn begin() {
     with_heap(|_| {});
     if real_time::is_on() {
@@ -541,7 +544,7 @@ pub fn begin() {
     }
 }
 
-/// Sizes above this one are touched once a level.
+/// Larger sizes are touched once per level.
 const TOUCHED_EACH_MAX: usize = 16 << 10;
 
 fn touch_all_paths() {
@@ -560,8 +563,8 @@ fn touch_all_paths() {
     }
 }
 
-/// A block of a heap is freed, by whomever. Says so if there is none, or if it is freed already and on its
-/// way home.
+/// Reports a free that is not of a live block, or of a block freed already and on its way home;
+/// wipes the block.
 pub(crate) fn check_freed(offset: usize, owner: u32) {
     let address = SPACE.data() + offset;
     let Some(class) = SPACE.class_at(offset) else {
@@ -569,7 +572,7 @@ pub(crate) fn check_freed(offset: usize, owner: u32) {
     };
     let region = SPACE.region_of(offset);
     let bit = 1 << ((offset - region.offset()) >> granule_shift(region.level()));
-    // Acquires nothing: who frees a block twice in two threads at once may be told, or not.
+    // Relaxed: two threads that free a block at the same moment may escape detection.
     if SPACE.remote(region).marks.load(Ordering::Relaxed) & bit != 0 {
         return report(address, Fault::NotABlock, owner);
     }

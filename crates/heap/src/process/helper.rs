@@ -1,33 +1,29 @@
-//! Idle memory goes back to the system: by a thread of its own where the process has threads, the *helper*,
-//! and else by whoever has just taken a slow step, a little at a time.
+//! The helper: a thread that gives idle memory back and tends quiet heaps, where the process has
+//! threads. Without it threads do some [`upkeep`] after their own slow steps.
 //!
-//! Heaps *lend* idle pages: they cut them off as ordinary blocks and write them into a [ring](crate::store::lent),
-//! of which they are taken, their contents forgotten, and freed as any other thread would free them.
-//! And it is looked after the chunks that no heap has: as many as heaps have begun to use elsewhere go back at
-//! once, and the rest by halves.
+//! Heaps *lend* idle pages: they cut them off as ordinary blocks and write them into a
+//! [ring](crate::store::lent). The helper takes them out, gives their memory back, and frees them
+//! as any other thread would. It also gives idle chunks back: as many as heaps have begun to use
+//! elsewhere at once, and the rest by halves.
 //!
-//! The helper also looks after heaps whose threads have been quiet for a moment: takes back what others have
-//! freed of them, and lends itself their idle pages, [in the owner's place](crate::heap::handshake). And it looks ahead:
-//! what keeps account of chunks that heaps will take gets its memory from it, so that no first touch of it
-//! is in an allocation.
+//! It tends heaps whose threads have been quiet for a moment, [in the owner's
+//! place](crate::heap::handshake): takes back remote frees, and lends itself their idle pages. And
+//! it looks ahead: it faults in the metadata of chunks that heaps will take, so that no allocation
+//! has to.
 //!
-//! *When there is a helper.* No allocation and no free starts it: they are called under locks of the C library,
-//! which the start of a thread takes, and in processes of one thread, which the kernel treats otherwise than
-//! those of several. [`start_helper`] does, called where the process starts a thread of its own. It ends
-//! a second after the last of these has ended; or at once, when the process is about to fork or asks by
-//! [`be_single`]. Real-time processes have none.
+//! *When there is a helper.* No allocation and no free starts it: the C library makes them under
+//! locks that the start of a thread takes, and processes of one thread make them, which the kernel
+//! treats differently. [`start_helper`] does, when the process starts a thread of its own. The
+//! helper ends a second after the last such thread; or at once, when the process is about to fork
+//! or calls [`be_single`]. Real-time processes have none.
 //!
-//! *Without it* a thread that has found something to do does some *upkeep* when its slow step is over and the
-//! heap is whole: so many pieces, and so many chunks as have become idle since. What is idle stays up to
-//! [`KEPT_MIN`] chunks, and more if the process has asked again for memory that it had given back.
-//!
-//! | field | who writes | who reads |
+//! | field | written by | read by |
 //! |---|---|---|
-//! | `at_heaps` | the helper | who forks |
-//! | `forks` | who forks | the helper |
-//! | `threads` | threads that begin and end | the helper, who forks |
+//! | `at_heaps` | the helper | a thread that forks |
+//! | `forks` | a thread that forks | the helper |
+//! | `threads` | threads that begin and end | the helper; a thread that forks |
 //! | `lingers` | the helper | threads that end |
-//! | `thread`, `process` | the helper; who starts it | who waits for its end |
+//! | `thread`, `process` | the helper; its starter | threads that wait for its end |
 //! | `ahead` | the helper | the helper, and that of a child |
 
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -43,39 +39,40 @@ use crate::store::pool::{Forgotten, NODES_MAX, POOLS};
 use crate::store::space::SPACE;
 use crate::store::stage::{ASLEEP, ENDING};
 
-/// While there is something to do, the helper looks so often.
+/// Time between two rounds while there is work.
 const TICK_NS: i64 = 2_000_000;
-/// After so much to do it comes back sooner: without, five of eight runs of `./x bench heap --only frag` went
-/// beyond 2.2 times what was live on a busy machine, and two with it.
+/// Work in one round after which the next comes sooner: without, five of eight runs of `./x bench
+/// heap --only frag` went beyond 2.2 times what was live on a busy machine, and two with it.
 const BUSY: u32 = 64;
 const BUSY_TICK_NS: i64 = TICK_NS / 8;
-/// Half of the idle chunks are given back so often: every 0.2 s.
+/// Time between halvings of the idle chunks: 0.2 s.
 const DECAY_TICKS: u32 = 100;
-/// It sleeps when there was nothing to do for so long.
+/// Rounds without work before it sleeps.
 const REST_TICKS: u32 = 2 * DECAY_TICKS;
-/// So often quiet heaps are looked for: every 50 ms. Quiet is who has done nothing between two looks.
+/// Rounds between searches for quiet heaps: 50 ms. A heap is quiet if it has had no turn between
+/// two searches.
 const QUIET_TICKS: u32 = 25;
-/// So many times in a row a heap is tidied up before the next one's turn.
+/// Times in a row that one heap is tidied.
 const TIDY_TIMES: usize = 8;
-/// The helper ends when the process has had no thread of its own for so long.
+/// Time without threads of the process's own after which the helper ends.
 const LINGER_NS: i64 = 1_000_000_000;
 const LINGER_TICKS: u32 = (LINGER_NS / TICK_NS) as u32;
-/// Its end is waited for so long: 10 s.
+/// Ticks that a caller waits for its end: 10 s.
 const END_TICKS: u32 = 5000;
 
 struct Helper {
-    /// It is in the middle of heaps of others.
+    /// Whether it is in the middle of other threads' heaps.
     at_heaps: AtomicU32,
-    /// Forks that are under way.
+    /// Forks under way.
     forks: AtomicU32,
-    /// The threads of the process's own, as far as they are told.
+    /// The process's own threads, as far as announced.
     threads: AtomicI32,
-    /// It waits for the process to begin another thread.
+    /// Whether it waits for the process to begin another thread.
     lingers: AtomicU32,
-    /// The system's numbers of its thread, 0 before that begins, and of the process.
+    /// The kernel's ids of its thread, 0 before that begins, and of the process.
     thread: AtomicI32,
     process: AtomicI32,
-    /// Arenas of each node whose chunks have been looked ahead for.
+    /// Arenas of each node whose metadata has been faulted in.
     ahead: [AtomicU32; NODES_MAX],
 }
 
@@ -90,16 +87,16 @@ static HELPER: Helper = Helper {
 };
 
 impl Helper {
-    /// There is to be a helper.
+    /// Starts the helper, unless there is one.
     fn start(&self, create: CreateThread) {
-        // In a child's handler of the fork, one that comes before `forked`, that would take the new helper for the
-        // parent's.
+        // In a child's fork handler that runs before `forked`: that would take the new helper for
+        // the parent's.
         if self.forks.load(Ordering::SeqCst) != 0 {
             return;
         }
         let mut patience = Patience::new();
         while !IDLE.stage.begin_thread() {
-            // Upkeep is short; whatever else is the stage, no helper is to be started now.
+            // Upkeep is short; in any other state no helper may start now.
             if !IDLE.stage.is_at_upkeep() || patience.is_over() {
                 return;
             }
@@ -110,17 +107,17 @@ impl Helper {
         if !os::start_thread(create, run, &FORKS) {
             return IDLE.stage.refused();
         }
-        // Some 50 µs, once. The kernel places a thread that begins on a core where nobody is: beside a helper that
-        // is still at its beginning two threads of the program had one of two cores for 3 ms.
+        // Some 50 µs, once. The kernel places a new thread on an idle core: beside a helper that is
+        // still starting, two threads of the program shared one of two cores for 3 ms.
         let mut patience = Patience::new();
         while self.thread.load(Ordering::Relaxed) == 0 && !patience.is_over() {
             patience.wait();
         }
     }
 
-    /// The process has one thread of its own less.
+    /// Counts the end of a thread of the process.
     fn ended(&self) {
-        // Those of a parent that forked are not counted in its child.
+        // A child does not count its parent's threads.
         let counted = self
             .threads
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |threads| {
@@ -136,16 +133,16 @@ impl Helper {
         self.threads.load(Ordering::SeqCst) == 0
     }
 
-    /// Is the helper's thread one of this process's, or about to be? A child that was made without handlers of
-    /// forks, by `clone` or `_Fork`, has its parent's words and no helper; one of `vfork` has the words together
-    /// with its parent.
+    /// Whether the helper's thread is one of this process's, or about to be. A child made without
+    /// fork handlers, by `clone` or `_Fork`, has its parent's memory and no helper; one of `vfork`
+    /// shares the memory with its parent.
     fn is_here(&self) -> bool {
         let thread = self.thread.load(Ordering::Acquire);
         self.process.load(Ordering::Relaxed) == os::this_process()
             && (thread == 0 || os::has_thread(thread))
     }
 
-    /// The helper ends now, if the process has no other thread.
+    /// Ends the helper now, if the process has no other thread.
     fn end_if_alone(&self) {
         if !self.is_alone() || !self.is_here() || !IDLE.stage.end() {
             return;
@@ -154,7 +151,8 @@ impl Helper {
         let mut ticks = 0;
         while IDLE.stage.is_ending() {
             ticks += 1;
-            // Not there yet for so long: never, as in a child with its parent's number, in a space of its own.
+            // Absent for so long means never: in a child with its parent's id, in a PID namespace
+            // of its own.
             if !self.is_here() || ticks > END_TICKS {
                 return;
             }
@@ -163,7 +161,7 @@ impl Helper {
         os::await_thread_end(self.thread.load(Ordering::Acquire));
     }
 
-    /// What keeps account of chunks that heaps will take gets its memory before.
+    /// Faults in the metadata of chunks that heaps will take.
     fn look_ahead(&self) {
         for (node, ahead) in self.ahead.iter().enumerate().take(SPACE.nodes()) {
             let done = ahead.load(Ordering::Relaxed) as usize;
@@ -172,15 +170,15 @@ impl Helper {
         }
     }
 
-    /// Sleeps for a tick or so; less if it is to end.
+    /// Sleeps for a while, or until it is asked to end.
     fn sleep(&self, ns: i64) {
-        // A word that is awake changes when the helper is to end.
+        // The word changes when the helper is asked to end.
         os::wait(IDLE.stage.word(), IDLE.stage.awake(), Some(ns));
     }
 
     fn run(&self) {
-        // It has no heap: what the C library frees at its end, behind all destructors, would get it one that nobody
-        // is told of.
+        // The helper has no heap: the C library frees at the thread's end, behind all destructors,
+        // and a heap made for that would never be handed on.
         thread::set_heap(thread::ENDED);
         self.thread.store(os::this_thread(), Ordering::Release);
         let mut has_barriers = os::has_barriers();
@@ -210,7 +208,7 @@ impl Helper {
                     done += idle::forget_idle(idle.div_ceil(2), Forgotten::WithMetadata);
                 }
             }
-            // Not before it was looked: who has been at work since the last look found the helper awake.
+            // Only after a search: a thread at work since the last one found the helper awake.
             let mut are_quiet = !has_barriers;
             if has_barriers && (ticks.is_multiple_of(QUIET_TICKS) || resting > REST_TICKS) {
                 let (tidied, quiet) = self.tidy_up(&mut has_barriers);
@@ -219,7 +217,7 @@ impl Helper {
             }
             resting = if done > 0 { 0 } else { resting + 1 };
             if done > BUSY {
-                // A program whose sizes shift may use as much again before the next tick.
+                // A program with shifting sizes may use as much again before the next tick.
                 self.sleep(BUSY_TICK_NS);
             } else if resting <= REST_TICKS {
                 self.sleep(TICK_NS);
@@ -227,21 +225,21 @@ impl Helper {
                 self.rest(&mut has_barriers);
                 resting = 0;
             } else {
-                // There is nothing to do until somebody is quiet.
+                // Nothing to do until somebody is quiet.
                 self.sleep(TICK_NS * i64::from(QUIET_TICKS));
                 alone = alone.saturating_add(if alone > 0 { QUIET_TICKS } else { 0 });
             }
         }
     }
 
-    /// The helper ends: nothing is half done.
+    /// Ends the helper's work, with nothing half done.
     fn finish(&self) {
         let _ = self.guarded(|| upkeep::forget_lent(u32::MAX));
         IDLE.stage.gone();
         os::wake_all(IDLE.stage.word());
     }
 
-    /// Looks after the heaps of quiet threads. How much there was to do; and are all of them quiet?
+    /// Tidies the heaps of quiet threads. Returns the work done, and whether all heaps are quiet.
     fn tidy_up(&self, has_barriers: &mut bool) -> (u32, bool) {
         let (mut done, mut are_quiet) = (0, true);
         for heap in thread_heaps() {
@@ -253,8 +251,7 @@ impl Helper {
                 continue;
             }
             if times & 1 != 0 {
-                // In the middle of a turn for so long; or for ever, in the child of a fork that its thread is
-                // not in.
+                // A long turn; or an endless one, in the child of a fork that its thread is not in.
                 continue;
             }
             let queue = &heap.entry().queue;
@@ -273,7 +270,7 @@ impl Helper {
         (done, are_quiet)
     }
 
-    /// Tidies a heap up. None if its owner comes, somebody forks, or there is no barrier.
+    /// Tidies one heap. None if its owner comes, a thread forks, or there is no barrier.
     fn tidy(&self, heap: &'static Heap, times: u32, has_barriers: &mut bool) -> Option<usize> {
         let barrier = || {
             *has_barriers = os::barrier_everywhere();
@@ -283,7 +280,8 @@ impl Helper {
         self.guarded(|| heap.handshake.visit(times, barrier, visit))?
     }
 
-    /// Does something with heaps of others, unless somebody forks: a child has no helper that would end it.
+    /// Works on other threads' heaps, unless a thread forks: a child has no helper that would
+    /// finish.
     fn guarded<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         self.at_heaps.store(1, Ordering::SeqCst);
         let done = (self.forks.load(Ordering::SeqCst) == 0).then(work);
@@ -291,12 +289,12 @@ impl Helper {
         done
     }
 
-    /// Goes to sleep, unless somebody has been at work since it looked; until it is called, or the process has had
-    /// no thread for so long that it ends.
+    /// Sleeps until it is called, unless a thread has been at work since the last search; or ends
+    /// when the process has had no thread for long enough.
     fn rest(&self, has_barriers: &mut bool) {
         IDLE.stage.rest();
         if *has_barriers {
-            // Whose turn comes after finds it asleep, and calls; one that came before is seen.
+            // An owner whose turn comes later finds it asleep, and calls; an earlier turn is seen.
             *has_barriers = os::barrier_everywhere();
             if thread_heaps().any(|heap| heap.seen.get() != heap.handshake.times()) {
                 return IDLE.stage.rise();
@@ -306,7 +304,7 @@ impl Helper {
     }
 
     fn sleep_until_called(&self) {
-        // What was lent just now would wait; a call that comes later finds it asleep.
+        // Pieces lent just now would wait; a later call finds it asleep.
         while IDLE.stage.is_asleep() && IDLE.lent.is_empty() {
             self.lingers
                 .store(u32::from(self.is_alone()), Ordering::SeqCst);
@@ -331,7 +329,7 @@ extern "C" fn run(_: *mut libc::c_void) -> *mut libc::c_void {
     core::ptr::null_mut()
 }
 
-// ---- around forks ----------------------------------------------------------------------------------
+// ---- around forks ----------------------------------------------------------------------------
 
 const FORKS: AroundForks = AroundForks {
     before: before_fork,
@@ -339,8 +337,8 @@ const FORKS: AroundForks = AroundForks {
     child: forked,
 };
 
-/// Waits until no heap is in the helper's hands. A process without other threads has no helper when it forks:
-/// who counts threads then finds one.
+/// Waits until the helper has left other threads' heaps. A process without other threads has no
+/// helper when it forks, so that a program that counts threads finds one.
 extern "C" fn before_fork() {
     HELPER.forks.fetch_add(1, Ordering::SeqCst);
     HELPER.end_if_alone();
@@ -354,7 +352,7 @@ extern "C" fn after_fork() {
     HELPER.forks.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// In a child of a fork there is neither a helper nor another thread.
+/// Resets the state in a child of a fork, which has neither a helper nor another thread.
 extern "C" fn forked() {
     HELPER.forks.store(0, Ordering::SeqCst);
     HELPER.at_heaps.store(0, Ordering::SeqCst);
@@ -364,23 +362,23 @@ extern "C" fn forked() {
     IDLE.stage.forked();
 }
 
-// ---- for programs ----------------------------------------------------------------------------------
+// ---- for programs ----------------------------------------------------------------------------
 
-/// From now on a child of a fork knows that it has no other thread. [`start_helper`] does the same; earlier is better,
-/// before others have asked for theirs: handlers of children are called in that order, and may start threads.
+/// Registers the fork handlers now. [`start_helper`] does so, too; earlier is better, before others
+/// register theirs: handlers of children run in that order, and may start threads.
 pub fn watch_forks() {
     os::around_forks(&FORKS);
 }
 
-/// The process begins a thread of its own: called before it is there.
+/// Announces a thread of the process's own; called before it starts.
 pub fn thread_begins() {
     HELPER.threads.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Starts the helper if there is none, by `create`, which is the C library's `pthread_create`. For processes
-/// that have threads of their own, as [`thread_begins`] has told; it may be called for each of them. To be
-/// called where a thread may be created: not from anything that allocates or frees, as the C library does both
-/// under its locks. Where the system refuses a thread, idle memory goes back without.
+/// Starts the helper if there is none, by `create`, which is the C library's `pthread_create`. For
+/// processes with threads of their own, announced by [`thread_begins`]; each of them may call it.
+/// Call it where a thread may be created: not from code that allocates or frees, as the C library
+/// does both under its locks. If the system refuses a thread, idle memory goes back by upkeep.
 ///
 /// # Safety
 /// `create` does what `pthread_create` does.
@@ -390,8 +388,8 @@ pub unsafe fn start_helper(create: CreateThread) {
     }
 }
 
-/// Starts the helper of a process that has threads for as long as it lives, and need not tell of each: as
-/// [`start_helper`], with the C library's `pthread_create`. It may be called again.
+/// Starts the helper of a process that has threads for as long as it lives, and need not announce
+/// each: as [`start_helper`], with the C library's `pthread_create`. It may be called again.
 pub fn keep_helper() {
     let first = HELPER
         .threads
@@ -402,14 +400,14 @@ pub fn keep_helper() {
     }
 }
 
-/// A thread of the process that [was told](thread_begins) ends, or did not come to be. A second after the last
-/// one the helper ends, too.
+/// Announces the end of a thread that [was announced](thread_begins), or that it did not come to
+/// be. A second after the last one the helper ends, too.
 pub fn thread_ended() {
     HELPER.ended();
 }
 
-/// The process has no thread but those of its own when this returns, as the helper has ended if there was
-/// no other: for what the system refuses to processes of several threads.
+/// Ends the helper if the process has no other thread, so that only the process's own threads are
+/// left: for calls that the system refuses to processes of several threads.
 pub fn be_single() {
     HELPER.end_if_alone();
 }

@@ -1,10 +1,10 @@
-//! The heaps of another process, read from outside.
+//! Reads the heaps of another process from outside.
 //!
-//! Pure decoding over [`Memory`], which knows how to read the process. What is read was written for the
-//! process itself, which runs on meanwhile: readings do not fit each other, and a heap may end while it
-//! is read. So nothing is believed: every address and count is checked against what the
-//! [directory](Directory) says, the directory against the layout known here, and every walk has an end.
-//! What makes no sense is left out.
+//! Pure decoding over [`Memory`], which can read the process. Its data was written for the process
+//! itself, which runs on meanwhile: readings may be inconsistent, and a heap may end while it is
+//! read. So nothing is trusted: every address and count is checked against the
+//! [directory](Directory), the directory against the layout known here, and every walk has an end.
+//! Nonsense is left out.
 //!
 //! ```no_run
 //! use hearth_heap::inspect::{Memory, Watched};
@@ -17,7 +17,7 @@
 //! }
 //! ```
 
-// Miri has no such files.
+// Miri cannot read these files.
 #[cfg(all(test, not(miri)))]
 mod tests;
 
@@ -35,12 +35,12 @@ use crate::store::space::ChunkTag;
 
 pub use crate::ground::directory::{Directory, MAGIC, NAME, VERSION};
 
-/// Chunks of an arena.
+/// Chunks per arena.
 pub const ARENA_CHUNKS: usize = ARENA_BYTES / CHUNK_BYTES;
 
 /// The memory of another process.
 pub trait Memory {
-    /// Reads from an address on, and fills all of it. False if it cannot: then nothing of it is used.
+    /// Fills `into` from an address on. False if it cannot; the caller then ignores `into`.
     fn read(&self, address: u64, into: &mut [u8]) -> bool;
 }
 
@@ -50,58 +50,58 @@ impl<M: Memory + ?Sized> Memory for &M {
     }
 }
 
-/// Why a place is no directory that this version can follow.
+/// Why a directory cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// There is none.
+    /// There is no directory.
     Absent,
-    /// One of another layout, of this version.
+    /// It has another layout, of this version.
     Version(u64),
     /// Its numbers contradict each other.
     Damaged,
 }
 
-/// What a heap is for.
+/// The use of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HeapKind {
     /// A thread's.
     Thread,
-    /// A thread's that has ended; the next one on the node takes it over.
+    /// An ended thread's; the next thread on the node takes it over.
     Parked,
-    /// Lends pages to components' heaps.
+    /// A nursery, which lends pages to components' heaps.
     Nursery,
     /// A component's.
     Component,
-    /// A component's that has ended; others have blocks of it yet.
+    /// An ended component's, while others still have blocks of it.
     Orphan,
 }
 
-/// A heap as it was read.
+/// A reading of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeapReading {
-    /// Its number. Numbers of heaps that have ended are used again.
+    /// The number, which may have belonged to a heap that has ended.
     pub number: u32,
-    /// What it is for.
+    /// The use.
     pub kind: HeapKind,
-    /// Its node, by index.
+    /// The node, by index.
     pub node: usize,
-    /// Bytes of blocks that are cut off.
+    /// Bytes of blocks.
     pub used: u64,
-    /// Of these, blocks that are kept in cache: freed lately, or cut ahead.
+    /// Of these, cached blocks: freed lately, or cut ahead.
     pub in_front: u64,
-    /// Of these, what the heap itself takes.
+    /// Of these, bytes of the heap itself.
     pub header: u64,
     /// Bytes of whole pages in its chunks that may have memory behind them.
     pub touched: u64,
-    /// Chunks that it has.
+    /// The number of its chunks.
     pub chunks: u64,
-    /// Bytes of pages that it has of nurseries.
+    /// Bytes of pages from nurseries.
     pub lent: u64,
 }
 
 impl HeapReading {
-    /// Bytes of blocks that the program has; and those that others have freed and the heap has not taken
-    /// back. A nursery's blocks are counted where they are lent to.
+    /// Bytes of blocks that the program has, or that others have freed and the heap has not taken
+    /// back. A nursery's blocks count where they are lent to.
     pub fn live(&self) -> u64 {
         match self.kind {
             HeapKind::Nursery => 0,
@@ -114,23 +114,23 @@ impl HeapReading {
         (self.chunks << CHUNK_SHIFT) + self.lent
     }
 
-    /// Bytes of them that may have memory behind them. What a nursery lends is counted with it, too.
+    /// Bytes of them that may have memory behind them. What a nursery lends counts there, too.
     pub fn resident(&self) -> u64 {
         self.touched.min(self.chunks << CHUNK_SHIFT) + self.lent
     }
 }
 
-/// What a chunk is.
+/// The use of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tag {
-    /// Nobody's, a part of a large block, or where a thread's heap itself lies.
+    /// Unused, a part of a large block, or a thread's heap itself.
     #[default]
     None,
-    /// A heap's, of this number.
+    /// Of the heap with this number.
     Heap(u32),
-    /// A nursery's, of this number.
+    /// Of the nursery with this number.
     Nursery(u32),
-    /// The first of a large block of so many chunks.
+    /// The first of a large block, with its number of chunks.
     Large(u32),
 }
 
@@ -146,27 +146,27 @@ impl Tag {
     }
 }
 
-/// An arena as it was read: a bit for each chunk.
+/// A reading of an arena, with one bit for each chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArenaReading {
-    /// Which one, counted over all nodes.
+    /// The number, counted over all nodes.
     pub number: usize,
-    /// Chunks that nobody has.
+    /// Free chunks.
     pub free: u64,
-    /// Chunks that had been written to when they were given back, and have memory behind them yet.
+    /// Chunks that were written to and given back, and still have memory behind them.
     pub used: u64,
-    /// Chunks of which pages were brought to another node than the arena's, that of their heap.
+    /// Chunks with pages that have migrated to the node of their heap.
     pub brought: u64,
-    /// What each chunk is.
+    /// The use of each chunk.
     pub tags: [Tag; ARENA_CHUNKS],
 }
 
-/// A node as it was read.
+/// A reading of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeReading {
     /// The system's number.
     pub number: u32,
-    /// Its arenas that are in use.
+    /// The arenas in use.
     pub arenas: Range<usize>,
 }
 
@@ -177,8 +177,8 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Levels and free granules of the regions that there are. What is no region has neither starts nor
-    /// free granules.
+    /// Levels and free granules of all regions. A slot without starts and free granules has no
+    /// region.
     pub fn all(&self) -> impl Iterator<Item = (usize, u64)> {
         (0..LEVELS).flat_map(|level| {
             let end = FIRST_SLOT.get(level + 1).copied().unwrap_or(SLOTS);
@@ -188,7 +188,7 @@ impl Regions {
         })
     }
 
-    /// Bytes of the chunk that are in no block, by its own regions: those of the levels up to a chunk's size.
+    /// Free bytes of the chunk in its own regions, of levels up to a chunk's size.
     fn free_inside(&self) -> usize {
         let bytes = |(level, free): (usize, u64)| free.count_ones() as usize * granule_bytes(level);
         self.all()
@@ -197,7 +197,7 @@ impl Regions {
             .sum()
     }
 
-    /// The same by a larger region, which begins in this chunk: of the chunk so many further on.
+    /// Free bytes of a chunk in a larger region that begins in this one, `further` chunks before.
     fn free_of_larger(&self, level: usize, further: usize) -> usize {
         let granules = CHUNK_BYTES / granule_bytes(level);
         let (free, _) = self.words[FIRST_SLOT[level]];
@@ -206,30 +206,30 @@ impl Regions {
     }
 }
 
-/// A space of another process.
+/// The space of another process.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<M> {
     memory: M,
     directory: Directory,
 }
 
-/// Larger headers of heaps are none.
+/// The largest header of a heap that is believed.
 const HEAP_BYTES_MAX: usize = 4096;
-/// And larger caches together.
+/// The largest array of caches that is believed.
 const FRONTS_BYTES_MAX: usize = 128 * 64;
 const META_BYTES_MAX: usize = 4096;
-/// Entries that are read at once.
+/// Entries read at once.
 const ENTRIES: usize = 64;
 const ENTRY_BYTES_MAX: usize = 256;
-/// Mappings that are read at once.
+/// Mappings read at once.
 const MAPPINGS: usize = 64;
 const MAPPING_BYTES_MAX: usize = 64;
 const SEGMENT_BYTES_MAX: usize = 64;
-/// More heaps or mappings than this are none.
+/// The most heaps that are believed.
 const ENTRIES_MAX: u64 = 1 << 24;
 const MAPPINGS_MAX: u64 = 1 << 24;
 const SEGMENTS_MAX: u64 = 64;
-/// More than any address of a process, and far from an overflow.
+/// Above any address of a process, and far from overflow.
 const ADDRESS_MAX: u64 = 1 << 57;
 
 fn word(bytes: &[u8], at: u64) -> u64 {
@@ -249,12 +249,12 @@ fn half(bytes: &[u8], at: u64) -> u32 {
 }
 
 impl<M: Memory> Watched<M> {
-    /// The space whose directory is at an address.
+    /// Reads the directory at an address.
     ///
     /// # Errors
-    /// There is none, or none that this version can follow.
+    /// If there is none, or none that this version can follow.
     pub fn at(memory: M, address: u64) -> Result<Watched<M>, Unfit> {
-        // The layout of what comes behind the first two words depends on the version.
+        // The layout behind the first two words depends on the version.
         let mut head = [0; 16];
         if !memory.read(address, &mut head) || word(&head, 0) != MAGIC {
             return Err(Unfit::Absent);
@@ -274,12 +274,12 @@ impl<M: Memory> Watched<M> {
         Ok(Watched { memory, directory })
     }
 
-    /// What the process tells of its layout.
+    /// The directory of the process.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// Nodes that are told apart.
+    /// The number of nodes that are told apart.
     pub fn nodes(&self) -> usize {
         nodes_of(&self.directory) as usize
     }
@@ -308,7 +308,7 @@ impl<M: Memory> Watched<M> {
         })
     }
 
-    /// An arena that is in use. None if it cannot be read.
+    /// An arena in use. None if it cannot be read.
     pub fn arena(&self, arena: usize) -> Option<ArenaReading> {
         if arena as u64 >= self.directory.arenas {
             return None;
@@ -339,7 +339,7 @@ impl<M: Memory> Watched<M> {
         })
     }
 
-    /// The regions of a chunk that a heap has. None if they cannot be read.
+    /// The regions of a heap's chunk. None if they cannot be read.
     pub fn regions(&self, chunk: usize) -> Option<Regions> {
         if chunk as u64 >= self.directory.arenas * ARENA_CHUNKS as u64 {
             return None;
@@ -352,20 +352,20 @@ impl<M: Memory> Watched<M> {
             let at = known.regions_at + known.regions_stride * slot as u64;
             let free = word(meta, at + known.region_free_at);
             let starts = word(meta, at + known.region_starts_at);
-            // Deferred blocks are free: all of their granules.
+            // All granules of deferred blocks count as free.
             let deferred = free & starts;
             (
                 free | words::blocks(free, starts, deferred),
                 starts & !deferred,
             )
         };
-        // The first slot is no region's.
+        // The first slot has no region.
         let words = core::array::from_fn(|slot| if slot == 0 { (0, 0) } else { region(slot) });
         Some(Regions { words })
     }
 
-    /// How much of each chunk of an arena is in blocks, in parts of 1; and what its regions are, if asked for.
-    /// Chunks that are no heap's are 0.
+    /// The filled fraction of each chunk of an arena, 0 for chunks without a heap; calls `each`
+    /// with the level and free granules of every region.
     pub fn filled(
         &self,
         arena: &ArenaReading,
@@ -403,7 +403,7 @@ impl<M: Memory> Watched<M> {
         let stride = known.entries_stride as usize;
         let mut entries = [0; ENTRIES * ENTRY_BYTES_MAX];
         let end = next.min(known.entries_most);
-        // Number 0 is nobody's.
+        // Number 0 is never used.
         let mut first = 1;
         while first < end {
             let count = (end - first).min(ENTRIES as u64) as usize;
@@ -420,7 +420,7 @@ impl<M: Memory> Watched<M> {
         }
     }
 
-    /// How many blocks are mappings of their own, and their bytes.
+    /// The number of blocks that are mappings of their own, and their bytes.
     pub fn mapped(&self) -> (u64, u64) {
         let known = &self.directory;
         let mut segment = [0; SEGMENT_BYTES_MAX];
@@ -433,12 +433,12 @@ impl<M: Memory> Watched<M> {
         })
     }
 
-    /// Those of a segment, with those before.
+    /// Adds those of a segment.
     fn mapped_in(&self, segment: &[u8], before: (u64, u64)) -> (u64, u64) {
         let known = &self.directory;
         let places = word(segment, known.segment_mappings_at);
         let places_count = word(segment, known.segment_count_at);
-        // The count is told last.
+        // The count is published last.
         if places_count > MAPPINGS_MAX || places >= ADDRESS_MAX {
             return before;
         }
@@ -453,7 +453,7 @@ impl<M: Memory> Watched<M> {
                 .read(places + first * known.mappings_stride, read)
             {
                 for mapping in read.chunks_exact(stride) {
-                    // 1 is a place that is being changed.
+                    // 1 marks a place that is being changed.
                     if word(mapping, known.mapping_block_at) > 1 {
                         let length = word(mapping, known.mapping_bytes_at);
                         all = (all.0 + 1, all.1.saturating_add(length));
@@ -465,9 +465,9 @@ impl<M: Memory> Watched<M> {
         all
     }
 
-    // ---- the heaps --------------------------------------------------------------------------------
+    // ---- the heaps ---------------------------------------------------------------------------
 
-    /// A heap by its entry. None if there is none, or it ends at the moment.
+    /// Reads a heap by its entry. None if there is none, or it is ending.
     fn heap(&self, number: u32, entry: &[u8]) -> Option<HeapReading> {
         let known = &self.directory;
         let address = word(entry, known.entry_heap_at);
@@ -511,11 +511,11 @@ impl<M: Memory> Watched<M> {
         is_possible.then_some(reading)
     }
 
-    /// Bytes of blocks in the caches of a heap.
+    /// Bytes of cached blocks.
     fn in_front(&self, header: &[u8]) -> Option<u64> {
         let known = &self.directory;
         let count = half(header, known.heap_fronts_count_at) as usize;
-        // Those of mixtures come behind the classes, and hold nothing.
+        // Caches of mixtures come last, and hold nothing.
         let bytes = count.min(CLASSES) * known.fronts_stride as usize;
         if bytes == 0 {
             return None;
@@ -533,7 +533,7 @@ impl<M: Memory> Watched<M> {
         Some(held.sum())
     }
 
-    /// Bytes of pages that a heap has of nurseries.
+    /// Bytes of pages from nurseries.
     fn lent(&self, header: &[u8]) -> u64 {
         let known = &self.directory;
         let roots =
@@ -545,9 +545,9 @@ impl<M: Memory> Watched<M> {
             .sum()
     }
 
-    // ---- reading ----------------------------------------------------------------------------------
+    // ---- reading -----------------------------------------------------------------------------
 
-    /// Reads the nth of things that follow each other.
+    /// Reads the nth element of an array.
     fn fill(&self, start: u64, stride: u64, nth: usize, into: &mut [u8]) -> Option<()> {
         let address = start.checked_add(stride.checked_mul(nth as u64)?)?;
         self.memory.read(address, into).then_some(())
@@ -560,13 +560,13 @@ impl<M: Memory> Watched<M> {
     }
 }
 
-/// A node has a power of two of arenas; the only one may have fewer.
+/// A node has a power of two of arenas; a single node may have fewer.
 fn nodes_of(known: &Directory) -> u64 {
     (known.arenas >> known.node_shift).max(1)
 }
 
-/// Can it be followed? Every place in something lies in it, everything has a size that is read here, and no
-/// address overflows.
+/// Whether the directory can be followed: every field lies within its structure, every size can be
+/// read here, and no address overflows.
 fn is_sound(known: &Directory) -> bool {
     let within = |places: &[(u64, u64)], size: u64| {
         let mut ends = places.iter().map(|(at, bytes)| at.checked_add(*bytes));

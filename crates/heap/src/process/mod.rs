@@ -1,4 +1,12 @@
-//! What is of the whole process: its beginning, its interface, its helper and what it tells of itself.
+//! The whole process: its start, the functions that it exports, its helper thread, and what it
+//! shows of itself.
+//!
+//! It must never know the components or the programs that use it.
+//!
+//! In reading order: `start` makes the space, with real-time memory from `prepare`, and `publish`es
+//! the directory; `blocks` allocates and frees; `private_heap` has the heaps of components; `rust`
+//! the global allocator; `helper` the thread that gives idle memory back; `statistics` the totals;
+//! `inspect` reads another process.
 
 pub(crate) mod blocks;
 pub(crate) mod helper;

@@ -1,8 +1,9 @@
-//! Real-time mode: all memory is there before the first allocation, and the kernel is not called after.
+//! Preparation for real-time mode: all memory is there before the first allocation, and no system
+//! call is made after.
 //!
-//! `HEARTH_REAL_TIME=64M` prepares 64 MiB on each node, with what belongs to them: opened, populated and locked.
-//! There is no helper, no page is given back, and what does not fit is refused, which is said once. Blocks
-//! of more than 256 MiB, which are mappings of their own, are refused, too.
+//! `HEARTH_REAL_TIME=64M` prepares 64 MiB on each node, with their metadata: opened, populated and
+//! locked. There is no helper, no page is given back, and what does not fit is refused, with one
+//! message. Blocks of more than 256 MiB, which are mappings of their own, are refused, too.
 
 use crate::ground::environment;
 use crate::ground::geometry::ARENA_BYTES;
@@ -14,11 +15,11 @@ use crate::store::nodes;
 use crate::store::pool::{POOLS, Prepared};
 use crate::store::space::{ACCOUNT_BYTES, SPACE};
 
-/// The environment's name for how much is prepared on each node: bytes, or with K, M or G behind the number.
+/// The variable with the bytes to prepare on each node, perhaps with K, M or G behind the number.
 const NAME: &[u8] = b"HEARTH_REAL_TIME=";
 
-/// Prepares memory if the environment says so. Ends the process if there is not so much: it would fail
-/// later, where it must not.
+/// Prepares memory if the environment asks for it. Ends the process if there is not enough: it
+/// would fail later, where it must not.
 pub(crate) fn prepare() {
     let mut buffer = [0; 64];
     let Some(text) = environment::value(NAME, &mut buffer) else {
@@ -39,7 +40,7 @@ pub(crate) fn prepare() {
         .saturating_add(arenas.saturating_mul(ACCOUNT_BYTES))
         .saturating_mul(nodes::count());
     let is_there = nodes::machine_has(with_metadata) && TABLE.prepare();
-    // Where it is refused, so will the pages be, and that is told.
+    // If the system refuses, it will refuse the pages too, and that is reported.
     os::lock_image();
     for node in 0..nodes::count() {
         let prepared = if is_there {
@@ -62,7 +63,7 @@ pub(crate) fn prepare() {
     }
 }
 
-/// A size such as 64M.
+/// Parses a size such as 64M.
 fn bytes_of(text: &[u8]) -> Option<usize> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let shift = match &text[digits..] {

@@ -1,16 +1,12 @@
-//! Heaps that are nobody's but their component's: made in less than a microsecond, small at first, ended as
-//! a whole.
+//! Heaps of components: made in less than a microsecond, small at first, ended as a whole.
 //!
-//! A private heap begins with one page, at the start of which it lies itself. Pages come from the
-//! *nursery* of the thread that asks: a heap of its own, whose blocks are lent to private heaps as
-//! regions. What a private heap is lent is no different from what it would have cut from a region of its own
-//! on the next level: it goes back as a block, to the nursery's thread by a mark if it must. From some 100 KiB
-//! on it takes chunks from the pool, as any heap does.
+//! A private heap begins with one page from the [nursery](crate::heap::nursery) of the calling
+//! thread, and takes further pages there. From some 100 KiB on it takes chunks from the pool, as
+//! any heap does.
 //!
-//! Whose a page of a nursery's chunk is, is written in the page's [owner](crate::store::space::Space::owner).
-//!
-//! A heap whose owner leaves gives all back that has no block in it. If others have blocks of it
-//! yet, it lives on as an [orphan](crate::heap::custody), and each region goes when its last block is home.
+//! A heap whose owner leaves gives back all that has no block in it. If others still have blocks of
+//! it, it lives on as an [orphan](crate::heap::custody), and each region goes when its last block
+//! is home.
 
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
@@ -37,9 +33,9 @@ use crate::store::nodes;
 use crate::store::region::Kind;
 use crate::store::space::SPACE;
 
-/// A heap that is not a thread's. It has one user at a time; its blocks may be freed by any thread, as
-/// those of [`allocate`](crate::allocate) may, and outlive it: what it has beyond them is given back when it
-/// is dropped.
+/// A heap of its own, for one user at a time. Any thread may free its blocks, as those of
+/// [`allocate`](crate::allocate), and they may outlive it: dropping it gives back all that has no
+/// block in it.
 ///
 /// ```
 /// let heap = hearth_heap::PrivateHeap::new().expect("there is memory");
@@ -51,17 +47,18 @@ use crate::store::space::SPACE;
 #[derive(Debug)]
 pub struct PrivateHeap(NonNull<Heap>);
 
-// SAFETY: it is used by one thread at a time; whoever hands it over lets the next see what was done.
+// SAFETY: one thread uses it at a time; whoever hands it over synchronizes with the next.
 unsafe impl Send for PrivateHeap {}
 
 impl PrivateHeap {
-    /// A heap on the node that this thread runs on. None if there is no memory.
+    /// Makes a heap on the node that this thread runs on. None if there is no memory.
     #[must_use]
     pub fn new() -> Option<PrivateHeap> {
         PrivateHeap::on_node(current_node)
     }
 
-    /// A heap on the node of a CPU, by the operating system's number. None if there is no memory.
+    /// Makes a heap on the node of a CPU, by the operating system's number. None if there is no
+    /// memory.
     #[must_use]
     pub fn near_cpu(cpu: u32) -> Option<PrivateHeap> {
         PrivateHeap::on_node(|| nodes::of_cpu(cpu))
@@ -72,8 +69,8 @@ impl PrivateHeap {
         Some(PrivateHeap(heap))
     }
 
-    /// A heap for what is known to be in it at most, on the node of a CPU, or else the one that this thread
-    /// runs on: what the blocks need beyond the first page is taken at once. The heap may become larger
+    /// Makes a heap with room for known contents, on the node of a CPU, or else on this thread's:
+    /// it takes at once what the blocks need beyond the first page. The heap may become larger
     /// nevertheless. None if there is no memory.
     #[must_use]
     pub fn with_room(cpu: Option<u32>, room: Room) -> Option<PrivateHeap> {
@@ -93,7 +90,7 @@ impl PrivateHeap {
         unsafe { self.0.as_ref() }
     }
 
-    /// A block of at least so many bytes, aligned to 16; null if there is no memory.
+    /// Allocates a block of at least `size` bytes, aligned to 16; null if there is no memory.
     #[inline]
     #[must_use]
     pub fn allocate(&self, size: usize) -> *mut u8 {
@@ -112,7 +109,7 @@ impl PrivateHeap {
         ptr::with_exposed_provenance_mut(block)
     }
 
-    /// A zeroed block; null if there is no memory.
+    /// Allocates a zeroed block; null if there is no memory.
     #[must_use]
     pub fn allocate_zeroed(&self, size: usize) -> *mut u8 {
         let (block, is_zero) = if size > MEDIUM_MAX {
@@ -121,14 +118,13 @@ impl PrivateHeap {
             (self.allocate(size), false)
         };
         if !block.is_null() && !is_zero {
-            // SAFETY: the block is as large as was asked.
+            // SAFETY: the block has at least this size.
             unsafe { block.write_bytes(0, size) };
         }
         block
     }
 
-    /// Gives a block back; null is nothing. It may be this heap's, another private heap's, or a thread's:
-    /// then it goes home.
+    /// Frees a block of this heap, of another private heap, or of a thread's; null is ignored.
     ///
     /// # Safety
     /// The block came from a heap of this crate and is not used any more.
@@ -146,37 +142,38 @@ impl PrivateHeap {
         }
     }
 
-    /// From now on new memory comes from the node of a CPU, by the operating system's number: the heap's user
-    /// has gone there. What it has stays where it is, unless it is [brought](PrivateHeap::bring).
+    /// Takes new memory from the node of a CPU from now on, by the operating system's number, as
+    /// the heap's user has moved there. Existing pages stay where they are, unless they are
+    /// [migrated](PrivateHeap::bring).
     pub fn move_near_cpu(&self, cpu: u32) {
         self.heap().node.set(nodes::of_cpu(cpu) as u32);
     }
 
-    /// Brings what the heap has on other nodes to the one that it is on now: so many bytes at most, whole pages of
-    /// its chunks, the fullest chunks first. The bytes that lie there now and did not, as far as is known; 0 when
-    /// nothing is left that can be brought.
+    /// Migrates the heap's pages to the node that it is on now, up to `bytes_max`: whole pages of
+    /// its chunks, the fullest chunks first. Returns the bytes that have come, as far as is known;
+    /// 0 when nothing is left to migrate.
     ///
-    /// Contents and addresses stay. The time is that of copying so many bytes, a few microseconds for a page of
-    /// 4 KiB on most machines, and of three looks at each region of whole pages; nobody else waits, but who
-    /// touches such a page in that moment. On a machine of one node, and in real-time mode, nothing is
-    /// done, and the system is not called. If the system refuses, as that node is full or closed to the process,
-    /// all stays as it is.
+    /// Contents and addresses stay. It takes the time to copy the bytes, a few microseconds for a
+    /// page of 4 KiB on most machines, and three looks at each region of whole pages. Other threads
+    /// wait only if they touch such a page at that moment. On a machine of one node, and in
+    /// real-time mode, it does nothing and makes no system call. If the system refuses, because
+    /// that node is full or closed to the process, everything stays as it is.
     ///
-    /// Pages of less than a chunk, which are shared with other heaps, stay where they are; so do blocks of more
-    /// than 256 KiB.
+    /// Pieces of less than a chunk, whose pages other heaps share, stay where they are; so do
+    /// blocks of more than 256 KiB.
     pub fn bring(&self, bytes_max: usize) -> usize {
         self.heap().bring(bytes_max)
     }
 
-    /// Gives all of the heap back at once, the blocks that it has given out and nobody has freed, too: without
-    /// looking at them, in time for its chunks of 64 KiB and its pieces of up to 16 KiB, and for the threads
-    /// that the process has.
+    /// Gives the whole heap back at once, with all blocks that nobody has freed: without looking at
+    /// them, in time proportional to its chunks of 64 KiB, its pieces of up to 16 KiB, and the
+    /// threads of the process.
     ///
-    /// Others may have freed blocks of it before, and their marks be on their way yet. What they are to be set
-    /// in stays until they are: a chunk or a piece for each thread that keeps some back, until it
-    /// [flushes](crate::flush) or ends.
+    /// Others may have freed blocks of it before whose marks are still on the way. Their regions
+    /// stay until the marks have come: a chunk or a piece for each thread that keeps some back,
+    /// until it [flushes](crate::flush) or ends.
     ///
-    /// Blocks of more than 256 KiB belong to no heap: they stay, and are freed as ever.
+    /// Blocks of more than 256 KiB belong to no heap: they stay, and are freed as usual.
     ///
     /// ```
     /// let heap = hearth_heap::PrivateHeap::new().expect("there is memory");
@@ -188,20 +185,20 @@ impl PrivateHeap {
     /// ```
     ///
     /// # Safety
-    /// No block of the heap of 256 KiB or less is used from now on: neither read nor written, nor freed. What
-    /// was freed was freed before: each of these calls has returned, and this thread knows, as by a message
-    /// or a join.
+    /// From now on nobody reads, writes or frees a block of the heap of 256 KiB or less. All
+    /// earlier frees of its blocks have returned, and this thread knows it, for example by a
+    /// message or a join.
     pub unsafe fn destroy(self) {
         let heap = ManuallyDrop::new(self);
-        // What this thread keeps back itself need not be awaited.
+        // Otherwise this thread's own marks would be awaited.
         blocks::flush();
         heap.heap().discard();
         orphans::leave(heap.heap());
-        // So many chunks may have become idle at once that it begins.
+        // Enough chunks may have become idle at once.
         upkeep::keep_up_if_wanted(None);
     }
 
-    /// What the heap has.
+    /// The bytes of this heap.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let heap = self.heap();
@@ -212,14 +209,14 @@ impl PrivateHeap {
         }
     }
 
-    /// Its number among all heaps of the process, as reports of faults tell it.
+    /// The heap's number in this process, as reports of faults name it.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.heap().number.get()
     }
 
-    /// The heap as its number, for whoever must keep it in a structure of C. [`PrivateHeap::from_number`]
-    /// takes it back.
+    /// Converts the heap to its number, to keep it in a structure of C.
+    /// [`PrivateHeap::from_number`] converts it back.
     #[must_use]
     pub fn into_number(self) -> u32 {
         let number = self.number();
@@ -227,12 +224,12 @@ impl PrivateHeap {
         number
     }
 
-    /// The heap of a number, to be used: only who takes it out with [`ManuallyDrop::into_inner`] ends it. None
-    /// for 0.
+    /// The heap of a number, for use; only [`ManuallyDrop::into_inner`] takes it out, to end it.
+    /// None for 0.
     ///
     /// # Safety
-    /// The number is 0 or came from [`PrivateHeap::into_number`], and the heap is not ended; it is used by one
-    /// thread at a time, and taken out once.
+    /// The number is 0 or came from [`PrivateHeap::into_number`], and the heap has not ended; one
+    /// thread uses it at a time, and it is taken out once.
     #[must_use]
     #[inline]
     pub unsafe fn from_number(number: u32) -> Option<ManuallyDrop<PrivateHeap>> {
@@ -243,14 +240,14 @@ impl PrivateHeap {
         Some(ManuallyDrop::new(PrivateHeap(heap)))
     }
 
-    /// Asserts that the heap is as it should be, and tells what is in it.
+    /// Asserts the heap's invariants, and returns its contents.
     #[cfg(any(test, feature = "checks"))]
     #[must_use]
     pub fn check(&self) -> crate::heap::checks::Census {
         self.heap().check()
     }
 
-    /// Takes back what others have freed.
+    /// Takes back remote frees.
     #[cfg(any(test, feature = "checks"))]
     pub fn settle(&self) {
         self.heap().settle();
@@ -266,7 +263,7 @@ impl Drop for PrivateHeap {
     }
 }
 
-/// What a heap has at most at once, in bytes: all blocks together, and the largest.
+/// The most that a heap holds at once, in bytes: all blocks together, and the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     pub bytes: usize,
@@ -275,17 +272,17 @@ pub struct Room {
 
 /// Less than this is in the first page, or will be when it is asked for.
 const PREPARED_MIN: usize = 512;
-/// More is not prepared: the worst case may never come, and pages that were touched stay.
+/// More is not prepared: the worst case may never come, and touched pages stay.
 const PREPARED_MAX: usize = 64 << 10;
-/// Its blocks are as large.
+/// The level whose largest block has this size.
 const LEVEL_MAX: usize = 4;
 const _: () = assert!(Class::of(LEVEL_MAX, GRANULES_MAX).bytes() == PREPARED_MAX);
 
 impl Room {
-    /// The level of a region that has this room, if it is to be taken at once. Blocks come and go in any
-    /// order, so there are holes, and caches keep some back: twice the bytes and three times the largest
-    /// block were enough for random lives of all kinds (`tests/private.rs`). Of a region that is too
-    /// large only the pages that are used have memory.
+    /// The level of a region with this room, if it is to be taken at once. Blocks come and go in
+    /// any order, so there are holes, and caches keep some back: twice the bytes and three times
+    /// the largest block sufficed for random lives of all kinds (`tests/private.rs`). Of a region
+    /// that is too large only the used pages have memory.
     const fn level(self) -> Option<usize> {
         if self.bytes <= PREPARED_MIN || self.bytes > PREPARED_MAX || self.largest > self.bytes {
             return None;
@@ -302,14 +299,14 @@ impl Room {
     }
 }
 
-// ---- making and ending ---------------------------------------------------------------------------
+// ---- making and ending -----------------------------------------------------------------------
 
-// ---- blocks ----------------------------------------------------------------------------------------
+// ---- blocks ----------------------------------------------------------------------------------
 
 #[inline(never)]
 fn carve(heap: &Heap, class: Class) -> usize {
     heap.expect_more(class);
-    // What the cache has moved to may be of this class, and more have been cut with it.
+    // The cache may have moved to a block of this class, and more have been cut with it.
     let mut block = heap.caches.of(Kind::pure(class)).pop();
     if block == 0 {
         block = heap.carve(class);
@@ -332,7 +329,7 @@ fn allocate_large(heap: &Heap, size: usize) -> (*mut u8, bool) {
     (ptr::with_exposed_provenance_mut(block), is_zero)
 }
 
-/// Takes an own block back whose kind is a mixture, or the cache of which is full.
+/// Frees a block of this heap in a mixed KiB, or whose cache is full.
 #[inline(never)]
 fn free_own(heap: &Heap, offset: usize) {
     let (number, address) = (heap.number.get(), SPACE.data() + offset);
@@ -347,4 +344,4 @@ fn free_own(heap: &Heap, offset: usize) {
     }
 }
 
-// ---- pages of nurseries ------------------------------------------------------------------------------
+// ---- pages of nurseries ----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-//! Publishes where the heaps of this process lie, for tools that look from outside.
+//! Publishes the directory of this process, for tools that read its heaps from outside.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,17 +14,18 @@ use crate::store::nodes;
 use crate::store::pool::POOLS;
 use crate::store::space::SPACE;
 
-/// The same for the kernel.
+/// [`NAME`](crate::inspect::NAME) with the zero that the kernel needs.
 const NAME_ENDED: &[u8] = b"hearth-heap\0";
 
-/// Tells it, once all is made. Where there is no memory for it, nobody can look; nothing else is lost.
+/// Publishes the directory, once all is made. Without memory for it, nobody can inspect the
+/// process; nothing else is lost.
 pub(crate) fn publish() {
     let place = os::map_memory(os::PAGE);
     if place == 0 {
         return;
     }
     let mut words = of_process().to_words();
-    // The magic comes last: who finds it finds the rest.
+    // The magic number comes last: whoever finds it finds the rest.
     words[0] = 0;
     let cells: *const AtomicU64 = core::ptr::with_exposed_provenance(place);
     for (nth, word) in words.iter().enumerate() {
@@ -33,7 +34,7 @@ pub(crate) fn publish() {
     }
     // SAFETY: as above.
     unsafe { &*cells }.store(MAGIC, Ordering::Release);
-    // SAFETY: a page of this function's own, which is read from now on, and by others.
+    // SAFETY: a page of this function's own, only read from now on.
     unsafe {
         os::allow(place, os::PAGE, os::Access::Read);
         os::name(place, os::PAGE, NAME_ENDED);

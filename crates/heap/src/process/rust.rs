@@ -1,16 +1,16 @@
-//! Rust's way to the heaps of threads.
+//! Rust's global allocator on the heaps of threads.
 
 use crate::process::blocks;
 use core::alloc::{GlobalAlloc, Layout};
 
 use crate::ground::geometry::GRANULE_MIN;
 
-/// The heaps of this process's threads as Rust's global allocator.
+/// The heaps of this process's threads, as Rust's global allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hearth;
 
-// SAFETY: blocks are as large and aligned as their layouts say, alive until they are given back, and
-// nothing here unwinds.
+// SAFETY: blocks are as large and aligned as their layouts say, alive until they are given back,
+// and nothing here unwinds.
 unsafe impl GlobalAlloc for Hearth {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Hearth {
         }
         let block = blocks::allocate_aligned(layout.size(), layout.align());
         if !block.is_null() {
-            // SAFETY: the block is as long as this.
+            // SAFETY: the block is this long.
             unsafe { block.write_bytes(0, layout.size()) };
         }
         block
@@ -48,7 +48,7 @@ unsafe impl GlobalAlloc for Hearth {
         }
         let other = blocks::allocate_aligned(size, layout.align());
         if !other.is_null() {
-            // SAFETY: both are as long as the shorter, and the old one is the caller's to give back.
+            // SAFETY: both are as long as the shorter, and the caller gives the old one back.
             unsafe {
                 other.copy_from_nonoverlapping(block, layout.size().min(size));
                 blocks::free(block);

@@ -1,4 +1,4 @@
-//! What a process has of everything: the space, the pools, and the table of heaps.
+//! The start of a process: reads the machine and the settings, and makes the space and the table.
 
 use core::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ use crate::store::space::SPACE;
 
 static MADE: Once = Once::new();
 
-/// Makes the space, once. False if there are no addresses for it; then it is tried again another time.
+/// Makes the space, once. False if there are no addresses for it; the next call tries again.
 #[inline]
 pub(crate) fn is_made() -> bool {
     MADE.is_done() || make()
@@ -47,8 +47,8 @@ fn make() -> bool {
     }
     threads::make_key();
     if made {
-        // For the helper. A process of one thread has it at once; later it takes a moment of the
-        // kernel's, some 10 ms, for which the end of the process would wait, too.
+        // For the helper. A process of one thread registers at once; later it takes the kernel some
+        // 10 ms, for which the end of the process would wait, too.
         let _ = IDLE.stage.is_allowed() && os::has_barriers();
         publish::publish();
     }
@@ -56,7 +56,7 @@ fn make() -> bool {
     made
 }
 
-/// Does something with the heap of this thread for the node that it runs on. None if there is no memory.
+/// Runs an operation on this thread's heap for its node. None if there is no memory.
 pub(crate) fn with_heap<T>(operation: impl FnOnce(&'static Heap) -> T) -> Option<T> {
     // A thread that has a heap need not ask.
     if thread::heap().is_null() && !is_made() {

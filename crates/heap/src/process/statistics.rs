@@ -1,4 +1,4 @@
-//! What there is, in bytes; and what the helper and the user give back of it.
+//! Statistics in bytes, and memory given back on request.
 
 use crate::ground::geometry::{CHUNK_BYTES, CHUNK_SHIFT};
 use crate::heap::threads::with_own_heap;
@@ -7,18 +7,18 @@ use crate::store::large;
 use crate::store::pool::POOLS;
 use crate::store::space::SPACE;
 
-/// What a heap has, in bytes.
+/// The bytes of a heap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Of the chunks that are its own.
+    /// Bytes of its own chunks.
     pub owned: usize,
-    /// Of pages there that may have memory behind them.
+    /// Bytes of pages there that may have memory behind them.
     pub touched: usize,
-    /// Of blocks in use or kept in cache; and lent to the helper.
+    /// Bytes of blocks in use, cached, or lent to upkeep.
     pub used: usize,
 }
 
-/// What this thread's heap has. Nothing if there is no memory for one.
+/// The bytes of this thread's heap; zero if there is no memory for one.
 pub fn figures() -> Figures {
     with_own_heap(|heap| Figures {
         owned: heap.chunks.get() * CHUNK_BYTES,
@@ -28,14 +28,14 @@ pub fn figures() -> Figures {
     .unwrap_or_default()
 }
 
-/// Asserts that this thread's heap is as it should be, and tells what is in it.
+/// Asserts the invariants of this thread's heap, and returns its contents.
 #[cfg(any(test, feature = "checks"))]
 pub fn check_this_thread() -> crate::heap::checks::Census {
     with_own_heap(|heap| heap.check()).unwrap_or_default()
 }
 
-/// Asserts that this thread's nursery is as it should be, while nobody uses a heap that has pages of it. How
-/// many pieces it has lent.
+/// Asserts the invariants of this thread's nursery, while nobody uses a heap with pages of it.
+/// Returns the number of pieces that it has lent.
 #[cfg(any(test, feature = "checks"))]
 pub fn check_this_nursery() -> usize {
     with_own_heap(|heap| {
@@ -49,7 +49,7 @@ pub fn check_this_nursery() -> usize {
     .unwrap_or_default()
 }
 
-/// Tells others what this thread has freed of theirs, and takes back what they have freed of its own.
+/// Sends this thread's frees of other heaps' blocks, and takes back remote frees of its own.
 #[cfg(any(test, feature = "checks"))]
 pub fn settle_this_thread() {
     with_own_heap(|heap| {
@@ -58,20 +58,20 @@ pub fn settle_this_thread() {
     });
 }
 
-/// What the process has got from the system, in bytes.
+/// The bytes that the process has from the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// What heaps have and what large blocks take, whether blocks use all of it or not.
+    /// Bytes of chunks that heaps and large blocks have, used or not.
     pub held: usize,
-    /// What no heap has, though there is memory behind it.
+    /// Bytes of idle chunks, which no heap has and which have memory behind them.
     pub idle: usize,
-    /// Blocks that are mappings of their own.
+    /// Bytes of blocks that are mappings of their own.
     pub mapped: usize,
-    /// How many of these there are.
+    /// The number of such blocks.
     pub mappings: usize,
 }
 
-/// What the process has at this moment, each for itself.
+/// The current totals, each read for itself.
 pub fn totals() -> Totals {
     if !is_made() {
         return Totals::default();
@@ -85,7 +85,8 @@ pub fn totals() -> Totals {
     }
 }
 
-/// Gives memory that no heap has back to the system, but for `keep` bytes. The bytes given back.
+/// Gives the memory of idle chunks back to the system, except `keep` bytes. Returns the bytes given
+/// back.
 pub fn trim(keep: usize) -> usize {
     if !is_made() {
         return 0;
@@ -93,4 +94,4 @@ pub fn trim(keep: usize) -> usize {
     POOLS.trim(&SPACE, keep)
 }
 
-// ---- for the helper -----------------------------------------------------------------------------------
+// ---- for the helper --------------------------------------------------------------------------

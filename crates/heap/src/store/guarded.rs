@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! whole chunks, as of any large block
-//! | lead | ..... block, to the end of its last page | guard: at least a page, and all that is left |
+//! | lead | ..... block, to the end of its last page | guard: at least a page, and the rest |
 //! ```
 //!
 //! The block ends where the guard begins, up to its alignment. The *lead* is a page before the
@@ -251,7 +251,7 @@ fn release_all() {
     RING.take_all(|chunk| release(chunk as usize));
 }
 
-// ---- what faults tell ----------------------------------------------------------------------------------
+// ---- what faults tell ------------------------------------------------------------------------
 
 /// The process's previous action on faults.
 struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);

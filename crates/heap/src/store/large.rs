@@ -135,7 +135,7 @@ fn wipe(chunk: usize, chunks: usize) {
     harden::wipe_pages(start, chunks << CHUNK_SHIFT);
 }
 
-// ---- mappings ------------------------------------------------------------------------------------------
+// ---- mappings --------------------------------------------------------------------------------
 
 /// Places for moved blocks that find no other: see [`mappings::change`].
 static SPARES: [Mapping; 16] = [const { Mapping::empty() }; 16];

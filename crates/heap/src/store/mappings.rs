@@ -15,8 +15,8 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `block` | any thread, by exchange from empty or from a block; by store only from the claimant | any thread |
-//! | the others | the claimant, before it publishes | the block's owner and the claimant; for others they may be stale |
+//! | `block` | any thread, by exchange; the claimant, by store | any thread |
+//! | the others | the claimant, before it publishes | the owner; the claimant; others, stale |
 //! | a segment | its maker, by exchange, once | any thread |
 
 use crate::ground::atomics::{AtomicU64, Ordering};

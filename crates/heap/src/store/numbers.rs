@@ -5,7 +5,7 @@
 //! | `next` | a thread that takes a fresh number: by exchange, after its place is open | the same |
 //! | `open` | a thread that has opened places; it only grows | a thread that takes a number |
 //! | a stack's `top` | a thread that pushes or pops: by exchange | the same |
-//! | a number's link | the thread that pushes the number, before it is on top | a thread that pops |
+//! | a number's link | the thread that pushes it, before it is on top | a thread that pops |
 
 use crate::ground::atomics::{AtomicU32, AtomicU64, Ordering};
 

@@ -7,8 +7,8 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | an arena's `free` | any thread, by exchange; by store only from the holder of the whole arena | any thread |
-//! | an arena's `used` | the holder of the chunks, before it gives them or while it forgets them | any thread |
+//! | an arena's `free` | any thread, by exchange; the holder of all of it, by store | any thread |
+//! | an arena's `used` | the chunks' holder, before it gives or while it forgets | any thread |
 //! | `begun`, `open` | any thread, by exchange; they only grow | any thread |
 //! | `opening` | a thread that opens arenas of a sparse space, before and after | the same |
 //!

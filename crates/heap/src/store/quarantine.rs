@@ -3,7 +3,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | a place | any thread, by exchange: whoever takes a number out owns what it leads to | the same |
+//! | a place | any thread, by exchange; whoever takes a number out owns it | the same |
 //! | `next` | any thread, by exchange | the same |
 
 use crate::ground::atomics::{AtomicU32, Ordering};

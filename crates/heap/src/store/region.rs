@@ -13,7 +13,7 @@
 //! ```text
 //! starts   1 at its first granule
 //! free     0 at its first granule; 1 means that the block is deferred
-//! ends     1 at its last granule, 0 at those before: if it starts in a KiB with blocks of several classes
+//! ends     1 at its last granule, 0 at those before: if it starts in a KiB of several classes
 //! kind     of the KiB where it starts: its class, or its level and "mixed"
 //! ```
 //!
@@ -29,8 +29,8 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `free`, `starts` | the owner | the owner; the first granule of a live block, by whoever has the block |
-//! | `ends` | the owner | the granules of a live block, by whoever has the block |
+//! | `free`, `starts` | the owner | the owner; at a live block's first granule, its holder |
+//! | `ends` | the owner | at a live block's granules, its holder |
 //! | a KiB's kind | the owner, after `ends` | whoever has a live block that starts there |
 //! | `previous`, `next` | the owner | the owner |
 //!

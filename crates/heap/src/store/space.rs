@@ -13,12 +13,12 @@
 //! | field | written by | read by |
 //! |---|---|---|
 //! | a chunk's tag | the holder of the chunk | any thread that frees |
-//! | a page's owner | the heap that takes the page from a nursery, or gives it back | any thread with a block there |
+//! | a page's owner | the heap that takes or gives back the page | any thread with a block there |
 //! | a KiB's kind | the heap that has the chunk | any thread with a block that starts there |
 //! | meta | the heap that has the chunk | that heap; the words: any thread with a block there |
-//! | remote | threads that free from elsewhere; the links of its queue | the heap that has the chunk |
+//! | remote | threads that free from elsewhere | the heap that has the chunk |
 //! | an arena's word | any thread, by atomic exchange | any thread |
-//! | an arena's brought | the holder of the chunk, or of one in the same huge page | whoever gives the chunk back |
+//! | an arena's brought | holders of chunks in the same huge page | whoever gives the chunk back |
 
 use core::cell::Cell;
 use core::mem::offset_of;

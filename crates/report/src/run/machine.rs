@@ -10,7 +10,7 @@ use hearth_draw::scale::{Scale, Unit};
 use hearth_draw::topology;
 use hearth_driver::expected::Expected;
 use hearth_machine::topology::{OsThread, Topology};
-use hearth_place::machine::Message;
+use hearth_place::slots::Message;
 use hearth_watch::{Carrying, Recording, figures};
 
 use super::{busiest, mostly_on, share, time};

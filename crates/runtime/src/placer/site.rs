@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::{Model, Tuning};
+use hearth_model::fitted::{Model, Tuning};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round};
-use hearth_place::machine::{Machine, Message, Slot};
+use hearth_place::slots::{Machine, Message, Slot};
 
 use super::statistics::Statistics;
 use crate::carrier;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use hearth_machine::capture::Capture;
 use hearth_machine::profile::Profile;
@@ -50,6 +51,9 @@ pub fn run(
     let mut empty = Results::new(machine(system)?, cores.clone(), first, options.clone());
     empty.second_cache_lines = second;
     empty.costs = profile.and_then(Costs::of);
+    if let Some(cost) = profile.and_then(|known| known.system.futex_wake_other_core_ns.as_ref()) {
+        hearth_sync::set_wake_cost(Duration::from_nanos(cost.value.max(0.0) as u64));
+    }
     let (folder, mut results) = Folder::open(folder, empty, resume)?;
     conditions(system, &mut results);
     // Threads that are started inherit it.

@@ -1,4 +1,4 @@
-//! Growth.
+//! Growth of caches that prove too small, and their shrinking when the heap shrinks.
 
 use crate::ground::faults::Checked;
 use crate::ground::geometry::{CLASSES, Class};
@@ -8,18 +8,17 @@ use crate::store::region::Kind;
 
 use super::{ROOM, ROOM_GROWN, ROOM_MAX, filled_at_once, limit_max};
 
-/// So many more each time that it grows above the first.
+/// Growth of the limit, above the first.
 const STEP: u32 = 64;
-/// The bytes of blocks that all caches of a heap may hold beyond what they hold at first: so many, a few
-/// thousand small blocks, and one part in so many of what is in use, which then counts little in what
-/// is resident.
+/// Bytes of blocks that a thread's caches may hold beyond their first limits: this, a few thousand
+/// small blocks, plus a fraction of the bytes in use, which counts little in what is resident.
 const GROWN_MIN: usize = 256 << 10;
 const GROWN_OF_USED: usize = 32;
 /// The same for a component's heap.
 const GROWN_MIN_PRIVATE: usize = 16 << 10;
 const GROWN_OF_USED_PRIVATE: usize = 8;
 
-/// So many blocks leave a cache at once.
+/// Blocks that leave a cache at once.
 const fn drained_at_once(level: usize) -> u32 {
     match level {
         0 | 1 => 8,
@@ -28,20 +27,19 @@ const fn drained_at_once(level: usize) -> u32 {
     }
 }
 
-/// So many classes are looked at for one that has something in cache.
+/// Classes searched for a cache with blocks.
 const SHRINK_LOOKS: usize = 8;
 
 impl Heap {
-    /// Is this the block that was freed last?
+    /// Whether this block was freed last in its class.
     pub(crate) fn is_top(&self, class: Class, block: usize) -> bool {
         self.caches.of(Kind::pure(class)).is_top(block)
     }
 
-    /// A cache is made when it is first reached, so that few pages are touched. True if this one
-    /// was not made yet.
+    /// Makes a cache on first use, so that few pages are touched. True if it was new.
     pub(crate) fn make_cache(&self, class: Class) -> bool {
         let cache = self.caches.of(Kind::pure(class));
-        // Where every operation is to be looked at, no cache ever has room.
+        // Where every operation is checked, no cache has room.
         if cache.limit.get() != 0 || harden::looks() {
             return false;
         }
@@ -53,7 +51,8 @@ impl Heap {
         true
     }
 
-    /// A cache that is full may hold more, if its blocks are small and all caches together do not hold much.
+    /// Raises the limit of a full cache, if its blocks are small and all caches together do not
+    /// hold much.
     fn grow_cache(&self, class: Class) -> bool {
         let cache = self.caches.of(Kind::pure(class));
         let limit = cache.limit.get();
@@ -84,7 +83,7 @@ impl Heap {
         true
     }
 
-    /// So many blocks the array of a cache has place for.
+    /// The length of a cache's array.
     fn cache_room(&self, class: Class) -> u32 {
         let array = self.caches.of(Kind::pure(class)).below.get();
         if self.caches.is_first(class, array) {
@@ -94,7 +93,7 @@ impl Heap {
         (bytes / size_of::<usize>()).saturating_sub(1) as u32
     }
 
-    /// Moves what is below a cache to a longer array, a block of this heap's own.
+    /// Moves a cache to a longer array, a block of this heap.
     fn lengthen(&self, class: Class, wanted: u32) -> bool {
         let cache = self.caches.of(Kind::pure(class));
         let room = match wanted {
@@ -113,9 +112,9 @@ impl Heap {
         let before = cache.below.replace(array);
         let place: *mut usize = core::ptr::with_exposed_provenance_mut(array);
         let from: *const usize = core::ptr::with_exposed_provenance(before);
-        // Where there is no block, the first says so.
+        // An empty cache still needs its first cell, which is 0.
         let count = (cache.count.get() as usize).max(1);
-        // SAFETY: both are as long, and apart.
+        // SAFETY: both have this length, and do not overlap.
         unsafe { place.copy_from_nonoverlapping(from, count) };
         if !self.caches.is_first(class, before) {
             // It is a block in use, so it goes back to its region.
@@ -124,7 +123,7 @@ impl Heap {
         true
     }
 
-    /// A cache that is empty once more shall have room for as many blocks as are cut at once.
+    /// Grows a cache that ran empty again, to hold as many blocks as are cut at once.
     pub(crate) fn expect_more(&self, class: Class) {
         let limit = self.caches.of(Kind::pure(class)).limit.get();
         if limit != 0 && limit < filled_at_once(class.level()) - 1 {
@@ -132,7 +131,7 @@ impl Heap {
         }
     }
 
-    /// Takes a block of a class back whose cache has no room: that grows, or the block is deferred.
+    /// Takes back a block whose cache is full: the cache grows, or the block is deferred.
     #[inline(never)]
     pub(crate) fn relieve(&self, class: Class, block: usize) -> Checked {
         let cache = self.caches.of(Kind::pure(class));
@@ -144,7 +143,7 @@ impl Heap {
         self.shrink_caches()
     }
 
-    /// Some blocks leave the cache of a class.
+    /// Moves some blocks from a cache to their regions.
     fn drain(&self, class: Class) -> Checked {
         let cache = self.caches.of(Kind::pure(class));
         for _ in 0..drained_at_once(class.level()) {
@@ -156,8 +155,8 @@ impl Heap {
         Ok(())
     }
 
-    /// A heap that shrinks keeps less in cache: each block there may be the last of its chunk. It takes
-    /// turns, some for each time that chunks have gone.
+    /// Drains one cache of a shrinking heap: each block in it may be the last of its chunk. Every
+    /// return of chunks allows a few such turns.
     #[inline]
     pub(crate) fn shrink_caches(&self) -> Checked {
         if self.shrink.get() == 0 {
@@ -183,8 +182,8 @@ impl Heap {
         self.drain(class)
     }
 
-    /// For a component's heap: all blocks in cache go to their regions, and then what the caches have grown
-    /// into.
+    /// Moves all cached blocks of a component's heap to their regions, and then the arrays of grown
+    /// caches.
     pub(crate) fn shed_caches(&self) -> Checked {
         let mut made = self.caches.made.get();
         while made != 0 {
@@ -209,7 +208,8 @@ impl Heap {
 mod tests {
     use crate::PrivateHeap;
 
-    /// Of such blocks a component's heap has no cache. Miri tells if two threads write to the one that stands for it.
+    /// A component's heap has no cache for blocks of this size. Miri reports two threads that write
+    /// to the stand-in.
     #[test]
     fn what_stands_for_no_front_is_not_written_to() {
         let threads = [(); 2].map(|()| {

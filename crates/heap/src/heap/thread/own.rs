@@ -1,6 +1,6 @@
-//! What a thread finds without a call: its heap, and the CPU that it runs on. Thread-local storage of the
-//! initial-exec model, as the code that asks for it must neither call nor allocate. Stable Rust has
-//! no other way to it than assembly.
+//! Thread-local variables read without a call: the thread's heap, and its CPU. They use the
+//! initial-exec model, as their readers must neither call nor allocate; in stable Rust only
+//! assembly can do that.
 
 use core::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 
@@ -48,7 +48,7 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// Reads a variable of this thread, a pointer to a heap.
+/// Reads a thread-local pointer to a heap.
 macro_rules! read {
     ($name:literal) => {{
         let heap: *const Heap;
@@ -79,7 +79,7 @@ macro_rules! read {
     }};
 }
 
-/// Writes it.
+/// Writes a thread-local pointer to a heap.
 macro_rules! write {
     ($name:literal, $heap:expr) => {{
         let heap: *const Heap = $heap;
@@ -111,19 +111,20 @@ macro_rules! write {
     }};
 }
 
-/// The heap of this thread, null if it has none yet.
+/// This thread's heap; null if it has none yet.
 #[inline(always)]
 pub(crate) fn heap() -> *const Heap {
     read!("hearth_thread_heap")
 }
 
-/// The same if the thread need not notice where it runs, as there is one node; else null.
+/// This thread's heap if there is one node, so that the thread need not notice where it runs; else
+/// null.
 #[inline(always)]
 pub(crate) fn only_heap() -> *const Heap {
     read!("hearth_only_heap")
 }
 
-/// Sets it.
+/// Sets this thread's heap.
 pub(crate) fn set_heap(heap: *const Heap) {
     write!("hearth_thread_heap", heap);
     if !WATCHES.load(Ordering::Relaxed) {
@@ -131,11 +132,11 @@ pub(crate) fn set_heap(heap: *const Heap) {
     }
 }
 
-/// Threads must notice that they have moved.
+/// Whether threads must notice that they have moved.
 static WATCHES: AtomicBool = AtomicBool::new(false);
 
-/// Where the number of the CPU is that this thread runs on, from the thread's base: the C library's area for
-/// restartable sequences, which the kernel keeps; or a zero of our own.
+/// The offset of the CPU's number from the thread's base: in the C library's area for restartable
+/// sequences, which the kernel updates, or a zero of our own.
 static CPU: AtomicIsize = AtomicIsize::new(0);
 
 /// The CPU that this thread runs on, or ran on a moment ago; 0 if nobody needs to know.
@@ -168,13 +169,13 @@ pub(crate) fn cpu() -> u32 {
     cpu
 }
 
-/// Before there is a heap: `watch` says whether threads must notice that they have moved. False if
-/// they cannot, as the C library has no such area.
+/// Sets up [`cpu`] before there is a heap: `watch` says whether threads must notice that they have
+/// moved. False if they cannot, as the C library has no such area.
 pub(crate) fn begin_cpu(watch: bool) -> bool {
     let none: isize;
     let area: *const isize;
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads offsets that the linker and the loader have written. The area's may be missing.
+    // SAFETY: reads offsets that the linker and the loader have written. The area may be missing.
     unsafe {
         core::arch::asm!(
             ".weak __rseq_offset",
@@ -204,9 +205,9 @@ pub(crate) fn begin_cpu(watch: bool) -> bool {
     if !watch || area.is_null() {
         return !watch;
     }
-    // SAFETY: the C library's constant. The number of the CPU is the second word of the area.
+    // SAFETY: the C library's constant. The CPU's number is the second word of the area.
     CPU.store(unsafe { *area } + 4, Ordering::Relaxed);
-    // Without the kernel's help it is a number that no CPU has.
+    // Without the kernel's support it is a number that no CPU has.
     if cpu() > u32::MAX / 2 {
         CPU.store(none, Ordering::Relaxed);
         return false;

@@ -1,5 +1,5 @@
-//! The same for Miri, which runs no assembly: a thread's heap is in a variable of the standard library,
-//! and all CPUs are one.
+//! The same for Miri, which runs no assembly: a thread's heap is a thread-local of the standard
+//! library, and there is one CPU.
 
 use core::cell::Cell;
 use core::ptr;

@@ -1,17 +1,19 @@
-//! Pools over four arenas, of one node, whose hints are in words of two. Each chunk's content is a cell that
-//! the model checker watches: two who have one chunk fail, and so does a chunk that is given without
-//! what its last holder did. At the end all is given back; then every chunk must be free, and every room
-//! hinted on all levels and found.
+//! Pools over four arenas, of one node, whose hints are in words of two. Each chunk's content is a
+//! cell that the model checker watches: two who have one chunk fail, and so does a chunk that is
+//! given without what its last holder did. At the end all is given back; then every chunk must be
+//! free, and every room hinted on all levels and found.
 //!
-//! Faults that were planted by hand, and found: hints that are told before chunks are given; chunks that are
-//! given without release; those that are noted as used after they are given; a take that does not look
-//! whether it was first; the helper's that takes nothing, or does not tell the hints afterwards; arenas
-//! that are kept when not all could be claimed; an arena that is taken for another thread's because one is
-//! opening arenas, which is how it was; one that is said to be open before it is skipped. Not found, within a minute each: a take that does
-//! not acquire, as the looks after it may; and `used` changed by the helper after it has given back.
+//! Faults that were planted by hand, and found: hints that are told before chunks are given; chunks
+//! that are given without release; those that are noted as used after they are given; a take that
+//! does not look whether it was first; the helper's that takes nothing, or does not tell the hints
+//! afterwards; arenas that are kept when not all could be claimed; an arena that is taken for
+//! another thread's because one is opening arenas, which is how it was; one that is said to be open
+//! before it is skipped. Not found, within a minute each: a take that does not acquire, as the
+//! looks after it may; and `used` changed by the helper after it has given back.
 //!
-//! What it cannot see: three threads at once, which take too long, but [`crate::store::hints`] has them; sizes
-//! between one chunk and an arena, words of 64, several nodes, and what the system does.
+//! What it cannot see: three threads at once, which take too long, but [`crate::store::hints`] has
+//! them; sizes between one chunk and an arena, words of 64, several nodes, and what the system
+//! does.
 
 use std::vec::Vec;
 
@@ -107,7 +109,8 @@ impl Ground {
         let mut before = 0;
         for chunk in chunk..chunk + count {
             if let Some(place) = self.contents[chunk >> CHUNKS_SHIFT].get(chunk & 63) {
-                // SAFETY: a pointer to a cell that lives; the model fails if somebody else is there.
+                // SAFETY: a pointer to a cell that lives; the model fails if somebody else is
+                // there.
                 place.with_mut(|place| unsafe { before += place.replace(content) });
             }
         }
@@ -337,8 +340,8 @@ fn loom_two_begin_arenas() {
     model(2, &[0], [&[Take], &[TakeArenas(2)]]);
 }
 
-/// Nobody is refused: what another has mapped is no mapping of the program's. And what the program has mapped is
-/// nobody's, whoever else looks there.
+/// Nobody is refused: what another has mapped is no mapping of the program's. And what the program
+/// has mapped is nobody's, whoever else looks there.
 #[test]
 fn loom_two_open_arenas_of_a_sparse_space() {
     let with = |strangers| {

@@ -325,7 +325,8 @@ impl Arenas for Occupied {
     }
 }
 
-/// Whether or not a thread, of which a fork may have left nothing but its count, is opening arenas meanwhile.
+/// Whether or not a thread, of which a fork may have left nothing but its count, is opening arenas
+/// meanwhile.
 #[test]
 fn what_the_program_has_mapped_is_no_arena() {
     for others in [0, 1] {

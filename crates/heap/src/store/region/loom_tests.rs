@@ -1,9 +1,9 @@
-//! A thread asks for the class of its block while the owner of the region cuts blocks beside it, takes them
-//! back and cuts others.
+//! A thread asks for the class of its block while the owner of the region cuts blocks beside it,
+//! takes them back and cuts others.
 //!
-//! What loom cannot see: that the owner's other ways to change the words, in `regions.rs`, `deferred.rs` and
-//! `remote.rs`, leave the granules of live blocks alone; the walk of `heap/checks.rs` asks for each block's class
-//! after them.
+//! What loom cannot see: that the owner's other ways to change the words, in `regions.rs`,
+//! `deferred.rs` and `remote.rs`, leave the granules of live blocks alone; the walk of
+//! `heap/checks.rs` asks for each block's class after them.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -114,8 +114,8 @@ fn loom_ends_of_blocks_that_have_gone_are_not_seen() {
     });
 }
 
-/// What was done before: the first start or free granule behind the block, from looks at starts, free
-/// granules and starts again. The owner changes both words between them.
+/// What was done before: the first start or free granule behind the block, from looks at starts,
+/// free granules and starts again. The owner changes both words between them.
 #[test]
 #[should_panic(expected = "the block seems longer")]
 fn loom_two_words_tell_too_much() {

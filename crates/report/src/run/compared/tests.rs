@@ -6,7 +6,7 @@ use hearth_machine::profile::Profile;
 use hearth_machine::topology::OsThread;
 use hearth_place::cost;
 use hearth_place::graph::{self, Connection, Graph, Number, Round};
-use hearth_place::machine::Slot;
+use hearth_place::slots::Slot;
 use hearth_watch::{Port, Worker};
 
 use super::*;
