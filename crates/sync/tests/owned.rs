@@ -456,7 +456,10 @@ fn a_core_that_is_not_there_is_told() {
         text.starts_with("far: by message to its proprietor"),
         "{text}"
     );
-    assert!(text.contains("core 1048576 is not one of this process's"), "{text}");
+    assert!(
+        text.contains("core 1048576 is not one of this process's"),
+        "{text}"
+    );
 }
 
 #[test]
