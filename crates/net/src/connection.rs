@@ -70,7 +70,7 @@ impl From<Readiness> for Flags {
     }
 }
 
-/// What a connection waits for.
+/// The event that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     /// For input.
@@ -107,7 +107,7 @@ pub(crate) struct Connection<T> {
     is_lent: bool,
     /// Recent work for it, in ticks; if that is measured.
     pub(crate) worked: u64,
-    /// What its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
+    /// The event that its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
     pub(crate) armed: Waits,
     /// Second of its last activity.
     pub(crate) active: u32,

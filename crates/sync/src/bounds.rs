@@ -1,4 +1,4 @@
-//! What the bounds of the public types refuse: each program here does not compile. Without the
+//! Programs that the bounds of the public types refuse: none of these compiles. Without the
 //! bound it would touch from two threads what is one thread's, or keep what is gone.
 //!
 //! Data that does not go to other threads:

@@ -18,7 +18,7 @@ const HANDLER_BYTES: usize = 32 << 10;
 const BELOW: usize = 64 << 10;
 const ABOVE: usize = 192 << 10;
 
-/// What the handler needs to know about a watched thread. `end` is 0 in other threads.
+/// The handler's knowledge of a watched thread. `end` is 0 in other threads.
 #[derive(Clone, Copy)]
 struct Watched {
     end: usize,

@@ -60,7 +60,7 @@ pub(super) struct Seen<'a> {
     pub(super) held: &'a [usize],
 }
 
-/// What to do now.
+/// The next actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Length of the next stretch.
