@@ -172,7 +172,7 @@ impl Context<'_> {
         out
     }
 
-    /// The address of a string literal, which is emitted because somebody asked.
+    /// The address of a string literal, which is emitted from now on.
     fn text(&self, number: u32) -> String {
         self.used_texts.borrow_mut().insert(number);
         format!("&text_{number}")
