@@ -190,7 +190,7 @@ impl<T> Connection<T> {
         self.socket.as_fd()
     }
 
-    /// Prepares the connection for another thread; nobody else may have anything of it.
+    /// Prepares the connection for another thread; no other thread may use it.
     pub(crate) fn travel(&mut self) {
         if self.may_read {
             // The end comes after pending input: the next thread that waits is told of it again.
@@ -200,7 +200,8 @@ impl<T> Connection<T> {
         self.has_turn = false;
     }
 
-    /// True if it waits for input, and some has come that nobody has looked at: it is not silent.
+    /// True if it waits for input, and some has come that no thread has looked at: it is not
+    /// silent.
     pub(crate) fn is_kept_waiting(&self) -> bool {
         self.armed == Waits::ToRead && is_readable(self.socket.as_raw_fd())
     }
@@ -211,7 +212,7 @@ impl<T> Connection<T> {
         self.is_ended |= flags.is_ended;
     }
 
-    /// True if nobody has looked at it yet.
+    /// True if no thread has looked at it yet.
     pub(crate) fn is_new(&self) -> bool {
         matches!(self.entry, Entry::New(_))
     }

@@ -39,7 +39,7 @@
 //!     hearth_sync::Owned::new(text.as_str())
 //! };
 //! ```
-//! A posted closure that borrows, as nobody waits for it:
+//! A posted closure that borrows, as no thread waits for it:
 //! ```compile_fail,E0373
 //! let (owned, mine) = (hearth_sync::Owned::new(0), 1);
 //! owned.post(|data| *data += mine);

@@ -1,5 +1,5 @@
 //! Foreign code wherever a section runs it: destructors, wakers, panics. Whatever it does, no
-//! thread waits for ever, no memory is corrupted, and the section keeps serving.
+//! thread waits forever, no memory is corrupted, and the section keeps serving.
 //!
 //! | where | run by | inside of the section |
 //! |---|---|---|
