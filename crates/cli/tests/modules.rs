@@ -29,13 +29,11 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "hearth-runtime",
         "carved into contract, exchange, steering, services and rim",
     ),
-    ("hearth-net", "server and patterns know each other"),
     ("hearth-sync", "requests know the mailbox that they wait in"),
     (
         "hearth-lang",
         "`emit` takes its sources from `compile`; the walk of `graph` is one circle",
     ),
-    ("hearth-cli", "`expected` takes its site from `commands`"),
     (
         "hearth-sys",
         "clocks and files under /proc take the interface from `system`",
