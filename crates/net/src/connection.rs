@@ -193,7 +193,7 @@ impl<T> Connection<T> {
     /// Prepares the connection for another thread; no other thread may use it.
     pub(crate) fn travel(&mut self) {
         if self.may_read {
-            // The end comes after pending input: the next thread that waits is told of it again.
+            // The end comes after pending input: the next thread that waits is notified again.
             self.is_ended = false;
         }
         self.armed = Waits::ToRead;

@@ -1,5 +1,5 @@
-//! Programs that the bounds of the public types refuse: none of these compiles. Without the
-//! bound it would touch from two threads what is one thread's, or keep what is gone.
+//! Programs that the bounds of the public types refuse: none of these compiles. Without the bound
+//! it would use one thread's data from two threads, or keep a dangling reference.
 //!
 //! Data that does not go to other threads:
 //! ```compile_fail,E0277

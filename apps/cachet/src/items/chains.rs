@@ -320,8 +320,8 @@ impl<'a> Entry<'a> {
     pub fn value_and_end(&self) -> &'a [u8] {
         // SAFETY: as in `header`.
         let (start, bytes) = unsafe { value_parts(self.item) };
-        // SAFETY: they were written when the item was made, and are changed only by who has the
-        // chains exclusively.
+        // SAFETY: the bytes were written when the item was made, and change only while the chains
+        // are borrowed exclusively.
         unsafe { std::slice::from_raw_parts(start, bytes) }
     }
 
@@ -449,8 +449,8 @@ impl EntryMut<'_> {
     pub fn value_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `header`.
         let (start, bytes) = unsafe { value_parts(self.item) };
-        // SAFETY: they were written when the item was made; who has the chains exclusively is the
-        // only one who knows them.
+        // SAFETY: the bytes were written when the item was made; with the chains borrowed
+        // exclusively nothing else refers to them.
         unsafe { std::slice::from_raw_parts_mut(start, bytes - 2) }
     }
 }

@@ -169,8 +169,8 @@ pub struct Fresh {
     filled: usize,
 }
 
-// SAFETY: whoever has it is the only one to use its cells but those of the queues, which the pool's
-// user uses; the rest is atomic.
+// SAFETY: only its owner uses its cells, except those of the queues, which only the pool's user
+// uses; the rest is atomic.
 unsafe impl Send for Fresh {}
 
 impl Fresh {
