@@ -348,8 +348,8 @@ impl Control {
         moves
     }
 
-    /// Moves connections of inactive threads, and connections that share a thread with one that asks
-    /// too much.
+    /// Moves connections of inactive threads, and connections that share a thread with one that
+    /// asks too much.
     fn mend(&self, held: &[usize]) -> Vec<(usize, Order)> {
         let active = self.active();
         let Some(least) = active.clone().min_by_key(|&thread| held[thread]) else {
