@@ -133,7 +133,10 @@ fn plans_are_followed_and_what_has_changed_is_told() {
     let (code, _, stderr) = run(&workload("no-communication.isf"));
     assert_eq!(code, Some(0));
     assert!(stderr.contains("the plan of another program"), "{stderr}");
-    assert!(stderr.contains("plans for the program as it is now"), "{stderr}");
+    assert!(
+        stderr.contains("plans for the program as it is now"),
+        "{stderr}"
+    );
     let text = fs::read_to_string(plan).unwrap();
     let mut stored: serde_json::Value = serde_json::from_str(&text).unwrap();
     stored["places"][0]["component"] = "nobody".into();
@@ -145,7 +148,10 @@ fn plans_are_followed_and_what_has_changed_is_told() {
         "{stderr}"
     );
     assert!(stderr.contains("not in the plan"), "{stderr}");
-    assert!(stderr.contains("plans for the program as it is now"), "{stderr}");
+    assert!(
+        stderr.contains("plans for the program as it is now"),
+        "{stderr}"
+    );
 }
 
 #[test]
