@@ -93,27 +93,27 @@ impl Foreign {
         }
         let section = &self.section;
         let told = match self.act {
-            Act::Call => section.try_call(|data| *data += 1),
-            Act::Post => section.try_post(|data| *data += 1),
+            Act::Call => section.checked_call(|data| *data += 1),
+            Act::Post => section.checked_post(|data| *data += 1),
             Act::Look => {
                 section.statistics();
                 section.explain();
                 let _ = (section.mode(), section.is_closed(), section.is_poisoned());
-                section.try_call(|_| ())
+                section.checked_call(|_| ())
             }
             Act::SetMode(mode) => {
                 section.set_mode(mode).expect("a thread can be started");
-                section.try_call(|_| ())
+                section.checked_call(|_| ())
             }
             Act::GoIntoInner => {
                 assert!(section.clone().into_inner().is_err(), "there are others");
-                section.try_call(|_| ())
+                section.checked_call(|_| ())
             }
-            Act::CallAnother => self.another.try_call(|data| *data += 1),
+            Act::CallAnother => self.another.checked_call(|data| *data += 1),
             Act::MakeOne => {
                 let new = Owned::builder().mode(Mode::Message).build(0u64);
                 let new = new.expect("a thread can be started");
-                new.try_call(|data| *data += 1)
+                new.checked_call(|data| *data += 1)
             }
             Act::Panic => {
                 let _ = self.told.send(Ok(()));
@@ -183,7 +183,7 @@ impl Place {
             Place::PayloadOfPost => section.post(move |_| panic_any(foreign)),
             Place::RefusedAtOnce => {
                 section.close();
-                assert!(section.try_call(move |_| drop(foreign)).is_err());
+                assert!(section.checked_call(move |_| drop(foreign)).is_err());
             }
             Place::RefusedWhenServed => {
                 let (leave, left) = channel::<()>();
@@ -191,9 +191,9 @@ impl Place {
                     // Both are asked before the first of them is served.
                     section.post(move |_| _ = left.recv());
                 }
-                let poison = || section.try_post(|_| panic!("poison"));
+                let poison = || section.checked_post(|_| panic!("poison"));
                 let _ = catch_unwind(AssertUnwindSafe(poison));
-                let _ = section.try_post(move |_| drop(foreign));
+                let _ = section.checked_post(move |_| drop(foreign));
                 drop(leave);
             }
         }
@@ -242,10 +242,10 @@ fn visit(mode: Mode, queue: Queue, place: Place, act: Act) {
     // The payload may be others' code, too.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panicked)));
     // Comes after what was posted.
-    let _ = section.try_call(|_| ());
+    let _ = section.checked_call(|_| ());
     check(&what, mode, place, act, &tells);
     section.clear_poison();
-    let now = section.try_call(|data| *data += 1);
+    let now = section.checked_call(|data| *data += 1);
     if !place.ends_the_section(act) {
         assert_eq!(now, Ok(()), "{what}");
     }

@@ -21,10 +21,8 @@
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use crate::ground::environment;
 use crate::ground::faults::report_written;
-use crate::ground::os;
-use crate::ground::real_time;
+use crate::ground::{environment, os, real_time};
 
 /// The variable with the modes: a list with commas.
 const NAME: &[u8] = b"HEARTH_HARDEN=";
@@ -55,7 +53,7 @@ fn has(modes: u8) -> bool {
 
 /// Whether every operation is checked.
 #[inline]
-pub(crate) fn looks() -> bool {
+pub(crate) fn is_checking() -> bool {
     has(SAMPLE | CHECK | ZERO | JUNK)
 }
 
@@ -133,7 +131,7 @@ fn mode_of(word: &[u8]) -> Option<(u8, Option<u32>)> {
 // ---- blocks as they come and go --------------------------------------------------------------
 
 /// Checks and fills a block that is about to be handed out.
-pub(crate) fn given(block: usize, bytes: usize, owner: u32) {
+pub(crate) fn hand_out(block: usize, bytes: usize, owner: u32) {
     if !has(ZERO | JUNK) {
         return;
     }
@@ -179,7 +177,7 @@ pub(crate) fn fill_new(start: usize, shift: u32) {
     for page in (start..start + (1 << shift)).step_by(os::PAGE) {
         let words: *const AtomicU64 = ptr::with_exposed_provenance(page);
         let mut words = (0..os::PAGE / size_of::<u64>()).map(|i| {
-            // SAFETY: in chunks that have just been taken; atomic as in `given`.
+            // SAFETY: in chunks that have just been taken; atomic as in `hand_out`.
             unsafe { &*words.add(i) }.load(Ordering::Relaxed)
         });
         if words.all(|word| word == 0) {

@@ -19,7 +19,7 @@ pub(crate) fn turn_on() {
 
 /// Reports a refused allocation, once, if the mode is on.
 #[cold]
-pub(crate) fn refused() {
+pub(crate) fn report_refused() {
     if !is_on() || IS_TOLD.swap(true, Ordering::Relaxed) {
         return;
     }

@@ -5,10 +5,8 @@
 //! locked. There is no helper, no page is given back, and what does not fit is refused, with one
 //! message. Blocks of more than 256 MiB, which are mappings of their own, are refused, too.
 
-use crate::ground::environment;
 use crate::ground::geometry::ARENA_BYTES;
-use crate::ground::os;
-use crate::ground::real_time;
+use crate::ground::{environment, os, real_time};
 use crate::heap::table::TABLE;
 use crate::store::idle::IDLE;
 use crate::store::nodes;
