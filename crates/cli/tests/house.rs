@@ -63,6 +63,8 @@ const COMMENTS_READ: &[&str] = &[
     "crates/probe",
     "crates/watch",
     "crates/testing",
+    "crates/heap",
+    "crates/malloc",
     "fuzz",
 ];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:
