@@ -70,6 +70,8 @@ const COMMENTS_READ: &[&str] = &[
     "crates/driver",
     "crates/report",
     "crates/cli",
+    "crates/heap",
+    "crates/malloc",
     "fuzz",
 ];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:
