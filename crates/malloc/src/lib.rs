@@ -5,7 +5,7 @@
 //! ```
 //!
 //! This crate has only the exported names; `hearth-heap` does the work. The C++ operators are in
-//! [`operators`], the GNU library's additions to C and POSIX in [`gnu`].
+//! `operators`, the GNU library's additions to C and POSIX in `gnu`.
 //!
 //! The shipped build, where panics abort, does without the standard library: that would bring
 //! thread-local storage of its own, accessed by a call that may allocate.
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panicked(_info: &core::panic::PanicInfo<'_>) -> ! {
-    const TEXT: &[u8] = b"hearth: malloc has failed in itself: a fault of Hearth's\n";
+    const TEXT: &[u8] = b"hearth: malloc failed: a bug of Hearth, please report it\n";
     // SAFETY: the text has this length; abort takes nothing.
     unsafe {
         libc::write(2, TEXT.as_ptr().cast(), TEXT.len());

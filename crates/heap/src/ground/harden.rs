@@ -38,11 +38,12 @@ const NEW: u8 = 0xa5;
 /// Fills freed blocks.
 const FREED: u8 = 0x5a;
 
+/// The modes of the process: the environment sets them once, for all heaps.
 static MODES: AtomicU8 = AtomicU8::new(0);
 
 /// One of this many small and medium blocks gets guard pages.
 static SAMPLED: AtomicU32 = AtomicU32::new(0);
-/// Blocks until the next sample.
+/// Blocks until the next sample, and samples so far: of all threads, so that they share one rate.
 static UNTIL: AtomicI32 = AtomicI32::new(1);
 static SAMPLES: AtomicU64 = AtomicU64::new(0);
 
@@ -89,7 +90,7 @@ pub(crate) fn begin() -> bool {
             os::die(&[
                 b"hearth: HEARTH_HARDEN: ",
                 &word[..word.len().min(64)],
-                b" is no mode; give a list of guard, guard=N, check, zero and junk, or all, such as \
+                b" is not a mode; give a list of guard, guard=N, check, zero and junk, or all, such as \
                   HEARTH_HARDEN=guard,check\n",
             ]);
         };
@@ -100,8 +101,8 @@ pub(crate) fn begin() -> bool {
     }
     if modes & GUARD != 0 && real_time::is_on() {
         os::die(&[
-            b"hearth: HEARTH_HARDEN: guard pages are made by the kernel, which real-time mode does \
-              not call; leave guard, or HEARTH_REAL_TIME, out\n",
+            b"hearth: HEARTH_HARDEN: guard pages need system calls, which real-time mode does not \
+              make; leave out guard or HEARTH_REAL_TIME\n",
         ]);
     }
     MODES.store(modes, Ordering::Relaxed);

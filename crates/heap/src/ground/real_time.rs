@@ -4,7 +4,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ground::os;
 
+/// The environment turns the mode on for the whole process.
 static IS_ON: AtomicBool = AtomicBool::new(false);
+/// The message appears once in a process.
 static IS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// Whether the mode is on.
@@ -24,7 +26,7 @@ pub(crate) fn report_refused() {
         return;
     }
     os::say(&[
-        b"hearth: real-time: the memory that was prepared is used up, and malloc returns null; give \
+        b"hearth: real-time: the prepared memory is used up, so malloc returns null; give \
           HEARTH_REAL_TIME a larger size\n",
     ]);
 }

@@ -139,8 +139,8 @@ pub(crate) fn send_marks(owner: u32, region: RegionId, marks: u64) {
     }
 }
 
-/// Sends marks to a heap. True if that queued the region: then the caller must call [`tend_if_orphan`], as
-/// the heap may be an orphan.
+/// Sends marks to a heap. True if that queued the region: then the caller must call
+/// [`tend_if_orphan`], as the heap may be an orphan.
 fn set_marks(owner: u32, region: RegionId, marks: u64) -> bool {
     match remote::mark(&SPACE.remote(region).marks, marks) {
         Marked::Queued => return false,

@@ -11,8 +11,8 @@
 //! *Where they are then.* An address determines the node of its pages, and still does after a
 //! migration: pages touched later come from there. So a chunk with migrated pages must not go back
 //! to its pool as if it were at home. A bit for each chunk records that
-//! ([`Arenas::has_migrated`](crate::store::pool::Arenas::has_migrated)), and the pool gives the memory
-//! of such a chunk back to the system. Only the pool reads these bits.
+//! ([`Arenas::has_migrated`](crate::store::pool::Arenas::has_migrated)), and the pool gives the
+//! memory of such a chunk back to the system. Only the pool reads these bits.
 //!
 //! *Huge pages* move as a whole. Where there may be some, the bits of all chunks in the same two
 //! megabytes are set, whoever has them.

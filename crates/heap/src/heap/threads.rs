@@ -254,7 +254,8 @@ fn end_thread() {
     each_sibling(last, leave);
 }
 
-/// One more than the key whose destructor runs at a thread's end; 0 if there is none.
+/// One more than the key whose destructor runs at a thread's end, one for all threads; 0 if there
+/// is none.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 unsafe extern "C" fn at_end(heap: *mut libc::c_void) {

@@ -75,6 +75,7 @@ struct Helper {
     ahead: [AtomicU32; NODES_MAX],
 }
 
+/// The helper of the process: fork handlers and exported functions have no other way to it.
 static HELPER: Helper = Helper {
     at_heaps: AtomicU32::new(0),
     forks: AtomicU32::new(0),

@@ -27,7 +27,7 @@ pub(crate) fn prepare() {
         os::die(&[
             b"hearth: HEARTH_REAL_TIME=",
             text,
-            b" is no size; give bytes, or a number with K, M or G, such as 64M\n",
+            b" is not a size; give bytes, or a number with K, M or G, such as 64M\n",
         ]);
     };
     real_time::turn_on();
@@ -49,13 +49,13 @@ pub(crate) fn prepare() {
         match prepared {
             Prepared::Locked => {}
             Prepared::NotLocked => os::say(&[
-                b"hearth: real-time: memory is there but could not be locked; raise the limit \
-                  (ulimit -l), or pages may be taken away\n",
+                b"hearth: real-time: the memory could not be locked, so the system may take pages \
+                  away; raise the limit (ulimit -l)\n",
             ]),
             Prepared::Nothing => os::die(&[
-                b"hearth: real-time: there is not so much memory as HEARTH_REAL_TIME=",
+                b"hearth: real-time: too little memory for HEARTH_REAL_TIME=",
                 text,
-                b" asks for on each node; ask for less\n",
+                b" on each node; ask for less\n",
             ]),
         }
     }

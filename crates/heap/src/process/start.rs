@@ -13,6 +13,7 @@ use crate::store::idle::IDLE;
 use crate::store::space::SPACE;
 use crate::store::{guarded, nodes};
 
+/// The start of the process: the first allocation of any thread makes it, with nothing passed in.
 static MADE: Once = Once::new();
 
 /// Makes the space, once. False if there are no addresses for it; the next call tries again.

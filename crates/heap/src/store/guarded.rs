@@ -37,6 +37,7 @@ const MOST: u32 = 8192;
 const MOST_SAMPLED: usize = MOST as usize / 2;
 /// Samples take at most this fraction of chunks, where a limit leaves few.
 const SAMPLED_OF_CHUNKS: usize = 16;
+/// Guarded blocks of the process, whose mappings the kernel limits.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Freed blocks that stay inaccessible.
@@ -45,7 +46,7 @@ const KEPT: usize = 256;
 /// noticed.
 const KEPT_SPACE_MIN: usize = 64 << 30;
 const KEPT_CHUNKS_MAX: usize = ARENA_BYTES / CHUNK_BYTES;
-/// The freed blocks, by their first chunks.
+/// The freed blocks of all threads, by their first chunks.
 static RING: Quarantine<KEPT> = Quarantine::new();
 
 /// The reason for guards.
@@ -172,8 +173,8 @@ fn report_limit() {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     if !IS_TOLD.swap(true, Ordering::Relaxed) {
         os::say(&[
-            b"hearth: guard: there are as many large blocks with guard pages as there can be, and further \
-              ones have none until some are freed\n",
+            b"hearth: guard: too many large blocks for guard pages; further ones have none until \
+              some are freed\n",
         ]);
     }
 }
@@ -256,6 +257,7 @@ struct Before(UnsafeCell<MaybeUninit<libc::sigaction>>);
 // SAFETY: written once, before the handler that reads it is installed.
 unsafe impl Sync for Before {}
 
+/// There is one action per process and signal.
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 
 /// Installs a handler that reports faults at guard pages. A program's own handler replaces it.
@@ -316,7 +318,7 @@ fn report_access(address: usize) {
     os::say(&[
         b"hearth: guard: ",
         &os::hexadecimal(address),
-        b" was used, ",
+        b" was accessed, ",
         &distance[first..],
         relation,
         b" block of ",

@@ -141,7 +141,7 @@ static SPARES: [Mapping; 16] = [const { Mapping::empty() }; 16];
 /// The first segment, which suffices for most processes.
 static FIRST: [Mapping; mappings::places_of(0)] =
     [const { Mapping::empty() }; mappings::places_of(0)];
-/// Mappings that the system refused to unmap. Their pages were given back.
+/// Mappings that the system refused to unmap, for any thread to retry. Their pages were given back.
 static LEFT: [Mapping; 64] = [const { Mapping::empty() }; 64];
 /// Whether there may be some.
 static HAS_LEFT: AtomicBool = AtomicBool::new(false);

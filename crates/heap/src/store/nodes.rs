@@ -20,7 +20,7 @@ use crate::store::pool::NODES_MAX;
 /// CPUs with a known node. Others count as the first node's.
 const CPUS_MAX: usize = 4096;
 
-/// The number of nodes; at least one once the process has begun.
+/// The number of nodes; at least one once the process has begun. These tables describe the machine.
 static COUNT: AtomicU32 = AtomicU32::new(1);
 /// The system's number of each node.
 static NUMBERS: [AtomicU16; NODES_MAX] = [const { AtomicU16::new(0) }; NODES_MAX];
@@ -188,8 +188,8 @@ fn read_measured(nodes: usize, distances: &mut [[u16; NODES_MAX]; NODES_MAX]) {
         });
     if !is_whole {
         os::say(&[
-            b"hearth: HEARTH_NODE_DISTANCES is not one row of numbers for each node with memory, and as many \
-              numbers in each, such as 10,13;13,10; the kernel's distances are used\n",
+            b"hearth: HEARTH_NODE_DISTANCES must have a row for each node with memory, and in it a \
+              number for each, such as 10,13;13,10; using the kernel's distances\n",
         ]);
         return;
     }

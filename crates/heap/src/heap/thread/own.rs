@@ -110,7 +110,7 @@ pub(crate) fn set_heap(heap: *const Heap) {
     }
 }
 
-/// Whether threads must notice that they have moved.
+/// Whether threads must notice that they have moved; the machine decides it for all of them.
 static WATCHES: AtomicBool = AtomicBool::new(false);
 
 /// The offset of the CPU's number from the thread's base: in the C library's area for restartable
