@@ -1,5 +1,5 @@
-//! The arguments of `hearth study`, defined once for two programs: `hearth`, whose help, completions
-//! and manual pages show them, and `hearth-study`, which it hands the words over to.
+//! The arguments of `hearth study`, defined once for two programs: `hearth`, whose help,
+//! completions and manual pages show them, and `hearth-study`, which it hands the words over to.
 //!
 //! The crate must never know what a study does: the names of studies are words here.
 //!
@@ -48,8 +48,8 @@ pub enum Action {
 
 /// A tool of a study by itself: of nmart but for `events` and `equations`.
 ///
-/// Programs run with the C library's allocator if none is named, but for `characterise`, which takes
-/// First-fit as the source does.
+/// Programs run with the C library's allocator if none is named, but for `characterise`, which
+/// takes First-fit as the source does.
 #[derive(Args, Debug)]
 pub struct StudyTool {
     #[command(subcommand)]
@@ -146,8 +146,8 @@ pub enum Carrier {
 
 /// The server of event-patterns: echoes messages of 64 bytes
 ///
-/// It listens at a port of 127.0.0.1 that it names. A line of input asks for what it has counted; it
-/// stops at the end of its input.
+/// It listens at a port of 127.0.0.1 that it names. A line of input asks for what it has counted;
+/// it stops at the end of its input.
 #[derive(Args, Debug)]
 pub struct EventServer {
     /// half-async, leader or sharded
@@ -223,8 +223,8 @@ pub struct RunStudy {
     pub quick: bool,
 
     /// Runs of each kind. If not given: 10 for each size in cache-impact, or 3 with --quick; in
-    /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick; in
-    /// the others 7, or 3 with --quick
+    /// nmart as many as suit the experiment; in memcached and event-patterns 5, or 2 with --quick;
+    /// in the others 7, or 3 with --quick
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
@@ -252,7 +252,8 @@ pub struct RunStudy {
     #[arg(long, value_name = "S", help_heading = "message-passing")]
     pub seconds: Option<f64>,
 
-    /// Threads, in memcached the server's; may be repeated. As many as the machine carries if none is given
+    /// Threads, in memcached the server's; may be repeated. As many as the machine carries if none
+    /// is given
     #[arg(
         long = "threads",
         value_name = "N",
@@ -277,8 +278,8 @@ pub struct RunStudy {
     #[arg(long, value_enum, value_name = "SIZES", help_heading = "cache-impact")]
     pub sizes: Option<Sizes>,
 
-    /// Reproduce a defect of the source; may be repeated. In cache-impact index, pinning, cliff, unsigned; in
-    /// message-passing power-of-two-mask, cursor-kept, counter-kept, head-unmodified
+    /// Reproduce a defect of the source; may be repeated. In cache-impact index, pinning, cliff,
+    /// unsigned; in message-passing power-of-two-mask, cursor-kept, counter-kept, head-unmodified
     #[arg(
         long = "defect",
         value_name = "NAME",

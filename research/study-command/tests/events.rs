@@ -57,7 +57,8 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
     ] {
         assert!(table.contains(line), "{line} in {table}");
     }
-    // On a busy machine a server may have no time to tell of itself in so short a run, but not always.
+    // On a busy machine a server may have no time to tell of itself in so short a run, but not
+    // always.
     let told = |pattern: &str, mechanism: &str, figure: &str| -> Vec<f64> {
         let lines = table
             .lines()
@@ -83,7 +84,8 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
         !json.contains("had no reply") && !json.contains("the server:"),
         "{json}"
     );
-    // Who shares connections arms them again once a request with level-triggered epoll, and never with edges.
+    // Who shares connections arms them again once a request with level-triggered epoll, and never
+    // with edges.
     assert!(
         told("leader", "edge", "reactivate_ns").is_empty(),
         "{table}"

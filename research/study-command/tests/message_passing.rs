@@ -48,8 +48,8 @@ fn a_small_study_leaves_tables_charts_and_a_page() {
     for side in ["machine,lock,", "machine,message,"] {
         assert!(table.contains(side), "{side} in {table}");
     }
-    // What the listing's mask does does not depend on the machine: half of 128, whatever was asked; but for one
-    // line, where the mask is as large as the count of moves becomes.
+    // What the listing's mask does does not depend on the machine: half of 128, whatever was asked;
+    // but for one line, where the mask is as large as the count of moves becomes.
     let listing = fs::read_to_string(out.join("listing.csv")).unwrap();
     let masked = listing
         .lines()
