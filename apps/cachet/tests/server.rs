@@ -287,7 +287,8 @@ impl Drop for Program {
 
 #[test]
 fn memory_that_cannot_be_kept_in_memory_serves_nevertheless() {
-    // Whoever runs the test: the superuser becomes somebody who may not. Rings need more than that to be locked.
+    // Whoever runs the test: the superuser becomes somebody who may not. Rings need more than that
+    // to be locked.
     let options = "-u nobody -k -t 1 --mechanism edge";
     let mut program = Program::start("locked", "ulimit -l 64", options);
     let mut stream = program.connect();

@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use support::{Outcome, empty_folder, golden, hearth, outcome, root};
 
-/// Holds 16 MB of small blocks, and two large ones, until its input ends. The last case says that it has a heap
-/// of another layout.
+/// Holds 16 MB of small blocks, and two large ones, until its input ends. The last case says that
+/// it has a heap of another layout.
 const HOLDER: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

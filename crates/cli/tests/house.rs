@@ -1,49 +1,21 @@
-//! The rules of the house that no compiler knows: who may use whom, who may print, what must be
-//! told.
+//! The rules of the house that no compiler knows: which crate may use which, who may print, how
+//! comments read, what must be explained.
 
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use hearth_lang::codes;
-use serde_json::Value;
+use support::workspace::{Crate, crates};
 use support::{files, root};
 
-/// From the ground up. A room may use those in groups before its own.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("ground", &["hearth-machine", "hearth-stats", "hearth-sys"]),
-    ("measure", &["hearth-probe", "hearth-model"]),
-    ("memory", &["hearth-heap"]),
-    ("watch", &["hearth-watch"]),
-    ("plan", &["hearth-place"]),
-    ("sync", &["hearth-sync"]),
-    ("run", &["hearth-runtime"]),
-    ("embed", &["hearth", "hearth-malloc"]),
-    ("serve", &["hearth-net"]),
-    ("language", &["hearth-lang"]),
-    (
-        "show",
-        &["hearth-draw", "hearth-terminal", "hearth-study-arguments"],
-    ),
-    ("apps", &["cachet", "cachet-load"]),
-    ("rim", &["hearth-cli"]),
-    (RESEARCH, RESEARCH_ROOMS),
-];
-/// The last group, and the folder of its rooms: what exists only to be compared with. They may use
-/// each other; nothing of the product needs them.
+/// The last group of the table: for tests, fuzzers and benchmarks. Nobody depends on them but to
+/// develop.
+const FOR_TESTS: &str = "tests";
+/// The last group but one, and the folder of its rooms: what exists only to be compared with.
 const RESEARCH: &str = "research";
-const RESEARCH_ROOMS: &[&str] = &[
-    "hearth-published",
-    "hearth-allocators",
-    "hearth-studies",
-    "hearth-study",
-    "hearth-benches",
-];
-/// For tests and fuzzers; nobody depends on them but to develop and to compare.
-const FOR_TESTS: &[&str] = &["hearth-testing", "hearth-fuzz"];
 /// Data in, data out: no clock, files, environment or global state.
 const PURE: &[&str] = &[
     "hearth-machine",
@@ -57,6 +29,7 @@ const PURE: &[&str] = &[
 /// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
 /// the place of `malloc` in other programs; nothing of Hearth runs on them.
 const UNSAFE: &[&str] = &[
+    "hearth-atomics",
     "hearth-sys",
     "hearth-heap",
     "hearth-malloc",
@@ -65,10 +38,12 @@ const UNSAFE: &[&str] = &[
     "hearth-allocators",
     "cachet",
 ];
-/// Programs of their own, and what prints for them: they print, and end when they like.
+/// Programs of their own, and what prints for them and for build scripts: they print, and end when
+/// they like.
 const PROGRAMS: &[&str] = &[
     "hearth-terminal",
     "hearth-cli",
+    "hearth-build",
     "cachet",
     "cachet-load",
     "hearth-study",
@@ -78,60 +53,100 @@ const PROGRAMS: &[&str] = &[
 /// Longer files are harder to know than two shorter ones.
 const LINES_MAX: usize = 800;
 
-struct Crate {
+/// Longer comments are not read in a review of two columns.
+const COMMENT_COLUMNS_MAX: usize = 100;
+/// Folders whose comments have been read through so far.
+const COMMENTS_READ: &[&str] = &[
+    "crates/place",
+    "crates/machine",
+    "crates/model",
+    "crates/probe",
+    "crates/watch",
+    "crates/testing",
+    "fuzz",
+];
+/// Crates that a compiled program's runtime may be built from, beside those of the workspace:
+/// system calls, errors, the profile as JSON, and the optimiser's random numbers.
+const RUNTIME_MAY_CARRY: &[&str] = &[
+    "bitflags",
+    "cfg-if",
+    "fastrand",
+    "io-uring",
+    "itoa",
+    "libc",
+    "linux-raw-sys",
+    "memchr",
+    "rustix",
+    "serde",
+    "serde_core",
+    "serde_derive",
+    "serde_json",
+    "thiserror",
+    "thiserror-impl",
+    "zmij",
+];
+
+/// A row of the table "Who may use whom" in ARCHITECTURE.md.
+struct Group {
     name: String,
-    folder: String,
-    /// Those of the workspace, by name; for development only is true.
-    uses: Vec<(String, bool)>,
+    rooms: Vec<String>,
+    /// Uses among the group's own rooms, `(user, used)`.
+    inside: Vec<(String, String)>,
 }
 
-fn crates() -> Vec<Crate> {
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--no-deps",
-            "--offline",
-        ])
-        .current_dir(root())
-        .output()
-        .expect("cargo can be started");
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    list(&metadata["packages"])
-        .iter()
-        .map(|package| {
-            let manifest = text(&package["manifest_path"]);
-            let folder = Path::new(&manifest)
-                .parent()
-                .expect("a manifest has a folder");
-            let folder = folder
-                .strip_prefix(root())
-                .expect("a crate is in the repository");
-            Crate {
-                name: text(&package["name"]),
-                folder: folder.display().to_string(),
-                uses: list(&package["dependencies"])
-                    .iter()
-                    .filter(|used| !used["path"].is_null())
-                    .map(|used| (text(&used["name"]), used["kind"] == "dev"))
+fn architecture() -> String {
+    fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there")
+}
+
+/// The groups from the ground up.
+fn groups() -> Vec<Group> {
+    let text = architecture();
+    let section = text.split("## Who may use whom").nth(1).unwrap_or_default();
+    let rows = section.lines().skip_while(|line| !line.starts_with("|---"));
+    rows.skip(1)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let [name, rooms, inside] = cells[..] else {
+                panic!("a row of the table has three cells: {line}");
+            };
+            let names: Vec<String> = quoted(inside);
+            Group {
+                name: name.to_owned(),
+                rooms: quoted(rooms),
+                inside: names
+                    .chunks(2)
+                    .map(|pair| (pair[0].clone(), pair[1].clone()))
                     .collect(),
             }
         })
         .collect()
 }
 
-fn group_of(name: &str) -> Option<usize> {
-    GROUPS.iter().position(|(_, rooms)| rooms.contains(&name))
+/// Words in backquotes.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn rooms_of(group: &str) -> Vec<String> {
+    let found = groups().into_iter().find(|one| one.name == group);
+    found
+        .unwrap_or_else(|| panic!("ARCHITECTURE.md has no group {group}"))
+        .rooms
+}
+
+fn is_for_tests(name: &str) -> bool {
+    rooms_of(FOR_TESTS).iter().any(|room| room == name)
 }
 
 /// The lines `- `a` uses `b`: reason` under the heading "Exceptions" of ARCHITECTURE.md.
 fn exceptions() -> BTreeSet<(String, String)> {
-    let text =
-        fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there");
-    let section = text.split("Exceptions").nth(1).unwrap_or_default();
+    let text = architecture();
+    let section = text.split("### Exceptions").nth(1).unwrap_or_default();
     section
         .lines()
         .filter_map(|line| {
@@ -145,76 +160,161 @@ fn exceptions() -> BTreeSet<(String, String)> {
 
 #[test]
 fn dependencies_point_to_the_ground() {
+    let groups = groups();
+    let group_of = |name: &str| {
+        groups
+            .iter()
+            .position(|g| g.rooms.iter().any(|r| r == name))
+    };
     let exceptions = exceptions();
+    let mut used_inside = BTreeSet::new();
     let mut used_exceptions = BTreeSet::new();
     let mut complaints = Vec::new();
     for room in crates() {
-        let is_for_tests = FOR_TESTS.contains(&room.name.as_str());
-        let group = group_of(&room.name);
-        if group.is_none() && !is_for_tests {
-            complaints.push(format!(
-                "{} is in no group of this test and of ARCHITECTURE.md",
-                room.name
-            ));
+        let Some(group) = group_of(&room.name) else {
+            complaints.push(format!("{} is in no group of ARCHITECTURE.md", room.name));
+            continue;
+        };
+        if groups[group].name == FOR_TESTS {
+            continue;
         }
-        for (used, for_development) in &room.uses {
-            if is_for_tests || *for_development {
+        for used in room.uses.iter().filter(|used| !used.only_for_development) {
+            let pair = (room.name.clone(), used.name.clone());
+            if group_of(&used.name).is_some_and(|other| other < group) {
                 continue;
             }
-            if group_of(used) < group && group_of(used).is_some() {
+            if groups[group].name == RESEARCH && is_for_tests(&used.name) {
                 continue;
             }
-            let of_research = |name: &str| RESEARCH_ROOMS.contains(&name);
-            if of_research(&room.name) && (of_research(used) || FOR_TESTS.contains(&used.as_str()))
-            {
-                continue;
-            }
-            let pair = (room.name.clone(), used.clone());
-            if exceptions.contains(&pair) {
+            if groups[group].inside.contains(&pair) {
+                used_inside.insert(pair);
+            } else if exceptions.contains(&pair) {
                 used_exceptions.insert(pair);
             } else {
-                complaints.push(format!("{} may not use {used}", room.name));
+                complaints.push(format!("{} may not use {}", pair.0, pair.1));
             }
         }
     }
-    for (user, used) in exceptions.difference(&used_exceptions) {
+    let unused = exceptions.difference(&used_exceptions);
+    let inside: BTreeSet<_> = groups
+        .iter()
+        .flat_map(|group| group.inside.clone())
+        .collect();
+    for (user, used) in unused.chain(inside.difference(&used_inside)) {
         complaints.push(format!(
-            "ARCHITECTURE.md excuses {user} for using {used}, which it does not"
+            "ARCHITECTURE.md allows {user} to use {used}, which it does not"
         ));
-    }
-    // The language and the runtime know each other by the C contract only.
-    for room in crates() {
-        let uses = |other: &str| room.uses.iter().any(|(used, _)| used == other);
-        if room.name == "hearth-lang" && !room.uses.iter().all(|(_, dev)| *dev) {
-            complaints.push("hearth-lang uses a crate of the house".into());
-        }
-        if room.name == "hearth-runtime" && uses("hearth-lang") {
-            complaints.push("hearth-runtime uses hearth-lang".into());
-        }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
+/// The compiler and the runtime know each other by the C contract only.
+#[test]
+fn language_and_runtime_meet_in_the_contract() {
+    let groups = groups();
+    let contract = &groups[0];
+    assert!(
+        contract.name == "contract",
+        "the first group is the contract"
+    );
+    for room in crates() {
+        let shipped = room.uses.iter().filter(|used| !used.only_for_development);
+        let mut used = shipped.map(|used| used.name.as_str());
+        match room.name.as_str() {
+            "hearth-lang" => {
+                let may = |name: &str| {
+                    name == "hearth-text" || contract.rooms.iter().any(|room| room == name)
+                };
+                let other = used.find(|name| !may(name));
+                assert!(
+                    other.is_none(),
+                    "hearth-lang uses {}",
+                    other.unwrap_or_default()
+                );
+            }
+            "hearth-runtime" => assert!(
+                room.uses.iter().all(|used| used.name != "hearth-lang"),
+                "hearth-runtime uses hearth-lang"
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// A compiled program links the runtime: no parser of XML, no command line, no pictures.
+#[test]
+fn compiled_programs_carry_no_tools() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "hearth-runtime", "--edges", "normal"])
+        .args(["--prefix", "none", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo can be started");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let ours: BTreeSet<String> = crates().into_iter().map(|room| room.name).collect();
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    let tools: BTreeSet<&str> = names
+        .filter(|name| !name.is_empty() && !ours.contains(*name))
+        .filter(|name| !RUNTIME_MAY_CARRY.contains(name))
+        // Build scripts and macros of derives are gone when the program is linked.
+        .filter(|name| !["proc-macro2", "quote", "syn", "unicode-ident"].contains(name))
+        .collect();
+    assert!(tools.is_empty(), "hearth-runtime carries {tools:?}");
+}
+
+#[test]
+fn the_picture_shows_every_room() {
+    let text =
+        fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there");
+    let picture = text.split("```mermaid").nth(1).unwrap_or_default();
+    let picture = picture.split("```").next().unwrap_or_default();
+    let shown: BTreeSet<_> = picture
+        .lines()
+        .filter_map(|line| line.strip_prefix("        "))
+        .filter(|name| !name.contains('"'))
+        .map(str::to_owned)
+        .collect();
+    let there: BTreeSet<_> = crates().into_iter().map(|room| room.name).collect();
+    assert_eq!(shown, there, "ARCHITECTURE.md's picture, and the workspace");
+    for name in there {
+        let row = format!("\n| `{name}` | `");
+        assert!(
+            text.contains(&row),
+            "ARCHITECTURE.md does not say where {name} is"
+        );
+    }
+}
+
 #[test]
 fn the_product_needs_no_research() {
+    let research = rooms_of(RESEARCH);
     let mut complaints = Vec::new();
     for room in crates() {
         let is_there = room.folder.starts_with(RESEARCH);
-        if is_there != RESEARCH_ROOMS.contains(&room.name.as_str()) {
+        if is_there != research.contains(&room.name) {
+            let folder = room.folder.display();
             complaints.push(format!(
-                "{} is in {}, and this test says otherwise",
-                room.name, room.folder
+                "ARCHITECTURE.md has {} elsewhere than {folder}",
+                room.name
             ));
         }
         if is_there {
             continue;
         }
-        let needed = room.uses.iter().map(|(used, _)| used.as_str());
-        for used in needed.filter(|used| RESEARCH_ROOMS.contains(used)) {
-            complaints.push(format!("{} uses {used}", room.name));
+        for used in room
+            .uses
+            .iter()
+            .filter(|used| research.contains(&used.name))
+        {
+            complaints.push(format!("{} uses {}", room.name, used.name));
         }
         // A source file that includes or opens something there, without a dependency that says so.
-        for path in files(&room.folder, &[".rs"]) {
+        for path in files(&room.folder.display().to_string(), &[".rs"]) {
             let text = fs::read_to_string(&path).expect("a source file is text");
             let there = format!("{RESEARCH}/");
             let reaches =
@@ -236,7 +336,7 @@ fn unsafe_code_is_where_it_may_be() {
             .find_map(|name| fs::read_to_string(source.join(name)).ok());
         let Some(entry) = entry else { continue };
         let forbids = entry.contains("#![forbid(unsafe_code)]");
-        let may = UNSAFE.contains(&room.name.as_str()) || FOR_TESTS.contains(&room.name.as_str());
+        let may = UNSAFE.contains(&room.name.as_str()) || is_for_tests(&room.name);
         assert!(forbids || may, "{} does not forbid unsafe code", room.name);
     }
 }
@@ -245,7 +345,7 @@ fn unsafe_code_is_where_it_may_be() {
 fn code(of: impl Fn(&Crate) -> bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for room in crates().iter().filter(|room| of(room)) {
-        for path in files(&format!("{}/src", room.folder), &[".rs"]) {
+        for path in files(&format!("{}/src", room.folder.display()), &[".rs"]) {
             let name = path
                 .strip_prefix(root())
                 .expect("it is in the repository")
@@ -289,17 +389,16 @@ fn pure_crates_take_data_and_give_data() {
 
 #[test]
 fn only_programs_print() {
-    let complaints: Vec<_> = code(|room| {
-        !PROGRAMS.contains(&room.name.as_str()) && !FOR_TESTS.contains(&room.name.as_str())
-    })
-    .into_iter()
-    .filter(|(_, line)| {
-        ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!("]
-            .iter()
-            .any(|word| line.contains(word))
-    })
-    .map(|(place, line)| format!("{place}: {}", line.trim()))
-    .collect();
+    let complaints: Vec<_> =
+        code(|room| !PROGRAMS.contains(&room.name.as_str()) && !is_for_tests(&room.name))
+            .into_iter()
+            .filter(|(_, line)| {
+                ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!("]
+                    .iter()
+                    .any(|word| line.contains(word))
+            })
+            .map(|(place, line)| format!("{place}: {}", line.trim()))
+            .collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
@@ -333,7 +432,7 @@ fn every_code_has_its_story() {
 fn texts() -> Vec<(String, String)> {
     let mut paths = Vec::new();
     for folder in [
-        "crates", "apps", "docs", "examples", "tests", "fuzz", RESEARCH,
+        "crates", "apps", "studies", "docs", "examples", "tests", "benches", "fuzz",
     ] {
         paths.extend(files(
             folder,
@@ -391,6 +490,75 @@ fn source_files_stay_readable() {
         }
         if !text.is_empty() && !text.ends_with('\n') && !name.contains("tests/insense/") {
             complaints.push(format!("{name} does not end with a line break"));
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Rust and C sources in the folders whose comments have been read.
+fn sources_read() -> Vec<(String, String)> {
+    let mut found = texts();
+    found.retain(|(name, _)| {
+        COMMENTS_READ
+            .iter()
+            .any(|folder| name.starts_with(&format!("{folder}/")))
+            && [".rs", ".c", ".h"].iter().any(|kind| name.ends_with(kind))
+    });
+    found
+}
+
+#[test]
+fn comments_wrap() {
+    let mut complaints = Vec::new();
+    for (name, text) in sources_read() {
+        let mut in_block = false;
+        let mut in_fence = false;
+        for (i, line) in text.lines().enumerate() {
+            let start = line.trim_start();
+            let opens = start.starts_with("/*");
+            let is_comment = start.starts_with("//") || opens || in_block;
+            in_block = (in_block || opens) && !line.contains("*/");
+            let words = start.trim_start_matches(['/', '!', '*']).trim_start();
+            if is_comment && words.starts_with("```") {
+                in_fence = !in_fence;
+            }
+            in_fence &= is_comment;
+            let may_be_long = in_fence || words.starts_with('|') || words.contains("://");
+            if is_comment && !may_be_long && line.chars().count() > COMMENT_COLUMNS_MAX {
+                complaints.push(format!("{name}:{}: {start}", i + 1));
+            }
+        }
+    }
+    assert!(
+        complaints.is_empty(),
+        "comments wider than {COMMENT_COLUMNS_MAX} columns:\n{}",
+        complaints.join("\n")
+    );
+}
+
+/// A reader wants to know first what a thing is or does.
+#[test]
+fn doc_comments_begin_with_a_noun_or_a_verb() {
+    let relative = [
+        "what", "who", "whom", "whose", "where", "of", "whoever", "whatever",
+    ];
+    let mut complaints = Vec::new();
+    for (name, text) in sources_read() {
+        let mut before = "";
+        for (i, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let sign = ["///", "//!"]
+                .into_iter()
+                .find(|sign| line.starts_with(sign));
+            let begins = sign.is_some() && sign != Some(before);
+            before = sign.unwrap_or_default();
+            let sentence = line.get(3..).filter(|_| begins).unwrap_or_default().trim();
+            let mut words = sentence.split([' ', ',']).map(str::to_lowercase);
+            let first = words.next().unwrap_or_default();
+            let is_quantity = first == "so" && words.next().is_some_and(|word| word == "many");
+            if relative.contains(&first.as_str()) || is_quantity {
+                complaints.push(format!("{name}:{}: {sentence}", i + 1));
+            }
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));

@@ -1,5 +1,5 @@
-//! `hearth place`, and `hearth run --place` with its plans: what is planned is followed, what has changed
-//! since is told, and bad input too.
+//! `hearth place`, and `hearth run --place` with its plans: what is planned is followed, what has
+//! changed since is told, and bad input too.
 
 mod support;
 
@@ -73,7 +73,7 @@ fn reasons_other_ways_and_patterns_are_told() {
     for part in [
         "15 components on 4 CPUs, by `talk`",
         "client-server, 4:1",
-        "Other ways",
+        "Other placements",
         "single",
         "Modelled, not measured",
     ] {
@@ -306,7 +306,7 @@ fn bad_input_is_told() {
     let plan = write("plan.json", "{\"format\": 1, \"places\": []}");
     let (code, _, stderr) = place(&[&plan]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("a plan and no graph"), "{stderr}");
+    assert!(stderr.contains("a plan, not a graph"), "{stderr}");
     let (code, _, stderr) = place(&[&file, "--machine", "box.xml"]);
     assert_eq!(code, Some(2));
     assert!(
@@ -322,5 +322,5 @@ fn where_nobody_is_to_be_placed_that_is_said() {
     fs::write(&file, "printString(\"hello\\n\")\n").unwrap();
     let (code, stdout, _) = place(&[&[file.to_str().unwrap(), "--why"], &MACHINE[..]].concat());
     assert_eq!(code, Some(0));
-    assert!(stdout.starts_with("There is nobody to place"), "{stdout}");
+    assert!(stdout.starts_with("There is nothing to place"), "{stdout}");
 }

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! Every program is also formatted: the layout must be stable and mean the same. Programs under
-//! `examples` and `tests/workloads` have `NAME.stdout`, and `NAME.options` and `NAME.stdin` if
-//! need be; those without output of their own need only be free of mistakes. Workloads also run with
+//! `examples` and `tests/workloads` have `NAME.stdout`, and `NAME.options` and `NAME.stdin` if need
+//! be; those without output of their own need only be free of mistakes. Workloads also run with
 //! components that are detached from their workers all the time.
 
 mod support;

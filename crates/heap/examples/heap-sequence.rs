@@ -1,17 +1,17 @@
-//! `heap-sequence SEED OPERATIONS`: a random sequence of operations on heaps beside an oracle, by several
-//! owners that take turns.
+//! `heap-sequence SEED OPERATIONS`: a random sequence of operations on heaps beside an oracle, by
+//! several owners that take turns.
 //!
-//! Each owner is a thread, and one at a time does a few operations; so a seed means the same each time, but
-//! for the heaps' helper. Owners free each other's blocks, end, and are followed by new ones, which
-//! take over what the old ones had. What must hold:
+//! Each owner is a thread, and one at a time does a few operations; so a seed means the same each
+//! time, but for the heaps' helper. Owners free each other's blocks, end, and are followed by new
+//! ones, which take over what the old ones had. What must hold:
 //! - no two live blocks overlap, all are as long and as aligned as was asked, zero where that was
 //!   asked, and what was written to them stays;
-//! - whenever a heap is looked at, all its invariants hold (`hearth_heap::check_this_thread`), and every
-//!   live block is in use there;
+//! - whenever a heap is looked at, all its invariants hold (`hearth_heap::check_this_thread`), and
+//!   every live block is in use there;
 //! - at the end everything has come home: no heap has a block in use.
 //!
-//! `fuzz/run heap` runs many of these, each in a process of its own, as a heap that is broken ends with
-//! its process; and shortens what fails.
+//! `fuzz/run heap` runs many of these, each in a process of its own, as a heap that is broken ends
+//! with its process; and shortens what fails.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;

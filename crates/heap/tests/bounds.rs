@@ -1,5 +1,5 @@
-//! The bound of every operation, counted: times around loops, and regions whose words are looked at. It
-//! depends neither on how many blocks there are nor on how many were freed from elsewhere.
+//! The bound of every operation, counted: times around loops, and regions whose words are looked
+//! at. It depends neither on how many blocks there are nor on how many were freed from elsewhere.
 //!
 //! Run by `./x test`; the feature `meter` makes the heap count.
 
@@ -44,8 +44,8 @@ impl Worst {
     }
 }
 
-/// What `docs/internals/heap.md` derives: for a block of up to 4 KiB, and for a larger one, which does more
-/// about idle pages. Upkeep, as there is no helper here, fits in as well.
+/// What `docs/internals/heap.md` derives: for a block of up to 4 KiB, and for a larger one, which
+/// does more about idle pages. Upkeep, as there is no helper here, fits in as well.
 const ALLOCATE: Worst = Worst {
     steps: 68,
     touches: 260,
@@ -72,8 +72,8 @@ fn free(block: usize) {
     unsafe { heap::free(std::ptr::with_exposed_provenance_mut(block)) };
 }
 
-/// Fills a heap with so many blocks of a size that `size` tells, exchanges them at random, frees them in
-/// an order that leaves holes, and fills it again.
+/// Fills a heap with so many blocks of a size that `size` tells, exchanges them at random, frees
+/// them in an order that leaves holes, and fills it again.
 fn exercise(blocks: usize, bound: Worst, mut size: impl FnMut(&mut Random) -> usize) {
     let mut random = Random(blocks as u64 + 1);
     let (mut allocate, mut freed) = (Worst::default(), Worst::default());
@@ -128,9 +128,9 @@ fn operations_are_bounded() {
     }
 }
 
-/// A heap that is given back as a whole: so many steps for each chunk, as many as there are places for regions
-/// in one, twice, and one for the region's marks if it has some; and for the pieces of nurseries and what is
-/// for the heap alone, threads included.
+/// A heap that is given back as a whole: so many steps for each chunk, as many as there are places
+/// for regions in one, twice, and one for the region's marks if it has some; and for the pieces of
+/// nurseries and what is for the heap alone, threads included.
 const DESTROY_CHUNK: Worst = Worst {
     steps: 2 * 90 + 85,
     touches: 5 * 90,
@@ -140,8 +140,8 @@ const DESTROY_REST: Worst = Worst {
     touches: 2400,
 };
 
-/// However many blocks a heap has, and however many of them others have freed: to destroy it takes time
-/// for its chunks.
+/// However many blocks a heap has, and however many of them others have freed: to destroy it takes
+/// time for its chunks.
 fn destroyed_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
     let mut random = Random(blocks as u64 + 3);
     for freed in [0, blocks / 2] {
@@ -174,8 +174,8 @@ fn destroyed_heaps(blocks: usize, mut size: impl FnMut(&mut Random) -> usize) {
     }
 }
 
-/// A heap that is dropped takes home what others have freed: each region once, and each region that is free then
-/// is released once. And what it keeps in front, of all classes.
+/// A heap that is dropped takes home what others have freed: each region once, and each region that
+/// is free then is released once. And what it keeps in front, of all classes.
 const DROP_CHUNK: Worst = Worst {
     steps: 3 * 85,
     touches: 8 * 85,

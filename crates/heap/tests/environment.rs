@@ -39,8 +39,8 @@ fn starting(program: &std::path::Path) -> Command {
     command
 }
 
-/// A program that has more rights than who starts it does not ask that one's environment. Only root makes such
-/// programs.
+/// A program that has more rights than who starts it does not ask that one's environment. Only root
+/// makes such programs.
 #[test]
 fn that_of_a_privileged_program_is_not_asked() {
     if !is_root() {

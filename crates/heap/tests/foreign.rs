@@ -1,9 +1,10 @@
-//! Blocks of one thread's, or of a component's heap, that others ask for, grow and free, while those beside come
-//! and go: by vectors that are made in one thread and grow in another, and by the heap's own interface.
+//! Blocks of one thread's, or of a component's heap, that others ask for, grow and free, while
+//! those beside come and go: by vectors that are made in one thread and grow in another, and by the
+//! heap's own interface.
 //!
-//! A timer interrupts one thread every few tens of microseconds: on few cores what happens inside of a few
-//! instructions wants an interruption. `HEARTH_TEST_DEEP=1` takes five hundred times as long, `HEARTH_TEST_SEED`
-//! replays what each thread does.
+//! A timer interrupts one thread every few tens of microseconds: on few cores what happens inside
+//! of a few instructions wants an interruption. `HEARTH_TEST_DEEP=1` takes five hundred times as
+//! long, `HEARTH_TEST_SEED` replays what each thread does.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -17,7 +18,8 @@ use hearth_testing::random::Random;
 #[global_allocator]
 static GLOBAL: heap::Hearth = heap::Hearth;
 
-/// One size of each level; what comes and goes beside has the same, so that neighbours are of one class.
+/// One size of each level; what comes and goes beside has the same, so that neighbours are of one
+/// class.
 const SIZES: [usize; 7] = [112, 800, 3000, 5120, 20_000, 70_000, 200_000];
 /// So many come and go: more than wait in front of their class.
 const BESIDE: usize = 6;
@@ -54,8 +56,8 @@ impl Interruptions {
             it_value: interval,
         };
         let mut timer = MaybeUninit::uninit();
-        // SAFETY: all that is handed over lives as long as the calls, the event is zero but for what is set, and
-        // the timer is made by the first call.
+        // SAFETY: all that is handed over lives as long as the calls, the event is zero but for
+        // what is set, and the timer is made by the first call.
         unsafe {
             let handler: unsafe extern "C" fn(libc::c_int) = nothing;
             libc::signal(libc::SIGUSR1, handler as libc::sighandler_t);
@@ -99,8 +101,8 @@ impl<T> Place<T> {
     }
 }
 
-/// The owner makes values and, as long as nobody has taken the last, has neighbours come and go; the other takes
-/// and grows them.
+/// The owner makes values and, as long as nobody has taken the last, has neighbours come and go;
+/// the other takes and grows them.
 fn hand_over<T: Send>(
     mut make: impl FnMut(u64) -> T + Send,
     mut beside: impl FnMut(u64) + Send,
@@ -138,7 +140,8 @@ fn hand_over<T: Send>(
 
 #[track_caller]
 fn all_are(bytes: &[u8], mark: u8, whose: &str) {
-    // One comparison of memory, which is fast without optimization, too: each byte is as the one before.
+    // One comparison of memory, which is fast without optimization, too: each byte is as the one
+    // before.
     let is_so = bytes[0] == mark && bytes[1..] == bytes[..bytes.len() - 1];
     if !is_so {
         let wrong = bytes.iter().position(|byte| *byte != mark);

@@ -1,9 +1,9 @@
-//! The longest operation in instructions, and how often the kernel is called, counted by going through it one
-//! instruction at a time, over heaps of a hundred to a million blocks: ten million with
-//! `HEARTH_TEST_DEEP=1`, which `./x test --deep` sets.
+//! The longest operation in instructions, and how often the kernel is called, counted by going
+//! through it one instruction at a time, over heaps of a hundred to a million blocks: ten million
+//! with `HEARTH_TEST_DEEP=1`, which `./x test --deep` sets.
 //!
-//! A child process does the operations, each between two breakpoints; this one goes through what lies
-//! between as a debugger does.
+//! A child process does the operations, each between two breakpoints; this one goes through what
+//! lies between as a debugger does.
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(debug_assertions)))]
 #![allow(clippy::print_stdout, reason = "the figures are what one wants to see")]
 
@@ -52,8 +52,8 @@ fn allocate(random: &mut Random) -> usize {
     heap::allocate(size).expose_provenance()
 }
 
-/// What the child does: fills a heap, leaves holes, has others free some, and exchanges blocks. First all that
-/// is allocated is counted, then all that is freed.
+/// What the child does: fills a heap, leaves holes, has others free some, and exchanges blocks.
+/// First all that is allocated is counted, then all that is freed.
 fn child(blocks: usize, is_freeing: bool) -> ! {
     let mut random = Random::new(blocks as u64);
     let small = |random: &mut Random| heap::allocate(1 + random.below(48)).expose_provenance();
@@ -201,7 +201,8 @@ fn the_longest_operation_does_not_depend_on_the_number_of_blocks() {
             "{blocks}: {allocate:?}"
         );
         assert!(freed.instructions <= FREE_MAX, "{blocks}: {freed:?}");
-        // New arenas are opened by one call for each of what belongs to them, the helper is started once.
+        // New arenas are opened by one call for each of what belongs to them, the helper is started
+        // once.
         assert!(allocate.calls <= 40, "{blocks}: {allocate:?}");
         assert!(freed.calls <= 40, "{blocks}: {freed:?}");
     }

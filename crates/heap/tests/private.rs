@@ -1,4 +1,5 @@
-//! Private heaps: many at once beside an oracle, blocks that others free, heaps that end before their blocks.
+//! Private heaps: many at once beside an oracle, blocks that others free, heaps that end before
+//! their blocks.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -136,8 +137,9 @@ fn walk(heaps: &[Option<PrivateHeap>], oracle: &Oracle) {
     check_this_nursery();
 }
 
-/// Runs this on a thread whose nursery has lent nothing. A thread takes over what one that has ended left, of another
-/// test, perhaps with heaps that live on; so others are begun meanwhile, until one has nothing.
+/// Runs this on a thread whose nursery has lent nothing. A thread takes over what one that has
+/// ended left, of another test, perhaps with heaps that live on; so others are begun meanwhile,
+/// until one has nothing.
 fn with_an_empty_nursery(run: impl FnOnce() + Send + 'static) {
     let look = move || match check_this_nursery() {
         0 => run(),
@@ -224,8 +226,8 @@ fn a_heap_goes_from_thread_to_thread() {
     assert!(census.used.is_empty(), "{census:?}");
 }
 
-/// Heaps that are made by one thread, filled by another, emptied by a third, and dropped by whoever is
-/// last.
+/// Heaps that are made by one thread, filled by another, emptied by a third, and dropped by whoever
+/// is last.
 #[test]
 fn heaps_and_blocks_travel_among_threads() {
     const THREADS: usize = 3;
@@ -319,8 +321,8 @@ fn rounded(size: usize) -> usize {
     size.next_multiple_of(granule)
 }
 
-/// As a component would: blocks of a few sizes come and go in any order, up to what was told. Did the
-/// heap stay as it was made?
+/// As a component would: blocks of a few sizes come and go in any order, up to what was told. Did
+/// the heap stay as it was made?
 fn keeps_to(room: Room, random: &mut Random) -> bool {
     let heap = PrivateHeap::with_room(None, room).expect("there is memory");
     let before = heap.figures().owned;

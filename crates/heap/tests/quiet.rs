@@ -1,5 +1,5 @@
-//! Threads that do nothing for a while: what is theirs and not in use goes back without them, and nothing
-//! happens to what is in use.
+//! Threads that do nothing for a while: what is theirs and not in use goes back without them, and
+//! nothing happens to what is in use.
 
 use std::sync::mpsc;
 use std::thread;
@@ -77,8 +77,8 @@ fn what_others_have_freed() {
     owner.join().expect("it does not panic");
 }
 
-/// Of 4 KiB, 64 bytes are in use: pages of whole chunks go back only if each has none. Of every fourth page a
-/// block stays.
+/// Of 4 KiB, 64 bytes are in use: pages of whole chunks go back only if each has none. Of every
+/// fourth page a block stays.
 fn idle_pages() {
     let (tell, told) = mpsc::channel();
     let (end, ended) = mpsc::channel::<()>();
@@ -108,8 +108,8 @@ fn idle_pages() {
     owner.join().expect("it does not panic");
 }
 
-/// More threads than cores, each at work and then quiet for about as long as the helper waits; they free each
-/// other's blocks, too, and fork in between.
+/// More threads than cores, each at work and then quiet for about as long as the helper waits; they
+/// free each other's blocks, too, and fork in between.
 fn nothing_happens_to_what_is_in_use() {
     let until = Instant::now() + Duration::from_secs(3);
     thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! Random operations beside an oracle: no two blocks overlap, contents stay, addresses are aligned. And
-//! threads that free each other's blocks.
+//! Random operations beside an oracle: no two blocks overlap, contents stay, addresses are aligned.
+//! And threads that free each other's blocks.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! Components among themselves, carried by two workers.
+//! Components among themselves, on two workers.
 
 mod cases;
 

@@ -1,4 +1,4 @@
-//! Components among themselves, carried by one worker.
+//! Components among themselves, on one worker.
 
 mod cases;
 

@@ -1,4 +1,4 @@
-//! Servers that go to whoever calls them.
+//! Servers that run on the worker of their caller.
 
 mod serving;
 

@@ -1,4 +1,4 @@
-//! Servers that are called in either way, as is found better while they run.
+//! Servers that run where measurements while they run say.
 
 mod serving;
 

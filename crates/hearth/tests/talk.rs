@@ -1,5 +1,5 @@
-//! Components come to whom they talk with, carried by workers. One test in a process of its own: it
-//! is about all workers, and about what is seen of all components.
+//! Components on workers move to their peers. The one test needs a process of its own, because it
+//! looks at all workers and all components.
 
 mod places;
 

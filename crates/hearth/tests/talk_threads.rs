@@ -1,8 +1,11 @@
-//! Components come to whom they talk with, each with a thread of its own.
+//! Components on threads of their own move to their peers.
 
 mod places;
 
 #[test]
 fn pairs_that_talk_come_together() {
-    places::pairs_come_together(hearth::Hearth::builder().threads(), |place| place.cpu);
+    places::pairs_come_together(
+        hearth::Hearth::builder().carrier(hearth::Carrier::Threads),
+        |place| place.cpu,
+    );
 }

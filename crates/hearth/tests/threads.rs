@@ -1,7 +1,10 @@
-//! Components among themselves, carried by a thread each.
+//! Components among themselves, each on a thread of its own.
 
 mod cases;
 
 fn start() -> hearth::Hearth {
-    hearth::Hearth::builder().threads().start().unwrap()
+    hearth::Hearth::builder()
+        .carrier(hearth::Carrier::Threads)
+        .start()
+        .unwrap()
 }

@@ -4,9 +4,10 @@
 
 mod support;
 
-use hearth_lang::compile::{Options, Prelude, Sources};
+use hearth_lang::compile::{Options, Prelude};
 use hearth_lang::diagnostic::Severity;
 use hearth_lang::source::SourceId;
+use hearth_lang::source::Sources;
 use std::path::Path;
 use support::{check_with, prose};
 

@@ -1,8 +1,9 @@
-//! The communication graphs of programs, kept as text: `tests/graphs/NAME.graph` for the programs there,
-//! for `tests/workloads` and for `examples`. `HEARTH_BLESS=1` keeps what is there now.
+//! The communication graphs of programs, kept as text: `tests/graphs/NAME.graph` for the programs
+//! there, for `tests/workloads` and for `examples`. `HEARTH_BLESS=1` keeps what is there now.
 
-use hearth_lang::compile::{self, Options, Sources};
-use hearth_lang::graph::{CommunicationGraph, Direction};
+use hearth_lang::analysis::graph::{CommunicationGraph, Direction};
+use hearth_lang::compile::{self, Options};
+use hearth_lang::source::Sources;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};

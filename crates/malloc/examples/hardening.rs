@@ -5,13 +5,13 @@
 //! cargo run --release -p hearth-malloc --example hardening -- target/release/libhearth_malloc.so
 //! ```
 //!
-//! Question: how many times as long does the same work take in each mode as without any? Each run is a
-//! process of its own with the library preloaded; all modes take turns, once a round, and a round's ratio is
-//! to its own run without. The median and the middle half of all rounds are told. Every run adds up
-//! what it has in its blocks, and all must agree. The seed is fixed.
+//! Question: how many times as long does the same work take in each mode as without any? Each run
+//! is a process of its own with the library preloaded; all modes take turns, once a round, and a
+//! round's ratio is to its own run without. The median and the middle half of all rounds are told.
+//! Every run adds up what it has in its blocks, and all must agree. The seed is fixed.
 //!
-//! Fairness: small and medium blocks do nothing but come and go, which is the worst case; `words` is more like
-//! a program. One thread each.
+//! Fairness: small and medium blocks do nothing but come and go, which is the worst case; `words`
+//! is more like a program. One thread each.
 #![allow(clippy::print_stdout, reason = "it prints a table")]
 
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ impl Random {
     }
 }
 
-/// Blocks of random sizes replace each other in random order; of each a byte in so many is written. A sum
-/// of some.
+/// Blocks of random sizes replace each other in random order; of each a byte in so many is written.
+/// A sum of some.
 fn exchange(live: usize, rounds: usize, sizes: [usize; 2], stride: usize) -> u64 {
     let mut random = Random(0x5eed);
     let mut blocks: Vec<Vec<u8>> = (0..live).map(|_| Vec::new()).collect();

@@ -1,16 +1,17 @@
-//! What inter-thread communication costs: taxonomy, equations, fit, prediction.
+//! Cost of communication between threads: taxonomy, equations, fit, prediction.
 //!
-//! - [`hearth`]: the model, fitted to a machine's profile: prediction, fit, advice.
-//! - [`locality`]: reuse distances of a trace, and what components do to each other in caches.
+//! - [`fitted`]: the model, fitted to a machine's profile: prediction, fit, advice.
+//! - [`locality`]: reuse distances of a trace, and the effects of components on each other in
+//!   caches.
 //!
-//! Everything here is a function of its arguments: no clock, no files, no environment. What a
-//! machine is, and its measured costs, come from `hearth-machine`; measuring them is the probe's
-//! work, deciding by them the placer's.
+//! Everything here is a function of its arguments: no clock, no files, no environment. A machine
+//! and its measured costs come from `hearth-machine`; the probe measures them, and the placer
+//! decides by them.
 //!
 //! ```
 //! use hearth_machine::profile::{Carrier, Profile};
 //! use hearth_machine::{synthetic, topology::Thread};
-//! use hearth_model::hearth::{Between, Model, Question};
+//! use hearth_model::fitted::{Between, Model, Question};
 //!
 //! let machine = synthetic::parse("2 packages, 2 cores, l1d 32K per core, l2 4M per package")?;
 //! let model = Model::new(&Profile::assumed(machine))?;
@@ -21,5 +22,5 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod hearth;
+pub mod fitted;
 pub mod locality;

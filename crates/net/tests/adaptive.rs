@@ -1,5 +1,5 @@
-//! Connections that move from thread to thread lose nothing, whatever they are doing; and the server ends while they do.
-//! One test: it counts the process's descriptors.
+//! Connections that move from thread to thread lose nothing, whatever they are doing; and the
+//! server ends while they do. One test: it counts the process's descriptors.
 
 mod support;
 
@@ -35,7 +35,8 @@ fn moving() {
     }
 }
 
-/// Asks for lines with numbers, and verifies each reply; many are under way at a time, and some are long.
+/// Asks for lines with numbers, and verifies each reply; many are under way at a time, and some are
+/// long.
 fn converse(mut client: TcpStream, is_over: &AtomicBool) -> u64 {
     let mut writer = client.try_clone().unwrap();
     thread::scope(|scope| {

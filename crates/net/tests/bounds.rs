@@ -78,7 +78,8 @@ fn a_byte_costs_as_much_however_many_wait() {
         let few = dribble.read_of_a_byte();
         dribble.send(&vec![b'k'; 6 << 20]);
         let many = dribble.read_of_a_byte();
-        // A hundred times as much and more, if there is work for each of those that wait. A busy machine may interrupt some reads.
+        // A hundred times as much and more, if there is work for each of those that wait. A busy
+        // machine may interrupt some reads.
         assert!(
             many < 20 * few,
             "{mechanism}: {few} ticks where few wait, {many} where many do"

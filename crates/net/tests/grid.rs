@@ -74,7 +74,8 @@ fn many_clients_at_once() {
     }
 }
 
-/// Who looks before it sleeps is told of the same, of what comes while it looks and of what comes when it sleeps.
+/// Who looks before it sleeps is told of the same, of what comes while it looks and of what comes
+/// when it sleeps.
 #[test]
 fn threads_that_spin() {
     for mechanism in Mechanism::all() {
@@ -173,7 +174,7 @@ fn mistakes_are_told() {
     };
     assert_eq!(
         forbidden.to_string(),
-        "this system has no io_uring for us: Operation not permitted (os error 1) (kernel.io_uring_disabled or a filter of \
-         system calls forbids it); take edge instead"
+        "this process cannot use io_uring: Operation not permitted (os error 1) (kernel.io_uring_disabled or a filter of \
+         system calls forbids it); use edge instead"
     );
 }

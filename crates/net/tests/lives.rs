@@ -1,4 +1,5 @@
-//! Connections that end badly, servers that end well, and limits. One test: it counts the process's descriptors.
+//! Connections that end badly, servers that end well, and limits. One test: it counts the process's
+//! descriptors.
 
 mod support;
 
@@ -109,8 +110,8 @@ fn panics(pattern: Pattern, mechanism: Mechanism) {
     assert_eq!(opened.load(Ordering::SeqCst), closed.load(Ordering::SeqCst));
 }
 
-/// Who says more after the last request sees the end, and not a connection that is reset. What comes after the end is reset
-/// nevertheless, so not each time.
+/// Who says more after the last request sees the end, and not a connection that is reset. What
+/// comes after the end is reset nevertheless, so not each time.
 fn more_than_was_wanted(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let asked = "work\nquit\n".to_owned() + &"more\n".repeat(40_000);
@@ -125,7 +126,8 @@ fn more_than_was_wanted(pattern: Pattern, mechanism: Mechanism) {
     until("all are gone", || server.connections() == 0);
 }
 
-/// What was written before the end is sent, though it goes in pieces. A Unix socket takes less at once than this.
+/// What was written before the end is sent, though it goes in pieces. A Unix socket takes less at
+/// once than this.
 fn long_goodbyes(pattern: Pattern, mechanism: Mechanism) {
     let path = std::env::temp_dir().join(format!("hearth-net-long-{}", std::process::id()));
     let server = cell(pattern, mechanism)
@@ -182,7 +184,8 @@ fn floods(pattern: Pattern, mechanism: Mechanism) {
     }
 }
 
-/// Who asks without end does not keep the others from their time at the end, and nobody may connect any more.
+/// Who asks without end does not keep the others from their time at the end, and nobody may connect
+/// any more.
 fn a_flood_and_an_end(pattern: Pattern, mechanism: Mechanism) {
     let server = cell(pattern, mechanism).start(Lines::default()).unwrap();
     let address = server.tcp_addresses()[0];

@@ -1,4 +1,5 @@
-//! Calls of the service that last for seconds: who waits meanwhile is not taken for silent, and others go on.
+//! Calls of the service that last for seconds: who waits meanwhile is not taken for silent, and
+//! others go on.
 
 mod support;
 

@@ -9,8 +9,8 @@ use hearth_net::{Mechanism, Pattern, StartError};
 use support::{Lines, cell, descriptors, until};
 
 const THREADS: usize = 8;
-/// The process has room for two stacks, that of the test itself included, and for much else: it is to be refused
-/// a thread, not the memory that its threads work with.
+/// The process has room for two stacks, that of the test itself included, and for much else: it is
+/// to be refused a thread, not the memory that its threads work with.
 const STACK_BYTES: usize = 256 << 20;
 const KIB_MAX: usize = 700 << 10;
 

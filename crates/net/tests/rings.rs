@@ -1,5 +1,5 @@
-//! What only rings can do wrong: what the kernel still has when a connection or the server ends. One test: it counts the
-//! process's descriptors.
+//! What only rings can do wrong: what the kernel still has when a connection or the server ends.
+//! One test: it counts the process's descriptors.
 
 mod support;
 
@@ -21,7 +21,7 @@ const MUCH_BYTES: usize = 100_005;
 fn rings() {
     if let Err(error) = Mechanism::Uring.check() {
         // Said here and in the page on servers; the other mechanisms are tested elsewhere.
-        assert!(error.to_string().contains("take edge"), "{error}");
+        assert!(error.to_string().contains("use edge"), "{error}");
         return;
     }
     let before = descriptors();
@@ -143,8 +143,8 @@ fn who_reads_slowly() {
     let mut client = stuck(&server);
     let begun = Instant::now();
     let mut part = vec![0; 2 * MUCH_BYTES];
-    // More than a second of silence is two seconds by the server's clock at most. What is read in that time is more than
-    // the system keeps, and less than there is.
+    // More than a second of silence is two seconds by the server's clock at most. What is read in
+    // that time is more than the system keeps, and less than there is.
     while begun.elapsed() < Duration::from_millis(3500) {
         client.read_exact(&mut part).unwrap();
         thread::park_timeout(Duration::from_millis(50));

@@ -1,4 +1,5 @@
-//! A process without descriptors: those who are connected are served, and those who come wait until there is one.
+//! A process without descriptors: those who are connected are served, and those who come wait until
+//! there is one.
 
 mod support;
 

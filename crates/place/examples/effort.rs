@@ -8,7 +8,7 @@ mod support;
 
 use hearth_place::cost::Options;
 use hearth_place::graph::Graph;
-use hearth_place::machine::Machine;
+use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, Placed, talk};
 
 /// What a thread has run so far, ns, as exactly as the scheduler's clock ticks; means are good.

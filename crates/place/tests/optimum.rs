@@ -11,7 +11,7 @@ mod support;
 use good_lp::{Expression, ProblemVariables, Solution, SolverModel, Variable, microlp, variable};
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Connection, Graph, Turn};
-use hearth_place::machine::{Machine, Message, Share};
+use hearth_place::slots::{Machine, Message, Share};
 use hearth_place::talk::{EXACT_MAX, Effort, talk};
 
 /// How many random instances; the solver is slow in a build for tests.

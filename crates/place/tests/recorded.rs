@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use hearth_machine::capture::Capture;
 use hearth_machine::profile::Profile;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::baselines::Baseline;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::Graph;
-use hearth_place::machine::Machine;
+use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, talk};
 
 const GRAPHS: u64 = if cfg!(debug_assertions) { 12 } else { 120 };

@@ -5,11 +5,11 @@ mod support;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::baselines::Baseline;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Component, Connection, Graph};
-use hearth_place::machine::{Machine, Placement, Slot};
+use hearth_place::slots::{Machine, Placement, Slot};
 use hearth_place::talk::{EXACT_MAX, Effort, talk};
 
 /// How many random instances; a build for tests is slow enough with fewer.

@@ -6,9 +6,9 @@ mod support;
 use hearth_machine::profile::{Figure, Noise, PairTransfer, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::cost::Options;
-use hearth_place::machine::Machine;
+use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, talk};
 
 const INSTANCES: u64 = if cfg!(debug_assertions) { 40 } else { 160 };

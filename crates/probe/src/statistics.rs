@@ -55,7 +55,7 @@ impl Measured {
     }
 }
 
-/// What one round found: the median over its places.
+/// Result of one round: the median over its places.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// The round's estimate, with an interval that knows nothing of other rounds.

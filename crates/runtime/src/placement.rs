@@ -134,6 +134,22 @@ impl Plan {
         of_type.insert(number, core);
     }
 
+    /// All components with their cores, in the order of their names.
+    #[cfg(not(loom))]
+    pub(crate) fn entries(&self) -> Vec<(String, u32)> {
+        let mut entries: Vec<_> = self
+            .cores
+            .iter()
+            .flat_map(|(name, of_type)| {
+                of_type
+                    .iter()
+                    .map(move |(number, core)| (format!("{name}#{number}"), *core as u32))
+            })
+            .collect();
+        entries.sort();
+        entries
+    }
+
     /// The core for the component of this type with this number, from 1.
     pub(crate) fn core_of(&self, name: &str, number: u32) -> Option<usize> {
         self.cores.get(name)?.get(&number).copied()

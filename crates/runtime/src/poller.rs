@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use hearth_sys::clock;
-use hearth_sys::poll::Poll;
+use hearth_sys::epoll_once::Poll;
 
 use crate::idle::Visit;
 use crate::sync::lock_std as lock;
@@ -253,7 +253,7 @@ pub(crate) fn wait(ready: &mut Ready) {
 
 /// Ends the wait of the thread that waits, or its next one.
 pub(crate) fn ring() {
-    poller().poll.ring();
+    poller().poll.wake();
 }
 
 /// Is there anything to serve?

@@ -1,4 +1,4 @@
-//! How well predictions agree with measurements.
+//! Agreement of predictions with measurements.
 
 use crate::median;
 

@@ -111,7 +111,7 @@ pub enum Tool {
         /// How many
         #[arg(long, value_name = "N", default_value_t = 100_000)]
         count: usize,
-        /// What random choices begin with
+        /// The seed of random choices
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },

@@ -1,5 +1,5 @@
-//! What the bounds of the public types refuse: each program here does not compile. Without the bound it would touch
-//! from two threads what is one thread's, or keep what is gone.
+//! What the bounds of the public types refuse: each program here does not compile. Without the
+//! bound it would touch from two threads what is one thread's, or keep what is gone.
 //!
 //! Data that does not go to other threads:
 //! ```compile_fail,E0277

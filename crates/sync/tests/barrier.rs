@@ -1,4 +1,5 @@
-//! A filter of system calls that comes late: the program ends and says why, instead of sleeping for ever.
+//! A filter of system calls that comes late: the program ends and says why, instead of sleeping for
+//! ever.
 
 use std::ffi::{c_int, c_ulong};
 use std::process::Command;

@@ -1,17 +1,17 @@
-//! What others' code may do wherever a section runs it: destructors, wakers, panics. Whatever it does, nobody waits for
-//! ever, no memory goes wrong, and the section serves on.
+//! Foreign code wherever a section runs it: destructors, wakers, panics. Whatever it does, no
+//! thread waits for ever, no memory is corrupted, and the section keeps serving.
 //!
 //! | where | run by | inside of the section |
 //! |---|---|---|
-//! | a closure, and what it has captured, as it ends | who serves | yes |
-//! | what a refused closure has captured | who refuses, or its caller | if it was asked already |
-//! | a result, and what a call panics with | the caller | no |
-//! | what a post panics with | by message who serves, else the poster | by message |
-//! | a waker, woken | who answers | if a closure does |
-//! | a waker, cloned and dropped | who polls | no |
-//! | the data, dropped | the proprietor, or who has the last handle | no |
+//! | a closure, and what it has captured, as it ends | the server | yes |
+//! | captures of a refused closure | who refuses, or the caller | if it was asked already |
+//! | a result, and the payload of a call's panic | the caller | no |
+//! | the payload of a post's panic | by message the server, else the poster | by message |
+//! | a waker, woken | the thread that answers | if a closure does |
+//! | a waker, cloned and dropped | the thread that polls | no |
+//! | the data, dropped | the proprietor, or the thread with the last handle | no |
 //!
-//! Inside of it, the section refuses calls as reentrant; all else is allowed there.
+//! Inside, the section refuses calls as reentrant; everything else is allowed there.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
@@ -49,7 +49,7 @@ fn ends<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     }
 }
 
-/// What others' code does.
+/// An act of foreign code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Call,
@@ -76,7 +76,7 @@ const ACTS: [Act; 11] = [
     Act::Panic,
 ];
 
-/// Others' code, as a value: it acts when it is dropped, and tells what a call of the section gave.
+/// Foreign code as a value: it acts when dropped, and reports what a call of the section gave.
 struct Foreign {
     act: Act,
     section: Owned<u64>,
@@ -159,7 +159,7 @@ const PLACES: [Place; 10] = [
 ];
 
 impl Place {
-    /// Has others' code run there. Panics are what they are.
+    /// Runs foreign code there. Panics are expected.
     fn visit(self, section: &Owned<u64>, foreign: Foreign) {
         match self {
             Place::Closure => section.call(|_| foreign.act()),
@@ -472,7 +472,8 @@ fn a_waker_that_calls_the_section_is_refused_inside() {
     }
 }
 
-// ---- what is forgotten ----------------------------------------------------------------------------
+// ---- what is forgotten
+// ----------------------------------------------------------------------------
 
 #[test]
 fn forgotten_handles_and_answers_leave_the_section_as_it_is() {

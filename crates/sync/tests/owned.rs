@@ -1,4 +1,5 @@
-//! Sections in every way: results, order, panics, ends, and that nothing is lost while the way changes.
+//! Sections in every way: results, order, panics, ends, and that nothing is lost while the way
+//! changes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -156,7 +157,8 @@ fn poison_is_for_who_asks_for_it() {
     }
 }
 
-/// Whoever has seen the panic may look at the data and clear the poison, which does not come after that.
+/// A client that sees the panic may look at the data and clear the poison, which does not come
+/// later.
 #[test]
 fn poison_comes_before_its_panic() {
     let rounds = if cfg!(miri) { 10 } else { 1000 };

@@ -34,7 +34,8 @@ fn change_modes(set: impl Fn(Mode), end: &AtomicBool) {
     }
 }
 
-/// One client's part: most increments posted, some called, and each call sees all the client's earlier ones.
+/// One client's part: most increments posted, some called, and each call sees all the client's
+/// earlier ones.
 fn add(sum: &Owned<Sums>, client: usize, count: u64) {
     let mut done = 0;
     while done < count {

@@ -2,23 +2,24 @@
 
 use std::process::ExitCode;
 
-/// Why a command ends without success. The message is one line, without the program's name.
+/// The reason why a command ends without success. A message is one line, without the command's
+/// name.
 #[derive(Debug)]
 pub enum Failure {
-    /// The answer is no, and what there is to say was said already: exit code 1.
+    /// A negative answer that was printed already: exit code 1.
     Negative,
-    /// The command line or an input file is unfit: exit code 2.
+    /// An unfit command line or input file: exit code 2.
     Input(String),
-    /// The machine lacks something: exit code 3.
+    /// Something that the machine lacks: exit code 3.
     Environment(String),
-    /// A mistake of our own, with all the lines of its page: exit code 4.
+    /// A mistake of Hearth's own, with all lines of its page: exit code 4.
     Bug(String),
-    /// Somebody interrupted it with this signal; the line says what became of the work. Exit code
-    /// 128 and the signal's number, as shells have it.
+    /// An interruption by this signal; the line says what became of the work. Exit code 128 plus
+    /// the signal's number, as shells have it.
     Interrupted(u8, String),
-    /// A program that was run for somebody has ended with this code, and has said why itself.
+    /// The end of a program that the command ran, with its code; it has printed the reason itself.
     Ended(u8),
-    /// Nobody reads our output any more, as in `hearth explain | head`. That is fine.
+    /// The reader of the output has gone, as in `hearth explain | head`: no failure.
     BrokenPipe,
 }
 
@@ -31,7 +32,7 @@ impl Failure {
         Failure::Environment(message.into())
     }
 
-    /// Says what is to be said, and gives the exit code.
+    /// Prints the message and returns the exit code.
     pub fn report(self) -> ExitCode {
         match self {
             Failure::Negative => ExitCode::from(1),
@@ -53,30 +54,6 @@ impl Failure {
             }
             Failure::Ended(code) => ExitCode::from(code),
             Failure::BrokenPipe => ExitCode::SUCCESS,
-        }
-    }
-}
-
-/// An I/O error as part of a line: without the operating system's number, lower case.
-pub fn cause(error: &std::io::Error) -> String {
-    use std::io::ErrorKind;
-    match error.kind() {
-        ErrorKind::NotFound => "there is no such file".into(),
-        ErrorKind::PermissionDenied => "permission denied".into(),
-        ErrorKind::StorageFull => "the disk is full".into(),
-        ErrorKind::QuotaExceeded => "the disk quota is used up".into(),
-        ErrorKind::ReadOnlyFilesystem => "the file system is read-only".into(),
-        ErrorKind::IsADirectory => "it is a directory".into(),
-        ErrorKind::NotADirectory => "a part of the path is not a directory".into(),
-        ErrorKind::InvalidFilename => "the name is too long".into(),
-        _ => {
-            let text = error.to_string();
-            let text = text.split(" (os error").next().unwrap_or(&text);
-            let mut letters = text.chars();
-            letters
-                .next()
-                .map(|first| first.to_lowercase().chain(letters).collect())
-                .unwrap_or_default()
         }
     }
 }

@@ -34,8 +34,9 @@ impl Interruption {
         // Waits until the process ends.
         std::thread::spawn(move || {
             if let Ok(signal) = signals.wait() {
-                // The number comes first: whoever sees the flag has it. Both are sequentially
-                // consistent, as the probe's own reads of the flag need not be acquiring.
+                // The number comes first: a thread that sees the flag sees it. Both are
+                // sequentially consistent, as the probe's own reads of the flag need not be
+                // acquiring.
                 number.store(u8::try_from(signal).unwrap_or(0), Ordering::SeqCst);
                 flag.store(true, Ordering::SeqCst);
             }

@@ -1,30 +1,32 @@
-//! How Hearth's commands speak to a terminal: what they write, how far they are, and how they end.
+//! The command's terminal: everything printed that is not a command's answer, and the ways to end.
 //!
+//! - [`failure`]: how a command ends other than well, each way with its exit code. [`crash`] is the
+//!   page for mistakes of Hearth's own.
+//! - [`diagnostics`] and [`render`]: a program's diagnostics, in colours on terminals.
+//! - [`progress`]: a line or a bar while something takes long.
 //! - [`output`]: standard output, and files that are never seen half written.
-//! - [`progress`]: a line or a bar while something takes long, on terminals only.
-//! - [`interruption`]: Ctrl-C during work that can be left off halfway.
-//! - [`failure`]: the ways a command ends badly, each with its exit code.
-//! - [`crash`]: the page for mistakes of our own.
+//! - [`interruption`]: Ctrl-C during work that can be left halfway.
 //!
-//! The crate must never know what a command does. `hearth` and `hearth-study` use it; both call
-//! themselves `hearth` in messages, since that is what people type.
+//! `hearth` and `hearth-study` use it; both call themselves `hearth` in messages, since that is the
+//! word that users type. This crate must never know what a command does.
 //!
 //! ```
-//! use hearth_terminal::failure::Failure;
+//! use hearth_terminal::Failure;
 //!
-//! fn study(name: &str) -> Result<(), Failure> {
-//!     match name {
-//!         "memcached" => hearth_terminal::output::write("memcached\n"),
-//!         other => Err(Failure::input(format!("there is no study '{other}'"))),
-//!     }
-//! }
-//! assert!(study("memcached").is_ok() && study("cache").is_err());
+//! let failure = Failure::input("there is no file of that name");
+//! assert!(matches!(failure, Failure::Input(_)));
 //! ```
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stderr, reason = "this crate prints for the commands")]
+#![expect(clippy::print_stderr, reason = "the crate that prints for the command")]
 
 pub mod crash;
+pub mod diagnostics;
 pub mod failure;
 pub mod interruption;
 pub mod output;
 pub mod progress;
+pub mod render;
+
+pub use diagnostics::DiagnosticPrinter;
+pub use failure::Failure;
+pub use interruption::Interruption;

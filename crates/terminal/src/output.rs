@@ -1,12 +1,15 @@
-//! What the command writes: standard output, and files that are never seen half written.
+//! Output: standard output, and files that are never seen half written.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, cause};
+use hearth_text::cause;
+use serde_json::Value;
 
-/// Writes a text to standard output, which may be a pipe that nobody reads to its end.
+use crate::Failure;
+
+/// Writes a text to standard output; the reader of a pipe may leave early.
 pub fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_ref())
@@ -15,6 +18,16 @@ pub fn write(text: impl AsRef<[u8]>) -> Result<(), Failure> {
             ErrorKind::BrokenPipe => Failure::BrokenPipe,
             _ => Failure::environment(format!("cannot write the output: {}", cause(&error))),
         })
+}
+
+/// Writes a document to standard output as JSON, indented.
+pub fn write_json(document: &Value) -> Result<(), Failure> {
+    write(format!("{document:#}\n"))
+}
+
+/// Prints a line about the work on standard error, behind the command's name.
+pub fn tell(line: impl std::fmt::Display) {
+    eprintln!("hearth: {line}");
 }
 
 /// Gives a file new contents by one rename. Its permissions stay, and a link stays a link.
@@ -41,11 +54,11 @@ pub fn try_out(path: &Path) -> Result<(), Failure> {
         .map_err(|error| cannot_write(path, &error))
 }
 
-/// Elsewhere `-` is standard output. A file of that name is hardly wanted, and not easily removed.
+/// Refuses `-`, which elsewhere is standard output: a file of that name is rarely meant.
 fn is_file_name(path: &Path) -> Result<(), Failure> {
     match path.as_os_str() == "-" {
         true => Err(Failure::input(
-            "`-` is no file, and this is not written to standard output: name a file, or write `./-`",
+            "`-` would be a file here, as this is not written to standard output: name a file, or write `./-`",
         )),
         false => Ok(()),
     }
@@ -65,7 +78,7 @@ fn write_and_rename(beside: &Path, target: &Path, contents: &[u8]) -> std::io::R
     fs::rename(beside, target)
 }
 
-/// A name in the same folder that nobody else uses.
+/// An unused name in the same folder.
 pub fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.new", std::process::id()))

@@ -60,7 +60,7 @@ impl Bar {
         Bar(ProgressBar::new(BAR_STEPS as u64).with_style(style))
     }
 
-    /// Shows how much is done, from 0 to 1, and what is being done.
+    /// Shows the part that is done, from 0 to 1, and the present work.
     pub fn show(&mut self, fraction: f64, what: &str) {
         self.0.set_message(what.to_owned());
         self.0

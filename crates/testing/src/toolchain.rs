@@ -1,5 +1,5 @@
-//! Generated C to a running program: the system's C compiler, the runtime's static library, a
-//! time limit.
+//! Generated C to a running program: the toolchain that users have, the runtime's library of the
+//! profile under test, a time limit.
 
 use std::fs;
 use std::io::Read;
@@ -8,10 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-
-/// What every generated program is compiled with; integers wrap.
-const FLAGS: [&str; 4] = ["-std=c11", "-fwrapv", "-Wall", "-Wextra"];
-const LIBRARIES: [&str; 3] = ["-lpthread", "-lm", "-ldl"];
 
 /// Memory errors, undefined behaviour and leaks end the program.
 pub const SANITIZERS: [&str; 4] = [
@@ -24,11 +20,9 @@ pub const SANITIZERS: [&str; 4] = [
 /// How to build a program.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
-    /// The folder of `hearth.h`.
-    pub include: PathBuf,
     /// The runtime's static library.
     pub library: PathBuf,
-    /// Optimisation, sanitizers and the like.
+    /// Flags behind those that users' programs have: another optimisation, sanitizers.
     pub flags: Vec<String>,
 }
 
@@ -54,7 +48,6 @@ impl Toolchain {
     pub fn of_this_profile(flags: &[&str]) -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         Ok(Toolchain {
-            include: root.join("crates/runtime/include"),
             library: built_library(&root)?,
             flags: flags.iter().map(ToString::to_string).collect(),
         })
@@ -67,25 +60,15 @@ impl Toolchain {
 
     /// Compiles and links; warnings count as errors.
     pub fn build(&self, c: &str, folder: &Path) -> Result<PathBuf, String> {
-        let source = folder.join("program.c");
         let program = folder.join("program");
-        fs::write(&source, c).map_err(|error| error.to_string())?;
-        let output = Command::new("cc")
-            .args(FLAGS)
-            .arg("-Werror")
-            .args(&self.flags)
-            .arg("-I")
-            .arg(&self.include)
-            .arg("-o")
-            .args([&program, &source, &self.library])
-            .args(LIBRARIES)
-            .env("LC_ALL", "C")
-            .output()
-            .map_err(|error| format!("cannot start cc: {error}"))?;
-        if output.status.success() {
-            return Ok(program);
-        }
-        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        let flags: Vec<&str> = ["-Werror"]
+            .into_iter()
+            .chain(self.flags.iter().map(String::as_str))
+            .collect();
+        hearth_toolchain::Toolchain::with_library(self.library.clone())
+            .and_then(|toolchain| toolchain.build(c, &program, folder, &flags))
+            .map_err(|error| error.to_string())?;
+        Ok(program)
     }
 }
 

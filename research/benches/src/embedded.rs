@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use hearth::place::Plan;
-use hearth::{Builder, Component, Error, Hearth, In, Out, Placement, block_on, channel};
+use hearth::{Builder, Carrier, Component, Hearth, In, Out, Placement, block_on, channel};
+
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What talks, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +78,7 @@ pub const SHAPES: [Shape; 5] = [
 ];
 
 /// Runs a shape: seconds from the first message to the last, and the sum of what was sent.
-pub fn run(shape: &Shape, is_placed: bool, cores: &[usize]) -> Result<(f64, u64), Error> {
+pub fn run(shape: &Shape, is_placed: bool, cores: &[usize]) -> Result<(f64, u64), Failure> {
     let hearth = settings(shape, is_placed, cores).start()?;
     let pairs = (0..shape.pairs).map(|index| pair(hearth, shape, index));
     let (starters, all): (Vec<_>, Vec<_>) = pairs.unzip();
@@ -85,7 +87,7 @@ pub fn run(shape: &Shape, is_placed: bool, cores: &[usize]) -> Result<(f64, u64)
         for starter in starters {
             starter.send(true).await?;
         }
-        Ok::<_, Error>(())
+        Ok::<_, Failure>(())
     });
     let mut sum = 0;
     for asks in all {
@@ -96,7 +98,7 @@ pub fn run(shape: &Shape, is_placed: bool, cores: &[usize]) -> Result<(f64, u64)
 
 fn settings(shape: &Shape, is_placed: bool, cores: &[usize]) -> Builder {
     let builder = match shape.threads {
-        true => Hearth::builder().threads(),
+        true => Hearth::builder().carrier(Carrier::Threads),
         false => Hearth::builder().workers(shape.workers),
     };
     let builder = match is_placed {
@@ -118,7 +120,7 @@ fn settings(shape: &Shape, is_placed: bool, cores: &[usize]) -> Builder {
     builder.plan(plan)
 }
 
-type Asks = Component<Result<u64, Error>>;
+type Asks = Component<Result<u64, Failure>>;
 
 /// One that asks so many times, once it is told to start, and one that answers.
 fn pair(hearth: Hearth, shape: &Shape, index: usize) -> (Out<bool>, Asks) {
@@ -145,7 +147,7 @@ async fn ask(
     ponged: In<u32>,
     rounds: u32,
     steps: u32,
-) -> Result<u64, Error> {
+) -> Result<u64, Failure> {
     start.recv().await?;
     let mut sum = 0;
     for number in 0..rounds {

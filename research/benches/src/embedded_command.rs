@@ -8,7 +8,7 @@ use hearth_sys::affinity;
 use std::process::Command;
 
 const FAIRNESS: &str = "The same components in a process of their own with Placement::Talk and with \
-    Placement::Os, in turn, on the same cores; from the first message to the last; CPU time of all that the \
+    Placement::WithCreator, in turn, on the same cores; from the first message to the last; CPU time of all that the \
     process does, the placer's own included. What it gains is beside a plan that keeps the two of each pair apart, where both begin.";
 /// How Talk's process is told apart.
 const TALK: &str = "talk";

@@ -6,7 +6,7 @@ use hearth_benches::peers::beside;
 use hearth_benches::runtime::Effort;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::topology::{OsThread, Topology};
-use hearth_model::hearth::{Between, Model, Question, Sample};
+use hearth_model::fitted::{Between, Model, Question, Sample};
 use hearth_probe::handover::{self, Point, Points};
 use hearth_published::validation::{Agreement, Comparison, Validation};
 use hearth_sys::{Linux, System};

@@ -3,8 +3,8 @@
 //! Two components are alike if they are of the same type and have the same partners: which of them
 //! is where makes no difference, only how many are. Nor does it matter which core is which.
 
+use hearth_lang::analysis::graph::{InstanceId, Kind};
 use hearth_lang::compile::{Options, graph};
-use hearth_lang::graph::{InstanceId, Kind};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 

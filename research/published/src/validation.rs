@@ -12,7 +12,7 @@ use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::Relation;
 
 use crate::source::{Parameters, Slope, Type};
-use hearth_model::hearth::{Between, FitError, FitOptions, Model, Prediction, Question, Sample};
+use hearth_model::fitted::{Between, FitError, FitOptions, Model, Prediction, Question, Sample};
 use hearth_stats::agreement::{kendall, median_absolute_percentage_error, spearman};
 
 /// One point, measured and predicted.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use hearth_machine::profile::{Carrier, Exchange, Figure, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::Thread;
-use hearth_model::hearth::{Between, Buffer, FitError, Flow, Model, Question, Sample};
+use hearth_model::fitted::{Between, Buffer, FitError, Flow, Model, Question, Sample};
 use hearth_published::validation::Validation;
 use truth::Truth;
 

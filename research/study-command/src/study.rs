@@ -11,8 +11,9 @@ use hearth_studies::message_passing::{self, MessagePassing};
 use hearth_studies::study::experiments;
 use hearth_studies::{STUDIES, StudyError};
 use hearth_study_arguments::{Action, RunStudy};
-use hearth_terminal::failure::{Failure, cause};
+use hearth_terminal::failure::Failure;
 use hearth_terminal::output;
+use hearth_text::cause;
 
 use crate::course::{conduct, hearth, this_program};
 use crate::{cache_impact, nmart, tool};

@@ -21,9 +21,10 @@ use hearth_sys::{Linux, policy, procfs};
 
 use crate::study::{failure, read_profile};
 use hearth_study_arguments::{self as arguments, EventServer, OfProgram, Tool};
-use hearth_terminal::failure::{Failure, cause};
+use hearth_terminal::failure::Failure;
 use hearth_terminal::interruption::Interruption;
 use hearth_terminal::output;
+use hearth_text::cause;
 
 pub(crate) fn tool(tool: &Tool) -> Result<(), Failure> {
     match tool {

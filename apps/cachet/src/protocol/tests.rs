@@ -1,4 +1,4 @@
-//! The protocols: what is known of them by example, and beside memcached itself.
+//! The protocols: examples, and comparison with memcached itself.
 
 #[allow(clippy::print_stderr, reason = "it says why it does nothing")]
 mod beside;
@@ -64,8 +64,8 @@ impl Bench {
         }
     }
 
-    /// What a connection answers that sends these pieces; and whether it was closed, or waits for the rest of
-    /// a value.
+    /// What a connection answers that sends these pieces; and whether it was closed, or waits for
+    /// the rest of a value.
     fn talk<'a>(&mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u8>, End) {
         let (mut session, mut out, mut waiting) = (Session::new(), Vec::new(), Vec::new());
         let mut all = Vec::new();

@@ -11,8 +11,7 @@ mod locality;
 mod machine;
 mod manual;
 mod new;
-pub(crate) mod place;
-mod place_for_run;
+mod place;
 mod predict;
 mod probe;
 mod run;
@@ -21,8 +20,9 @@ mod study;
 mod thrashing;
 mod top;
 
+use hearth_terminal::Failure;
+
 use crate::arguments::Command;
-use crate::failure::Failure;
 
 pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
     match command {

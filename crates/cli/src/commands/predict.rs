@@ -5,26 +5,26 @@ use std::fmt::Write as _;
 
 use hearth_draw::line::{Axis, LineChart, Point, Series};
 use hearth_draw::scale::{Scale, Unit};
+use hearth_driver::profiles;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::relation::{Closeness, Relation, SourceType};
 use hearth_machine::topology::{Bytes, OsThread, Thread, Topology};
-use hearth_model::hearth::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
+use hearth_model::fitted::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
+use hearth_terminal::{Failure, output};
+use hearth_text::columns::{Columns, Side};
+use hearth_text::prose::capitalised;
 use serde_json::{Value, json};
 
-use crate::arguments::machine::{Equations, Mode, Passed, Passing, Predict};
-use crate::columns::{Columns, Side};
-use crate::failure::Failure;
-use crate::{output, profiles};
-
 use super::study;
+use crate::arguments::machine::{Equations, Mode, Passed, Passing, Predict};
 
 /// How many sizes of a plot there are from one power of two to the next.
 const PLOT_POINTS_PER_DOUBLING: u32 = 2;
-/// What a plot covers if no table says otherwise: the range that the model is judged on.
+/// The sizes of a plot without a table: the range that the model is judged on.
 const PLOT_BYTES: (u64, u64) = (64, 64 << 20);
 
 pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
-    let chosen = profiles::choose(&arguments.basis)?;
+    let chosen = profiles::choose(&arguments.basis.clone().into())?;
     let places = places(arguments, &chosen.profile.topology)?;
     let sizes = match &arguments.table {
         Some(sizes) => sizes.0.clone(),
@@ -51,10 +51,10 @@ pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
         output::replace(path, picture.file().as_bytes())?;
     }
     if let Some(warning) = &chosen.warning {
-        eprintln!("hearth: {warning}");
+        output::tell(warning);
     }
     if arguments.json {
-        return output::write(document(arguments, &chosen, &rows));
+        return output::write_json(&document(arguments, &chosen, &rows));
     }
     let mut text = match (rows.as_slice(), arguments.from) {
         ([(bytes, place, answer)], Some(_)) => one(arguments, *bytes, place, answer),
@@ -77,7 +77,7 @@ struct Place {
     relation: Relation,
 }
 
-/// What a prediction says.
+/// A prediction.
 struct Answer {
     ns: f64,
     /// The 95 % interval, if the equations know one.
@@ -85,7 +85,7 @@ struct Answer {
     parts: Parts,
 }
 
-/// The hardware thread of a CPU that somebody named.
+/// The hardware thread of a named CPU.
 pub(crate) fn thread(machine: &Topology, cpu: OsThread) -> Result<Thread, Failure> {
     machine.thread_of(cpu).ok_or_else(|| {
         let all = machine.threads().iter().map(|thread| thread.os.0);
@@ -134,7 +134,7 @@ fn places(arguments: &Predict, machine: &Topology) -> Result<Vec<Place>, Failure
         .collect())
 }
 
-/// What answers the questions.
+/// The source of predictions.
 enum Oracle {
     Hearth(Box<Model>, Placement),
     /// The source's equations, evaluated by `hearth-study` for all sizes at once.
@@ -360,17 +360,11 @@ fn table(arguments: &Predict, rows: &[(Bytes, &Place, Answer)]) -> String {
     text
 }
 
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
-
 fn document(
     arguments: &Predict,
     chosen: &profiles::Chosen,
     rows: &[(Bytes, &Place, Answer)],
-) -> String {
+) -> Value {
     let row = |(bytes, place, answer): &(Bytes, &Place, Answer)| {
         let parts = &answer.parts;
         json!({
@@ -390,7 +384,7 @@ fn document(
             "hidden_ns": parts.hidden_ns,
         })
     };
-    let document = json!({
+    json!({
         "modelled_from": chosen.origin,
         "warning": chosen.warning,
         "model": match arguments.model {
@@ -400,8 +394,7 @@ fn document(
         },
         "passing": passing_document(&arguments.passing),
         "predictions": rows.iter().map(row).collect::<Vec<_>>(),
-    });
-    pretty(&document)
+    })
 }
 
 pub(crate) fn passing_document(passing: &Passing) -> Value {
@@ -418,10 +411,6 @@ pub(crate) fn passing_document(passing: &Passing) -> Value {
         "depth": (passing.mode == Mode::Streaming).then_some(passing.depth),
         "fresh": passing.fresh,
     })
-}
-
-pub(crate) fn pretty(document: &Value) -> String {
-    format!("{document:#}\n")
 }
 
 /// The sizes of a plot.

@@ -7,7 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::failure::{Failure, cause};
+use hearth_terminal::Failure;
+use hearth_text::cause;
 
 const PROGRAM: &str = "hearth-study";
 

@@ -1,6 +1,8 @@
 //! What the tests of the command share: where things are, calling it, golden files.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+pub(crate) mod workspace;
+
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -37,8 +39,8 @@ fn test_compiler() -> OsString {
     std::env::var_os("HEARTH_TEST_CC").unwrap_or("cc -Werror".into())
 }
 
-/// Is there a sanitizer in the programs? It knows the blocks of its own allocator alone: what is referred to in
-/// a heap of Hearth's is lost to it.
+/// Is there a sanitizer in the programs? It knows the blocks of its own allocator alone: what is
+/// referred to in a heap of Hearth's is lost to it.
 pub(crate) fn is_sanitized() -> bool {
     test_compiler().to_string_lossy().contains("-fsanitize")
 }

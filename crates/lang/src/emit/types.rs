@@ -191,7 +191,7 @@ impl Context<'_> {
         let Type::Struct(fields) = self.ty(ty) else {
             unreachable!("a struct's field")
         };
-        let mut names = super::names::LocalNames::new();
+        let mut names = crate::layout::names::LocalNames::new();
         let mut last = String::new();
         for (name, _) in &fields[..=field as usize] {
             last = names.named(self.input.program.names.name(*name));

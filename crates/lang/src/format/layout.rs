@@ -13,7 +13,7 @@ pub(super) struct Layout<'a> {
     at: usize,
     /// The next comment.
     next_comment: usize,
-    /// Where the last token or comment ended.
+    /// The end of the last token or comment.
     last_end: usize,
     /// The last thing printed opened a bracket: no blank line follows.
     opened: bool,
@@ -37,7 +37,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What remains at the end of the file.
+    /// Comments that remain at the end of the file.
     pub(super) fn finish(mut self) -> Vec<Item<'a>> {
         self.leading_comments();
         debug_assert_eq!(self.kind(), Kind::End);
@@ -209,7 +209,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Where the next token or comment begins.
+    /// The start of the next token or comment.
     fn next_start(&self) -> usize {
         let token = self.tokens[self.at].start;
         self.comment_before_next_token()

@@ -247,7 +247,7 @@ impl Layout<'_> {
         }
     }
 
-    /// What is done: a block begins on the line, something else where the author put it.
+    /// The body of a clause: a block begins on the line, anything else where the author put it.
     fn body(&mut self, body: &Expr) {
         if self.on_new_line() && !matches!(body.kind, ExprKind::Block(_)) {
             self.push(Item::Indent);

@@ -34,7 +34,7 @@ pub enum Dialect {
     Prelude,
 }
 
-/// What [`parse`] makes of a text.
+/// A parsed text.
 #[derive(Debug)]
 pub struct Parsed {
     /// The tree; complete when no diagnostic is an error.

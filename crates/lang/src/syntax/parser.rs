@@ -29,7 +29,7 @@ struct Failed;
 
 type Parse<T> = Result<T, Failed>;
 
-/// What `return` may carry here.
+/// The value that `return` may carry here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Returns {
     /// In a procedure with a result: an expression, even on the next line.

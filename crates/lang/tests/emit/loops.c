@@ -20,7 +20,7 @@ typedef struct {
     int32_t by;
     int32_t total;
 } Work_component;
-_Static_assert(sizeof(Work_component) == 88, "Work has another size than was told");
+_Static_assert(sizeof(Work_component) == 88, "Work has a different size than was computed");
 
 typedef struct {
     hearth_component base;

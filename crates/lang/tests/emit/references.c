@@ -40,7 +40,7 @@ typedef struct {
         Maker_behaviour_frame behaviour;
     } frame;
 } Maker_component;
-_Static_assert(sizeof(Maker_component) == 96, "Maker has another size than was told");
+_Static_assert(sizeof(Maker_component) == 96, "Maker has a different size than was computed");
 
 typedef struct {
     hearth_component base;

@@ -3,9 +3,10 @@
 
 pub(crate) mod tree;
 
-use hearth_lang::compile::{self, Checked, Options, Sources};
+use hearth_lang::compile::{self, Checked, Options};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::SourceId;
+use hearth_lang::source::Sources;
 
 pub(crate) fn check(text: &str) -> Checked {
     check_with(text, &Options::default())

@@ -1,5 +1,6 @@
-//! A program with one thread has one thread, whatever it allocates: a table of what depends on the number of
-//! threads comes out as it does with the system's own malloc (`alone.c`), and Python may fork.
+//! A program with one thread has one thread, whatever it allocates: a table of what depends on the
+//! number of threads comes out as it does with the system's own malloc (`alone.c`), and Python may
+//! fork.
 
 use std::path::PathBuf;
 use std::process::Command;

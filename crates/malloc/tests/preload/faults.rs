@@ -1,7 +1,8 @@
-//! What happens when the system refuses: each call that the library makes, each time it makes it. `faults.c` says
-//! how, and what must hold.
+//! What happens when the system refuses: each call that the library makes, each time it makes it.
+//! `faults.c` says how, and what must hold.
 //!
-//! `HEARTH_TEST_DEEP` tries five errors instead of one, the library as it is developed, and hardening.
+//! `HEARTH_TEST_DEEP` tries five errors instead of one, the library as it is developed, and
+//! hardening.
 
 use std::process::Command;
 
@@ -103,7 +104,8 @@ fn heaps_have_numbers_of_their_own() {
     );
 }
 
-/// A kernel without huge pages, or names for mappings, and so on: `errno` is zero at `main`, and `free` leaves it.
+/// A kernel without huge pages, or names for mappings, and so on: `errno` is zero at `main`, and
+/// `free` leaves it.
 #[test]
 fn error_numbers_stay_where_the_kernel_refuses() {
     for refused in ["madvise", "prctl", "munmap", "mremap", "membarrier"] {

@@ -1,5 +1,6 @@
-//! Places that an allocator must not be surprised by: frees under locks of the C library, and calls of the kernel
-//! that are refused later on. What takes longer than it may is killed, and has failed.
+//! Places that an allocator must not be surprised by: frees under locks of the C library, and calls
+//! of the kernel that are refused later on. What takes longer than it may is killed, and has
+//! failed.
 
 use std::time::Duration;
 

@@ -103,8 +103,8 @@ fn a_limit_of_data_is_used() {
 
 #[test]
 fn without_memory_it_refuses() {
-    // So little that not even a heap can be made. The program may end as it likes, but not by a signal
-    // or by waiting for ever.
+    // So little that not even a heap can be made. The program may end as it likes, but not by a
+    // signal or by waiting for ever.
     for kilobytes in [4_000, 5_000, 6_000, 8_000, 12_000, 20_000, 30_000] {
         let mut command = Command::new("sh");
         command

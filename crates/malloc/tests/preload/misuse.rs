@@ -1,4 +1,5 @@
-//! What the library finds of misuse, and what it does not: the table of `docs/internals/heap-misuse.md`.
+//! What the library finds of misuse, and what it does not: the table of
+//! `docs/internals/heap-misuse.md`.
 //!
 //! Whatever changes here changes there.
 

@@ -1,12 +1,13 @@
-//! Threads that ask for the size of each other's blocks, grow, shrink and free them, while their owner works
-//! beside them: one instruction at a time, by `steps.c`, and at full speed, by `duel.c`.
+//! Threads that ask for the size of each other's blocks, grow, shrink and free them, while their
+//! owner works beside them: one instruction at a time, by `steps.c`, and at full speed, by
+//! `duel.c`.
 
 use std::process::Command;
 
 use crate::support::{Profile, command, is_deep, passes};
 
-/// A case in a mode of hardening. Short runs go through the interleavings that lie next to each other, of a few
-/// sizes; deep ones through more of them, of sizes of all levels.
+/// A case in a mode of hardening. Short runs go through the interleavings that lie next to each
+/// other, of a few sizes; deep ones through more of them, of sizes of all levels.
 fn steps(case: &str, mode: &str, with: Option<Profile>) -> Command {
     let mut command = command("steps.c", case, with);
     command.env("HEARTH_HARDEN", mode);

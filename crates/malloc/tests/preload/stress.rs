@@ -1,6 +1,6 @@
-//! Threads that grow, ask for and free each other's blocks while those beside come and go (`stress.c`), in all
-//! modes; beside a shadow of all that is live; and the same turns under sanitizers, which shows that the program
-//! itself is right.
+//! Threads that grow, ask for and free each other's blocks while those beside come and go
+//! (`stress.c`), in all modes; beside a shadow of all that is live; and the same turns under
+//! sanitizers, which shows that the program itself is right.
 
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ const MODES: [Mode; 4] = [
     &[("HEARTH_REAL_TIME", "96M")],
 ];
 
-/// Turns of each of four threads; two are some seven calls. Deep, all modes together make a thousand million.
+/// Turns of each of four threads; two are some seven calls. Deep, all modes together make a
+/// thousand million.
 const TURNS: u64 = 15_000;
 const TURNS_DEEP: u64 = 18_000_000;
 

@@ -132,8 +132,8 @@ pub(crate) fn is_deep() -> bool {
     std::env::var_os("HEARTH_TEST_DEEP").is_some()
 }
 
-/// Tests of a program's cases: they pass with the library as it is shipped, and as it is developed, and with
-/// the system's own malloc.
+/// Tests of a program's cases: they pass with the library as it is shipped, and as it is developed,
+/// and with the system's own malloc.
 macro_rules! cases_pass {
     ($source:literal: $($name:ident = $case:literal;)*) => { $(
         #[test]

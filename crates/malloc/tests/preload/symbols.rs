@@ -142,7 +142,8 @@ fn thread_local_storage_is_small_and_without_calls() {
         .lines()
         .filter(|line| line.contains("TPOFF") || line.contains("DTPMOD") || line.contains("TLS"))
         .collect();
-    // The thread's heap, the same where there is one node, and what stands for its CPU where nobody asks.
+    // The thread's heap, the same where there is one node, and what stands for its CPU where nobody
+    // asks.
     assert!((1..=3).contains(&thread_local.len()), "{thread_local:?}");
     for kind in thread_local {
         assert!(
@@ -178,8 +179,8 @@ fn only_the_c_library_is_needed() {
     assert!(needed.iter().all(is_libc), "{needed:?}");
 }
 
-/// Functions of the C library that the library calls, and why each may be: the kernel is asked through the heap's
-/// own door, which neither writes `errno` nor is a cancellation point.
+/// Functions of the C library that the library calls, and why each may be: the kernel is asked
+/// through the heap's own door, which neither writes `errno` nor is a cancellation point.
 const IMPORTED: &[&str] = &[
     // Written to where an allocation is refused, and put back after what follows.
     "__errno_location",
@@ -213,7 +214,8 @@ const IMPORTED: &[&str] = &[
     "memcpy",
     "memmove",
     "memset",
-    // `malloc_stats`, `malloc_info`, C++'s handlers, and what a mistake of our own says: in no turn of a heap.
+    // `malloc_stats`, `malloc_info`, C++'s handlers, and what a mistake of our own says: in no turn
+    // of a heap.
     "dlsym",
     "fprintf",
     "snprintf",
@@ -226,8 +228,8 @@ const IMPORTED: &[&str] = &[
     "__rseq_offset",
 ];
 
-/// A new name here may write `errno` in the middle of a `free`, or be a cancellation point in the middle of a
-/// heap: see `crates/heap/src/door.rs`.
+/// A new name here may write `errno` in the middle of a `free`, or be a cancellation point in the
+/// middle of a heap: see `crates/heap/src/ground/syscall.rs`.
 #[test]
 fn the_kernel_is_asked_through_the_door() {
     let text = output(

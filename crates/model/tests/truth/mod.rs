@@ -8,7 +8,7 @@ use hearth_machine::profile::{
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::synthetic;
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::hearth::{Between, Buffer, Flow, Question, Sample};
+use hearth_model::fitted::{Between, Buffer, Flow, Question, Sample};
 
 pub(crate) struct Truth {
     topology: Topology,

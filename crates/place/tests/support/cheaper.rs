@@ -11,7 +11,7 @@
 use hearth_machine::relation::Closeness;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Connection, Graph, Turn};
-use hearth_place::machine::{Machine, Message, Placement, Share, Slot};
+use hearth_place::slots::{Machine, Message, Placement, Share, Slot};
 
 /// No group yet.
 const NONE: usize = usize::MAX;

@@ -6,10 +6,10 @@ pub(crate) mod cheaper;
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph};
-use hearth_place::machine::{Machine, Placement, Slot};
+use hearth_place::slots::{Machine, Placement, Slot};
 
 /// Machines from one core to 128 hardware threads.
 pub(crate) const MACHINES: &[&str] = &[

@@ -4,6 +4,7 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::error::{ConnectError, NoSuchComponent, NoSuchPort, UncaughtException};
 use super::life::Handle;
 use super::{observe, visit};
 use crate::abi::{self, ABI, Component, ComponentType, Type, literal};
@@ -12,15 +13,6 @@ use crate::channel::{Channel, Direction};
 use crate::registry;
 use crate::seat::seat_of;
 use crate::sync::lock_std as lock;
-
-/// Why there is no such port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortRefused {
-    pub component: String,
-    pub wanted: String,
-    /// Those that there are.
-    pub ports: Vec<String>,
-}
 
 /// A half-channel of a compiled component, whose type is known when the program runs.
 #[derive(Debug)]
@@ -58,7 +50,7 @@ impl Port {
         unsafe { (*self.channel).payload() }
     }
 
-    /// Does it send?
+    /// Tells whether it sends.
     pub fn is_out(&self) -> bool {
         // SAFETY: counted.
         unsafe { (*self.channel).direction == Direction::Out }
@@ -71,15 +63,15 @@ impl Port {
     }
 
     /// Connects two ports of compiled components.
-    pub fn connect(&self, other: &Port) -> Result<(), super::ConnectRefused> {
+    pub fn connect(&self, other: &Port) -> Result<(), ConnectError> {
         if self.code() != other.code() {
-            return Err(super::ConnectRefused::Types {
+            return Err(ConnectError::Types {
                 ours: self.code(),
                 theirs: other.code(),
             });
         }
         if self.is_out() == other.is_out() {
-            return Err(super::ConnectRefused::Direction);
+            return Err(ConnectError::Direction);
         }
         let _visit = visit();
         // SAFETY: both are counted, of opposite directions and equal payload.
@@ -114,14 +106,14 @@ pub struct Foreign {
 
 impl Foreign {
     /// Its port of this name.
-    pub fn port(&self, name: &str) -> Result<Port, PortRefused> {
+    pub fn port(&self, name: &str) -> Result<Port, NoSuchPort> {
         let component = self.handle.component();
         // SAFETY: counted; descriptors are static.
         unsafe {
             let of = (*component).r#type;
             let ports = abi::ports(of);
             let Some(port) = ports.iter().find(|port| literal(port.name) == name) else {
-                return Err(PortRefused {
+                return Err(NoSuchPort {
                     component: literal((*of).name).into_owned(),
                     wanted: name.to_owned(),
                     ports: ports
@@ -142,7 +134,7 @@ impl Foreign {
 }
 
 /// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are several.
-pub fn find(name: &str) -> Option<Foreign> {
+pub fn find(name: &str) -> Result<Foreign, NoSuchComponent> {
     let mut found = None;
     let mut running: Vec<*mut Component> = Vec::new();
     registry::for_each(|seat| {
@@ -162,7 +154,9 @@ pub fn find(name: &str) -> Option<Foreign> {
             }
         }
     }
-    found
+    found.ok_or_else(|| NoSuchComponent {
+        wanted: name.to_owned(),
+    })
 }
 
 /// A kind of component that was compiled from Insense.
@@ -175,7 +169,7 @@ unsafe impl Send for ForeignType {}
 unsafe impl Sync for ForeignType {}
 
 impl ForeignType {
-    /// The type that compiled code describes there.
+    /// Returns the type that compiled code describes there.
     ///
     /// # Safety
     /// `of` is a component type that Hearth's compiler made, for this version of the runtime, and
@@ -200,11 +194,11 @@ impl ForeignType {
 
 impl Foreign {
     /// Lets a component run that [`ForeignType::make`] made. `at_end` learns how it ended: if by an
-    /// exception, with its message.
+    /// exception that nothing caught, with its message.
     ///
     /// # Panics
     /// If it runs already, or has run.
-    pub fn start(&self, at_end: Box<dyn FnOnce(Result<(), String>) + Send>) {
+    pub fn start(&self, at_end: Box<dyn FnOnce(Result<(), UncaughtException>) + Send>) {
         // Relaxed: nothing but the answer matters.
         let is_new = self.is_new.swap(false, Ordering::Relaxed);
         assert!(is_new, "a component is started once");
@@ -228,7 +222,7 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
-    /// The program that compiled code describes there; None if that is of another version.
+    /// Returns the program that compiled code describes there; None if that has another version.
     ///
     /// # Safety
     /// `program` is a program that Hearth's compiler made, and stays.

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use super::codec::{self, Codec, Manner, Portable};
+use super::error::{ConnectError, InUse};
 use super::foreign::Port;
 use super::life::{How, Leftover, Life};
 use super::{bell, visit};
@@ -31,18 +32,6 @@ static WIRING: Mutex<()> = Mutex::new(());
 
 /// A half-channel that more lives than this have used looks which of them are there still.
 const USERS_KEPT: usize = 8;
-
-/// Why two half-channels were not connected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConnectRefused {
-    /// Their values are of different types: the codes of both.
-    Types { ours: String, theirs: String },
-    /// Both send, or both receive.
-    Direction,
-    /// One is used already, within this program, and moves its values; the other one goes by the
-    /// objects that Insense knows.
-    InUse,
-}
 
 /// A typed half-channel.
 pub struct Half<T: Send + 'static> {
@@ -114,7 +103,7 @@ impl<T: Send + 'static> Half<T> {
     }
 
     /// Connects with the port of a compiled component.
-    pub fn connect_port(&self, port: &Port) -> Result<(), ConnectRefused>
+    pub fn connect_port(&self, port: &Port) -> Result<(), ConnectError>
     where
         T: Portable,
     {
@@ -123,13 +112,13 @@ impl<T: Send + 'static> Half<T> {
         let (ours_code, theirs_code) =
             unsafe { (literal((ours.of)().code), literal((*port.payload()).code)) };
         if ours_code != theirs_code {
-            return Err(ConnectRefused::Types {
+            return Err(ConnectError::Types {
                 ours: ours_code.into_owned(),
                 theirs: theirs_code.into_owned(),
             });
         }
         if port.is_out() == self.shared.is_out {
-            return Err(ConnectRefused::Direction);
+            return Err(ConnectError::Direction);
         }
         let _visit = visit();
         let _wiring = lock(&WIRING);
@@ -197,6 +186,32 @@ impl<T: Send + 'static> Half<T> {
             .has_returned
             .store(!returned.is_empty(), Ordering::Release);
         value
+    }
+}
+
+/// A half-channel of its own, connected with the peers that this one has now.
+impl<T: Send + 'static> Clone for Half<T> {
+    fn clone(&self) -> Half<T> {
+        let copy = Half::new(self.is_out());
+        let _visit = visit();
+        let _wiring = lock(&WIRING);
+        let (from, to) = (&self.shared, &copy.shared);
+        // What is connected travels alike.
+        to.codec
+            .store(from.codec.load(Ordering::Acquire), Ordering::Release);
+        to.is_lost
+            .store(from.is_lost.load(Ordering::SeqCst), Ordering::SeqCst);
+        // None of these is the last reference: a peer in the list is owned by its half-channel.
+        let peers = from.peers();
+        for peer in &peers {
+            lock(&peer.wires).peers.push(Arc::downgrade(to));
+        }
+        let ports = lock(&from.wires).ports.clone();
+        *lock(&to.wires) = Wires {
+            peers: peers.iter().map(Arc::downgrade).collect(),
+            ports,
+        };
+        copy
     }
 }
 
@@ -299,11 +314,11 @@ impl<T: Send + 'static> Shared<T> {
     }
 
     /// Chooses how values travel, here and wherever this is connected to.
-    fn decide(&self, codec: &'static Codec<T>) -> Result<(), ConnectRefused> {
+    fn decide(&self, codec: &'static Codec<T>) -> Result<(), InUse> {
         if let Some(known) = self.codec() {
             return match known.manner == codec.manner {
                 true => Ok(()),
-                false => Err(ConnectRefused::InUse),
+                false => Err(InUse),
             };
         }
         let codec = ptr::from_ref(codec).cast_mut();
@@ -350,10 +365,11 @@ fn join(a: *mut Channel, b: *mut Channel) {
 }
 
 /// Connects an out and an in.
-pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), ConnectRefused> {
-    if !out.is_out() || into.is_out() {
-        return Err(ConnectRefused::Direction);
-    }
+pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), InUse> {
+    assert!(
+        out.is_out() && !into.is_out(),
+        "an out is connected with an in"
+    );
     let (a, b) = (&out.shared, &into.shared);
     let _visit = visit();
     let _wiring = lock(&WIRING);

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use crate::idle::Visit;
-use crate::options::{self, Options, WORKERS_MAX};
+use crate::options::{self, Carrying, Options, WORKERS_MAX};
 use crate::sync::lock_std as lock;
 use crate::{registry, report};
 
@@ -25,6 +25,7 @@ mod bell;
 pub(crate) mod calls;
 mod codec;
 mod errands;
+mod error;
 mod foreign;
 mod half;
 mod life;
@@ -39,42 +40,77 @@ mod tests;
 
 pub use crate::options::Servers;
 pub use codec::{Fields, Portable, Record};
-pub use foreign::{Foreign, ForeignType, Port, PortRefused, Program, find};
-pub use half::{ConnectRefused, Half, connect};
-pub use life::{End, Handle, Plan, is_inside, set_core, spawn};
-pub use operation::{Receive, ReceiveRefused, Send, SendRefused};
+pub use error::{
+    ConnectError, Deadlock, EnvironmentError, InUse, JoinError, NoSuchComponent, NoSuchPort,
+    PlacementError, ReceiveError, SendError, StartError, TryReceiveError, UncaughtException,
+};
+pub use foreign::{Foreign, ForeignType, Port, Program, find};
+pub use half::{Half, connect};
+pub use life::{ComponentSettings, End, Handle, is_inside, set_core, spawn};
+pub use operation::{Receive, Send};
 pub use placing::{
-    Event, Happened, Move, PlaceRefused, Placement, Places, Station, Why, listen, missing, stations,
+    ComponentPlacement, Move, MoveReason, Placement, PlacementChange, PlacementEvent, listen,
+    missing, placements,
 };
 pub(crate) use placing::{note_move, note_planned};
-pub use select::{Arms, Of2, Of3, Of4, Of5, Of6, Select, Slice};
+pub use select::{Arms, Either, Either3, Either4, Either5, Either6, Select, Slice};
 
-/// What carries components, how many of it, and where it goes.
+/// The threads that run components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// Workers, one a core if their number is not given, which share the components.
+    #[default]
+    Workers,
+    /// A kernel thread for each component, which may make calls that block.
+    Threads,
+}
+
+/// The settings of a start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// One a core if not given.
     pub workers: Option<usize>,
-    /// A kernel thread for each component instead of workers.
-    pub threads: bool,
-    /// What choices among several partners follow from.
+    pub carrier: Carrier,
+    /// Decides choices among several partners.
     pub seed: Option<u64>,
     pub placement: Placement,
     pub servers: Servers,
-    /// Where components begin that it names; with [`Placement::Os`] they stay there.
-    pub plan: Option<Places>,
+    /// The CPUs on which components begin, by their names: `Worker` is the first of that name, as
+    /// `Worker#1` is, and `Worker#3` the third. A later entry overrides an earlier one. With
+    /// [`Placement::WithCreator`] components stay there.
+    pub plan: Option<Vec<(String, u32)>>,
     /// The machine's profile as JSON, for [`Placement::Talk`].
     pub machine: Option<String>,
+    /// Settings that only the environment has.
+    base: Options,
 }
 
-/// Why the runtime did not start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StartRefused {
-    /// It runs already, with other settings.
-    Differs,
-    /// So many workers there cannot be.
-    Workers { asked: usize, most: usize },
-    /// Components cannot be placed so.
-    Place(PlaceRefused),
+impl Settings {
+    /// The settings in the variables `HEARTH_*` of the environment.
+    pub fn from_environment() -> Result<Settings, EnvironmentError> {
+        let read = options::from_environment().map_err(|message| EnvironmentError { message })?;
+        Ok(Settings {
+            workers: read.workers,
+            carrier: match read.carrying {
+                Carrying::Workers => Carrier::Workers,
+                Carrying::Threads => Carrier::Threads,
+            },
+            seed: read.seed,
+            placement: placing::placement(read.policy),
+            servers: read.servers,
+            plan: read.plan.map(|plan| plan.entries()),
+            machine: None,
+            base: Options {
+                heaps_move: read.heaps_move,
+                slice: read.slice,
+                patience: read.patience,
+                machine_file: read.machine_file,
+                tuning_file: read.tuning_file,
+                place_log: read.place_log,
+                ..options::DEFAULTS
+            },
+        })
+    }
 }
 
 static ON: AtomicBool = AtomicBool::new(false);
@@ -86,12 +122,12 @@ pub(crate) fn is_on() -> bool {
 }
 
 /// Has the runtime be part of this program.
-pub fn start(settings: &Settings) -> Result<(), StartRefused> {
+pub fn start(settings: &Settings) -> Result<(), StartError> {
     if let Some(asked) = settings.workers
         && !(1..=WORKERS_MAX).contains(&asked)
     {
         let most = WORKERS_MAX;
-        return Err(StartRefused::Workers { asked, most });
+        return Err(StartError::Workers { asked, most });
     }
     placing::check(settings)?;
     let wanted = Options {
@@ -102,7 +138,7 @@ pub fn start(settings: &Settings) -> Result<(), StartRefused> {
         carrying: placing::carrying(settings),
         servers: settings.servers,
         workers: settings.workers,
-        ..options::DEFAULTS
+        ..settings.base.clone()
     };
     ON.store(true, Ordering::Relaxed);
     match *options::set_first(wanted.clone()) == wanted {
@@ -110,19 +146,12 @@ pub fn start(settings: &Settings) -> Result<(), StartRefused> {
             placing::keep_names(settings);
             Ok(())
         }
-        false => Err(StartRefused::Differs),
+        false => Err(StartError::AlreadyStarted),
     }
 }
 
-/// What became of all components.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// They have ended.
-    Ended,
-    /// Those that are left are blocked, and nothing outside can wake one. The report says who waits
-    /// where, and for whom.
-    Deadlock(String),
-}
+/// The end of all components, or a deadlock of the remaining ones.
+type Rest = Result<(), Deadlock>;
 
 struct Watcher {
     /// Taken with the verdict.
@@ -157,8 +186,10 @@ impl Verdict {
 pub(crate) fn judge(can_go_on: bool) -> Verdict {
     let is_asked = with_watchers(|all| all.values().any(|watcher| watcher.verdict.is_none()));
     let verdict = match (is_asked, registry::users(), can_go_on) {
-        (true, 0, _) => Rest::Ended,
-        (true, _, false) => Rest::Deadlock(report::of_all().trim_end().to_owned()),
+        (true, 0, _) => Ok(()),
+        (true, _, false) => Err(Deadlock {
+            report: report::of_all().trim_end().to_owned(),
+        }),
         _ => return Verdict(Vec::new()),
     };
     with_watchers(|all| {
@@ -174,22 +205,22 @@ pub(crate) fn judge(can_go_on: bool) -> Verdict {
 }
 
 /// Waits until no component can do anything any more.
-pub fn rest() -> AtRest {
+pub fn rest() -> Wait {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    AtRest {
+    Wait {
         // A number needs no order.
         number: NEXT.fetch_add(1, Ordering::Relaxed),
         is_registered: false,
     }
 }
 
-/// The future of [`rest`].
-pub struct AtRest {
+/// The future of the end of all components.
+pub struct Wait {
     number: u64,
     is_registered: bool,
 }
 
-impl Future for AtRest {
+impl Future for Wait {
     type Output = Rest;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Rest> {
@@ -216,7 +247,7 @@ impl Future for AtRest {
     }
 }
 
-impl Drop for AtRest {
+impl Drop for Wait {
     fn drop(&mut self) {
         with_watchers(|all| all.remove(&self.number));
     }
@@ -229,7 +260,7 @@ pub(crate) fn visit() -> Visit {
 }
 
 /// Who wants to know how a compiled component ends.
-type Observer = Box<dyn FnOnce(Result<(), String>) + std::marker::Send>;
+type Observer = Box<dyn FnOnce(Result<(), UncaughtException>) + std::marker::Send>;
 
 #[derive(Default)]
 struct Ends {
@@ -265,7 +296,9 @@ pub(crate) fn note_end(id: u64) {
         (ends.observers.remove(&id), ends.failed.remove(&id))
     };
     if let Some(observer) = observer {
-        life::call_outside(|| observer(failure.map_or(Ok(()), Err)));
+        life::call_outside(|| {
+            observer(failure.map_or(Ok(()), |message| Err(UncaughtException { message })));
+        });
     }
 }
 

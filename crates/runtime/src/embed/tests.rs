@@ -100,10 +100,10 @@ fn started() -> std::sync::MutexGuard<'static, ()> {
 }
 
 /// All components go to one worker, where they run in turn.
-fn one_place() -> Plan {
-    Plan {
+fn one_place() -> ComponentSettings {
+    ComponentSettings {
         core: Some(0),
-        ..Plan::default()
+        ..ComponentSettings::default()
     }
 }
 
@@ -143,7 +143,7 @@ fn a_record_begins_nothing_where_it_is_told() {
     let _started = started();
     for way in 0..2 {
         let (sent, ended, received) = passed(way, Talk::Receives);
-        assert_eq!((sent, ended), (End::Finished, End::Finished), "{way}");
+        assert_eq!((sent, ended), (Ok(()), Ok(())), "{way}");
         assert_eq!(received, Some(reading()));
     }
 }
@@ -151,13 +151,15 @@ fn a_record_begins_nothing_where_it_is_told() {
 #[test]
 fn a_record_panics_where_it_is_told() {
     let _started = started();
-    let panicked = End::Panicked("a record's".to_owned());
+    let panicked = End::Err(JoinError::Panicked {
+        message: "a record's".to_owned(),
+    });
     let (sent, ended, received) = passed(0, Talk::Panics);
     // The receiver learns that nobody is there any more.
-    assert_eq!((sent, ended), (panicked.clone(), End::Finished));
+    assert_eq!((sent, ended), (panicked.clone(), Ok(())));
     assert_eq!(received, None);
     let (sent, ended, received) = passed(1, Talk::Panics);
-    assert_eq!((sent, ended), (End::Finished, panicked));
+    assert_eq!((sent, ended), (Ok(()), panicked));
     assert_eq!(received, None);
 }
 
@@ -184,7 +186,7 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
             .await;
             lock(&TELLS)[1] = what;
             drop(receive);
-            if let Ok(Some(kept)) = into.try_receive() {
+            if let Ok(kept) = into.try_receive() {
                 assert_eq!(kept, reading());
                 count.fetch_add(1, Ordering::Relaxed);
             }
@@ -194,10 +196,15 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
             let mut send = pin!(out.send(reading()));
             let _ = send.as_mut().await;
         });
-        assert_eq!(sent, End::Finished);
+        assert_eq!(sent, Ok(()));
         let (end, count) = match what {
-            Talk::Panics => (End::Panicked("a record's".to_owned()), 0),
-            _ => (End::Finished, 1),
+            Talk::Panics => (
+                Err(JoinError::Panicked {
+                    message: "a record's".to_owned(),
+                }),
+                0,
+            ),
+            _ => (Ok(()), 1),
         };
         assert_eq!(said.recv().unwrap(), end, "{what:?}");
         assert_eq!(kept.load(Ordering::Relaxed), count, "{what:?}");

@@ -13,7 +13,7 @@ use super::event::{self, Event, Happened, Move, Why};
 use super::site::Site;
 use super::statistics::Statistics;
 use crate::sync::lock_std as lock;
-use crate::{helpers, registry, watching};
+use crate::{helpers, options, registry, watching};
 
 /// Where it is written.
 struct Log {
@@ -26,7 +26,7 @@ impl Log {
     fn get() -> &'static Log {
         static LOG: OnceLock<Log> = OnceLock::new();
         LOG.get_or_init(|| {
-            let path = std::env::var_os("HEARTH_PLACE_LOG").filter(|path| !path.is_empty());
+            let path = options::get().place_log.as_ref();
             Log {
                 // Who asked for the file has made sure that it can be written.
                 file: path

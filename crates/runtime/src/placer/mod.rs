@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use hearth_place::adapt::{Patience, follow, replan};
 use hearth_place::cost;
-use hearth_place::machine::{Placement, Slot};
+use hearth_place::slots::{Placement, Slot};
 use hearth_place::talk::{Effort, talk};
 use hearth_sys::futex;
 

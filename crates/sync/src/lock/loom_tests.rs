@@ -1,13 +1,14 @@
-//! Each lock under the model checker: who holds it is alone, sees what was written before, and nobody sleeps on.
+//! Each lock under the model checker: its holder is alone and sees what was written before, and no
+//! waiter sleeps for ever.
 //!
-//! Waiters sleep after one look, so that every hand-over is to a sleeper or races with falling asleep. Places are
-//! never given back: a real one may be gone when its owner is woken, which the checker's words could not bear.
-//! Not seen: that memory may be gone, numbers that wrap, and more than three threads.
+//! Waiters sleep after one look, so that every hand-over is to a sleeper or races with falling
+//! asleep. Places are never freed: a real one may be gone when its owner is woken, which the
+//! checker's words could not bear.
 
 use std::sync::Arc;
 
 use super::*;
-use crate::atomics::Guarded;
+use hearth_atomics::Guarded;
 
 /// Some interleavings more than the smallest that show a fault, and soon over.
 const PREEMPTIONS: usize = 3;
@@ -85,7 +86,8 @@ fn loom_cohort() {
     excludes(near, 3, 1, true);
 }
 
-/// One thread in one group, the others in the next: the lock changes within groups and between them.
+/// One thread in one group, the others in the next: the lock changes within groups and between
+/// them.
 #[test]
 fn loom_cohort_of_two_groups() {
     let far = || Cohort::new(Groups::by_core(vec![0, 1]));

@@ -1,4 +1,5 @@
-//! Each lock with real threads: more of them than cores, and counts that only exclusion keeps right.
+//! Each lock with real threads: more of them than cores, and counts that only exclusion keeps
+//! right.
 
 use std::cell::UnsafeCell;
 

@@ -1,8 +1,9 @@
-//! Sections under the model checker: requests and their answers, sleep and waking, changes of the way, death.
+//! Sections under the model checker: requests and their answers, sleep and waking, changes of the
+//! way, death.
 //!
-//! The proprietor is the real one, on a thread of the model; so are the ways in, the mailboxes, the ring and the
-//! mutex. Everybody sleeps after one look. Not seen: threads that come and go, more than two clients, other locks
-//! (which have models of their own), and closures that panic.
+//! The proprietor is the real one, on a thread of the model; so are the ways in, the mailboxes, the
+//! ring and the mutex. Everybody sleeps after one look. Not seen: threads that come and go, more
+//! than two clients, other locks (which have models of their own), and closures that panic.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Sections looked at from inside, so that who waits is known to wait and no proprietor comes between.
+//! Sections seen from inside, so that a test knows that a thread waits, and no proprietor
+//! interferes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
@@ -6,14 +7,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use super::builder::Builder;
-use super::inside::Inside;
 use super::proprietor::Pause;
 use super::shared::Shared;
 use super::*;
-use crate::atomics::yield_now;
+use crate::inside::{Inside, serves_as_proprietor};
 use crate::lock::{Lock, Place};
 use crate::mailbox::Mailbox;
 use crate::{LockKind, Queue, Wait};
+use hearth_sys::threading::yield_now;
 
 /// A section whose proprietor is not started.
 fn section(
@@ -72,7 +73,7 @@ fn post_bomb(shared: &Shared<Vec<u32>>) {
         .unwrap();
 }
 
-/// What another thread's post panics with harms neither who serves it nor who else is served.
+/// The panic payload of another thread's post harms neither the server nor other clients.
 #[test]
 fn a_payload_that_panics_harms_nobody_who_comes_by() {
     for queue in Queue::ALL {
@@ -92,7 +93,7 @@ fn a_payload_that_panics_harms_nobody_who_comes_by() {
     }
 }
 
-/// The same while who serves has a request of its own that lies open, with its closure on its stack.
+/// The same while the server has an open request of its own, with its closure on its stack.
 #[test]
 fn a_payload_that_panics_leaves_no_request_behind() {
     let shared = section(Way::Message, |builder| builder);
@@ -135,7 +136,7 @@ fn a_payload_that_panics_leaves_no_request_behind() {
     assert_eq!(shared.statistics().panics, 1);
 }
 
-/// Who has said that its handle is gone may hold what handles share a moment longer.
+/// A thread that has counted its handle as dropped may hold the shared state a moment longer.
 #[test]
 fn a_handle_that_is_about_to_go_does_not_keep_the_data() {
     let owned = Owned::new(String::from("data"));
@@ -150,7 +151,7 @@ fn a_handle_that_is_about_to_go_does_not_keep_the_data() {
     other.join().unwrap();
 }
 
-/// It cannot wait for itself; and what it was refused is as it was.
+/// It cannot wait for itself; and what it was refused stays as it was.
 #[test]
 fn the_proprietor_does_not_get_the_data() {
     let owned = Owned::builder().mode(Mode::Message).build(5).unwrap();
@@ -168,7 +169,7 @@ fn the_proprietor_does_not_get_the_data() {
     assert_eq!(last.into_inner().unwrap(), 5);
 }
 
-/// Also those who were let in before, and waited while the section was poisoned.
+/// Also calls accepted before, which waited while the section was poisoned.
 #[test]
 fn who_waits_while_the_section_is_poisoned_is_refused() {
     let shared = section(Way::Lock, |builder| builder.poison(true));
@@ -220,7 +221,7 @@ fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
                 let shared = &shared;
                 scope.spawn(move || push(shared, value).unwrap());
             }
-            // All of them: who comes later asks by message, and here nobody serves.
+            // All of them: a later caller asks by message, and here nobody serves.
             wait_until(|| shared.waiting() == waiters);
             shared.set_way(Way::Message);
             assert_eq!(proprietor::attend(&shared, &held, 0), Pause::Wanted);
@@ -232,7 +233,7 @@ fn an_idle_proprietor_leaves_the_lock_to_who_waits() {
     }
 }
 
-/// It has no part in it when callers wait for each other, and sleeps.
+/// It has no part when callers wait for each other, and sleeps.
 #[test]
 fn the_proprietor_keeps_out_of_other_ways() {
     let shared = section(Way::Lock, |builder| builder);
@@ -247,7 +248,7 @@ fn the_proprietor_keeps_out_of_other_ways() {
     });
 }
 
-/// It is no caller that had to wait, and nobody that it leaves the lock to.
+/// It does not count as a caller that had to wait, nor as a waiter to leave the lock to.
 #[test]
 fn the_proprietor_does_not_wait_for_itself() {
     let shared = section(Way::Message, |builder| builder.lock(LockKind::Ticket));
@@ -282,7 +283,7 @@ fn who_was_a_proprietor_is_none_any_more() {
 /// Also of a thread that is ending, whose number is another's by then.
 #[test]
 fn a_thread_s_last_calls_come_after_its_posts() {
-    /// Calls as it goes, and tells whether the thread had a number then.
+    /// Calls as it is dropped, and reports whether the thread had a number then.
     struct Last(Arc<Shared<Vec<u32>>>, std::sync::mpsc::Sender<bool>);
 
     impl Drop for Last {

@@ -92,8 +92,8 @@ impl Fake {
         self
     }
 
-    /// Lets each look at the clock take so many nanoseconds, and nothing else any time: a machine as
-    /// slow as one likes, the same in every run.
+    /// Lets each look at the clock take so many nanoseconds, and nothing else any time: a machine
+    /// as slow as one likes, the same in every run.
     pub fn with_slow_clock(mut self, look_ns: u64) -> Fake {
         self.look_ns = look_ns;
         self

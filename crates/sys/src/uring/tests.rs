@@ -284,7 +284,7 @@ fn several_threads_wait_by_turns() {
     .unwrap();
 }
 
-/// A ring that ends elsewhere does not interrupt who prepared it.
+/// A ring that ends elsewhere does not interrupt the thread that prepared it.
 #[test]
 fn the_end_of_a_ring_interrupts_nobody() {
     if is_there().is_err() {

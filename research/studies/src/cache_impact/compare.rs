@@ -3,7 +3,7 @@
 
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::{Between, Model, Question};
+use hearth_model::fitted::{Between, Model, Question};
 use hearth_published::source::{BeyondLastLevel, Latency, Level, Parameters, Type, ZeroData};
 use hearth_stats::agreement::{kendall, spearman};
 use hearth_stats::median;

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use hearth_sys::affinity;
 use hearth_sys::mapping::{HugePages, LINE_BYTES, MapOptions, Mapping};
-use hearth_sys::sync::Semaphore;
+use hearth_sys::semaphore::Semaphore;
 
 use super::options::{Defect, Options, Start};
 use super::site::Places;

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use hearth_toolchain::{Compiler, FLAGS};
+
 use super::layouts::Hand;
 use super::ways::{PRIVATE_HEAPS, SHARED_HEAP};
 use super::workloads::{Load, Workload};
@@ -13,15 +15,12 @@ use crate::{StudyError, kept};
 /// Which shared text C programs need.
 const COMMON: &str = include_str!("c/common.h");
 
-/// As the command compiles what it makes of Insense.
-const C_FLAGS: [&str; 5] = ["-std=c11", "-O3", "-Wall", "-Wextra", "-falign-loops=32"];
-
 /// Where programs are built and kept, each once.
 #[derive(Debug)]
 pub struct Workshop {
     folder: PathBuf,
     hearth: PathBuf,
-    cc: Vec<String>,
+    compiler: Compiler,
     built: BTreeMap<String, PathBuf>,
 }
 
@@ -33,14 +32,14 @@ impl Workshop {
     pub fn new(folder: &Path, hearth: &Path) -> Result<Workshop, StudyError> {
         let cannot = |error| kept::file("make the folder", folder, error);
         fs::create_dir_all(folder).map_err(cannot)?;
-        let chosen = std::env::var("CC")
-            .ok()
-            .filter(|words| !words.trim().is_empty());
-        let words = chosen.as_deref().unwrap_or("cc").split_whitespace();
+        let compiler = Compiler::find().map_err(|error| StudyError::Program {
+            program: "cc".into(),
+            error: std::io::Error::new(std::io::ErrorKind::NotFound, error),
+        })?;
         Ok(Workshop {
             folder: folder.canonicalize().map_err(cannot)?,
             hearth: hearth.to_owned(),
-            cc: words.map(str::to_owned).collect(),
+            compiler,
             built: BTreeMap::new(),
         })
     }
@@ -95,8 +94,8 @@ impl Workshop {
         let text = self.folder.join(format!("c-{}.c", workload.id()));
         self.write(&text, c_text(workload))?;
         let program = self.folder.join(&name);
-        let mut command = self.compiler();
-        command.args(C_FLAGS).arg(format!("-DROWS={rows}"));
+        let mut command = self.compiler.command();
+        command.args(FLAGS).arg(format!("-DROWS={rows}"));
         command.arg("-o").arg(&program).arg(&text).arg("-lpthread");
         self.make(name, program.clone(), command)?;
         Ok(program)
@@ -114,7 +113,7 @@ impl Workshop {
         let text = self.folder.join(format!("{of}.c"));
         self.write(&text, preload_text(of))?;
         let object = self.folder.join(format!("{name}.so"));
-        let mut command = self.compiler();
+        let mut command = self.compiler.command();
         command
             .args([
                 "-std=c11",
@@ -132,12 +131,6 @@ impl Workshop {
             .args(["-lpthread", "-ldl"]);
         self.make(name, object.clone(), command)?;
         Ok(object)
-    }
-
-    fn compiler(&self) -> Command {
-        let mut command = Command::new(&self.cc[0]);
-        command.args(&self.cc[1..]);
-        command
     }
 
     fn write(&self, path: &Path, text: &str) -> Result<(), StudyError> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use hearth_machine::capture::Capture;
 use hearth_machine::profile::Profile;
@@ -85,6 +86,10 @@ impl Study for MessagePassing {
             results.site.costs = Some(costs);
         }
         conditions(results);
+        let system = self.profile.as_ref().map(|profile| &profile.system);
+        if let Some(cost) = system.and_then(|system| system.futex_wake_other_core_ns.as_ref()) {
+            hearth_sync::set_wake_cost(Duration::from_nanos(cost.value.max(0.0) as u64));
+        }
         // Threads that are started inherit it.
         affinity::allow_current(&results.site.cores).map_err(StudyError::machine)
     }

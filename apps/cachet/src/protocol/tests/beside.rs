@@ -1,5 +1,6 @@
-//! Random sessions, right and wrong, told to memcached and to us: the answers must be the same, byte for byte.
-//! Only what tells how much time has passed may differ by a few seconds, and what tells of memory is not compared.
+//! Random sessions, valid and invalid, sent to memcached and to cachet: the answers must be the
+//! same, byte for byte. Only elapsed times may differ by a few seconds, and figures about memory
+//! are not compared.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -93,8 +94,9 @@ impl Random {
     }
 }
 
-/// What a session may do. Who counts does so with keys of its own, and does not ask for values or for what is noted
-/// at them: when a number changes, memcached sometimes stores it anew and forgets that, as its threads have it.
+/// What a session may do. Who counts does so with keys of its own, and does not ask for values or
+/// for what is noted at them: when a number changes, memcached sometimes stores it anew and forgets
+/// that, as its threads have it.
 #[derive(Clone, Copy, PartialEq)]
 enum Sort {
     Counts,
@@ -144,8 +146,8 @@ fn number(random: &mut Random) -> String {
     }
 }
 
-/// By how much numbers are changed. They do not become shorter: in memcached it depends on what threads are doing
-/// besides whether that leaves spaces. `examples` has what does.
+/// By how much numbers are changed. They do not become shorter: in memcached it depends on what
+/// threads are doing besides whether that leaves spaces. `examples` has what does.
 fn step(random: &mut Random) -> String {
     match random.below(8) {
         0 => random

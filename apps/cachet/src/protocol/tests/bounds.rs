@@ -1,4 +1,4 @@
-//! What a client may make the server do at once, and again and again.
+//! Bounds on what a client can make the server do, at once and repeatedly.
 
 use super::{Bench, Session, Then};
 use crate::protocol::statistics::About;
@@ -15,8 +15,8 @@ impl Bench {
     }
 }
 
-/// Else each byte of a line of 4 MiB costs a look at 4 MiB. That it does not look again shows in what it does not find where the
-/// bytes are exchanged meanwhile, which nobody does.
+/// Else each byte of a line of 4 MiB costs a look at 4 MiB. That it does not look again shows in
+/// what it does not find where the bytes are exchanged meanwhile, which nobody does.
 #[test]
 fn what_was_looked_through_for_an_end_of_line_is_not_looked_through_again() {
     let (mut bench, mut session) = (Bench::new(), Session::new());
@@ -82,7 +82,8 @@ fn keys_that_are_not_there_end_a_turn_too() {
     }
 }
 
-/// Nothing evicts a value that is under way, so those who announce values and do not send them must not have all of the memory.
+/// Nothing evicts an incomplete value, so clients that announce values without sending them must
+/// not get all of the memory.
 #[test]
 fn values_that_never_come_leave_room_for_those_that_do() {
     let mut bench = Bench::with(Settings {

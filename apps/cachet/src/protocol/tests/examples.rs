@@ -1,4 +1,4 @@
-//! What is known by example.
+//! Examples.
 
 use super::{Bench, End};
 use crate::store::Settings;
@@ -22,7 +22,7 @@ fn a_line_without_an_end_closes_the_connection_unless_it_asks_for_keys() {
     );
 }
 
-/// What one connection sends, and what it is answered.
+/// A dialogue on one connection: pairs of input and answer.
 fn check(talk: &[(&str, &str)]) {
     let mut bench = Bench::new();
     for (sent, expected) in talk {
@@ -317,7 +317,8 @@ fn where_there_is_no_memory_each_command_says_so_in_its_own_words() {
     }
 }
 
-/// Whoever chooses a key with an end of line in it must not choose what others take for the next answer.
+/// A client that chooses a key with an end of line must not choose what others take for the next
+/// answer.
 #[test]
 fn a_key_that_is_no_text_is_never_told_as_text() {
     // "a\r\nX b", "q\r\nX b", "q\r\nX c", "r\r\nX c".

@@ -226,7 +226,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         effects.writes_refs || effects.blocks
     }
 
-    /// What the statements do as far as the variable is used. The effect of a last `send` comes
+    /// The effects of the statements that use the variable. The effect of a last `send` comes
     /// after its operands have been evaluated, and does not count.
     pub(super) fn effects_while_used(&self, rest: &[Expr], local: tree::LocalId) -> Effects {
         let Some(last) = rest.iter().rposition(|item| mentions(item, local)) else {

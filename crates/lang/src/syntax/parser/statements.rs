@@ -75,7 +75,7 @@ impl Parser<'_> {
         statements.append(&mut self.extra);
     }
 
-    /// What is left of a broken statement: the name it declares, if it does.
+    /// The remains of a broken statement: the name it declares, if it does.
     fn rest_of(&self, first: usize) -> Expr {
         let token = self.tokens[first];
         let span = self.span_from(token);

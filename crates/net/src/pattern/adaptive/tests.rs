@@ -34,7 +34,8 @@ struct Load {
 }
 
 impl Load {
-    /// A server's microseconds for a request. A ring serves all that has come with one call; an edge needs two for each.
+    /// A server's microseconds for a request. A ring serves all that has come with one call; an
+    /// edge needs two for each.
     fn cost(&self, way: Way) -> f64 {
         let together = (self.connections / way.threads).clamp(1, 32) as f64;
         let calls = match way.kind {
@@ -240,8 +241,8 @@ fn the_threads_at_work_have_all_connections_and_as_many_each() {
     }
 }
 
-/// One connection asks without end for what takes long; the others are given to a thread that has time for them. When all is
-/// as it should be, nothing moves any more.
+/// One connection asks without end for what takes long; the others are given to a thread that has
+/// time for them. When all is as it should be, nothing moves any more.
 #[test]
 fn who_asks_too_much_is_left_alone() {
     let kinds = ["edge".to_owned()];
