@@ -1,4 +1,4 @@
-//! Cost of communication between threads: taxonomy, equations, fit, prediction.
+//! Cost of communication between threads: fit, prediction, advice; reuse distances.
 //!
 //! - [`fitted`]: the model, fitted to a machine's profile: prediction, fit, advice.
 //! - [`locality`]: reuse distances of a trace, and the effects of components on each other in

@@ -1,7 +1,7 @@
-//! The recorded machines of `machines/`: random graphs and the six workloads' are placed on each, on
-//! hardware threads that it has, no worse than the baselines place them.
+//! The recorded machines of `machines/`: places random graphs and those of the six workloads on
+//! each, on hardware threads that it has, no worse than the baselines do.
 //!
-//! The workloads' graphs are what the compiler finds in `tests/workloads`:
+//! The workloads' graphs are those that the compiler finds in `tests/workloads`:
 //! `hearth place NAME.isf --graph NAME.json`.
 
 mod support;
@@ -33,7 +33,7 @@ fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// What was measured there, or else the parts with assumed costs.
+/// The measured profile, or else the parts with assumed costs.
 fn profile(folder: &Path) -> Profile {
     let name = folder.display();
     if let Some(text) = text(&folder.join("profile.json")) {

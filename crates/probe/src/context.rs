@@ -26,6 +26,26 @@ impl From<Refused> for Stop {
     }
 }
 
+/// Reason why there is no result at all.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProbeError {
+    /// The caller raised the flag.
+    Cancelled,
+    /// No core can be measured.
+    NoCore(Refused),
+}
+
+impl std::fmt::Display for ProbeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ProbeError::Cancelled => f.write_str("the probe was cancelled; nothing is recorded"),
+            ProbeError::NoCore(refused) => write!(f, "no core can be measured: {refused}"),
+        }
+    }
+}
+
+impl std::error::Error for ProbeError {}
+
 /// Context of every measurement.
 pub struct Context<'a> {
     /// The machine.

@@ -170,7 +170,7 @@ pub struct Batch {
 pub struct Outcome {
     /// The estimate.
     pub round: Round,
-    /// What was discarded.
+    /// The discarded samples.
     pub discards: Discards,
     /// Whether disturbed samples had to be used because hardly any others existed.
     pub is_disturbed: bool,

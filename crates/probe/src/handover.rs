@@ -18,9 +18,8 @@ use hearth_sys::mapping::MapOptions;
 use hearth_sys::ping_pong::{PingPong, Seat, Turn};
 use hearth_sys::{Refused, System, schedule};
 
-use crate::context::{Context, Deadline, Rounds, Stop, spin_until, together};
+use crate::context::{Context, Deadline, ProbeError, Rounds, Stop, spin_until, together};
 use crate::disturbance::{Batch, Before, Discards};
-use crate::session::ProbeError;
 use crate::statistics::Measured;
 
 /// The least message: a line.

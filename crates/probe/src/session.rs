@@ -17,6 +17,7 @@ use hearth_sys::{Refused, System};
 mod parts;
 
 use crate::bandwidth::{Bandwidth, Flow};
+pub use crate::context::ProbeError;
 use crate::context::{Context, Deadline, Stop};
 use crate::costs::{Price, ServiceCost};
 use crate::curve::{Curve, Walk};
@@ -37,26 +38,6 @@ pub struct Progress {
     /// The part being measured.
     pub part: Part,
 }
-
-/// Reason why there is no result at all.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ProbeError {
-    /// The caller raised the flag.
-    Cancelled,
-    /// No core can be measured.
-    NoCore(Refused),
-}
-
-impl std::fmt::Display for ProbeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ProbeError::Cancelled => f.write_str("the probe was cancelled; nothing is recorded"),
-            ProbeError::NoCore(refused) => write!(f, "no core can be measured: {refused}"),
-        }
-    }
-}
-
-impl std::error::Error for ProbeError {}
 
 /// A failed measurement.
 #[derive(Clone, Debug, PartialEq)]

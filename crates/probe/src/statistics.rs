@@ -74,8 +74,8 @@ fn sorted(values: &[f64]) -> Vec<f64> {
 }
 
 /// The median with a rank interval, for independent values; with fewer than 6 of them the interval
-/// is Student's, of logarithms if all are positive, and at least from the least to the greatest. One
-/// value shows no variation: its interval is assumed, by [`ALONE`]. None of none.
+/// is Student's, of logarithms if all are positive, and at least from the least to the greatest.
+/// One value shows no variation: its interval is assumed, by [`ALONE`]. None of none.
 pub fn median_with_interval(values: &[f64], discarded: u32) -> Option<Measured> {
     let sorted = sorted(values);
     let value = quantile_of_sorted(&sorted, 0.5)?;
@@ -107,8 +107,8 @@ pub fn median_with_interval(values: &[f64], discarded: u32) -> Option<Measured> 
 pub const ALONE: f64 = 2.0;
 
 /// A single round may differ from others by this factor, beside what it knows of itself: an
-/// assumption. Twenty quick probes of a busy virtual machine gave latencies between two cores within
-/// 5 % of their median.
+/// assumption. Twenty quick probes of a busy virtual machine gave latencies between two cores
+/// within 5 % of their median.
 pub const ONE_ROUND: f64 = 1.1;
 
 /// From a value over a factor to the value times it.

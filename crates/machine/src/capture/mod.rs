@@ -76,7 +76,7 @@ pub enum Fact {
     Cache {
         /// 1 is nearest to the core.
         level: u8,
-        /// What it keeps.
+        /// Its contents.
         kind: CacheKind,
         /// Its capacity.
         size_bytes: Bytes,

@@ -252,7 +252,7 @@ pub struct SystemCosts {
 pub struct Gap {
     /// The shortest gap of the bin, ns.
     pub from_ns: u64,
-    /// Where the next bin begins, ns. Absent for the last.
+    /// Start of the next bin, ns. Absent for the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below_ns: Option<u64>,
     /// Number of gaps.

@@ -176,7 +176,7 @@ impl Truth {
         exact * (0.04 * normal).exp() * outlier
     }
 
-    /// What a probe would find: every figure within 8 %, some things not measured.
+    /// A probe's profile: every figure within 8 %, some things not measured.
     pub(crate) fn profile(&mut self) -> Profile {
         let mut profile = Profile::assumed(self.topology.clone());
         let mut seen = self.random.fork();

@@ -47,7 +47,7 @@ pub enum Fault {
     Whole {
         /// The word.
         word: String,
-        /// What the number stands for.
+        /// Meaning of the number.
         what: &'static str,
         /// The smallest allowed.
         min: u32,

@@ -28,7 +28,7 @@ const RIVALS: [Policy; 4] = [
     Policy::Random { seed: 1 },
 ];
 
-/// Where one component runs, and why.
+/// Place of one component, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     /// The component.

@@ -14,7 +14,7 @@ use crate::slots::{Machine, Slot};
 /// Format that this Hearth writes, and the newest it reads.
 const FORMAT: u32 = 1;
 
-/// Where one component runs.
+/// Place of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPlace {
     /// The component's name.

@@ -62,7 +62,7 @@ impl Default for Effort {
 /// A placement and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
-    /// Where everyone is.
+    /// The slots.
     pub placement: Placement,
     /// Its cost.
     pub cost: Breakdown,

@@ -33,7 +33,7 @@ fn id(at: usize) -> ComponentId {
     ComponentId(u32::try_from(at).expect("few"))
 }
 
-/// A graph of one of several shapes: chains, stars, trees, grids, groups, anything.
+/// A graph of one of several shapes: chains, stars, trees, grids, groups, random.
 pub(crate) fn graph(random: &mut fastrand::Rng, count: usize) -> Graph {
     let mut graph = Graph::new();
     let scale = 10_f64.powf(1.0 + 4.0 * random.f64());
@@ -88,7 +88,7 @@ pub(crate) fn graph(random: &mut fastrand::Rng, count: usize) -> Graph {
     graph
 }
 
-/// The least J of all placements, one by one.
+/// The least J of all placements, tried one by one.
 pub(crate) fn least_of_all(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
     let (count, slots) = (graph.components.len(), machine.slots().len());
     let mut at = vec![0_u32; count];

@@ -109,13 +109,13 @@ pub struct TrackDescriptor {
     /// It is a process.
     #[prost(message, optional, tag = "3")]
     pub process: Option<ProcessDescriptor>,
-    /// What it is part of.
+    /// The track that contains it.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
     /// How its parts stand: 3, by their ranks.
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Where it stands among its siblings.
+    /// Order among its siblings.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
 }
