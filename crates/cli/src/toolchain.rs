@@ -12,8 +12,6 @@ use std::process::{Command, Output, Stdio};
 use crate::crash;
 use crate::failure::{Failure, cause};
 
-/// The C contract travels inside the command, so it always fits the C that the command writes.
-const HEADER: &str = include_str!("../../runtime/include/hearth.h");
 const HEADER_NAME: &str = "hearth.h";
 const LIBRARY_NAME: &str = "libhearth_runtime.a";
 
@@ -97,7 +95,7 @@ impl Toolchain {
     ) -> Result<(), Refusal> {
         let c_path = workshop.join("program.c");
         let place = |error: std::io::Error| Refusal::Place(cause(&error));
-        fs::write(workshop.join(HEADER_NAME), HEADER).map_err(place)?;
+        fs::write(workshop.join(HEADER_NAME), hearth_abi::HEADER).map_err(place)?;
         fs::write(&c_path, c).map_err(place)?;
         let output = self
             .call(&c_path, out, workshop)

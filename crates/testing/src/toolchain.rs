@@ -54,7 +54,7 @@ impl Toolchain {
     pub fn of_this_profile(flags: &[&str]) -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         Ok(Toolchain {
-            include: root.join("crates/runtime/include"),
+            include: root.join("crates/abi/include"),
             library: built_library(&root)?,
             flags: flags.iter().map(ToString::to_string).collect(),
         })

@@ -4,7 +4,7 @@
 //! component then polls its future, and operations that are still wanted begin anew. A ring that comes
 //! while the component runs is seen before it waits: the bell is set before the wait is looked at, and
 //! looked at after the wait has begun. Between the two is the fence of `OfferState::open`, or, for
-//! light waits, the barrier of [`crate::carrier::Hold`].
+//! light waits, the barrier of [`crate::exchange::carrier::Hold`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -15,10 +15,11 @@ use super::errands::Errands;
 use super::life::{self, Leftover};
 use super::visit;
 use crate::abi::{Component, ROUSED, Step};
-use crate::channel::Channel;
-use crate::seat::seat_of;
-use crate::sync::lock_std as lock;
-use crate::{c, carrier, channel};
+use crate::c;
+use crate::exchange::channel::Channel;
+use crate::exchange::{carrier, channel};
+use crate::ground::sync::lock_std as lock;
+use crate::seats::seat::seat_of;
 
 /// A counted reference to a half-channel, for a component that may be waiting there.
 pub(super) struct Kept(*const Channel);

@@ -8,10 +8,10 @@ use super::life::Handle;
 use super::{observe, visit};
 use crate::abi::{self, ABI, Component, ComponentType, Type, literal};
 use crate::c;
-use crate::channel::{Channel, Direction};
-use crate::registry;
-use crate::seat::seat_of;
-use crate::sync::lock_std as lock;
+use crate::exchange::channel::{Channel, Direction};
+use crate::ground::sync::lock_std as lock;
+use crate::seats::registry;
+use crate::seats::seat::seat_of;
 
 /// Why there is no such port.
 #[derive(Clone, Debug, PartialEq, Eq)]

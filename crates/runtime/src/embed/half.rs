@@ -23,8 +23,8 @@ use super::life::{How, Leftover, Life};
 use super::{bell, visit};
 use crate::abi::{Component, Type, Value, literal};
 use crate::c;
-use crate::channel::Channel;
-use crate::sync::lock_std as lock;
+use crate::exchange::channel::Channel;
+use crate::ground::sync::lock_std as lock;
 
 /// Held while connections change.
 static WIRING: Mutex<()> = Mutex::new(());

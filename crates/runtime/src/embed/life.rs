@@ -28,14 +28,15 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::bell::{Bell, Errand, Kept, call_off_own, rouse};
-use super::calls::{call, call_for_nobody};
 use super::queue::Queue;
 use super::slot::Slot;
 use super::{site, visit};
 use crate::abi::{Component, ComponentType, ROUSED, STOPPED, Step, Type, Value};
-use crate::external::Ticket;
-use crate::sync::lock_std as lock;
-use crate::{c, external, object};
+use crate::c;
+use crate::exchange::external::Ticket;
+use crate::exchange::{external, values::object};
+use crate::ground::calls::{call, call_for_nobody};
+use crate::ground::sync::lock_std as lock;
 
 /// How a component ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,16 +13,21 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use crate::idle::Visit;
-use crate::options::{self, Options, WORKERS_MAX};
-use crate::sync::lock_std as lock;
-use crate::{registry, report};
+use crate::exchange::carrier::see_to_outside;
+use crate::exchange::{self, timers};
+use crate::ground::options::{self, Options, WORKERS_MAX};
+use crate::ground::output;
+use crate::ground::sync::lock_std as lock;
+use crate::hooks::{self, After, Hooks};
+use crate::outside::idle::Visit;
+use crate::placer::{self, initial};
+use crate::report;
+use crate::seats::{exceptions, registry};
 
 mod bell;
-pub(crate) mod calls;
 mod codec;
 mod errands;
 mod foreign;
@@ -37,7 +42,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub use crate::options::Servers;
+pub use crate::ground::options::Servers;
 pub use codec::{Fields, Portable, Record};
 pub use foreign::{Foreign, ForeignType, Port, PortRefused, Program, find};
 pub use half::{ConnectRefused, Half, connect};
@@ -46,7 +51,6 @@ pub use operation::{Receive, ReceiveRefused, Send, SendRefused};
 pub use placing::{
     Event, Happened, Move, PlaceRefused, Placement, Places, Station, Why, listen, missing, stations,
 };
-pub(crate) use placing::{note_move, note_planned};
 pub use select::{Arms, Of2, Of3, Of4, Of5, Of6, Select, Slice};
 
 /// What carries components, how many of it, and where it goes.
@@ -77,14 +81,6 @@ pub enum StartRefused {
     Place(PlaceRefused),
 }
 
-static ON: AtomicBool = AtomicBool::new(false);
-
-/// Is the runtime part of another program?
-pub(crate) fn is_on() -> bool {
-    // Relaxed: set before the first component is made.
-    ON.load(Ordering::Relaxed)
-}
-
 /// Has the runtime be part of this program.
 pub fn start(settings: &Settings) -> Result<(), StartRefused> {
     if let Some(asked) = settings.workers
@@ -102,9 +98,10 @@ pub fn start(settings: &Settings) -> Result<(), StartRefused> {
         carrying: placing::carrying(settings),
         servers: settings.servers,
         workers: settings.workers,
+        is_embedded: true,
         ..options::DEFAULTS
     };
-    ON.store(true, Ordering::Relaxed);
+    hooks::install(&HOOKS);
     match *options::set_first(wanted.clone()) == wanted {
         true => {
             placing::keep_names(settings);
@@ -138,13 +135,13 @@ fn with_watchers<R>(action: impl FnOnce(&mut HashMap<u64, Watcher>) -> R) -> R {
 
 /// Those to tell of a verdict.
 #[must_use]
-pub(crate) struct Verdict(Vec<Waker>);
+struct Verdict(Vec<Waker>);
 
 impl Verdict {
     /// Not while it is decided: who is woken may enter.
-    pub(crate) fn tell(self) {
+    fn tell(self) {
         if !self.0.is_empty() {
-            crate::carrier::as_stranger(|| {
+            crate::exchange::carrier::as_stranger(|| {
                 for waker in self.0 {
                     life::call_outside(|| waker.wake());
                 }
@@ -154,7 +151,7 @@ impl Verdict {
 }
 
 /// Nothing runs: what that means for those who want to know.
-pub(crate) fn judge(can_go_on: bool) -> Verdict {
+fn judge(can_go_on: bool) -> Verdict {
     let is_asked = with_watchers(|all| all.values().any(|watcher| watcher.verdict.is_none()));
     let verdict = match (is_asked, registry::users(), can_go_on) {
         (true, 0, _) => Rest::Ended,
@@ -242,8 +239,39 @@ struct Ends {
 
 static ENDS: Mutex<Option<Ends>> = Mutex::new(None);
 
+/// What the exchange calls.
+static HOOKS: Hooks = Hooks {
+    choose: |request, of, identity| {
+        placing::note_planned(of, identity);
+        initial::choose(request, of, identity)
+    },
+    starts: placer::start,
+    has_samples: placer::notice,
+    moved: placing::note_move,
+    ended: note_end,
+    // SAFETY: its carrier still has the component.
+    failed: |seat| note_failure(seat.id, unsafe { exceptions::uncaught_message(seat) }),
+    all_stopped: || {},
+    at_rest,
+    serves: placer::tell_of_server,
+    see_to_outside,
+    fire_due: || timers::fire_due(timers::now()),
+};
+
+/// Nothing runs: tells who asked, unless something outside can change that.
+fn at_rest(is_still: &dyn Fn() -> bool) -> After {
+    output::flush();
+    let can_go_on = exchange::can_go_on();
+    if !is_still() {
+        return None;
+    }
+    let verdict = judge(can_go_on);
+    let is_any = !verdict.0.is_empty();
+    is_any.then(|| -> Box<dyn FnOnce()> { Box::new(|| verdict.tell()) })
+}
+
 /// An exception that nobody caught ends a component.
-pub(crate) fn note_failure(id: u64, message: String) {
+fn note_failure(id: u64, message: String) {
     let mut ends = lock(&ENDS);
     let ends = ends.get_or_insert_default();
     if ends.observers.contains_key(&id) {
@@ -254,10 +282,7 @@ pub(crate) fn note_failure(id: u64, message: String) {
 }
 
 /// A component ends.
-pub(crate) fn note_end(id: u64) {
-    if !is_on() {
-        return;
-    }
+fn note_end(id: u64) {
     placing::forget_moves(id);
     let (observer, failure) = {
         let mut ends = lock(&ENDS);

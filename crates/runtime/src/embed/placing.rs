@@ -8,10 +8,13 @@ use hearth_machine::profile::Profile;
 use hearth_sys::affinity;
 
 use super::{Settings, StartRefused};
-use crate::options::{Carrying, Policy};
-use crate::placement::Plan;
-use crate::sync::lock_std as lock;
-use crate::{carrier, registry};
+use crate::abi::{ComponentType, literal};
+use crate::exchange::carrier;
+use crate::ground::options::{Carrying, Plan, Policy};
+use crate::ground::sync::lock_std as lock;
+use crate::placer::initial;
+use crate::seats::registry;
+use crate::seats::seat::Identity;
 
 pub use crate::placer::{Event, Happened, Move, Why, listen};
 
@@ -231,12 +234,13 @@ pub(super) fn keep_names(settings: &Settings) {
     }
 }
 
-/// A component is made whose name and number are in the plan.
-pub(crate) fn note_planned(name: &str, number: u32) {
-    if super::is_on() {
+/// A component is made: maybe its name and number are in the plan.
+pub(super) fn note_planned(of: *const ComponentType, identity: &Identity) {
+    if initial::planned(of, identity).is_some() {
+        // SAFETY: component types are static, and their names literals.
+        let name = unsafe { literal((*of).name) }.into_owned();
         let made = &mut *lock(&MADE);
-        made.get_or_insert_default()
-            .insert((name.to_owned(), number));
+        made.get_or_insert_default().insert((name, identity.number));
     }
 }
 
@@ -314,10 +318,8 @@ pub fn stations() -> Vec<Station> {
 static MOVES: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
 
 /// A component moves.
-pub(crate) fn note_move(id: u64) {
-    if super::is_on() {
-        *lock(&MOVES).get_or_insert_default().entry(id).or_default() += 1;
-    }
+pub(super) fn note_move(id: u64) {
+    *lock(&MOVES).get_or_insert_default().entry(id).or_default() += 1;
 }
 
 /// A component has ended.

@@ -240,7 +240,10 @@ fn a_slot_gives_its_value_away_whole() {
     assert!(slot.take_whole().is_none());
     // The slot is free while the value is dropped.
     slot.put([1_u8; 300]);
-    assert_eq!(calls::call(|| drop(whole)), Err("a value's".to_owned()));
+    assert_eq!(
+        crate::ground::calls::call(|| drop(whole)),
+        Err("a value's".to_owned())
+    );
     assert!(DROPPED.load(Ordering::Relaxed));
     // SAFETY: that was put in.
     assert_eq!(unsafe { slot.take::<[u8; 300]>() }, Some([1; 300]));

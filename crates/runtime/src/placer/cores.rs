@@ -3,7 +3,7 @@
 
 use hearth_sys::affinity;
 
-use crate::carrier;
+use crate::exchange::carrier;
 
 /// What can be used of the machine now.
 pub(super) struct Cores {

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::embed::calls::call;
-use crate::options::Servers;
-use crate::sync::lock_std as lock;
+use crate::ground::calls::call;
+use crate::ground::options::Servers;
+use crate::ground::sync::lock_std as lock;
 
 /// So many moves are told by name in a line; the others are counted.
 const NAMED: usize = 16;

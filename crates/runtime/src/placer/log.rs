@@ -12,8 +12,12 @@ use super::cores::Change;
 use super::event::{self, Event, Happened, Move, Why};
 use super::site::Site;
 use super::statistics::Statistics;
-use crate::sync::lock_std as lock;
-use crate::{helpers, registry, watching};
+use crate::ground::helpers;
+use crate::ground::options::Servers;
+use crate::ground::sync::lock_std as lock;
+use crate::recording;
+use crate::seats::registry;
+use crate::seats::seat::Seat;
 
 /// Where it is written.
 struct Log {
@@ -44,7 +48,7 @@ pub(super) fn begin() {
 }
 
 fn is_wanted() -> bool {
-    Log::get().file.is_some() || watching::is_on() || event::are_there_listeners()
+    Log::get().file.is_some() || recording::is_on() || event::are_there_listeners()
 }
 
 /// Those who listen are told by whoever calls.
@@ -56,7 +60,7 @@ fn write_down(what: Happened) -> Event {
     let log = Log::get();
     let after = log.began.elapsed();
     let event = Event { after, what };
-    if let Some(recorder) = watching::recorder() {
+    if let Some(recorder) = recording::recorder() {
         recorder.remark(&event.what.to_string());
     }
     if let Some(file) = &log.file {
@@ -67,9 +71,14 @@ fn write_down(what: Happened) -> Event {
 }
 
 /// Something was decided about a server, whose worker's thread calls. It cannot wait for those who listen.
-pub(crate) fn server(what: impl FnOnce() -> Happened) {
+pub(crate) fn server(seat: &Seat, way: Servers, why: String) {
     if is_wanted() {
-        let event = write_down(what());
+        let component = registry::name_of(seat);
+        let event = write_down(Happened::Server {
+            component,
+            way,
+            why,
+        });
         if event::are_there_listeners() {
             helpers::hand(move || event::tell(&event));
         }

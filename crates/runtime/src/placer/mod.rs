@@ -1,4 +1,4 @@
-//! `--place talk`, while the program runs: who talks with whom is [seen](crate::traffic) by samples, and
+//! `--place talk`, while the program runs: who talks with whom is [seen](crate::exchange::carrier::traffic) by samples, and
 //! components move where a plan by these figures wants them, if that is worth the move.
 //!
 //! One thread does it, some times a second while anything runs, and sleeps while all sleeps. It reads
@@ -11,6 +11,7 @@
 
 mod cores;
 mod event;
+pub(crate) mod initial;
 mod log;
 mod site;
 mod statistics;
@@ -29,9 +30,9 @@ use hearth_place::machine::{Placement, Slot};
 use hearth_place::talk::{Effort, talk};
 use hearth_sys::futex;
 
-use crate::carrier::{self, Order};
-use crate::options;
-use crate::traffic::{self, NO_WORKER};
+use crate::exchange::carrier::traffic::{self, NO_WORKER};
+use crate::exchange::carrier::{self, Order};
+use crate::ground::options;
 use cores::{Change, Cores};
 pub use event::{Event, Happened, Move, Why, listen};
 pub(crate) use log::server as tell_of_server;

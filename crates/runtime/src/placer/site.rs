@@ -11,9 +11,9 @@ use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Rou
 use hearth_place::machine::{Machine, Message, Slot};
 
 use super::statistics::Statistics;
-use crate::carrier;
-use crate::options::{self, Carrying};
-use crate::traffic::NO_WORKER;
+use crate::exchange::carrier;
+use crate::exchange::carrier::traffic::NO_WORKER;
+use crate::ground::options::{self, Carrying};
 
 /// What is known of the machine, whichever of its cores may be used.
 pub(super) struct Survey {

@@ -7,7 +7,7 @@ use std::ptr;
 use hearth_machine::profile::Carrier;
 
 use super::*;
-use crate::traffic::{End, Seen, Who};
+use crate::exchange::carrier::traffic::{End, Seen, Who};
 
 mod turns;
 

@@ -6,7 +6,7 @@ use super::reading::Portable;
 use super::writing::{DEEPEST, write_bytes, write_length};
 use super::{Stays, leave_no_node, read, type_of_code, write};
 use crate::abi::{Kind, Type, Value, fields, literal};
-use crate::object;
+use crate::exchange::values::object;
 
 struct Dice(u64);
 

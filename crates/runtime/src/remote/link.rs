@@ -29,19 +29,22 @@ use hearth_sys::descriptor;
 
 use super::wire::{Message, Received};
 use crate::abi::{Component, ComponentType, Held, Site, Step, Type, Value, held_of};
-use crate::channel::{
-    self, Channel, Direction, Label, hearth_acknowledge, hearth_connect, hearth_release_sender,
+use crate::exchange::channel::{
+    self, Channel, Direction, hearth_acknowledge, hearth_connect, hearth_release_sender,
     hearth_send,
 };
-use crate::external::{self, Ticket};
-use crate::idle::Visit;
-use crate::offer::Stage;
-use crate::poller::{self, Then};
+use crate::exchange::external::{self, Ticket};
+use crate::exchange::{component, values::object};
+use crate::ground::sync::lock_std as lock;
+use crate::ground::{helpers, output};
+use crate::outside::idle::Visit;
+use crate::outside::poller::{self, Then};
 use crate::portable::{self, Portable};
-use crate::seat::seat_of;
+use crate::seats::offer::Stage;
+use crate::seats::registry::Label;
+use crate::seats::seat::seat_of;
+use crate::seats::waiting;
 use crate::services::mailbox::Mailbox;
-use crate::sync::lock_std as lock;
-use crate::{component, helpers, object, output};
 
 /// What both a proxy and its reader use.
 struct Link {
@@ -655,7 +658,7 @@ fn is_about_to_answer((importer, link): &(Counted, Weak<Link>)) -> bool {
     // While it waits for a receiver there is nothing to say.
     // SAFETY: counted by the list.
     owes && !unsafe {
-        channel::light::seems_to_wait(importer.0)
+        waiting::seems_to_wait(importer.0)
             || matches!(seat_of(importer.0).state.stage(), Stage::Open | Stage::Held)
     }
 }

@@ -17,7 +17,7 @@
 use std::io::{self, Read, Write};
 
 use crate::abi::Label;
-use crate::channel::Direction;
+use crate::exchange::channel::Direction;
 
 /// Longer messages are refused: nobody sends such values, and a broken peer should not be given
 /// the memory.

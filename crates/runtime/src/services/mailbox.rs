@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 use crate::abi::{Component, Site, Step, Value};
-use crate::external::{self, Ticket};
-use crate::poller::{self, Watch};
-use crate::sync::lock_std as lock;
+use crate::exchange::external::{self, Ticket};
+use crate::ground::sync::lock_std as lock;
+use crate::outside::poller::{self, Watch};
 
 /// Items of type `T` on their way to components.
 pub(crate) struct Mailbox<T> {

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::choices::scramble;
+use crate::ground::choices::scramble;
 
 /// What is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

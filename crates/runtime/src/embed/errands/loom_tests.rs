@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::Errands;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::ground::sync::{AtomicUsize, Ordering};
 
 /// A counted reference: how often it was given back.
 struct Reference(Arc<AtomicUsize>);
@@ -52,7 +52,7 @@ fn loom_a_ring_shows_what_was_left_before() {
     loom::model(|| {
         let errands = Arc::new(Errands::new());
         // Set after the errand is left, as by `Bell::ring`.
-        let bell = Arc::new(crate::sync::AtomicBool::new(false));
+        let bell = Arc::new(crate::ground::sync::AtomicBool::new(false));
         let other = {
             let (errands, bell) = (Arc::clone(&errands), Arc::clone(&bell));
             thread::spawn(move || {

@@ -8,7 +8,7 @@
 //! The list is closed when the component ends. What comes later goes back to whoever brought it, so that
 //! nothing stays in a list that nobody looks at. Its lock is never held while code of the program's runs.
 
-use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use crate::ground::sync::{AtomicBool, Mutex, Ordering, lock};
 
 pub(crate) struct Errands<E> {
     are_there: AtomicBool,

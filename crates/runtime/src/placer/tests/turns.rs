@@ -2,7 +2,7 @@
 //! and then exchange. What each sees of its time follows from where they are.
 
 use super::*;
-use crate::choices::scramble;
+use crate::ground::choices::scramble;
 
 /// A pair of components: they compute in turn, or both at once and then exchange, ns for a message.
 #[derive(Clone, Copy)]

@@ -14,10 +14,11 @@ use std::sync::{Arc, Once, OnceLock};
 use hearth_sys::descriptor;
 
 use crate::abi::{Component, Site, Step, Value};
-use crate::poller::{self, Then};
+use crate::exchange::external;
+use crate::ground::settings::{self, after};
+use crate::ground::{exits, options, output};
+use crate::outside::poller::{self, Then};
 use crate::services::mailbox::Mailbox;
-use crate::settings::{self, after};
-use crate::{exits, external, options, output};
 
 /// Bytes a line may have, by the language reference.
 const LONGEST: usize = 255;

@@ -21,15 +21,16 @@ use hearth_sys::descriptor;
 use packet::{Kind, Packet};
 
 use crate::abi::{AnyBox, Component, Object, Site, Step, Type, Value, literal};
-use crate::poller::{self, Then, Watch};
+use crate::exchange::external;
+use crate::ground::settings;
+use crate::ground::sync::lock_std as lock;
+use crate::ground::{exits, options, output};
+use crate::outside::poller::{self, Then, Watch};
 use crate::portable::{self, Portable, type_of_code};
-use crate::remote::claims::{self, Claim};
-use crate::remote::node;
+use crate::services::claims::{self, Claim};
 use crate::services::mailbox::Mailbox;
+use crate::services::node;
 use crate::services::values;
-use crate::settings;
-use crate::sync::lock_std as lock;
-use crate::{exits, external, options, output};
 
 const VARIABLE: &str = "HEARTH_DEVICE_RADIO";
 const BASE_PORT: u16 = 25000;
