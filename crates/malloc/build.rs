@@ -1,11 +1,11 @@
-//! How the library is linked.
+//! Linker arguments of the library.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // A program may open and close it. Threads that end, children of forks and the helper call into it
-    // afterwards, so it stays.
+    // A program may open and close the library. Ending threads, children of forks and the helper
+    // call into it afterwards, so it stays loaded.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    // Where it is opened, not preloaded, the C library's functions come before these: what calls another one here
-    // means this library's.
+    // In a library that is opened, not preloaded, the C library's functions come before these; a
+    // call from one function here to another must still reach this library's.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
 }

@@ -1,5 +1,5 @@
-//! Random sequences of operations on heaps: the loop that runs them, each in a process of its own, and
-//! shortens what fails. What is done and what must hold is in the example `heap-sequence` of `hearth-heap`.
+//! Random sequences of operations on heaps: runs each in a process of its own, and shortens failing
+//! ones. The operations and invariants are in the example `heap-sequence` of `hearth-heap`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,7 @@ use hearth_testing::toolchain::{End, run};
 
 /// Operations of a sequence.
 pub const OPERATIONS: usize = 40_000;
-/// A sequence that takes longer hangs. Busy machines have been seen thirty times slower.
+/// Time after which a sequence counts as hanging. Busy machines have been seen thirty times slower.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Faults that may be planted: features of `hearth-heap`.
@@ -23,7 +23,8 @@ pub struct Finding {
     pub message: String,
 }
 
-/// The program that runs a sequence, built in a folder of cargo's, with a planted fault or without.
+/// Builds the program that runs a sequence, in a target folder of cargo's, optionally with a
+/// planted fault.
 pub fn build(target: &Path, canary: Option<&str>) -> Result<PathBuf, String> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
         .args(["build", "--quiet", "--package", "hearth-heap"])
@@ -39,7 +40,7 @@ pub fn build(target: &Path, canary: Option<&str>) -> Result<PathBuf, String> {
     Ok(target.join("debug/examples/heap-sequence"))
 }
 
-/// Runs one sequence; what it says if it fails.
+/// Runs one sequence; returns its message if it fails.
 pub fn examine(program: &Path, seed: u64, operations: usize) -> Option<String> {
     let mut command = Command::new(program);
     command
@@ -52,7 +53,7 @@ pub fn examine(program: &Path, seed: u64, operations: usize) -> Option<String> {
     }
 }
 
-/// Tries sequences until the time is over or one fails. How many passed.
+/// Tries sequences until the time is over or one fails. Returns how many passed.
 pub fn search(program: &Path, seed: u64, time: Duration) -> Result<u64, Finding> {
     let start = Instant::now();
     let mut tried = 0;
@@ -66,8 +67,8 @@ pub fn search(program: &Path, seed: u64, time: Duration) -> Result<u64, Finding>
     Ok(tried)
 }
 
-/// The shortest beginning of a sequence that fails yet, found by halves. What depends on when the
-/// helper is at work may need a few tries.
+/// The shortest failing beginning of a sequence, found by bisection. A failure that depends on the
+/// helper's timing may need a few tries.
 fn shorter(program: &Path, seed: u64, message: String) -> Finding {
     let mut best = Finding {
         seed,

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A seed unlike the last one, unless the user wants a certain one.
+/// A seed unlike the last one, unless the user names one.
 fn seed(args: &Arguments) -> u64 {
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let fresh = clock.map_or(1, |since| since.as_millis() as u64 % 1_000_000_000);
@@ -79,7 +79,7 @@ fn keep(name: &str, text: &str) {
     }
 }
 
-/// Starts the child that searches, and takes over what it dies of.
+/// Starts the child that searches, and takes over the text it dies of.
 fn watch_texts(args: &Arguments) -> ExitCode {
     let seed = seed(args);
     let seconds = args.number("--seconds").unwrap_or(60);
@@ -96,7 +96,7 @@ fn watch_texts(args: &Arguments) -> ExitCode {
     }
     let status = patiently(&mut command, Duration::from_secs(seconds), &in_flight);
     let text = fs::read_to_string(&in_flight).unwrap_or_default();
-    // It lies in the temporary directory; left over it does no harm.
+    // It lies in the temporary directory; leaving it does no harm.
     let _ = fs::remove_file(&in_flight);
     match status {
         Some(status) if status.success() => ExitCode::SUCCESS,
@@ -126,8 +126,8 @@ fn patiently(command: &mut Command, time: Duration, in_flight: &Path) -> Option<
             .and_then(|facts| facts.modified())
             .ok()
             .and_then(|changed| changed.elapsed().ok());
-        // Shrinking writes no file and takes up to a minute. This is for what never comes back, and
-        // goes by elapsed time: a busy machine has been seen thirty times slower.
+        // Shrinking writes no file and takes up to a minute. This limit is for programs that never
+        // return, and counts elapsed time: a busy machine has been seen thirty times slower.
         let overdue = age.is_some_and(|age| age > texts::PATIENCE * 60);
         if overdue && start.elapsed() > time.min(Duration::from_secs(30)) {
             let _ = child.kill();
@@ -145,7 +145,7 @@ fn child(args: &Arguments) -> ExitCode {
     let time = Duration::from_secs(args.number("--seconds").unwrap_or(60));
     let in_flight = PathBuf::from(args.text("--in-flight").unwrap_or("in-flight.isf"));
     let seed = args.number("--seed").unwrap_or(1);
-    // Panics are findings here and told below.
+    // Panics are findings here and reported below.
     std::panic::set_hook(Box::new(|_| {}));
     let only = args.text("--target").map(str::to_string);
     // The command's own threads have this much.
@@ -174,7 +174,7 @@ fn child(args: &Arguments) -> ExitCode {
 }
 
 fn try_programs(args: &Arguments, flags: &[&str]) -> ExitCode {
-    // To look past a known warning: --cflags -Wno-…
+    // To ignore a known warning: --cflags -Wno-…
     let extra = args.text("--cflags").unwrap_or_default().split(' ');
     let flags: Vec<&str> = flags
         .iter()
@@ -219,7 +219,7 @@ fn try_programs(args: &Arguments, flags: &[&str]) -> ExitCode {
     ExitCode::from(u8::from(bad > 0))
 }
 
-/// Random sequences of operations on heaps; with a planted fault, if one is named.
+/// Tries random sequences of operations on heaps; with a planted fault, if one is named.
 fn try_heaps(args: &Arguments) -> ExitCode {
     let this = std::env::current_exe().expect("it has a path");
     let target = this.ancestors().nth(2).expect("it is in a target folder");
@@ -261,7 +261,7 @@ fn try_heaps(args: &Arguments) -> ExitCode {
     }
 }
 
-/// Random sessions with cachet's protocol.
+/// Tries random sessions with cachet's protocol.
 fn try_sessions(args: &Arguments) -> ExitCode {
     let seed = seed(args);
     let time = Duration::from_secs(args.number("--seconds").unwrap_or(60));
@@ -278,7 +278,7 @@ fn try_sessions(args: &Arguments) -> ExitCode {
     }
 }
 
-/// Tries a kept text again, with the messages of its panics.
+/// Tries a stored text again, with the messages of its panics.
 fn file(args: &Arguments) -> ExitCode {
     let Some(path) = args.0.first() else {
         eprintln!("{USAGE}");

@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Generated programs take milliseconds; a sanitizer may slow them down many times.
+/// Time limit. Generated programs take milliseconds; a sanitizer may slow them down many times.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What went wrong with a program.
+/// A fault found with a program.
 #[derive(Debug)]
 pub enum Fault {
     /// The compiler refuses a correct program.
@@ -27,7 +27,7 @@ pub enum Fault {
     Unfit(String),
 }
 
-/// Compiles and runs one program; None if it does what it must.
+/// Compiles and runs one program; None if it behaves correctly.
 pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
     let compiled = compile(&case.text, "random.isf", &Options::default());
     let Some(c) = compiled.c else {
@@ -56,7 +56,7 @@ pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
         .env("ASAN_OPTIONS", "detect_leaks=1:exitcode=77")
         .env("UBSAN_OPTIONS", "print_stacktrace=1");
     if toolchain.is_sanitized() {
-        // A sanitizer knows the blocks of its own allocator, and what they lead to.
+        // A sanitizer knows only the blocks of its own allocator, and what they refer to.
         command.env("HEARTH_HEAPS", "system");
     }
     let ran = match run(&mut command, LIMIT) {
@@ -70,7 +70,7 @@ pub fn examine(case: &Case, toolchain: &Toolchain) -> Option<Fault> {
     })
 }
 
-/// The program of a seed, examined.
+/// Examines the program of a seed.
 pub fn examine_seed(seed: u64, toolchain: &Toolchain) -> Option<(Case, Fault)> {
     let case = generate::case(seed);
     let fault = examine(&case, toolchain)?;
@@ -122,7 +122,7 @@ pub fn smaller(case: &Case, fault: &Fault, toolchain: &Toolchain, time: Duration
 }
 
 impl Fault {
-    /// For a person.
+    /// A description for people.
     pub fn describe(&self) -> String {
         match self {
             Fault::Refused(told) => format!("the compiler refuses a correct program:\n{told}"),

@@ -1,8 +1,9 @@
-//! Random sessions with cachet's protocol, right and wrong, as bytes that come in pieces.
+//! Random sessions with cachet's protocol, right and wrong, as bytes that arrive in pieces.
 //!
-//! What must hold: however the bytes are cut, the same is answered; a value is what was stored for its key, while others come, go and
-//! are evicted; and when all connections are gone and everything is forgotten no memory is in use. That the answers are right
-//! is compared with memcached elsewhere (`apps/cachet/src/protocol/tests/beside.rs`).
+//! Invariants: the answers do not depend on how the bytes are cut; a value is the one stored for
+//! its key, while others come, go and are evicted; and when all connections are gone and everything
+//! is forgotten, no memory is in use. The answers themselves are compared with memcached elsewhere
+//! (`apps/cachet/src/protocol/tests/beside.rs`).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
@@ -21,7 +22,8 @@ pub struct Finding {
     pub message: String,
 }
 
-/// Without an end of line for so long a connection is closed or not, as its bytes are cut: sessions have more of them.
+/// Longest line. Whether a longer one without an end closes the connection depends on how the bytes
+/// are cut, so sessions have shorter ones.
 const LINE_MAX: usize = 1000;
 /// Commands of a session.
 const COMMANDS: usize = 40;
@@ -46,7 +48,7 @@ struct Server {
 }
 
 impl Server {
-    /// With 2 to this power locks.
+    /// A server with 2 to this power locks.
     fn new(memory: usize, item_max: usize, lock_power: u32) -> Server {
         let settings = Settings {
             memory,
@@ -83,7 +85,7 @@ impl Server {
     }
 }
 
-/// A connection: what was given and is not consumed, and what came back.
+/// A connection: bytes received but not consumed, and the answers.
 #[derive(Default)]
 struct Connection {
     session: Session,
@@ -120,9 +122,9 @@ impl Connection {
     }
 }
 
-// ---- what is sent -----------------------------------------------------------------------------------
+// ---- what is sent -------------------------------------------------------------------------------
 
-/// The byte of which all values of a key are, by its number.
+/// The byte that all values of a key consist of, by its number.
 fn byte_of(key: usize) -> u8 {
     b'A' + key as u8
 }
@@ -161,7 +163,7 @@ fn key(random: &mut Random) -> String {
     }
 }
 
-/// Flags of meta commands: mostly such as there are.
+/// Flags of meta commands, mostly valid ones.
 fn flags(random: &mut Random) -> String {
     let letters = b"bcfhklqstuvCDFIJMNORTxZ0";
     let mut text = String::new();
@@ -242,7 +244,7 @@ fn command(random: &mut Random, sent: &mut Vec<u8>) {
     }
 }
 
-/// The bytes of a seed.
+/// The session of a seed, as bytes.
 pub fn session_of(seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut sent = Vec::new();
@@ -271,10 +273,10 @@ pub fn session_of(seed: u64) -> Vec<u8> {
     sent
 }
 
-// ---- what must hold ---------------------------------------------------------------------------------
+// ---- what must hold -----------------------------------------------------------------------------
 
-/// What is answered to these pieces, but for statistics, of which some tell how often something was served, and lists, whose order
-/// is no server's as another's.
+/// The answers to these pieces, except for statistics, some of which count how often something was
+/// served, and lists, whose order differs between servers.
 fn answers<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, bool) {
     let server = Server::new(4 << 20, 1 << 20, 0);
     let (mut worker, mut connection) = (server.worker(), Connection::default());
@@ -310,7 +312,8 @@ fn examine_cuts(seed: u64) {
     ];
     for pieces in cuts {
         let is_same = || answers([&sent[..]].into_iter()) == answers(pieces.iter().copied());
-        // Times that were given from 1970 on may differ by the second that passed between two servers' beginnings.
+        // Times given from 1970 on may differ by the second that passed between the starts of two
+        // servers.
         if !is_same() && !is_same() {
             let (whole, cut) = (
                 answers([&sent[..]].into_iter()),
@@ -326,7 +329,7 @@ fn examine_cuts(seed: u64) {
     }
 }
 
-/// Requests of a connection that shares a store: values tell whose they are.
+/// Requests of a connection that shares a store: values tell their key.
 fn honest(random: &mut Random) -> Vec<u8> {
     let key = random.below(KEYS);
     let length = match random.below(20) {
@@ -356,7 +359,7 @@ fn honest(random: &mut Random) -> Vec<u8> {
     sent
 }
 
-/// Asserts that every value is its key's.
+/// Asserts that every value belongs to its key.
 fn inspect(mut answers: &[u8]) {
     while let Some(end) = answers.iter().position(|&byte| byte == b'\n') {
         let line = String::from_utf8_lossy(&answers[..end]).into_owned();
@@ -397,7 +400,8 @@ fn inspect(mut answers: &[u8]) {
     assert!(answers.is_empty(), "half an answer");
 }
 
-/// Several connections of two threads, in a store that is much too small, of which some vanish amid a value.
+/// Several connections of two threads, in a store that is much too small; some vanish in the middle
+/// of a value.
 fn examine_sharing(seed: u64) {
     let server = Server::new(300 << 10, 100 << 10, 2);
     thread::scope(|scope| {
@@ -430,7 +434,7 @@ fn share(server: &Server, seed: u64) {
     server.store.free_kept(&mut worker);
 }
 
-/// Tries what a seed means. What is wrong, if something is.
+/// Tries the sessions of a seed. Returns the fault, if any.
 pub fn examine(seed: u64) -> Result<(), String> {
     let tried = catch_unwind(AssertUnwindSafe(|| {
         examine_cuts(seed);
@@ -443,7 +447,7 @@ pub fn examine(seed: u64) -> Result<(), String> {
     })
 }
 
-/// Tries sessions until the time is over or one fails. How many passed.
+/// Tries sessions until the time is over or one fails. Returns how many passed.
 pub fn search(seed: u64, time: Duration) -> Result<u64, Finding> {
     let start = Instant::now();
     let mut tried = 0;

@@ -1,4 +1,4 @@
-//! What is tried with a text. Each target panics when the compiler breaks a promise.
+//! Checks of a text. Each target panics when the compiler breaks a promise.
 
 use hearth_lang::compile::{Checked, Options, check, compile};
 use hearth_lang::diagnostic::Diagnostic;
@@ -7,7 +7,7 @@ use hearth_lang::source::SourceId;
 use hearth_lang::symbol::Interner;
 use hearth_lang::syntax::{Dialect, parse};
 
-/// A target's name and what it does.
+/// A target's name and function.
 pub type Target = (&'static str, fn(&str));
 
 pub const TARGETS: [Target; 4] = [
@@ -17,7 +17,7 @@ pub const TARGETS: [Target; 4] = [
     ("compile", compiles),
 ];
 
-/// The parser reads anything, and what it says points into the text.
+/// The parser reads anything, and its messages point into the text.
 fn parses(text: &str) {
     let mut names = Interner::default();
     for dialect in [Dialect::Program, Dialect::Prelude] {
@@ -26,7 +26,7 @@ fn parses(text: &str) {
     }
 }
 
-/// A program comes out exactly if there is no error.
+/// The checker returns a program exactly if there is no error.
 fn checks(text: &str) {
     let checked = check(text, &Options::default());
     inspect(&checked.diagnostics, text);
@@ -38,7 +38,7 @@ fn checks(text: &str) {
     );
 }
 
-/// The formatter's output formats to itself and means the same.
+/// The formatter's output is stable and means the same.
 fn formats(text: &str) {
     let Ok(formatted) = format(text) else {
         return;
@@ -47,7 +47,7 @@ fn formats(text: &str) {
     assert!(again == formatted, "formatting is not stable");
     let summary = |text: &str| -> Vec<String> {
         let Checked { diagnostics, .. } = check(text, &Options::default());
-        // Line breaks that separate may be warned of differently; errors may not differ.
+        // Warnings about separating line breaks may differ; errors may not.
         let errors = diagnostics.iter().filter(|d| d.is_error());
         errors
             .map(|d| format!("{} {}", d.code.0, d.title))
@@ -64,7 +64,7 @@ fn formats(text: &str) {
     );
 }
 
-/// Correct programs have C, the same each time; others have none.
+/// Correct programs have C code, the same each time; others have none.
 fn compiles(text: &str) {
     let compiled = compile(text, "fuzz.isf", &Options::default());
     let errors = compiled.diagnostics.iter().any(Diagnostic::is_error);
@@ -90,8 +90,8 @@ fn inspect(diagnostics: &[Diagnostic], text: &str) {
     }
 }
 
-/// The C of a program without what depends on the place of things in the text: `#line`
-/// directives, and line and column in the sites of messages.
+/// The C of a program without everything that depends on positions in the text: `#line` directives,
+/// and line and column in the sites of messages.
 fn without_places(text: &str) -> Option<String> {
     let c = compile(text, "fuzz.isf", &Options::default()).c?;
     let kept = c
@@ -111,5 +111,5 @@ fn without_places(text: &str) -> Option<String> {
     Some(plain)
 }
 
-/// How a site begins, up to its line.
+/// Start of a site, up to its line.
 const SITE: &str = "\"fuzz.isf\",";

@@ -1,7 +1,7 @@
-//! The loop that feeds the targets: seeds from the corpus and from the generator, broken.
+//! The loop that feeds the targets: mutated texts from the corpus and from the generator.
 //!
-//! It runs in a child process, which leaves each text in a file before trying it. So the parent
-//! still has it when the child overflows its stack, hangs or is killed.
+//! It runs in a child process, which stores each text in a file before trying it. So the parent
+//! still has the text when the child overflows its stack, hangs or is killed.
 
 use crate::targets::TARGETS;
 use hearth_testing::generate::{self, Shape};
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use hearth_sys::usage::{self, Whose};
 
-/// A target that has computed this long counts as hanging. Elapsed time would count what other
-/// programs do on a busy machine.
+/// Computing time after which a target counts as hanging. Elapsed time would include other programs
+/// on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A text on which a target failed.
@@ -37,7 +37,7 @@ pub fn corpus(folders: &[PathBuf]) -> Vec<String> {
             continue;
         };
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        // The order of a folder is no one's promise, and the seed must mean the same each time.
+        // The order of a folder is not guaranteed, and the seed must mean the same each time.
         paths.sort();
         for path in paths {
             if path.is_dir() {
@@ -70,7 +70,7 @@ pub fn text_of(seed: u64, corpus: &[String]) -> String {
     mutate(base, other, &mut random)
 }
 
-/// Tries one text with every target; the message of the first that fails.
+/// Tries one text with every target; returns the message of the first that fails.
 pub fn try_text(text: &str, only: Option<&str>) -> Result<(), (&'static str, String)> {
     for (name, target) in TARGETS {
         if only.is_some_and(|only| only != name) {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn the_alarm_rings() {
-        // A canary: if this passed unseen, a broken target would too.
+        // A canary: if this passed, a broken target would too.
         let outcome = catch_unwind(|| panic!("as expected"));
         assert!(outcome.is_err());
     }

@@ -1,4 +1,4 @@
-//! The corpus and a few fresh inputs, in every ordinary test run. The long search is
+//! Runs the corpus and a few fresh inputs in every ordinary test run. The long search is
 //! `./x test --deep`.
 
 use hearth_fuzz::{programs, texts};
@@ -14,7 +14,7 @@ fn corpus() -> Vec<String> {
     texts::corpus(&folders.map(|folder| root.join(folder)))
 }
 
-/// The targets walk deep trees by recursion; the command has this much stack too.
+/// The targets recurse into deep trees; the command has this much stack too.
 fn with_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(8 << 20).spawn(test);
     let joined = thread.expect("a thread starts").join();
@@ -69,7 +69,7 @@ fn random_programs_are_clean_under_sanitizers() {
 
 #[test]
 fn a_wrong_answer_is_seen() {
-    // A canary: the comparison must fail when the expected output is not the program's.
+    // A canary: the comparison must fail when the expected output is wrong.
     let toolchain = Toolchain::of_this_profile(&["-O0"]).expect("a toolchain");
     let mut case = hearth_testing::generate::case(SEED);
     case.expected.stdout.push_str("more\n");
@@ -79,7 +79,7 @@ fn a_wrong_answer_is_seen() {
 
 #[test]
 fn a_leak_is_seen() {
-    // Another: the leak sanitizer must be awake.
+    // Another: the leak sanitizer must be active.
     let workshop = hearth_testing::toolchain::Workshop::new("leak").expect("a folder");
     let flags: Vec<&str> = ["-O0"].into_iter().chain(SANITIZERS).collect();
     let toolchain = Toolchain::of_this_profile(&flags).expect("a toolchain");

@@ -1,5 +1,5 @@
-//! A few sequences of operations on heaps in every ordinary test run, and planted faults that must be found.
-//! The long search is `./x test --deep`.
+//! A few sequences of operations on heaps in every ordinary test run, and planted faults that must
+//! be found. The long search is `./x test --deep`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use hearth_fuzz::heap::{CANARIES, OPERATIONS, build, examine};
 /// Any number: a fixed one makes the tests the same each time.
 const SEED: u64 = 7;
 
-/// Cargo's folder of this test.
+/// Cargo's target folder of this test.
 fn target() -> &'static Path {
     // Tests have a folder of their own in it.
     Path::new(env!("CARGO_TARGET_TMPDIR"))

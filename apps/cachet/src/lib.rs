@@ -1,7 +1,8 @@
 //! A key-value server that speaks the memcached protocols, with its items on Hearth's heaps.
 //!
-//! [`protocol`] is a function from bytes to bytes over a [`store`], and knows nothing of sockets; the store keeps
-//! [`items`], the one place with unsafe code; the [`server`] moves bytes between sockets and the protocol.
+//! [`protocol`] is a function from bytes to bytes over a [`store`], and knows nothing of sockets;
+//! the store keeps [`items`], the one place with unsafe code; the [`server`] moves bytes between
+//! sockets and the protocol.
 
 pub mod items;
 pub mod options;

@@ -1,23 +1,25 @@
-//! `cachet`: a server in the place of memcached.
+//! `cachet`: a drop-in for memcached.
 
 #![forbid(unsafe_code)]
 
 use std::fs;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use cachet::options::{Arguments, Options, Wanted};
 use cachet::server::Running;
 use clap::Parser;
+use hearth_machine::profile::Brief;
 use hearth_net::Pattern;
-use hearth_sys::{limits, service, signal};
+use hearth_sys::{limits, paths, service, signal};
 
-/// Descriptors that the server needs beside those of connections and of threads: a dozen, listeners, and some to spare.
+/// Descriptors beyond those of connections and threads: a dozen, listeners, and some to spare.
 const DESCRIPTORS: u64 = 64;
-/// Each thread that waits for connections has a bell, and what it waits by.
+/// Descriptors of a thread that waits for connections: its wake-up, and the set it waits by.
 const DESCRIPTORS_OF_THREAD: u64 = 2;
 
 fn main() -> ExitCode {
-    // Help is no error; what is wrong is one of usage, which ends with 2 anyway.
+    // Help is no error; wrong usage ends with 2.
     let wanted = match Arguments::parse().wanted() {
         Ok(wanted) => wanted,
         Err(wrong) => return fail(&wrong.to_string(), 2),
@@ -49,14 +51,14 @@ fn fail(text: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// How many descriptors a server with these options needs.
+/// Number of descriptors that a server with these options needs.
 fn descriptors(options: &Options) -> u64 {
     // An adaptive server has threads for two mechanisms.
     let each = match options.pattern {
         Pattern::Adaptive => 2 * DESCRIPTORS_OF_THREAD,
         _ => DESCRIPTORS_OF_THREAD,
     };
-    // Saturated: more than any system allows stays more, and is refused.
+    // Saturating: more than any system allows stays more, and is refused.
     (options.threads as u64)
         .saturating_mul(each)
         .saturating_add(options.connections as u64)
@@ -77,7 +79,7 @@ fn serve(options: Options) -> ExitCode {
         signal::USER_1,
     ];
     let signals = signal::Signals::of(&signals);
-    // Before any thread begins, so that all hold them back and only this one gets them.
+    // Before any thread starts, so that all block them and only this one gets them.
     signals.block();
     if options.core_files {
         service::allow_core_files();
@@ -103,9 +105,10 @@ fn serve(options: Options) -> ExitCode {
     if options.lock_memory
         && let Err(refused) = service::lock_memory()
     {
-        // As memcached: it serves nevertheless.
+        // Serves nevertheless, as memcached does.
         complain(&format!("-k does nothing: {refused}"));
     }
+    set_costs();
     let pid_file = options.pid_file.clone();
     let running = match Running::start(options) {
         Ok(running) => running,
@@ -129,7 +132,22 @@ fn serve(options: Options) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Waits for a signal to stop: true if it is to be graceful.
+/// Sets what wake-ups and cache lines cost on this machine, if its profile says so.
+fn set_costs() {
+    let text = paths::profile_path().and_then(|path| fs::read_to_string(path).ok());
+    let costs = text.and_then(|text| Brief::from_json(&text));
+    if let Some(ns) = costs.as_ref().and_then(|costs| costs.wake_ns)
+        && ns.is_finite()
+        && ns > 0.0
+    {
+        hearth_sync::set_wake_cost(Duration::from_nanos(ns as u64));
+    }
+    if let Some(ns) = costs.and_then(|costs| costs.transfer_ns) {
+        hearth_sync::set_line_cost(ns);
+    }
+}
+
+/// Waits for a signal to stop. True for a graceful stop.
 fn wait(running: &Running, signals: &signal::Signals) -> bool {
     loop {
         match signals.wait() {

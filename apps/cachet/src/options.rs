@@ -1,4 +1,4 @@
-//! What the server may be told, by the names that memcached gives.
+//! Options, by memcached's names.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,8 @@ use crate::store;
 
 /// A key-value server that speaks memcached's text and meta protocols.
 ///
-/// Options are named as memcached names them. Where one differs, or is taken and ignored, its text says so.
+/// Options are named as in memcached. Where one differs, or is accepted and ignored, its text says
+/// so.
 #[derive(Debug, Parser)]
 #[command(
     name = "cachet",
@@ -50,8 +51,8 @@ pub struct Arguments {
     /// Allow the command "shutdown"
     #[arg(short = 'A', long = "enable-shutdown")]
     enable_shutdown: bool,
-    /// Addresses to listen on, with or without a port, separated by commas; may be given again. All of this
-    /// machine's if none is given, or *
+    /// Addresses to listen on, with or without a port, separated by commas; may be repeated. All
+    /// addresses of this machine by default, or with *
     #[arg(
         short = 'l',
         long = "listen",
@@ -62,13 +63,13 @@ pub struct Arguments {
     /// Run in the background
     #[arg(short = 'd', long = "daemon")]
     daemon: bool,
-    /// Allow core files as large as may be
+    /// Allow core files of any size the system permits
     #[arg(short = 'r', long = "enable-coredumps")]
     enable_coredumps: bool,
     /// Become this user; needed when started as root
     #[arg(short = 'u', long = "user", value_name = "USER")]
     user: Option<String>,
-    /// What items may need, in megabytes, or with a suffix k, m or g
+    /// Memory for items, in megabytes, or with a suffix k, m or g
     #[arg(short = 'm', long = "memory-limit", value_name = "NUM", default_value = "64", value_parser = megabytes)]
     memory: usize,
     /// Refuse new items when memory is used up, instead of evicting old ones
@@ -77,10 +78,10 @@ pub struct Arguments {
     /// Connections open at once
     #[arg(short = 'c', long = "conn-limit", value_name = "NUM", default_value_t = 1024, value_parser = positive)]
     connections: usize,
-    /// Keep all memory in memory
+    /// Lock all memory of the process
     #[arg(short = 'k', long = "lock-memory")]
     lock_memory: bool,
-    /// Tell more: errors; -vv: connections, too
+    /// Report more: errors; -vv: connections, too
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     verbose: u8,
     /// Print the licences
@@ -89,31 +90,32 @@ pub struct Arguments {
     /// Print the version
     #[arg(short = 'V', long = "version")]
     version: bool,
-    /// Write the process's number to a file
+    /// Write the process id to a file
     #[arg(short = 'P', long = "pidfile", value_name = "FILE")]
     pid_file: Option<PathBuf>,
     /// Ignored: there are no slab classes whose sizes could grow
     #[arg(short = 'f', long = "slab-growth-factor", value_name = "NUM")]
     growth_factor: Option<f64>,
-    /// Ignored: a block has the size that its item needs
+    /// Ignored: blocks have the size that their items need
     #[arg(short = 'n', long = "slab-min-size", value_name = "BYTES")]
     slab_min: Option<usize>,
-    /// Ignored: the system gives large pages by itself where it may
+    /// Ignored: the system uses large pages by itself where it may
     #[arg(short = 'L', long = "enable-largepages")]
     large_pages: bool,
     /// Ignored: prefixes of keys are not counted
     #[arg(short = 'D', value_name = "CHAR")]
     prefix_delimiter: Option<char>,
-    /// Threads that serve; auto: as many as are found to serve most, as --pattern adaptive
+    /// Threads that serve; auto: the number that serves most, found by trying, as with --pattern
+    /// adaptive
     #[arg(short = 't', long = "threads", value_name = "NUM", default_value = "4", value_parser = threads)]
     threads: Threads,
-    /// Commands served for one connection before others come to their turn
+    /// Commands served for one connection before others have their turn
     #[arg(short = 'R', long = "max-reqs-per-event", value_name = "NUM", default_value_t = 20, value_parser = positive)]
     requests_per_event: usize,
-    /// Not there: values always have numbers
+    /// Refused: values always have numbers
     #[arg(short = 'C', long = "disable-cas")]
     disable_cas: bool,
-    /// What memcached has and this has not: refused with what to do.
+    /// Features of memcached that cachet lacks: refused, with advice.
     #[arg(short = 'S', long = "enable-sasl", hide = true)]
     sasl: bool,
     #[arg(short = 'Y', long = "auth-file", value_name = "FILE", hide = true)]
@@ -132,7 +134,7 @@ pub struct Arguments {
         default_value_t = 1024
     )]
     backlog: u32,
-    /// Protocol: ascii or auto, which mean the same, as the binary one is not spoken
+    /// Protocol: ascii or auto, which mean the same, as there is no binary one
     #[arg(short = 'B', long = "protocol", value_name = "NAME", default_value = "auto", value_parser = ["ascii", "auto"])]
     protocol: String,
     /// The largest item, with a suffix k or m; from 1k to 1024m
@@ -144,11 +146,12 @@ pub struct Arguments {
     /// Forbid lists of keys
     #[arg(short = 'X', long = "disable-dumping")]
     disable_dumping: bool,
-    /// Taken: there is nothing to watch
+    /// Accepted and ignored: there is nothing to watch
     #[arg(short = 'W', long = "disable-watch")]
     disable_watch: bool,
-    /// More, separated by commas: maxconns_fast, no_maxconns_fast, hashpower=NUM, idle_timeout=SECONDS, hot_lru_pct=NUM,
-    /// warm_lru_pct=NUM, no_lru_crawler. Those that tune memcached's own machinery are taken and ignored
+    /// More, separated by commas: maxconns_fast, no_maxconns_fast, hashpower=NUM,
+    /// idle_timeout=SECONDS, hot_lru_pct=NUM, warm_lru_pct=NUM, no_lru_crawler. Those that tune
+    /// memcached's own machinery are accepted and ignored
     #[arg(
         short = 'o',
         long = "extended",
@@ -156,7 +159,8 @@ pub struct Arguments {
         value_delimiter = ','
     )]
     extended: Vec<String>,
-    /// How memory is taken: under a lock, combined, by message to the thread that owns it, or auto
+    /// How memory is allocated: under a lock, combined, by message to the thread that owns it, or
+    /// auto
     #[arg(long = "allocation", value_name = "MODE", default_value = "lock", value_parser = named::<Mode>, help_heading = "Hearth's own options")]
     allocation: Mode,
     /// Which lock: mutex, ticket, mcs or cohort
@@ -168,7 +172,7 @@ pub struct Arguments {
     /// How many requests it takes at once: all or one
     #[arg(long = "allocation-drain", value_name = "NUM", default_value = "all", value_parser = drain, help_heading = "Hearth's own options")]
     allocation_drain: Drain,
-    /// How its clients wait: auto, park, or so many microseconds before they sleep
+    /// How its clients wait: auto, park, or a number of microseconds to spin before they sleep
     #[arg(long = "allocation-wait", value_name = "HOW", default_value = "auto", value_parser = wait, help_heading = "Hearth's own options")]
     allocation_wait: Wait,
     /// The core it stays on
@@ -187,8 +191,9 @@ pub struct Arguments {
         help_heading = "Hearth's own options"
     )]
     pattern: Pattern,
-    /// How threads wait for connections: edge, io_uring, level or select; if not told, io_uring with the pattern sharded where the
-    /// system has it and the threads leave a core to others, and edge else; with adaptive whichever of the two is better
+    /// How threads wait for connections: edge, io_uring, level or select. Default: io_uring with
+    /// the pattern sharded where the system has it and the threads leave a core to others,
+    /// otherwise edge; with adaptive whichever of the two is better
     #[arg(
         long = "mechanism",
         value_name = "NAME",
@@ -198,7 +203,7 @@ pub struct Arguments {
     mechanism: Option<Mechanism>,
 }
 
-/// What a server was told, with what that means.
+/// The checked options of a server.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -207,90 +212,83 @@ pub struct Arguments {
 pub struct Options {
     /// The port; 0 for any.
     pub port: u16,
-    /// Addresses to listen at; none for all.
+    /// Addresses to listen on; all if empty.
     pub listen: Vec<String>,
-    /// A path to listen at instead.
+    /// A path to listen on instead.
     pub unix_socket: Option<PathBuf>,
-    /// The rights of that.
+    /// Rights of the Unix socket.
     pub unix_mask: u32,
     /// Connections that may wait to be accepted.
     pub backlog: u32,
-    /// May clients stop the server?
+    /// Whether clients may stop the server.
     pub enable_shutdown: bool,
-    /// What items may need, in bytes.
+    /// Memory for items, in bytes.
     pub memory: usize,
-    /// Refuse what is too much.
+    /// Whether to refuse new items instead of evicting old ones.
     pub disable_evictions: bool,
     /// Connections open at once.
     pub connections: usize,
-    /// Refuse those above at once; else they wait.
+    /// Whether to refuse connections beyond the limit at once; otherwise they wait.
     pub maxconns_fast: bool,
-    /// How much is told.
+    /// Verbosity of the log.
     pub verbosity: u32,
-    /// Threads that serve; at most, if the pattern is adaptive.
+    /// Threads that serve; the maximum if the pattern is adaptive.
     pub threads: usize,
-    /// Commands served for one connection before others come to their turn.
+    /// Commands served for one connection before others have their turn.
     pub requests_per_event: usize,
     /// The largest item, in bytes.
     pub item_size: usize,
-    /// Is `flush_all` forbidden?
+    /// Whether `flush_all` is forbidden.
     pub disable_flush_all: bool,
-    /// Are lists of keys forbidden?
+    /// Whether lists of keys are forbidden.
     pub disable_dumping: bool,
-    /// The table begins with 2 to this power chains; 0 if not told.
+    /// Initial number of chains, as a power of two; 0 if not set.
     pub hash_power: u32,
     /// Seconds after which an idle connection is closed; 0 for never.
     pub idle_timeout: u32,
-    /// The share of hot and of warm items, in percent.
+    /// Share of hot items, in percent.
     pub hot_percent: u32,
-    /// See above.
+    /// Share of warm items, in percent.
     pub warm_percent: u32,
-    /// Are expired items looked for?
+    /// Whether the crawler looks for expired items.
     pub crawls: bool,
-    /// Which threads wait and which work.
+    /// Pattern of threads.
     pub pattern: Pattern,
-    /// How threads wait for connections, if that was told.
+    /// How threads wait for connections, if set.
     pub mechanism: Option<Mechanism>,
-    /// How the allocation section runs.
+    /// Mode of the allocation section.
     pub allocation: Mode,
-    /// In detail.
+    /// Details of the allocation section.
     pub running: store::Running,
-    /// Run in the background.
+    /// Whether to run in the background.
     pub daemon: bool,
-    /// Allow core files.
+    /// Whether to allow core files.
     pub core_files: bool,
-    /// Become this user.
+    /// User to become.
     pub user: Option<String>,
-    /// Keep memory in memory.
+    /// Whether to lock memory.
     pub lock_memory: bool,
-    /// Write the process's number there.
+    /// File for the process id.
     pub pid_file: Option<PathBuf>,
 }
 
-/// What a command line asks for.
+/// Request of a command line.
 #[derive(Debug)]
 pub enum Wanted {
-    /// A server.
+    /// To start a server.
     Server(Box<Options>),
-    /// The version.
+    /// To print the version.
     Version,
-    /// The licences.
+    /// To print the licences.
     License,
 }
 
-/// What is wrong with options, and what to do.
-#[derive(Debug, PartialEq, Eq)]
+/// A wrong combination of options, and what to do.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct WrongOption(String);
 
-impl fmt::Display for WrongOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WrongOption {}
-
-/// Extended options that mean something only to memcached's own machinery.
+/// Extended options that concern only memcached's own machinery.
 const IGNORED: &[&str] = &[
     "modern",
     "slab_reassign",
@@ -321,10 +319,10 @@ const IGNORED: &[&str] = &[
 ];
 
 impl Arguments {
-    /// What they mean together.
+    /// Checks the options together.
     ///
     /// # Errors
-    /// Some do not go together, or mean nothing.
+    /// Some contradict each other, or mean nothing.
     pub fn wanted(self) -> Result<Wanted, WrongOption> {
         if self.version {
             return Ok(Wanted::Version);
@@ -389,8 +387,7 @@ impl Arguments {
         }
         if options.hot_percent + options.warm_percent > 80 {
             return Err(WrongOption(
-                "hot_lru_pct and warm_lru_pct are more than 80 together: leave some for cold items"
-                    .into(),
+                "hot_lru_pct and warm_lru_pct exceed 80 together: leave some for cold items".into(),
             ));
         }
         Ok(Wanted::Server(Box::new(options)))
@@ -399,32 +396,32 @@ impl Arguments {
     fn refuse_impossible(&self) -> Result<(), WrongOption> {
         let wrong = |text: &str| Err(WrongOption(text.into()));
         if self.udp_port != 0 {
-            return wrong("UDP is not served: leave -U away, or give 0");
+            return wrong("UDP is not supported: omit -U, or give 0");
         }
         if self.sasl || self.auth_file.is_some() {
             return wrong(
-                "there is no authentication: leave -S and -Y away, and let only those connect who may",
+                "there is no authentication: omit -S and -Y, and let only permitted clients connect",
             );
         }
         if self.ssl {
-            return wrong("TLS is not spoken: leave -Z away, or have a proxy speak it");
+            return wrong("TLS is not supported: omit -Z, or put a TLS proxy in front");
         }
         if self.memory_file.is_some() {
-            return wrong("items are in memory alone: leave -e away");
+            return wrong("items are in memory only: omit -e");
         }
         if self.napi_ids.is_some() {
             return wrong(
-                "connections go to threads in turns, whatever queue they came by: leave -N away",
+                "connections go to threads in turns, whatever queue they came by: omit -N",
             );
         }
         if self.disable_cas {
-            return wrong("values always have numbers here: leave -C away");
+            return wrong("values always have numbers here: omit -C");
         }
         if !(1 << 10..=1 << 30).contains(&self.item_size) {
-            return wrong("the largest item may have from 1k to 1024m: give -I such a size");
+            return wrong("the largest item must have from 1k to 1024m: give -I such a size");
         }
         if self.item_size > self.memory / 2 {
-            return wrong("items may have half of the memory at most: give -I less or -m more");
+            return wrong("items may have at most half of the memory: give -I less or -m more");
         }
         Ok(())
     }
@@ -468,7 +465,7 @@ impl Options {
         Ok(())
     }
 
-    /// What the store needs to know of it.
+    /// The store's settings.
     #[must_use]
     pub fn store_settings(&self) -> store::Settings {
         let known = store::Settings::default();
@@ -487,7 +484,7 @@ impl Options {
     }
 }
 
-/// How many threads serve.
+/// Number of threads that serve.
 #[derive(Clone, Copy, Debug)]
 enum Threads {
     Count(usize),
@@ -518,7 +515,7 @@ fn octal(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A number with a suffix, or what it means without one.
+/// Parses a number with a suffix, or in units of `plain` without one.
 fn sized(text: &str, plain: usize) -> Result<usize, String> {
     let (digits, unit) = match text.as_bytes().last().map(u8::to_ascii_lowercase) {
         Some(b'k') => (&text[..text.len() - 1], 1 << 10),

@@ -6,21 +6,21 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use hearth_driver::run_plan::{POLICIES, PlaceOption};
 use hearth_lang::compile::{Options, Prelude};
 use hearth_machine::topology::Bytes;
+use hearth_study_arguments::Study;
 
 pub(crate) mod heap;
 pub(crate) mod locality;
 pub(crate) mod machine;
 pub(crate) mod place;
-pub(crate) mod study;
 pub(crate) mod top;
 
 use heap::Heap;
 use locality::Locality;
 use machine::{Advise, Machine, Predict, Probe};
 use place::Place as Placing;
-use study::Study;
 use top::Top;
 
 const STYLES: Styles = Styles::styled()
@@ -42,7 +42,7 @@ pub(crate) fn as_options(words: impl Iterator<Item = OsString>) -> Vec<OsString>
 /// A number such as a seed.
 pub(crate) fn number(text: &str) -> Result<u64, String> {
     text.parse()
-        .map_err(|_| "a whole number is wanted, from 0 to 18446744073709551615".to_owned())
+        .map_err(|_| "must be a whole number from 0 to 18446744073709551615".to_owned())
 }
 
 /// Compile and run Insense programs, and know the machine they run on.
@@ -58,17 +58,17 @@ pub(crate) fn number(text: &str) -> Result<u64, String> {
     disable_help_subcommand = true,
     after_help = "\
 Examples:
-  hearth new play               make a small project
+  hearth new play               create a small project
   hearth run play/main.isf      compile and run a program
   hearth check *.isf            report every mistake, compile nothing
-  hearth explain E0301          the longer story of a mistake
+  hearth explain E0301          explain a mistake at length
   hearth probe                  measure this machine
-  hearth predict 4K             what passing 4 KiB between two threads costs here
-  hearth place play/main.isf    which components run where, and why
+  hearth predict 4K             the cost of passing 4 KiB between two threads
+  hearth place play/main.isf    where components run, and why
 
 Exit codes:
   0  done
-  1  a negative answer: the program has errors, or ended badly
+  1  a negative answer: the program has errors or has failed
   2  a mistake in the command line or in an input file
   3  something is missing on this machine
   4  a mistake of Hearth's own"
@@ -113,7 +113,7 @@ pub(crate) struct Compilation {
     pub(crate) prelude: Generation,
 }
 
-/// The original's ways, which matter at run time only.
+/// Behaviour of the original, at run time only.
 #[derive(Args, Debug)]
 pub(crate) struct Compatibility {
     /// Behave as an older implementation did, deviations and all
@@ -126,6 +126,7 @@ impl Compilation {
         Options {
             prelude: self.prelude.into(),
             compat_original: compatibility.is_some_and(|chosen| chosen.compat.is_some()),
+            hosted: false,
         }
     }
 }
@@ -166,7 +167,7 @@ pub(crate) enum Implementation {
     Original,
 }
 
-/// Compile a program if need be, and run it.
+/// Compile a program if necessary, and run it.
 ///
 /// An unchanged program is not compiled again: its executable is kept in $XDG_CACHE_HOME/hearth or
 /// ~/.cache/hearth. Signals and the exit code are the program's own.
@@ -187,7 +188,7 @@ Environment:
   HEARTH_LIB  the directory of libhearth_runtime.a, if it is not beside the command
   HEARTH_PROFILE_CHECK=off
               with --place talk, do not check whether the profile is still this machine's
-  HEARTH_…    what the options set for the program can be set by hand, also for a built program")]
+  HEARTH_…    variables behind the options; they work for built programs, too")]
 pub(crate) struct Run {
     /// The program; `-` reads it from standard input
     #[arg(value_name = "FILE")]
@@ -207,53 +208,52 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) seed: Option<u64>,
 
-    /// Where components run (HEARTH_PLACE): os, spread, single, random, steal, talk, or the file of a
-    /// plan that `hearth place --plan` wrote
+    /// Place components by a policy (HEARTH_PLACE): os, spread, single, random, steal, talk, or the
+    /// file of a plan that `hearth place --plan` wrote
     ///
-    /// os: threads wherever the operating system puts them; components on the worker of the one that
-    /// makes them; the default.
+    /// os: threads wherever the operating system puts them; components on their creator's worker;
+    /// the default.
     /// spread: round robin over the cores, in creation order.
     /// single: all on the first core.
     /// random: anywhere.
-    /// steal: on the worker of the one that makes them; idle workers take components that compute from
-    /// busy ones.
-    /// talk: near whom they talk with, as the program's text and this machine's profile suggest, and then
+    /// steal: on their creator's worker; idle workers take components that compute from busy ones.
+    /// talk: near their peers, as the program's text and this machine's profile suggest, and then
     /// as their messages show.
-    #[arg(long, value_name = "POLICY", value_parser = where_to_run, verbatim_doc_comment)]
-    pub(crate) place: Option<WhereToRun>,
+    #[arg(long, value_name = "POLICY", value_parser = place_option, verbatim_doc_comment)]
+    pub(crate) place: Option<PlaceOption>,
 
-    /// With --place talk or --servers auto, write to FILE what is changed while the program runs, and why
-    /// (HEARTH_PLACE_LOG)
+    /// With --place talk or --servers auto, write to FILE each change while the program runs, with
+    /// its reason (HEARTH_PLACE_LOG)
     #[arg(long, value_name = "FILE")]
     pub(crate) place_log: Option<PathBuf>,
 
-    /// What carries components (HEARTH_CARRIER)
+    /// How components are run (HEARTH_CARRIER)
     #[arg(long, value_enum, value_name = "CARRIER")]
     pub(crate) carrier: Option<Carrier>,
 
-    /// Where servers run, the components that several others send to (HEARTH_SERVERS)
+    /// Choose how servers are called: components that several others send to (HEARTH_SERVERS)
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) servers: Option<Servers>,
 
-    /// Where the data of components lies (HEARTH_HEAPS)
+    /// Choose where components allocate (HEARTH_HEAPS)
     #[arg(long, value_enum, value_name = "HEAPS")]
     pub(crate) heaps: Option<Heaps>,
 
-    /// So much of its heap comes along when a component moves to a core of another node; nothing if
-    /// not given (HEARTH_HEAPS_MOVE)
+    /// Move up to SIZE of a component's heap with it when it moves to a core of another node;
+    /// nothing by default (HEARTH_HEAPS_MOVE)
     #[arg(long, value_name = "SIZE", value_parser = machine::size)]
     pub(crate) heaps_move: Option<Bytes>,
 
-    /// Write every allocation into FILE, a line of JSON each (HEARTH_HEAP_LOG)
+    /// Write every allocation to FILE, one line of JSON each (HEARTH_HEAP_LOG)
     #[arg(long, value_name = "FILE")]
     pub(crate) heap_log: Option<PathBuf>,
 
-    /// How many workers; one a core if not given (HEARTH_WORKERS)
+    /// The number of workers; one per core by default (HEARTH_WORKERS)
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=4096))]
     pub(crate) workers: Option<u16>,
 
-    /// Run on one thread, by the schedule of a seed: SEED, or FROM..TO for one after the other until
-    /// one fails, or the FILE of a schedule (HEARTH_SIMULATE, HEARTH_SCHEDULE)
+    /// Run on one thread by the schedule of a seed: SEED, or FROM..TO until one fails, or the FILE
+    /// of a schedule (HEARTH_SIMULATE, HEARTH_SCHEDULE)
     #[arg(long, value_name = "SEED", value_parser = simulation, conflicts_with = "carrier")]
     pub(crate) simulate: Option<Simulation>,
 
@@ -261,11 +261,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", requires = "simulate", value_parser = number)]
     pub(crate) steps: Option<u64>,
 
-    /// Where to write the plainest schedule that fails as the seed does
+    /// Write the simplest schedule that fails as the seed does to FILE
     #[arg(long, value_name = "FILE", requires = "simulate")]
     pub(crate) schedule: Option<PathBuf>,
 
-    /// Where a simulated device takes its values from; may be repeated (HEARTH_DEVICE_NAME)
+    /// The script with a simulated device's values; may be repeated (HEARTH_DEVICE_NAME)
     #[arg(long = "device", value_name = "NAME=SCRIPT", value_parser = device)]
     pub(crate) devices: Vec<Device>,
 
@@ -273,23 +273,23 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) node: Option<u16>,
 
-    /// The directory through which programs that are to meet find each other (HEARTH_NETWORK)
+    /// The directory in which connected programs find each other (HEARTH_NETWORK)
     #[arg(long, value_name = "DIR")]
     pub(crate) network: Option<PathBuf>,
 
-    /// Write a page of what each component and channel did, when the program has ended
+    /// Write a page about each component and channel when the program has ended
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Write a trace for ui.perfetto.dev, when the program has ended
+    /// Write a trace for ui.perfetto.dev when the program has ended
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Let `hearth top` look at the program, as --report and --trace do, too (HEARTH_WATCH)
+    /// Let `hearth top` watch the program; implied by --report and --trace (HEARTH_WATCH)
     #[arg(long, conflicts_with = "simulate")]
     pub(crate) watch: bool,
 
-    /// Keep so much of the latest events, 64M if not given (HEARTH_WATCH_WINDOW)
+    /// Keep SIZE bytes of the latest events; 64M by default (HEARTH_WATCH_WINDOW)
     #[arg(long, value_name = "SIZE", value_parser = machine::size)]
     pub(crate) watch_window: Option<Bytes>,
 
@@ -298,59 +298,57 @@ pub(crate) struct Run {
     pub(crate) arguments: Vec<std::ffi::OsString>,
 }
 
-/// A policy by name, or a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WhereToRun {
-    Policy(&'static str),
-    Talk,
-    Plan(PathBuf),
-}
-
-/// The policies that need no more than their names.
-const POLICIES: [&str; 5] = ["os", "spread", "single", "random", "steal"];
-
-fn where_to_run(text: &str) -> Result<WhereToRun, String> {
+fn place_option(text: &str) -> Result<PlaceOption, String> {
     if text == "talk" {
-        return Ok(WhereToRun::Talk);
+        return Ok(PlaceOption::Talk);
     }
     if let Some(policy) = POLICIES.into_iter().find(|policy| *policy == text) {
-        return Ok(WhereToRun::Policy(policy));
+        return Ok(PlaceOption::Policy(policy));
     }
     let path = PathBuf::from(text);
     if path.exists() || text.ends_with(".json") {
-        return Ok(WhereToRun::Plan(path));
+        return Ok(PlaceOption::Plan(path));
     }
     Err(format!(
-        "it takes {}, talk, or the file of a plan",
+        "must be {}, talk, or the file of a plan",
         POLICIES.join(", ")
     ))
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Carrier {
-    /// A thread a core, which runs the components of its own queue; the default
+    /// One thread per core, each with its own queue of components; the default
     Workers,
     /// A kernel thread for each component
     Threads,
 }
 
+impl From<Carrier> for hearth_machine::profile::Carrier {
+    fn from(carrier: Carrier) -> Self {
+        match carrier {
+            Carrier::Workers => Self::Worker,
+            Carrier::Threads => Self::Threads,
+        }
+    }
+}
+
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Servers {
-    /// On their own worker, where requests come as messages; the default
+    /// On their own worker, which requests reach as messages; the default
     Asynchronous,
-    /// On the worker of whoever calls them, as under a lock: they and their data come to their callers
+    /// On the worker of each caller, as under a lock: servers and their data move to their callers
     Synchronous,
-    /// In whichever way each is called more often, which is tried now and then
+    /// In whichever way serves more calls, which is tried from time to time
     Auto,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 pub(crate) enum Heaps {
-    /// In a heap of each component's own, near the core that it runs on; the default
+    /// In a heap of the component's own, near the core that it runs on; the default
     Private,
-    /// In one heap for all, under a lock: for comparison
+    /// In one heap for all components, under a lock: for comparison
     Shared,
-    /// Wherever the system's allocator puts it: for comparison, and for tools that watch it
+    /// In the system's allocator: for comparison, and for tools that watch it
     System,
 }
 
@@ -377,15 +375,15 @@ fn simulation(text: &str) -> Result<Simulation, String> {
     let path = PathBuf::from(text);
     match path.is_file() {
         true => Ok(Simulation::Schedule(path)),
-        false => Err("a seed, a range such as 1..1000 or the file of a schedule is wanted".into()),
+        false => Err("must be a seed, a range such as 1..1000 or the file of a schedule".into()),
     }
 }
 
 fn passes(text: &str) -> Result<u64, String> {
     match text.parse() {
-        Ok(0) => Err("the smallest number of passes is 1".into()),
+        Ok(0) => Err("must be at least 1".into()),
         Ok(passes) => Ok(passes),
-        Err(_) => Err("a number of passes is wanted".into()),
+        Err(_) => Err("must be a number of passes".into()),
     }
 }
 
@@ -398,9 +396,7 @@ pub(crate) struct Device {
 }
 
 fn device(text: &str) -> Result<Device, String> {
-    let (name, script) = text
-        .split_once('=')
-        .ok_or("a device is given as NAME=SCRIPT")?;
+    let (name, script) = text.split_once('=').ok_or("must be NAME=SCRIPT")?;
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     if name.is_empty() || !name.chars().all(is_name) {
         return Err(format!("{name:?} cannot be the name of a device"));
@@ -413,7 +409,7 @@ fn device(text: &str) -> Result<Device, String> {
 
 /// Compile a program into an executable.
 ///
-/// The executable needs nothing of Hearth to run.
+/// The executable runs without Hearth.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -426,15 +422,15 @@ pub(crate) struct Build {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// What to write; the name of the program without its ending if not given
+    /// The file to write; by default the name of the program without its ending
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Keep what debuggers need; they show the lines of the program
+    /// Keep debugging information; debuggers show the lines of the program
     #[arg(long)]
     pub(crate) debug: bool,
 
-    /// What to make; C goes to standard output if OUT is not given
+    /// The kind of output; C goes to standard output unless OUT is given
     #[arg(long, value_enum, value_name = "KIND", default_value = "executable")]
     pub(crate) emit: Emit,
 
@@ -454,7 +450,7 @@ pub(crate) enum Emit {
 
 /// Report the mistakes in programs, compiling nothing.
 ///
-/// Ends with exit code 1 if there are errors; warnings alone are no reason.
+/// Ends with exit code 1 if there are errors, not for warnings alone.
 #[derive(Args, Debug)]
 #[command(
     after_help = "\
@@ -462,26 +458,26 @@ Examples:
   hearth check hello.isf
   hearth check src/*.isf
   hearth check --json - < hello.isf      for editors
-  hearth check --sizes hello.isf         what each component costs",
+  hearth check --sizes hello.isf         the size of each component",
     after_long_help = "\
 Examples:
   hearth check hello.isf
   hearth check src/*.isf
   hearth check --json - < hello.isf      for editors
-  hearth check --sizes hello.isf         what each component costs
+  hearth check --sizes hello.isf         the size of each component
 
 With --json each line of standard output is one object:
   file       the name of the program as given; `<stdin>` for standard input
   severity   \"error\" or \"warning\"
-  code       such as \"E0301\"; `hearth explain` tells more
-  title      what is wrong, in one line
-  label      what stands at the place; may be empty
-  span       where: {file, start, end}
-  secondary  other places that matter: a list of {label, span}
-  notes      a list of sentences that explain
-  help       how to mend it, or null
+  code       such as \"E0301\"; `hearth explain` explains it
+  title      the mistake, in one line
+  label      the text at the place; may be empty
+  span       the place: {file, start, end}
+  secondary  other relevant places: a list of {label, span}
+  notes      a list of explaining sentences
+  help       the remedy, or null
 The start and the end of a span are {line, column, offset}. Lines and columns count from 1, columns
-in characters; offsets count bytes from 0. The end is behind the last character. The file of a span
+in characters; offsets count bytes from 0. The end is after the last character. The file of a span
 is that of the program, or `prelude/….isf` for a place in the standard environment."
 )]
 pub(crate) struct Check {
@@ -503,7 +499,7 @@ pub(crate) struct Check {
 
 /// Put programs into the standard layout.
 ///
-/// Comments and meaning stay. A program with errors of syntax is left as it is.
+/// Comments and meaning stay. A program with syntax errors is left as it is.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -520,26 +516,26 @@ pub(crate) struct Fmt {
     pub(crate) check: bool,
 }
 
-/// Make a small project that runs at once.
+/// Create a small project that runs at once.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
   hearth new play
   hearth run play/main.isf")]
 pub(crate) struct New {
-    /// The directory to make; it may exist if it is empty
+    /// The directory to create; it may exist if it is empty
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 }
 
-/// Tell the longer story of a code such as E0301.
+/// Explain a code such as E0301.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   hearth explain            lists all codes
   hearth explain E0301")]
 pub(crate) struct Explain {
-    /// The code in a message; all are listed if it is not given
+    /// The code in a message; without it all codes are listed
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
 }

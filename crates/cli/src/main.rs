@@ -1,62 +1,31 @@
-//! The command `hearth`: arguments, wiring, printing. The only crate that may print or exit.
-//!
-//! What a program means is the business of `hearth-lang`; what it does when it runs is the
-//! business of the runtime it is linked with. This crate must know neither: it reads files, shows
-//! diagnostics, calls the C compiler, and hands the process over to what came out.
+//! The command `hearth`: arguments, wiring, printing.
 //!
 //! Reading order: `arguments` (the one definition behind help, completions, man pages and the
-//! reference page), `commands` (one module each), `input` and `render` (what comes in, what is
-//! shown), `toolchain` and `cache` (how a text becomes an executable),
-//! `without_effect` (options that are of no use beside others), `shrink` (how a failing schedule
-//! becomes a plain one), `failure` and `crash` (the
-//! ways to end badly). For machines: `surroundings` (this machine, read), `profiles` (which profile
-//! counts), `summary` and `portrait` (a profile as text and as a page). For heaps of running programs:
-//! `heaps` (what was read of them), `heap_map` (the same as a picture). For what happened in a run:
-//! `watching` (a program is run, and its recording read), `run_report` (the page of it).
+//! reference page), `commands` (one module each), `watching` (a run that is recorded),
+//! `without_effect` (options that do nothing beside others), `shrink` (a failing schedule becomes a
+//! plain one).
+//!
+//! The work is done elsewhere: `hearth-driver` builds and plans, `hearth-report` makes texts and
+//! pages, `hearth-terminal` shows them and knows the ways to end badly. This crate must know
+//! neither what a program means (`hearth-lang`'s business) nor what it does when it runs (the
+//! runtime's).
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stderr, reason = "this crate is the one that prints")]
+#![expect(clippy::print_stderr, reason = "this crate is one that prints")]
 
 mod arguments;
 mod commands;
 
-mod input;
-mod render;
-mod report;
-
-mod columns;
-mod corrections;
-mod heap_map;
-mod heaps;
-mod interruption;
-mod placing;
-mod plans;
-mod portrait;
-mod profiles;
-mod summary;
-mod surroundings;
-
-mod expected;
-mod run_report;
-mod watching;
-
-mod cache;
-mod program;
-mod progress;
 mod shrink;
-mod toolchain;
+mod watching;
 mod without_effect;
 
-mod crash;
-mod failure;
-mod machine_here;
-mod near;
-mod output;
 #[cfg(test)]
 mod reference;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use hearth_terminal::crash;
 
 fn main() -> ExitCode {
     crash::install();

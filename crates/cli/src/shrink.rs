@@ -1,8 +1,8 @@
 //! Making a list shorter as long as it keeps a property: delta debugging.
 
 /// Removes parts of a list, halves first and single items last, as long as `keeps` holds of what is
-/// left. `keeps` may answer with an even shorter list that does as well; none means that the property
-/// is lost, or that it was asked often enough.
+/// left. `keeps` may answer with an even shorter list that does as well; none means that the
+/// property is lost, or that it was asked often enough.
 pub(crate) fn shrink<T: Clone>(
     mut list: Vec<T>,
     mut keeps: impl FnMut(&[T]) -> Option<Vec<T>>,

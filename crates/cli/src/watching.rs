@@ -1,4 +1,5 @@
-//! A program is run with a recording, which becomes a report and a trace when it has ended.
+//! Runs a program with a recording, and makes a report and a trace of it when the program has
+//! ended.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -6,20 +7,21 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
+use hearth_driver::expected::Expected;
+use hearth_report::run;
 use hearth_sys::process::ends_with_this_thread;
 use hearth_sys::shared;
 use hearth_sys::signal::{self, Signals};
+use hearth_terminal::{Failure, output};
 use hearth_watch::{NAME, Recording, bytes_for, trace};
 
 use crate::arguments::Run;
-use crate::expected::Expected;
-use crate::failure::Failure;
-use crate::{output, run_report};
 
-/// Bytes of events that are kept, if nobody says; the runtime has the same.
+/// The default for the bytes of kept events; the runtime has the same.
 const WINDOW: u64 = 64 << 20;
 
-/// A recording that somebody asked for, in memory: it is there until the last who has it open has ended.
+/// A recording that somebody asked for, in memory: it is there until the last who has it open has
+/// ended.
 pub(crate) struct Watching {
     file: File,
     window: u64,
@@ -28,7 +30,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// None if nobody asked for one.
+    /// The recording for these options; `None` if they need none.
     pub(crate) fn asked(arguments: &Run) -> Result<Option<Watching>, Failure> {
         let (report, trace) = (arguments.report.clone(), arguments.trace.clone());
         if report.is_none() && trace.is_none() && !arguments.watch {
@@ -49,7 +51,7 @@ impl Watching {
         }))
     }
 
-    /// Is anything to be written when the program has ended?
+    /// True if a report or a trace is to be written when the program has ended.
     pub(crate) fn writes(&self) -> bool {
         self.report.is_some() || self.trace.is_some()
     }
@@ -60,8 +62,8 @@ impl Watching {
         command.env("HEARTH_WATCH", place);
     }
 
-    /// Runs the program to its end. Signals are its business: this process only passes on those that it
-    /// alone has got. Who kills this process kills the program, as it is without a recording.
+    /// Runs the program to its end. Signals are for the program: this process passes on only those
+    /// that it alone received. Killing this process kills the program, as without a recording.
     pub(crate) fn run(
         &self,
         start: std::io::Result<(PathBuf, Option<File>)>,
@@ -94,7 +96,7 @@ impl Watching {
         child.wait()
     }
 
-    /// Writes what was asked for. The program's end is then the command's.
+    /// Writes the report and the trace. The command then ends as the program did.
     pub(crate) fn write(
         &self,
         ended: ExitStatus,
@@ -114,7 +116,7 @@ impl Watching {
                     output::replace(path, &trace::bytes(&recording, &program))?;
                 }
                 if let Some(path) = &self.report {
-                    let page = run_report::page(&recording, &program, expected().as_ref());
+                    let page = run::page(&recording, &program, expected().as_ref());
                     output::replace(path, page.as_bytes())?;
                 }
                 if recording.events_lost > 0 {

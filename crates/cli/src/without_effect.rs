@@ -1,9 +1,11 @@
-//! Options of `hearth run` that do nothing beside others: the program runs all the same, and why one of them
-//! is of no use is said once.
+//! Options of `hearth run` that do nothing beside others: the program runs all the same, and why
+//! one of them is of no use is said once.
 
-use crate::arguments::{Carrier, Heaps, Run, Servers, WhereToRun};
+use hearth_driver::run_plan::{POLICIES, PlaceOption};
 
-/// What counts of them, each from the command line or, without it there, from its variable.
+use crate::arguments::{Carrier, Heaps, Run, Servers};
+
+/// The options that matter, each from the command line or else from its variable.
 struct Asked {
     place: Option<String>,
     by_threads: bool,
@@ -29,9 +31,9 @@ impl Asked {
         let number = |name: &str| variable(name)?.parse().ok();
         Asked {
             place: match &arguments.place {
-                Some(WhereToRun::Policy(name)) => Some((*name).to_owned()),
-                Some(WhereToRun::Talk) => Some("talk".to_owned()),
-                Some(WhereToRun::Plan(path)) => Some(path.display().to_string()),
+                Some(PlaceOption::Policy(name)) => Some((*name).to_owned()),
+                Some(PlaceOption::Talk) => Some("talk".to_owned()),
+                Some(PlaceOption::Plan(path)) => Some(path.display().to_string()),
                 None => variable("HEARTH_PLACE"),
             },
             by_threads: match arguments.carrier {
@@ -68,40 +70,38 @@ impl Asked {
 fn of(asked: &Asked) -> Vec<String> {
     let mut notes = Vec::new();
     let place = asked.place.as_deref().unwrap_or("os");
-    let is_planned = !["os", "spread", "single", "random", "steal"].contains(&place);
+    let is_planned = !POLICIES.contains(&place);
     if asked.is_simulated {
         if is_planned || place == "steal" {
             notes.push(format!(
                 "--place {place} has no effect on a simulation, whose schedule chooses where components run; \
-                 spread and single are heeded"
+                 only spread and single apply"
             ));
         }
         if asked.servers == "auto" {
             notes.push(
-                "--servers auto has no effect on a simulation, where no time passes while components run: it \
-                 is as --servers asynchronous"
+                "--servers auto has no effect on a simulation, where no time passes while components run: \
+                 servers are asynchronous"
                     .to_owned(),
             );
         }
         if asked.logs_moves {
-            notes.push(
-                "--place-log has no effect on a simulation: nothing moves by talk".to_owned(),
-            );
+            notes.push("--place-log has no effect on a simulation: nothing moves".to_owned());
         }
         return notes;
     }
     if asked.by_threads {
         if place == "steal" {
             notes.push(
-                "--place steal has no effect with --carrier threads: it lets idle workers have components of \
-                 busy ones, and here each has a thread of its own, which the system puts where there is room"
+                "--place steal has no effect with --carrier threads: it lets idle workers take components from \
+                 busy ones, but here each has a thread of its own, which the system schedules"
                     .to_owned(),
             );
         }
         if asked.servers != "asynchronous" {
             notes.push(format!(
                 "--servers {} has no effect with --carrier threads: each component has a thread of its own, \
-                 and nobody can go on in another's; --carrier workers is needed",
+                 so no caller can run a server; use --carrier workers",
                 asked.servers
             ));
         }
@@ -115,14 +115,14 @@ fn of(asked: &Asked) -> Vec<String> {
         && is_planned
     {
         notes.push(format!(
-            "--place {place} keeps nobody on a CPU with {workers} workers on {cpus} CPUs, as they are bound to \
-             none of them; ask for --workers {cpus} at most",
+            "--place {place} cannot keep components on CPUs with {workers} workers on {cpus} CPUs, as workers are then \
+             not pinned; use --workers {cpus} at most",
             cpus = asked.cpus
         ));
     }
     if asked.moves_heaps && asked.heaps != "private" {
         notes.push(format!(
-            "--heaps-move has no effect with --heaps {}: no component has a heap of its own to bring along",
+            "--heaps-move has no effect with --heaps {}: no component has a heap of its own to move",
             asked.heaps
         ));
     }
@@ -204,7 +204,7 @@ mod tests {
                 },
             ),
             (
-                "--place talk keeps nobody on a CPU with 3 workers on 2 CPUs",
+                "--place talk cannot keep components on CPUs with 3 workers on 2 CPUs",
                 Asked {
                     workers: Some(3),
                     ..asked("talk")

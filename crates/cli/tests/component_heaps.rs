@@ -1,5 +1,5 @@
-//! Where the data of components lies: each way gives the same answers, memory comes back, and the log tells
-//! of every block.
+//! The places of components' data: each gives the same answers, memory is returned, and the log has
+//! every block.
 
 mod support;
 
@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use support::{Outcome, empty_folder, hearth, outcome};
 
-/// Two components: one makes arrays and sends each away for good, the other reads and drops them. How
-/// many is the first line of input.
+/// Two components: one makes arrays and sends each away for good, the other reads and drops them.
+/// How many is the first line of input.
 const MOVED: &str = "
 type IMaker is interface(out integer[] arrays)
 type ITaker is interface(in integer[] arrays)

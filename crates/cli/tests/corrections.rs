@@ -1,4 +1,5 @@
-//! Profiles that are out of date: what is wrong in them by far is noticed, said once, and not planned with.
+//! Profiles that are out of date: what is wrong in them by far is noticed, said once, and not
+//! planned with.
 
 mod support;
 
@@ -16,8 +17,8 @@ const TRANSFER_NS: f64 = 1e6;
 /// Nothing is said of CPUs that are busy. Some time both of them are free for as long as it takes.
 const ATTEMPTS: usize = 200;
 
-/// Writes a profile of this machine in which lines between two of the CPUs that may be used take far too
-/// long. None where there are no two.
+/// Writes a profile of this machine in which lines between two of the CPUs that may be used take
+/// far too long. None where there are no two.
 fn falsified(path: &Path) -> Option<()> {
     let &[first, second] = affinity::allowed().first_chunk::<2>()?;
     let here = description::capture(&Linux).read().unwrap();

@@ -8,6 +8,9 @@
 //! insense,warning    has warnings and no errors; in a story, its own
 //! insense,fragment   is not a whole program
 //! ```
+//!
+//! On the front page a `console` fence that begins with `$ hearth` is run from the repository's
+//! root, and its other lines are what the command prints.
 
 mod support;
 
@@ -17,7 +20,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
-use support::{Outcome, files, hearth, outcome, root, same};
+use support::{Outcome, files, golden, hearth, outcome, root, same};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -37,6 +40,9 @@ fn main() -> ExitCode {
             trials.push(Trial::test(name, move || Ok(try_fence(&document, &fence)?)));
         }
     }
+    trials.push(Trial::test("README.md: what the command prints", || {
+        Ok(front_page_commands()?)
+    }));
     for story in files("crates/lang/explain", &[".md"]) {
         let name = format!("shown by its story: {}", code_of(&story));
         trials.push(Trial::test(name, move || Ok(story_shows_its_code(&story)?)));
@@ -49,7 +55,7 @@ struct Fence {
     line: usize,
     kind: String,
     text: String,
-    /// What the fence right behind it holds: the program's output, or its complaint.
+    /// The contents of the fence right after it: the program's output, or its complaint.
     said: Option<String>,
 }
 
@@ -156,6 +162,21 @@ fn run_fence(document: &Path, fence: &Fence) -> Result<(), String> {
     Ok(())
 }
 
+/// Runs the commands of the front page's `console` fences. Blessing writes their answers anew.
+fn front_page_commands() -> Result<(), String> {
+    let path = root().join("README.md");
+    let page = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+    let mut pieces = page.split("```console\n$ hearth ");
+    let mut found = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (words, rest) = piece.split_once('\n').ok_or("a command ends its line")?;
+        let (_, behind) = rest.split_once("\n```\n").ok_or("a fence ends")?;
+        let answer = outcome(hearth().args(words.split(' ')).current_dir(root()), None)?.stdout;
+        found += &format!("```console\n$ hearth {words}\n{answer}```\n{behind}");
+    }
+    golden(&path, &found)
+}
+
 /// The codes found in a program.
 fn found_in(text: &str) -> Result<Vec<Value>, String> {
     let found = outcome(
@@ -177,7 +198,7 @@ fn errors_of(text: &str) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Where a story shows a mistake, it is the one that the story is about.
+/// Checks that a story shows the mistake that it is about.
 fn story_shows_its_code(story: &Path) -> Result<(), String> {
     let code = code_of(story);
     let text = fs::read_to_string(story).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! What the compiler says of a heap's size against what heaps have: every allocation and free of the corpus,
-//! the workloads and the examples, and of random programs, as the log tells them.
+//! The compiler's bounds against the contents of heaps: every allocation and free of the corpus,
+//! the workloads, the examples and random programs, as the log has them.
 
 mod support;
 
@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hearth_lang::analysis::heap_bound::{HeapBound, block_bytes};
 use hearth_lang::compile::{Options, Prelude, heap_bounds};
-use hearth_lang::emit::heap_bound::{HeapBound, block_bytes};
 use support::{empty_folder, files, hearth, outcome, root};
 
 /// A program, and how it is run.
@@ -64,6 +64,7 @@ impl Case {
             prelude: value("--prelude")
                 .and_then(|name| Prelude::from_name(&name))
                 .unwrap_or_default(),
+            hosted: false,
             compat_original: value("--compat").is_some()
                 || self
                     .options
@@ -141,7 +142,7 @@ fn check(program: &str, bounds: &BTreeMap<String, HeapBound>, log: &str, seen: &
     }
 }
 
-/// What a run writes to its log.
+/// The log of a run.
 fn log_of(mut command: Command, stdin: &str, log: &Path) -> String {
     command.arg("--heap-log").arg(log);
     outcome(&mut command, Some(stdin.as_bytes())).expect("it ends");
@@ -150,9 +151,9 @@ fn log_of(mut command: Command, stdin: &str, log: &Path) -> String {
     text
 }
 
-/// Those of the corpus whose components have heaps with a bound, and a few of the others, of which there
-/// are many: they are told to have nothing. One in three, or all with `HEARTH_TEST_DEEP=1`, which
-/// `./x test --deep` sets.
+/// Those of the corpus whose components have heaps with a bound, and a few of the others, of which
+/// there are many: they are told to have nothing. One in three, or all with `HEARTH_TEST_DEEP=1`,
+/// which `./x test --deep` sets.
 #[test]
 fn no_heap_outgrows_its_bound() {
     let log = empty_folder("heap-bounds").join("log");

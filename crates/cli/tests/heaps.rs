@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use support::{Outcome, empty_folder, golden, hearth, outcome, root};
 
-/// Holds 16 MB of small blocks, and two large ones, until its input ends. The last case says that it has a heap
-/// of another layout.
+/// Holds 16 MB of small blocks, and two large ones, until its input ends. The last case says that
+/// it has a heap of another layout.
 const HOLDER: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ impl Running {
         self.0.id().to_string()
     }
 
-    /// What the command says of it.
+    /// The command's answer about it.
     fn told(&self, words: &[&str]) -> Outcome {
         let pid = self.pid();
         let (action, rest) = words.split_first().expect("an action");

@@ -1,51 +1,37 @@
-//! The rules of the house that no compiler knows: who may use whom, who may print, what must be
-//! told.
+//! The rules of the house that no compiler knows: which crate may use which, who may print, how
+//! comments read, what must be explained.
 
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use hearth_lang::codes;
-use serde_json::Value;
+use support::workspace::{Crate, crates};
 use support::{files, root};
 
-/// From the ground up. A room may use those in groups before its own.
-const GROUPS: &[(&str, &[&str])] = &[
-    ("contract", &["hearth-abi"]),
-    ("ground", &["hearth-machine", "hearth-sys"]),
-    ("measure", &["hearth-probe", "hearth-model"]),
-    ("memory", &["hearth-heap"]),
-    ("watch", &["hearth-watch"]),
-    ("plan", &["hearth-place"]),
-    ("sync", &["hearth-sync"]),
-    ("run", &["hearth-runtime"]),
-    ("embed", &["hearth", "hearth-malloc"]),
-    ("serve", &["hearth-net"]),
-    ("language", &["hearth-lang"]),
-    ("show", &["hearth-draw"]),
-    ("published", &["hearth-allocators"]),
-    ("apps", &["cachet", "cachet-load"]),
-    ("studies", &["hearth-studies"]),
-    ("rim", &["hearth-cli"]),
-];
-/// For tests, fuzzers and benchmarks; nobody depends on them but to develop.
-const FOR_TESTS: &[&str] = &["hearth-testing", "hearth-benches", "hearth-fuzz"];
+/// The last group of the table: for tests, fuzzers and benchmarks. Nobody depends on them but to
+/// develop.
+const FOR_TESTS: &str = "tests";
+/// The last group but one, and the folder of its rooms: what exists only to be compared with.
+const RESEARCH: &str = "research";
 /// Data in, data out: no clock, files, environment or global state.
 const PURE: &[&str] = &[
     "hearth-abi",
     "hearth-machine",
+    "hearth-stats",
     "hearth-model",
     "hearth-place",
     "hearth-lang",
     "hearth-draw",
+    "hearth-published",
 ];
 /// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
 /// the place of `malloc` in other programs; nothing of Hearth runs on them.
 const UNSAFE: &[&str] = &[
     "hearth-abi",
+    "hearth-atomics",
     "hearth-sys",
     "hearth-heap",
     "hearth-malloc",
@@ -54,66 +40,122 @@ const UNSAFE: &[&str] = &[
     "hearth-allocators",
     "cachet",
 ];
-/// Programs of their own: they print, and end when they like.
-const PROGRAMS: &[&str] = &["hearth-cli", "cachet", "cachet-load"];
+/// Programs of their own, and what prints for them and for build scripts: they print, and end when
+/// they like.
+const PROGRAMS: &[&str] = &[
+    "hearth-terminal",
+    "hearth-cli",
+    "hearth-build",
+    "cachet",
+    "cachet-load",
+    "hearth-study",
+    "hearth-benches",
+];
 
 /// Longer files are harder to know than two shorter ones.
 const LINES_MAX: usize = 800;
 
-struct Crate {
+/// Longer comments are not read in a review of two columns.
+const COMMENT_COLUMNS_MAX: usize = 100;
+/// Folders whose comments have been read through so far.
+const COMMENTS_READ: &[&str] = &[
+    "crates/place",
+    "crates/machine",
+    "crates/model",
+    "crates/probe",
+    "crates/watch",
+    "crates/testing",
+    "crates/lang",
+    "crates/text",
+    "crates/toolchain",
+    "crates/terminal",
+    "crates/driver",
+    "crates/report",
+    "crates/cli",
+    "fuzz",
+];
+/// Crates that a compiled program's runtime may be built from, beside those of the workspace:
+/// system calls, errors, the profile as JSON, and the optimiser's random numbers.
+const RUNTIME_MAY_CARRY: &[&str] = &[
+    "bitflags",
+    "cfg-if",
+    "fastrand",
+    "io-uring",
+    "itoa",
+    "libc",
+    "linux-raw-sys",
+    "memchr",
+    "rustix",
+    "serde",
+    "serde_core",
+    "serde_derive",
+    "serde_json",
+    "thiserror",
+    "thiserror-impl",
+    "zmij",
+];
+
+/// A row of the table "Who may use whom" in ARCHITECTURE.md.
+struct Group {
     name: String,
-    folder: String,
-    /// Those of the workspace, by name; for development only is true.
-    uses: Vec<(String, bool)>,
+    rooms: Vec<String>,
+    /// Uses among the group's own rooms, `(user, used)`.
+    inside: Vec<(String, String)>,
 }
 
-fn crates() -> Vec<Crate> {
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--no-deps",
-            "--offline",
-        ])
-        .current_dir(root())
-        .output()
-        .expect("cargo can be started");
-    let metadata: Value = serde_json::from_slice(&output.stdout).expect("metadata is JSON");
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    list(&metadata["packages"])
-        .iter()
-        .map(|package| {
-            let manifest = text(&package["manifest_path"]);
-            let folder = Path::new(&manifest)
-                .parent()
-                .expect("a manifest has a folder");
-            let folder = folder
-                .strip_prefix(root())
-                .expect("a crate is in the repository");
-            Crate {
-                name: text(&package["name"]),
-                folder: folder.display().to_string(),
-                uses: list(&package["dependencies"])
-                    .iter()
-                    .filter(|used| !used["path"].is_null())
-                    .map(|used| (text(&used["name"]), used["kind"] == "dev"))
+fn architecture() -> String {
+    fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there")
+}
+
+/// The groups from the ground up.
+fn groups() -> Vec<Group> {
+    let text = architecture();
+    let section = text.split("## Who may use whom").nth(1).unwrap_or_default();
+    let rows = section.lines().skip_while(|line| !line.starts_with("|---"));
+    rows.skip(1)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let [name, rooms, inside] = cells[..] else {
+                panic!("a row of the table has three cells: {line}");
+            };
+            let names: Vec<String> = quoted(inside);
+            Group {
+                name: name.to_owned(),
+                rooms: quoted(rooms),
+                inside: names
+                    .chunks(2)
+                    .map(|pair| (pair[0].clone(), pair[1].clone()))
                     .collect(),
             }
         })
         .collect()
 }
 
-fn group_of(name: &str) -> Option<usize> {
-    GROUPS.iter().position(|(_, rooms)| rooms.contains(&name))
+/// Words in backquotes.
+fn quoted(text: &str) -> Vec<String> {
+    text.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn rooms_of(group: &str) -> Vec<String> {
+    let found = groups().into_iter().find(|one| one.name == group);
+    found
+        .unwrap_or_else(|| panic!("ARCHITECTURE.md has no group {group}"))
+        .rooms
+}
+
+fn is_for_tests(name: &str) -> bool {
+    rooms_of(FOR_TESTS).iter().any(|room| room == name)
 }
 
 /// The lines `- `a` uses `b`: reason` under the heading "Exceptions" of ARCHITECTURE.md.
 fn exceptions() -> BTreeSet<(String, String)> {
-    let text =
-        fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is there");
-    let section = text.split("Exceptions").nth(1).unwrap_or_default();
+    let text = architecture();
+    let section = text.split("### Exceptions").nth(1).unwrap_or_default();
     section
         .lines()
         .filter_map(|line| {
@@ -127,51 +169,175 @@ fn exceptions() -> BTreeSet<(String, String)> {
 
 #[test]
 fn dependencies_point_to_the_ground() {
+    let groups = groups();
+    let group_of = |name: &str| {
+        groups
+            .iter()
+            .position(|g| g.rooms.iter().any(|r| r == name))
+    };
     let exceptions = exceptions();
+    let mut used_inside = BTreeSet::new();
     let mut used_exceptions = BTreeSet::new();
     let mut complaints = Vec::new();
     for room in crates() {
-        let is_for_tests = FOR_TESTS.contains(&room.name.as_str());
-        let group = group_of(&room.name);
-        if group.is_none() && !is_for_tests {
+        let Some(group) = group_of(&room.name) else {
+            complaints.push(format!("{} is in no group of ARCHITECTURE.md", room.name));
+            continue;
+        };
+        if groups[group].name == FOR_TESTS {
+            continue;
+        }
+        for used in room.uses.iter().filter(|used| !used.only_for_development) {
+            let pair = (room.name.clone(), used.name.clone());
+            if group_of(&used.name).is_some_and(|other| other < group) {
+                continue;
+            }
+            if groups[group].name == RESEARCH && is_for_tests(&used.name) {
+                continue;
+            }
+            if groups[group].inside.contains(&pair) {
+                used_inside.insert(pair);
+            } else if exceptions.contains(&pair) {
+                used_exceptions.insert(pair);
+            } else {
+                complaints.push(format!("{} may not use {}", pair.0, pair.1));
+            }
+        }
+    }
+    let unused = exceptions.difference(&used_exceptions);
+    let inside: BTreeSet<_> = groups
+        .iter()
+        .flat_map(|group| group.inside.clone())
+        .collect();
+    for (user, used) in unused.chain(inside.difference(&used_inside)) {
+        complaints.push(format!(
+            "ARCHITECTURE.md allows {user} to use {used}, which it does not"
+        ));
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// The compiler and the runtime know each other by the C contract only.
+#[test]
+fn language_and_runtime_meet_in_the_contract() {
+    let groups = groups();
+    let contract = &groups[0];
+    assert!(
+        contract.name == "contract",
+        "the first group is the contract"
+    );
+    for room in crates() {
+        let shipped = room.uses.iter().filter(|used| !used.only_for_development);
+        let mut used = shipped.map(|used| used.name.as_str());
+        match room.name.as_str() {
+            "hearth-lang" => {
+                let may = |name: &str| {
+                    name == "hearth-text" || contract.rooms.iter().any(|room| room == name)
+                };
+                let other = used.find(|name| !may(name));
+                assert!(
+                    other.is_none(),
+                    "hearth-lang uses {}",
+                    other.unwrap_or_default()
+                );
+            }
+            "hearth-runtime" => assert!(
+                room.uses.iter().all(|used| used.name != "hearth-lang"),
+                "hearth-runtime uses hearth-lang"
+            ),
+            _ => {}
+        }
+    }
+}
+
+/// A compiled program links the runtime: no parser of XML, no command line, no pictures.
+#[test]
+fn compiled_programs_carry_no_tools() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "hearth-runtime", "--edges", "normal"])
+        .args(["--prefix", "none", "--offline"])
+        .current_dir(root())
+        .output()
+        .expect("cargo can be started");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let ours: BTreeSet<String> = crates().into_iter().map(|room| room.name).collect();
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    let tools: BTreeSet<&str> = names
+        .filter(|name| !name.is_empty() && !ours.contains(*name))
+        .filter(|name| !RUNTIME_MAY_CARRY.contains(name))
+        // Build scripts and macros of derives are gone when the program is linked.
+        .filter(|name| !["proc-macro2", "quote", "syn", "unicode-ident"].contains(name))
+        .collect();
+    assert!(tools.is_empty(), "hearth-runtime carries {tools:?}");
+}
+
+#[test]
+fn the_picture_shows_every_room() {
+    let text = architecture();
+    let picture = text.split("```mermaid").nth(1).unwrap_or_default();
+    let picture = picture.split("```").next().unwrap_or_default();
+    let mut shown = BTreeSet::new();
+    for part in picture.split("    subgraph ").skip(1) {
+        let (group, rooms) = part.split_once('\n').unwrap_or_default();
+        let rooms = rooms.split("    end").next().unwrap_or_default();
+        let rooms = rooms.lines().map(str::trim);
+        let rooms = rooms.filter(|room| !room.is_empty() && !room.contains('"'));
+        shown.extend(rooms.map(|room| (group.to_owned(), room.to_owned())));
+    }
+    let groups = groups();
+    let there: BTreeSet<_> = groups
+        .iter()
+        .flat_map(|group| {
+            group
+                .rooms
+                .iter()
+                .map(|room| (group.name.clone(), room.clone()))
+        })
+        .collect();
+    assert_eq!(shown, there, "ARCHITECTURE.md's picture, and its table");
+    for room in crates() {
+        let row = format!("\n| `{}` | `{}` |", room.name, room.folder.display());
+        assert!(text.contains(&row), "ARCHITECTURE.md lacks a row like{row}");
+    }
+}
+
+#[test]
+fn the_product_needs_no_research() {
+    let research = rooms_of(RESEARCH);
+    let mut complaints = Vec::new();
+    for room in crates() {
+        let is_there = room.folder.starts_with(RESEARCH);
+        if is_there != research.contains(&room.name) {
+            let folder = room.folder.display();
             complaints.push(format!(
-                "{} is in no group of this test and of ARCHITECTURE.md",
+                "ARCHITECTURE.md has {} elsewhere than {folder}",
                 room.name
             ));
         }
-        for (used, for_development) in &room.uses {
-            if is_for_tests || *for_development {
-                continue;
-            }
-            if group_of(used) < group && group_of(used).is_some() {
-                continue;
-            }
-            let pair = (room.name.clone(), used.clone());
-            if exceptions.contains(&pair) {
-                used_exceptions.insert(pair);
-            } else {
-                complaints.push(format!("{} may not use {used}", room.name));
-            }
+        if is_there {
+            continue;
         }
-    }
-    for (user, used) in exceptions.difference(&used_exceptions) {
-        complaints.push(format!(
-            "ARCHITECTURE.md excuses {user} for using {used}, which it does not"
-        ));
-    }
-    // The language and the runtime know each other by the C contract only.
-    for room in crates() {
-        let uses = |other: &str| room.uses.iter().any(|(used, _)| used == other);
-        let is_contract = |used: &str| used == "hearth-abi";
-        let uses_others = room
+        for used in room
             .uses
             .iter()
-            .any(|(used, dev)| !dev && !is_contract(used));
-        if room.name == "hearth-lang" && uses_others {
-            complaints.push("hearth-lang uses a crate of the house besides the contract".into());
+            .filter(|used| research.contains(&used.name))
+        {
+            complaints.push(format!("{} uses {}", room.name, used.name));
         }
-        if room.name == "hearth-runtime" && uses("hearth-lang") {
-            complaints.push("hearth-runtime uses hearth-lang".into());
+        // A source file that includes or opens something there, without a dependency that says so.
+        for path in files(&room.folder.display().to_string(), &[".rs"]) {
+            let text = fs::read_to_string(&path).expect("a source file is text");
+            let reaches = |line: &&str| {
+                line.contains(&format!("{RESEARCH}/")) && !line.trim_start().starts_with("//")
+            };
+            for line in text.lines().filter(reaches) {
+                complaints.push(format!("{}: {}", path.display(), line.trim()));
+            }
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
@@ -186,7 +352,7 @@ fn unsafe_code_is_where_it_may_be() {
             .find_map(|name| fs::read_to_string(source.join(name)).ok());
         let Some(entry) = entry else { continue };
         let forbids = entry.contains("#![forbid(unsafe_code)]");
-        let may = UNSAFE.contains(&room.name.as_str()) || FOR_TESTS.contains(&room.name.as_str());
+        let may = UNSAFE.contains(&room.name.as_str()) || is_for_tests(&room.name);
         assert!(forbids || may, "{} does not forbid unsafe code", room.name);
     }
 }
@@ -195,7 +361,7 @@ fn unsafe_code_is_where_it_may_be() {
 fn code(of: impl Fn(&Crate) -> bool) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for room in crates().iter().filter(|room| of(room)) {
-        for path in files(&format!("{}/src", room.folder), &[".rs"]) {
+        for path in files(&format!("{}/src", room.folder.display()), &[".rs"]) {
             let name = path
                 .strip_prefix(root())
                 .expect("it is in the repository")
@@ -239,17 +405,16 @@ fn pure_crates_take_data_and_give_data() {
 
 #[test]
 fn only_programs_print() {
-    let complaints: Vec<_> = code(|room| {
-        !PROGRAMS.contains(&room.name.as_str()) && !FOR_TESTS.contains(&room.name.as_str())
-    })
-    .into_iter()
-    .filter(|(_, line)| {
-        ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!("]
-            .iter()
-            .any(|word| line.contains(word))
-    })
-    .map(|(place, line)| format!("{place}: {}", line.trim()))
-    .collect();
+    let complaints: Vec<_> =
+        code(|room| !PROGRAMS.contains(&room.name.as_str()) && !is_for_tests(&room.name))
+            .into_iter()
+            .filter(|(_, line)| {
+                ["print!(", "println!(", "eprint!(", "eprintln!(", "dbg!("]
+                    .iter()
+                    .any(|word| line.contains(word))
+            })
+            .map(|(place, line)| format!("{place}: {}", line.trim()))
+            .collect();
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
@@ -341,6 +506,75 @@ fn source_files_stay_readable() {
         }
         if !text.is_empty() && !text.ends_with('\n') && !name.contains("tests/insense/") {
             complaints.push(format!("{name} does not end with a line break"));
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// Rust and C sources in the folders whose comments have been read.
+fn sources_read() -> Vec<(String, String)> {
+    let mut found = texts();
+    found.retain(|(name, _)| {
+        COMMENTS_READ
+            .iter()
+            .any(|folder| name.starts_with(&format!("{folder}/")))
+            && [".rs", ".c", ".h"].iter().any(|kind| name.ends_with(kind))
+    });
+    found
+}
+
+#[test]
+fn comments_wrap() {
+    let mut complaints = Vec::new();
+    for (name, text) in sources_read() {
+        let mut in_block = false;
+        let mut in_fence = false;
+        for (i, line) in text.lines().enumerate() {
+            let start = line.trim_start();
+            let opens = start.starts_with("/*");
+            let is_comment = start.starts_with("//") || opens || in_block;
+            in_block = (in_block || opens) && !line.contains("*/");
+            let words = start.trim_start_matches(['/', '!', '*']).trim_start();
+            if is_comment && words.starts_with("```") {
+                in_fence = !in_fence;
+            }
+            in_fence &= is_comment;
+            let may_be_long = in_fence || words.starts_with('|') || words.contains("://");
+            if is_comment && !may_be_long && line.chars().count() > COMMENT_COLUMNS_MAX {
+                complaints.push(format!("{name}:{}: {start}", i + 1));
+            }
+        }
+    }
+    assert!(
+        complaints.is_empty(),
+        "comments wider than {COMMENT_COLUMNS_MAX} columns:\n{}",
+        complaints.join("\n")
+    );
+}
+
+/// A reader wants to know first what a thing is or does.
+#[test]
+fn doc_comments_begin_with_a_noun_or_a_verb() {
+    let relative = [
+        "what", "who", "whom", "whose", "where", "of", "whoever", "whatever",
+    ];
+    let mut complaints = Vec::new();
+    for (name, text) in sources_read() {
+        let mut before = "";
+        for (i, line) in text.lines().enumerate() {
+            let line = line.trim_start();
+            let sign = ["///", "//!"]
+                .into_iter()
+                .find(|sign| line.starts_with(sign));
+            let begins = sign.is_some() && sign != Some(before);
+            before = sign.unwrap_or_default();
+            let sentence = line.get(3..).filter(|_| begins).unwrap_or_default().trim();
+            let mut words = sentence.split([' ', ',']).map(str::to_lowercase);
+            let first = words.next().unwrap_or_default();
+            let is_quantity = first == "so" && words.next().is_some_and(|word| word == "many");
+            if relative.contains(&first.as_str()) || is_quantity {
+                complaints.push(format!("{name}:{}: {sentence}", i + 1));
+            }
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));

@@ -5,7 +5,7 @@ mod support;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Place {
         outcome(&mut self.command(words), None).unwrap()
     }
 
-    /// What it writes to standard output, if all is well.
+    /// Its standard output, if all is well.
     #[track_caller]
     fn answer(&self, words: &[&str]) -> String {
         let found = self.call(words);
@@ -102,35 +102,28 @@ fn help_is_good_reading() {
 }
 
 #[test]
-fn studies_are_named_and_run() {
+fn studies_are_another_programs() {
     let place = Place::new("study");
     says("study-help-run", &place, &["study", "run", "--help"], 0);
     says("study-help-tool", &place, &["study", "tool", "--help"], 0);
-    let square = "10 13 12 14/13 10 14 12/12 14 10 13/14 12 13 10";
-    says(
-        "study-zones",
-        &place,
-        &["study", "tool", "zones", square],
-        0,
-    );
-    let uneven = ["study", "tool", "zones", "10 20"];
-    says("study-zones-uneven", &place, &uneven, 2);
-    says("study-list", &place, &["study", "list"], 0);
-    says("study-unknown", &place, &["study", "run", "cache"], 2);
-    let experiment = ["study", "run", "cache-impact", "--experiment"];
-    let unknown = [&experiment[..], &["9"]].concat();
-    says("study-experiment", &place, &unknown, 2);
-    let foreign = ["study", "run", "nmart", "--sizes", "powers"];
-    says("study-foreign", &place, &foreign, 2);
-    // The shortest experiment; a debug build's figures are of no interest.
-    let run = [&experiment[..], &["0", "--quick", "--out", "out"]].concat();
-    let said = place.answer(&run);
-    assert!(said.contains("out/cache-impact.html"), "{said}");
-    let page = fs::read_to_string(place.path("out/cache-impact.html")).unwrap();
-    assert!(page.starts_with("<!doctype html>"), "{page}");
-    // What is there is not run again.
-    let again = place.answer(&[&run[..], &["--resume"]].concat());
-    assert!(again.contains("out/cache-impact.html"), "{again}");
+    // Here is no hearth-study, neither beside the command nor on the PATH.
+    let here = Path::new(env!("CARGO_BIN_EXE_hearth"));
+    let lonely = place.path("hearth");
+    fs::copy(here, &lonely).unwrap();
+    let calls: [&[&str]; 2] = [
+        &["study", "list"],
+        &["predict", "4K", "--model", "source", "--machine", "one-cpu"],
+    ];
+    for words in calls {
+        let mut command = Command::new(&lonely);
+        command.args(words).env("PATH", &place.folder);
+        let found = outcome(&mut command, None).unwrap();
+        assert_eq!(found.code(), Some(3), "{words:?}: {}", found.stderr);
+        let advice = "cannot start hearth-study, which runs the studies: there is no such file; \
+                      `./x install` installs it beside hearth, and `cargo build --release \
+                      --package hearth-study` builds it";
+        assert!(found.stderr.contains(advice), "{}", found.stderr);
+    }
 }
 
 #[test]
@@ -318,11 +311,6 @@ fn predictions() {
         (
             "table",
             &["predict", "--table", "64,4K,0", "--from", "0", "--to", "2"],
-        ),
-        ("source", &["predict", "4K", "--model", "source"]),
-        (
-            "source-printed",
-            &["predict", "4M", "--model", "source-printed"],
         ),
     ];
     for (name, words) in cases {
@@ -538,7 +526,7 @@ fn places_that_cannot_be_written() {
     let found = outcome(&mut homeless, None).unwrap();
     assert_eq!(found.code(), Some(3));
     assert!(
-        found.stderr.contains("name it with HEARTH_PROFILE"),
+        found.stderr.contains("name one with HEARTH_PROFILE"),
         "{}",
         found.stderr
     );
@@ -602,7 +590,7 @@ fn an_interrupted_probe_leaves_the_older_profile() {
     let place = Place::new("interrupted").with("p.json", "older");
     let found = interrupted(&place, "-INT");
     assert_eq!(found.code(), Some(130), "{}", found.stderr);
-    assert_eq!(found.stderr, "hearth: interrupted; p.json is as it was\n");
+    assert_eq!(found.stderr, "hearth: interrupted; p.json is unchanged\n");
     assert_eq!(fs::read_to_string(place.path("p.json")).unwrap(), "older");
     let names = fs::read_dir(&place.folder).unwrap().count();
     assert_eq!(names, 1, "nothing is left lying about");

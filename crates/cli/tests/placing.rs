@@ -1,5 +1,5 @@
-//! `hearth place`, and `hearth run --place` with its plans: what is planned is followed, what has changed
-//! since is told, and bad input too.
+//! `hearth place`, and `hearth run --place` with its plans: what is planned is followed, what has
+//! changed since is told, and bad input too.
 
 mod support;
 
@@ -73,7 +73,7 @@ fn reasons_other_ways_and_patterns_are_told() {
     for part in [
         "15 components on 4 CPUs, by `talk`",
         "client-server, 4:1",
-        "Other ways",
+        "Other placements",
         "single",
         "Modelled, not measured",
     ] {
@@ -89,7 +89,7 @@ fn reasons_other_ways_and_patterns_are_told() {
 fn what_siblings_do_together_is_explained_where_it_is_told() {
     let file = workload("no-communication.isf");
     let picture = empty_folder("placing-siblings").join("siblings.svg");
-    let explained = "threads do up to 125 % together";
+    let explained = "threads of a core reach 125 % together";
     let told = |machine: &str| {
         let svg = picture.display().to_string();
         let (code, stdout, _) = place(&[&file, "--machine", machine, "--svg", &svg]);
@@ -133,7 +133,10 @@ fn plans_are_followed_and_what_has_changed_is_told() {
     let (code, _, stderr) = run(&workload("no-communication.isf"));
     assert_eq!(code, Some(0));
     assert!(stderr.contains("the plan of another program"), "{stderr}");
-    assert!(stderr.contains("plans for what is there now"), "{stderr}");
+    assert!(
+        stderr.contains("plans for the program as it is now"),
+        "{stderr}"
+    );
     let text = fs::read_to_string(plan).unwrap();
     let mut stored: serde_json::Value = serde_json::from_str(&text).unwrap();
     stored["places"][0]["component"] = "nobody".into();
@@ -145,7 +148,10 @@ fn plans_are_followed_and_what_has_changed_is_told() {
         "{stderr}"
     );
     assert!(stderr.contains("not in the plan"), "{stderr}");
-    assert!(stderr.contains("plans for what is there now"), "{stderr}");
+    assert!(
+        stderr.contains("plans for the program as it is now"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -300,13 +306,13 @@ fn bad_input_is_told() {
     let (code, _, stderr) = call(&["run", &file, "--place-log", "log"]);
     assert_eq!(code, Some(2));
     assert!(
-        stderr.contains("without --place talk or --servers auto: add one of them"),
+        stderr.contains("needs --place talk or --servers auto"),
         "{stderr}"
     );
     let plan = write("plan.json", "{\"format\": 1, \"places\": []}");
     let (code, _, stderr) = place(&[&plan]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("a plan and no graph"), "{stderr}");
+    assert!(stderr.contains("a plan, not a graph"), "{stderr}");
     let (code, _, stderr) = place(&[&file, "--machine", "box.xml"]);
     assert_eq!(code, Some(2));
     assert!(
@@ -322,5 +328,5 @@ fn where_nobody_is_to_be_placed_that_is_said() {
     fs::write(&file, "printString(\"hello\\n\")\n").unwrap();
     let (code, stdout, _) = place(&[&[file.to_str().unwrap(), "--why"], &MACHINE[..]].concat());
     assert_eq!(code, Some(0));
-    assert!(stdout.starts_with("There is nobody to place"), "{stdout}");
+    assert!(stdout.starts_with("There is nothing to place"), "{stdout}");
 }

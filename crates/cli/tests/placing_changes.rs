@@ -1,5 +1,5 @@
-//! `--place talk` while things change: the cores that a program may use, and who is there. It goes on, its
-//! threads stay where they may be, and nothing of those that ended is kept.
+//! `--place talk` while things change: the cores that a program may use, and who is there. It goes
+//! on, its threads stay where they may be, and nothing of those that ended is kept.
 
 mod support;
 
@@ -75,8 +75,8 @@ fn thousands_that_come_and_go_leave_nothing() {
     let text = empty_folder("placing-short-text").join("short.isf");
     fs::write(&text, SHORT).expect("a scratch file can be written");
     let program = built("short", &text);
-    // Either way what each of them leaves would be beyond the limit, were it a page. Threads' stacks, of 8 MiB,
-    // count as data.
+    // Either way what each of them leaves would be beyond the limit, were it a page. Threads'
+    // stacks, of 8 MiB, count as data.
     for (carrier, pairs, limit_kib) in [("workers", 50_000, 100_000), ("threads", 10_000, 600_000)]
     {
         let log = program.with_extension(carrier);
@@ -134,7 +134,8 @@ impl Pairs {
         }
     }
 
-    /// It runs on: it takes cores' time, which components that wait for each other in vain would not.
+    /// It runs on: it takes cores' time, which components that wait for each other in vain would
+    /// not.
     fn go_on(&self, what: &str) {
         let before = self.ticks();
         self.run_until(what, |pairs| pairs.ticks() > before + 20);
@@ -170,8 +171,8 @@ impl Pairs {
         tasks.filter_map(allowed).collect()
     }
 
-    /// As `taskset --all-tasks --pid` does it, again and again: who was made meanwhile has what its maker
-    /// had.
+    /// As `taskset --all-tasks --pid` does it, again and again: who was made meanwhile has what its
+    /// maker had.
     fn restrict(&self, cores: &[usize]) {
         let mut seen = BTreeSet::new();
         while let Some((thread, _)) = self
@@ -199,8 +200,8 @@ impl Pairs {
         let mut output = self.child.stdout.take().expect("it is piped");
         output.read_to_string(&mut said).expect("it is text");
         let status = self.child.wait().expect("it ends");
-        // Each print is whole, and those of the three may come between each other: in all it is thrice
-        // the word, nought and the end of a line.
+        // Each print is whole, and those of the three may come between each other: in all it is
+        // thrice the word, nought and the end of a line.
         let numbers: String = said.split("wrong: ").collect();
         assert_eq!(
             (
@@ -231,7 +232,10 @@ fn cores_that_are_taken_away_and_given_back_while_it_runs() {
         // There is one core for tests, and none to take away.
         return;
     };
-    let program = built("pairs", &root().join("lab/test/pairs.isf"));
+    let program = built(
+        "pairs",
+        &root().join("crates/cli/tests/placing_changes/pairs.isf"),
+    );
     for carrier in ["workers", "threads"] {
         let pairs = Pairs::start(&program, carrier);
         // It looked at the cores before it began its log.
@@ -263,8 +267,8 @@ fn cores_that_are_taken_away_and_given_back_while_it_runs() {
     }
 }
 
-/// Who is placed by name or by a policy stays there, however long it computes: three that never wait take three
-/// threads in turn, and all of those are kept on the core.
+/// A component placed by name or by a policy stays there, however long it computes: three that
+/// never wait take three threads in turn, and all of those are kept on the core.
 #[test]
 fn whoever_computes_for_long_stays_where_it_is_placed() {
     const COMPUTING: &str = "

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! Every program is also formatted: the layout must be stable and mean the same. Programs under
-//! `examples` and `tests/workloads` have `NAME.stdout`, and `NAME.options` and `NAME.stdin` if
-//! need be; those without output of their own need only be free of mistakes. Workloads also run with
+//! `examples` and `tests/workloads` have `NAME.stdout`, and `NAME.options` and `NAME.stdin` if need
+//! be; those without output of their own need only be free of mistakes. Workloads also run with
 //! components that are detached from their workers all the time.
 
 mod support;
@@ -76,7 +76,7 @@ fn name_of(path: &Path) -> String {
         .to_string()
 }
 
-/// What a case says about itself.
+/// The description of a case.
 struct Case {
     folder: PathBuf,
     program: PathBuf,
@@ -322,7 +322,7 @@ fn check_layout(text: &str, options: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What carries components makes no difference to what a program does.
+/// The carrier makes no difference to a program's behaviour.
 const CARRIERS: [&[&str]; 10] = [
     &["--carrier=workers"],
     &["--carrier=workers", "--place=spread"],

@@ -1,5 +1,5 @@
-//! Simulations: seeds that repeat, schedules that are searched and made plain, virtual time, and the
-//! canaries, faults planted in the runtime that a simulation must find.
+//! Simulations: seeds that repeat, schedules that are searched and made plain, virtual time, and
+//! the canaries, faults planted in the runtime that a simulation must find.
 
 mod support;
 
@@ -23,7 +23,7 @@ fn run(name: &str, options: &[&str], settings: &[(&str, &str)], stdin: Option<&s
     outcome(&mut command, stdin.map(str::as_bytes)).expect("it ends")
 }
 
-/// What happened in a run, as the runtime writes it.
+/// The course of a run, as the runtime writes it.
 fn record_of(name: &str, seed: &str, stdin: Option<&str>) -> String {
     let file = empty_folder(&format!("record-{name}-{seed}")).join("record");
     let settings = [
@@ -138,7 +138,7 @@ fn seeds_that_pass_are_counted() {
         None,
     );
     assert_eq!(
-        found.stdout, "3 seeds have passed; 3 had not come to an end after 50 steps (--steps)\n",
+        found.stdout, "3 seeds have passed; 3 had not ended after 50 steps (--steps)\n",
         "{}",
         found.stderr
     );
@@ -159,8 +159,8 @@ fn what_is_no_schedule_is_refused() {
     assert_eq!(found.code(), Some(2));
 }
 
-/// The planted fault is found from a seed in a small range, the seed repeats it, and a schedule that
-/// is no longer than the seed's shows it too. Without it the same seeds find nothing.
+/// The planted fault is found from a seed in a small range, the seed repeats it, and a schedule
+/// that is no longer than the seed's shows it too. Without it the same seeds find nothing.
 fn canary(name: &str, kind: &str) {
     if !cfg!(debug_assertions) {
         // Releases have no canaries.

@@ -12,8 +12,8 @@ use hearth_sys::process::Process;
 use hearth_watch::trace::{self, Trace};
 use support::{Outcome, PATIENCE, empty_folder, hearth, outcome};
 
-/// 300 times one computes for three times as long as the other, which answers. Both wait each time: who
-/// answers for the question, who asks for the answer.
+/// 300 times one computes for three times as long as the other, which answers. Both wait each time:
+/// who answers for the question, who asks for the answer.
 const WORK: &str = r#"type IOut is interface (out integer o; in integer answer)
 type IIn is interface (in integer i; out integer reply)
 
@@ -127,8 +127,8 @@ fn times(trace: &Trace, track: &str, slice: &str) -> Vec<u64> {
     found
 }
 
-/// The usual one in which it computes: the system may have had the core in some, and in up to half of them it
-/// only goes from one wait to the next.
+/// The usual one in which it computes: the system may have had the core in some, and in up to half
+/// of them it only goes from one wait to the next.
 fn usual(trace: &Trace, track: &str) -> f64 {
     let mut times = times(trace, track, "running");
     times.sort_unstable();
@@ -304,7 +304,7 @@ fn a_page_tells_of_components_and_channels() {
         let page = fs::read_to_string(&path).expect("it was written");
         for wanted in [
             "<!doctype html>",
-            "<title>program: what it did</title>",
+            "<title>program: its run</title>",
             "153 components on ",
             "<td>Source</td>",
             "<td>Sink</td>",
@@ -559,7 +559,7 @@ fn top_tells_what_components_do() {
     assert_eq!(document["ended"], serde_json::Value::Null);
     let components = document["components"].as_array().expect("it is a list");
     assert!(components.iter().any(|one| one["name"] == "Reader"));
-    assert!(top(&[&number]).stdout.contains("it goes on."));
+    assert!(top(&[&number]).stdout.contains("it is still running."));
     drop(child.stdin.take());
     let _ = child.kill();
     let _ = child.wait();

@@ -1,4 +1,4 @@
-//! Every kind of picture on one page, to be looked at: `gallery FILE.html`.
+//! Draws every kind of picture on one page: `gallery FILE.html`.
 
 use hearth_draw::bars::BarChart;
 use hearth_draw::heat::{Cell, HeatMap};

@@ -1,4 +1,4 @@
-//! Placements of several sizes, as text and as files to be looked at: `placements FOLDER [WIDTH]`.
+//! Draws placements of several sizes, as text and as files: `placements FOLDER [WIDTH]`.
 
 use hearth_draw::placement::{Component, Connection, Placement, TextLook};
 use hearth_machine::synthetic;
@@ -57,7 +57,7 @@ fn component(name: &str, type_name: &str, thread: u32, load: f64) -> Component {
     }
 }
 
-/// Six in a row.
+/// Six components in a row.
 fn pipeline(machine: &Topology) -> Placement<'_> {
     let mut placement = Placement::new("pipeline.isn, placed by talk", machine);
     let types = ["Reader", "Filter", "Filter", "Filter", "Writer", "Monitor"];
@@ -104,7 +104,7 @@ fn clients(machine: &Topology) -> Placement<'_> {
     placement
 }
 
-/// Groups that talk among themselves most, on every second core.
+/// Groups that talk mostly among themselves, on every second core.
 fn many(machine: &Topology, count: usize) -> Placement<'_> {
     let mut placement = Placement::new(&format!("{count} components"), machine);
     let types = [

@@ -6,26 +6,26 @@ use crate::svg::{Anchor, Canvas, Picture, text_width};
 
 const FONT: f64 = 12.0;
 
-/// A chart of bars.
+/// A bar chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarChart {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// What the classes are.
+    /// Label of the classes.
     pub x_label: String,
-    /// What is counted.
+    /// Label of the counts.
     pub y_label: String,
     /// The classes, from left to right.
     pub classes: Vec<String>,
-    /// A name and a value for each class. What is 0 or less has no bar.
+    /// A name and a value for each class. Values of 0 or less have no bar.
     pub series: Vec<(String, Vec<f64>)>,
-    /// How values become heights. On a logarithmic scale bars begin below the smallest value.
+    /// Mapping of values to heights. On a logarithmic scale bars begin below the smallest value.
     pub scale: Scale,
-    /// How values are written.
+    /// Unit in which values are written.
     pub unit: Unit,
-    /// In pixels.
+    /// Width in pixels.
     pub width: f64,
-    /// In pixels.
+    /// Height in pixels.
     pub height: f64,
 }
 
@@ -45,7 +45,7 @@ impl BarChart {
         }
     }
 
-    /// Draws it.
+    /// Draws the chart.
     pub fn draw(&self) -> Picture {
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
@@ -121,7 +121,7 @@ impl BarChart {
         }
     }
 
-    /// The names of the classes, as many as have room.
+    /// Writes as many names of classes as fit.
     fn names(&self, canvas: &mut Canvas, left: f64, right: f64, bottom: f64) {
         let class_width = (right - left) / self.classes.len().max(1) as f64;
         let mut last = f64::NEG_INFINITY;

@@ -4,9 +4,9 @@ use crate::scale::{Scale, Span, Unit};
 use crate::style::{DARK_TEXT_FROM, STEPS};
 use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 
-/// Cells this wide and wider have their value written in them.
+/// Width from which cells show their value.
 const TEXT_FROM: f64 = 30.0;
-/// Cells this wide and wider show a tip.
+/// Width from which cells show a tip.
 const TIP_FROM: f64 = 6.0;
 /// The widest cells.
 const CELL_MAX: f64 = 54.0;
@@ -19,34 +19,34 @@ pub struct Cell {
     pub value: f64,
     /// Its interval.
     pub interval: Option<(f64, f64)>,
-    /// Whether it was concluded from others and not measured: it is hatched.
+    /// Whether it was inferred from others and not measured: it is hatched.
     pub is_inferred: bool,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatMap {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// What the rows are.
+    /// Label of the rows.
     pub row_label: String,
-    /// What the columns are.
+    /// Label of the columns.
     pub column_label: String,
     /// Names of rows.
     pub rows: Vec<String>,
     /// Names of columns.
     pub columns: Vec<String>,
-    /// By row and column; nothing where there is no figure.
+    /// Cells by row and column; nothing where there is no figure.
     pub cells: Vec<Vec<Option<Cell>>>,
     /// Rows and columns before which a line is drawn, where groups meet.
     pub borders: Vec<usize>,
-    /// How values are written.
+    /// Unit in which values are written.
     pub unit: Unit,
 }
 
 impl HeatMap {
-    /// Draws it. Colours are even in ratios if the largest value is three times the smallest or
-    /// more, else in differences.
+    /// Draws the table. Colours are even in ratios if the largest value is at least three times the
+    /// smallest, otherwise in differences.
     pub fn draw(&self) -> Picture {
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
@@ -120,7 +120,8 @@ impl HeatMap {
             while at < cells.len() {
                 let cell = cells[at].filter(|cell| cell.value.is_finite());
                 let step = cell.and_then(|cell| Some(colours?.step(cell.value)));
-                // Small cells of one colour become one shape: thousands of them make a page slow.
+                // Merge small cells of one colour into one shape: thousands of them make a page
+                // slow.
                 let same = |other: &Option<Cell>| {
                     let other = other.filter(|cell| cell.value.is_finite());
                     other.and_then(|cell| Some(colours?.step(cell.value))) == step
@@ -159,7 +160,7 @@ impl HeatMap {
         canvas.path("hatch-light", &light);
     }
 
-    /// The value without its unit, which the legend tells, if it is the plain one.
+    /// The value without its unit, if that is the one in the legend.
     fn short(&self, value: f64, side: f64) -> String {
         let whole = self.unit.show(value);
         if self.unit == Unit::Nanoseconds && value < 999.5 {
@@ -195,7 +196,7 @@ impl HeatMap {
         tip
     }
 
-    /// The steps and what they mean; how wide that is.
+    /// Draws the steps and their meaning; returns the width.
     fn legend(&self, canvas: &mut Canvas, (left, top): (f64, f64), colours: &Colours) -> f64 {
         let mut widest = text_width("inferred", FONT);
         let steps: Vec<usize> = colours.used();
@@ -232,7 +233,7 @@ fn hatch(path: &mut Path, (x, y): (f64, f64), side: f64) {
     }
 }
 
-/// From values to steps.
+/// Mapping of values to steps.
 struct Colours {
     span: Span,
     equal: bool,

@@ -4,18 +4,17 @@
 //! - [`rows`]: one figure a row, with its interval.
 //! - [`bars`]: counts by class.
 //! - [`heat`]: a table as colours.
-//! - [`tiles`]: many equal things, filled.
-//! - [`spans`]: what things did, by time.
-//! - [`topology`]: the parts of a machine, boxes in boxes.
-//! - [`placement`]: components on the parts of a machine, and what they say to each other; as text,
-//!   too.
+//! - [`tiles`]: many equal cells, filled.
+//! - [`spans`]: activities over time.
+//! - [`topology`]: the parts of a machine, as nested boxes.
+//! - [`placement`]: components on the parts of a machine with their communication; as text, too.
 //! - [`page`]: headings, tables and pictures as one HTML file that needs no network.
 //!
-//! A [`Picture`] goes into a page or is a file of its own. Either way one style sheet gives its
-//! colours, for light and dark by what the reader prefers. That is why pictures are drawn here and
-//! not by a crate for plots: those write fixed colours into every shape.
+//! A [`Picture`] goes into a page or becomes a file of its own. Either way one style sheet gives
+//! its colours, for light and dark by the reader's preference. That is why pictures are drawn here
+//! and not by a plotting crate: those write fixed colours into every shape.
 //!
-//! This crate must never know where data comes from or what it decides. Text that it is given is
+//! This crate must never know where data comes from or what it decides. All given text is plain
 //! text: markup in it is escaped.
 //!
 //! ```

@@ -1,10 +1,10 @@
-//! Lines and points over two axes.
+//! Line charts: lines and points over two axes.
 
 use crate::scale::{Scale, Span, Unit};
 use crate::style::SERIES;
 use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 
-/// Points of longer series have no tips: thousands of them make a page slow.
+/// Longest series whose points have tips: thousands of them make a page slow.
 const TIPS_MAX: usize = 600;
 const FONT: f64 = 12.0;
 const SMALL: f64 = 10.5;
@@ -12,13 +12,13 @@ const SMALL: f64 = 10.5;
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows; empty for nothing.
+    /// Its label; may be empty.
     pub label: String,
-    /// How values become places.
+    /// Mapping of values to positions.
     pub scale: Scale,
-    /// How values are written.
+    /// Unit in which values are written.
     pub unit: Unit,
-    /// The first and last value; from the data if not given. What lies outside is left out.
+    /// The first and last value; from the data if absent. Values outside are left out.
     pub range: Option<(f64, f64)>,
 }
 
@@ -37,9 +37,9 @@ impl Axis {
 /// A point and, if known, an interval of its y.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// Position along the horizontal axis.
     pub x: f64,
-    /// Along the vertical axis.
+    /// Position along the vertical axis.
     pub y: f64,
     /// The lower and the upper end.
     pub interval: Option<(f64, f64)>,
@@ -64,12 +64,12 @@ impl Point {
     }
 }
 
-/// How a series looks.
+/// Appearance of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// A line with a dot at each point; intervals as a band.
     Line,
-    /// A broken line without dots, for what is modelled or claimed; intervals as a band.
+    /// A dashed line without dots, for modelled or claimed values; intervals as a band.
     Dashed,
     /// Dots; intervals as whiskers.
     Dots,
@@ -80,13 +80,13 @@ pub enum Look {
 /// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// For the legend.
+    /// Its name in the legend.
     pub name: String,
-    /// In the order in which a line goes through them.
+    /// Points in the order of the line.
     pub points: Vec<Point>,
-    /// How they look.
+    /// Their appearance.
     pub look: Look,
-    /// Which colour, from 0; its position in the chart if not given.
+    /// Number of its colour, from 0; its position in the chart if absent.
     pub colour: Option<usize>,
 }
 
@@ -96,7 +96,7 @@ impl Series {
         Series::new(name, points, Look::Line)
     }
 
-    /// A broken line.
+    /// A dashed line.
     pub fn dashed(name: &str, points: Vec<Point>) -> Series {
         Series::new(name, points, Look::Dashed)
     }
@@ -106,7 +106,7 @@ impl Series {
         Series::new(name, points, Look::Dots)
     }
 
-    /// A series of any look.
+    /// A series of any appearance.
     pub fn new(name: &str, points: Vec<Point>, look: Look) -> Series {
         Series {
             name: name.to_owned(),
@@ -116,7 +116,7 @@ impl Series {
         }
     }
 
-    /// The same in the colour of that number, so that two series can share one.
+    /// The same in the colour with that number, so that two series can share one.
     #[must_use]
     pub fn coloured(self, colour: usize) -> Series {
         Series {
@@ -136,10 +136,10 @@ pub struct Mark {
 }
 
 /// A chart. Points that an axis cannot show (not finite, not above 0 on a logarithmic one, outside
-/// its range) are left out, and a line is interrupted there.
+/// its range) are left out, and lines are interrupted there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -147,13 +147,13 @@ pub struct LineChart {
     pub y: Axis,
     /// The data.
     pub series: Vec<Series>,
-    /// Upright lines at values of x.
+    /// Vertical lines at values of x.
     pub marks: Vec<Mark>,
-    /// Level lines at values of y.
+    /// Horizontal lines at values of y.
     pub levels: Vec<Mark>,
-    /// In pixels.
+    /// Width in pixels.
     pub width: f64,
-    /// In pixels, the legend included.
+    /// Height in pixels, including the legend.
     pub height: f64,
 }
 
@@ -172,7 +172,7 @@ impl LineChart {
         }
     }
 
-    /// Draws it.
+    /// Draws the chart.
     pub fn draw(&self) -> Picture {
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
@@ -247,7 +247,7 @@ impl LineChart {
         Span::around(axis.scale, values.into_iter().chain(marks), places)
     }
 
-    /// Names of series, in as many rows as they need; how far down they reach.
+    /// Draws the names of series, in as many rows as they need; returns the lower edge.
     fn legend(&self, canvas: &mut Canvas, from: f64) -> f64 {
         let named: Vec<(usize, &Series)> = self
             .series
@@ -309,7 +309,7 @@ impl LineChart {
         }
     }
 
-    /// The row above the chart in which each mark's name has room, and how many rows that takes.
+    /// The row above the chart for each mark's name, and the number of rows.
     fn mark_rows(&self) -> (usize, Vec<usize>) {
         let places = (74.0, self.width - 18.0);
         let Some(x) = self.span(&self.x, true, places) else {
@@ -336,7 +336,7 @@ impl LineChart {
         (ends.len(), rows)
     }
 
-    /// Where a mark's name begins, kept inside the picture, and how wide it is.
+    /// The start of a mark's name, kept inside the picture, and its width.
     fn mark_label(&self, place: f64, label: &str) -> (f64, f64) {
         let width = text_width(label, SMALL);
         let start = (place - width / 2.0).min(self.width - 4.0 - width).max(4.0);
@@ -446,7 +446,7 @@ fn colour(at: usize, series: &Series) -> &'static str {
     CLASSES[series.colour.unwrap_or(at) % SERIES]
 }
 
-/// The points that can be shown, cut where one cannot.
+/// The points that can be shown, split where one cannot.
 fn runs(points: &[Point], x: Span, y: Span) -> Vec<Vec<Point>> {
     points
         .split(|point| !(x.holds(point.x) && y.holds(point.y)))

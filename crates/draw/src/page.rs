@@ -16,7 +16,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page of that title, with nothing on it.
+    /// A page with a title and nothing else.
     pub fn new(title: &str) -> Page {
         Page {
             title: title.to_owned(),
@@ -45,7 +45,7 @@ impl Page {
         self
     }
 
-    /// Says at the end what made the page.
+    /// Adds a line at the end that names the page's maker.
     pub fn footer(&mut self, text: &str) -> &mut Page {
         self.footer = text.to_owned();
         self
@@ -87,18 +87,18 @@ impl Page {
     }
 }
 
-/// The colour of a box.
+/// Colour of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// Something is wrong.
+    /// A problem.
     Bad,
-    /// Something is as it should be.
+    /// A good result.
     Good,
-    /// Something is to be known.
+    /// A remark.
     Note,
 }
 
-/// A heading and what is below.
+/// A heading with its contents.
 #[derive(Clone, Debug)]
 pub struct Section {
     heading: String,
@@ -148,7 +148,7 @@ impl Section {
         self
     }
 
-    /// Adds a picture and what is to be said of it; the caption may be empty.
+    /// Adds a picture with its caption, which may be empty.
     #[must_use]
     pub fn picture(mut self, picture: &Picture, caption: &str) -> Section {
         let _ = writeln!(
@@ -170,7 +170,7 @@ impl Section {
         self
     }
 
-    /// Adds a table that is shown when asked for.
+    /// Adds a table that opens on request.
     #[must_use]
     pub fn folded_table(mut self, summary: &str, table: &Table) -> Section {
         if !table.rows.is_empty() {
@@ -198,12 +198,12 @@ pub struct Table {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// Whether it holds numbers, which stand at the right.
+    /// Whether it holds numbers, which are aligned right.
     pub is_number: bool,
 }
 
 impl Table {
-    /// An empty table. Names that begin with `>` are those of columns of numbers.
+    /// An empty table. A name that begins with `>` marks a column of numbers.
     pub fn new(columns: &[&str]) -> Table {
         let column = |name: &&str| Column {
             name: name.trim_start_matches('>').to_owned(),

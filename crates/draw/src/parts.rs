@@ -1,8 +1,7 @@
-//! The parts of a machine as boxes in boxes, for whatever picture has them: who holds whom, how
-//! large they are, where they stand.
+//! The parts of a machine as nested boxes, for all pictures: nesting, sizes and positions.
 //!
-//! Whatever holds the same threads shares a box. A node that lies across other parts has no box of
-//! its own; it is named in the [`remarks`].
+//! Parts with the same threads share a box. A node that straddles other parts has no box of its
+//! own; the [`remarks`] name it.
 
 use hearth_machine::topology::{Cache, CacheKind, Thread, Topology, format_list};
 
@@ -11,12 +10,12 @@ use crate::svg::{Anchor, Canvas, text_width};
 pub(crate) const PAD: f64 = 7.0;
 const GAP: f64 = 6.0;
 const BAR: f64 = 16.0;
-/// Names are bold at times, and so wider than their size says.
+/// Size of names, which are bold at times and so wider than the font size says.
 const NAME: f64 = 13.0;
 const HEAD: f64 = 18.0;
-/// The width that boxes are arranged for, usually.
+/// Usual width for the arrangement of boxes.
 pub(crate) const WIDTH: f64 = 1020.0;
-/// With more cores than this the caches of each are told once, above.
+/// Most cores whose caches are named in each; beyond, they are named once, above.
 pub(crate) const CORES_IN_FULL: usize = 32;
 
 /// A box.
@@ -26,7 +25,7 @@ pub(crate) struct Part {
     pub(crate) names: Vec<String>,
     pub(crate) bars: Vec<String>,
     pub(crate) threads: Vec<Thread>,
-    /// Those inside; a core has none.
+    /// Boxes inside; a core has none.
     pub(crate) parts: Vec<Part>,
     at: (f64, f64),
     pub(crate) size: (f64, f64),
@@ -53,8 +52,8 @@ impl Part {
     }
 }
 
-/// Boxes that no other holds, with all that is in them. What a core has to itself is told in full
-/// only. They have no sizes yet, see [`arrange`].
+/// Outermost boxes with their contents. The private caches of a core appear only if `full`. Boxes
+/// have no sizes yet, see [`arrange`].
 pub(crate) fn tree(machine: &Topology, full: bool) -> Vec<Part> {
     let mut flat: Vec<Part> = Vec::new();
     let add = |look,
@@ -140,7 +139,7 @@ pub(crate) fn tree(machine: &Topology, full: bool) -> Vec<Part> {
 
 /// Puts boxes into the smallest that holds them.
 fn nested(mut flat: Vec<Part>) -> Vec<Part> {
-    // Small ones first, so that each is complete when it moves; a core before what equals it.
+    // Small ones first, so that each is complete when it moves; a core before boxes equal to it.
     flat.sort_by_key(|part| (part.threads.len(), part.look != Look::Core));
     let mut roots: Vec<Part> = Vec::new();
     for mut part in flat {
@@ -158,7 +157,7 @@ fn nested(mut flat: Vec<Part>) -> Vec<Part> {
     roots
 }
 
-/// Whether a set of threads holds or is held by each package, shared cache and core it meets.
+/// Whether a set of threads is nested with each package, shared cache and core it meets.
 fn nests(machine: &Topology, threads: &[Thread]) -> bool {
     let fits = |other: &[Thread]| {
         let common = other
@@ -191,7 +190,7 @@ fn cache_name(cache: &Cache) -> String {
     format!("L{}{kind} {}", cache.level, cache.size)
 }
 
-/// The caches of the first core alone, for machines with too many cores to tell each.
+/// The caches of the first core alone, for machines with too many cores to name each.
 pub(crate) fn caches_of_a_core(machine: &Topology) -> Option<String> {
     let first = machine.cores().first()?.threads.first()?;
     let names: Vec<String> = machine
@@ -203,8 +202,8 @@ pub(crate) fn caches_of_a_core(machine: &Topology) -> Option<String> {
     (!names.is_empty()).then(|| format!("each core: {}", names.join(", ")))
 }
 
-/// Gives all boxes their sizes and places for a picture about so wide, and says how large the whole is. A core is as large as
-/// what `inside` says of it, and its frame.
+/// Sets the sizes and positions of all boxes for a picture of about this width; returns the size of
+/// the whole. A core has the size that `inside` returns, plus its frame.
 pub(crate) fn arrange(
     parts: &mut [Part],
     from: (f64, f64),
@@ -237,8 +236,8 @@ fn measure(part: &mut Part, wide: f64, inside: &dyn Fn(&Part) -> (f64, f64)) {
     );
 }
 
-/// In how many columns boxes look best: inside the width if that can be, and neither tower nor
-/// wall.
+/// Number of columns in which boxes look best: within the width if possible, and neither a tower
+/// nor a wall.
 fn columns(parts: &[Part], width: f64) -> (usize, f64) {
     let badness = |columns: usize| {
         let (w, h) = grid(parts, columns);
@@ -246,7 +245,7 @@ fn columns(parts: &[Part], width: f64) -> (usize, f64) {
         let over = (w / width).ln().max(0.0) * 10.0;
         let ragged = match parts.len() % columns {
             0 => 0.0,
-            // Of large boxes an empty row hurts more than of many small ones.
+            // An empty row of large boxes hurts more than one of many small ones.
             last => {
                 let slots = parts.len().next_multiple_of(columns) as f64;
                 (1.8 * (columns - last) as f64 / slots).max(0.35)
@@ -260,7 +259,7 @@ fn columns(parts: &[Part], width: f64) -> (usize, f64) {
         .unwrap_or((1, 0.0))
 }
 
-/// The width and height of boxes in so many columns.
+/// Width and height of boxes in this many columns.
 fn grid(parts: &[Part], columns: usize) -> (f64, f64) {
     let mut size: (f64, f64) = (0.0, 0.0);
     for row in parts.chunks(columns.max(1)) {
@@ -271,7 +270,7 @@ fn grid(parts: &[Part], columns: usize) -> (f64, f64) {
     (size.0, (size.1 - GAP).max(0.0))
 }
 
-/// Gives boxes their places, from the upper left corner.
+/// Positions boxes from the upper left corner.
 fn place(parts: &mut [Part], columns: usize, from: (f64, f64)) {
     let mut y = from.1;
     for row in parts.chunks_mut(columns.max(1)) {
@@ -285,11 +284,11 @@ fn place(parts: &mut [Part], columns: usize, from: (f64, f64)) {
     }
 }
 
-/// Draws what is in a core, from its upper left corner.
+/// Draws the inside of a core, from its upper left corner.
 pub(crate) type Inside<'a> = dyn FnMut(&mut Canvas, &Part, (f64, f64)) + 'a;
 
-/// Draws a box whose place is that in the picture; those inside have places in their box. What is
-/// in a core is left to `inside`, which is told where it begins.
+/// Draws a box whose position is relative to the picture; boxes inside are relative to it. Calls
+/// `inside` with the corner of each core.
 pub(crate) fn paint(canvas: &mut Canvas, machine: &Topology, part: &Part, inside: &mut Inside) {
     let class = match part.look {
         Look::Package | Look::Cache => "box package",
@@ -354,7 +353,7 @@ fn tip(machine: &Topology, part: &Part) -> String {
     }
 }
 
-/// What has no place in the drawing.
+/// Remarks about parts without a place in the drawing.
 pub(crate) fn remarks(machine: &Topology) -> Vec<String> {
     let mut lines = Vec::new();
     for node in machine.nodes() {

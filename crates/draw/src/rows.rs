@@ -9,7 +9,7 @@ const FONT: f64 = 12.0;
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What it is of.
+    /// Its subject.
     pub label: String,
     /// The figure.
     pub value: f64,
@@ -22,17 +22,18 @@ pub struct Row {
 /// A chart of rows. Rows whose value the scale cannot show are left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowChart {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// How values become places.
+    /// Mapping of values to positions.
     pub scale: Scale,
-    /// How values are written.
+    /// Unit in which values are written.
     pub unit: Unit,
-    /// From above to below.
+    /// Rows from top to bottom.
     pub rows: Vec<Row>,
-    /// In pixels.
+    /// Width in pixels.
     pub width: f64,
-    /// What the axis shows in any case, as all of a share; else only where rows are.
+    /// Range that the axis shows in any case, such as all of a share; otherwise only that of the
+    /// rows.
     pub reach: Option<(f64, f64)>,
 }
 
@@ -49,7 +50,7 @@ impl RowChart {
         }
     }
 
-    /// Draws it.
+    /// Draws the chart.
     pub fn draw(&self) -> Picture {
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);

@@ -1,20 +1,20 @@
-//! From values to places, and which values an axis names.
+//! Mapping of values to positions, and the values that an axis names.
 
 use hearth_machine::topology::Bytes;
 
-/// How values become places.
+/// Mapping of values to positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences are equally far apart.
     #[default]
     Linear,
-    /// Equal ratios are, and powers of two are named. Only for values above 0.
+    /// Equal ratios are equally far apart, and powers of two are named. Only for values above 0.
     Log2,
     /// The same with powers of ten.
     Log10,
 }
 
-/// What values are, and so how they are written.
+/// Unit of values, which determines how they are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// Plain numbers.
@@ -26,12 +26,12 @@ pub enum Unit {
     Nanoseconds,
     /// Bytes a nanosecond, written as GB/s, which is the same number.
     BytesPerNanosecond,
-    /// Parts of a hundred, `12 %`: the value 12.
+    /// Per cent, `12 %`: the value 12.
     Percent,
 }
 
 impl Unit {
-    /// A value for people: three digits that count, with its unit.
+    /// A value for people: three significant digits, with its unit.
     ///
     /// ```
     /// use hearth_draw::scale::Unit;
@@ -57,7 +57,7 @@ impl Unit {
     }
 }
 
-/// How many nanoseconds the unit has in which such a time is written, and its name.
+/// The unit in which such a time is written: its length in nanoseconds, and its name.
 fn unit_of_time(ns: f64) -> (f64, &'static str) {
     match ns.abs() {
         size if size >= 0.999_5e9 => (1e9, "s"),
@@ -67,15 +67,15 @@ fn unit_of_time(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// The names of ascending ticks that are the same number of nanoseconds apart: all in the unit of the last,
-/// with as many digits as tell them apart, however far from nought they are.
+/// Names of ascending, evenly spaced ticks in nanoseconds: all in the unit of the last, with enough
+/// digits to tell them apart, however far from zero they are.
 pub(crate) fn moments(ticks: &[f64]) -> Vec<String> {
     let [first, .., last] = ticks else {
         return ticks.iter().map(|&ns| Unit::Nanoseconds.show(ns)).collect();
     };
     let (factor, unit) = unit_of_time(*last);
     let step = (last - first) / (ticks.len() - 1) as f64 / factor;
-    // A step is 1, 2 or 5 of some power of ten; a little slack for what rounding does to it.
+    // A step is 1, 2 or 5 times some power of ten; a little slack allows for rounding.
     let decimals = (-(step.log10() + 1e-6).floor()).clamp(0.0, 9.0) as usize;
     let name = |ns: &f64| {
         let text = format!("{:.decimals$}", ns / factor);
@@ -88,7 +88,7 @@ pub(crate) fn moments(ticks: &[f64]) -> Vec<String> {
     ticks.iter().map(name).collect()
 }
 
-/// A number with three digits that count, and no zeros behind them.
+/// A number with three significant digits, and no trailing zeros.
 fn digits(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -106,7 +106,7 @@ fn digits(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A stretch of values laid onto a stretch of places.
+/// A range of values mapped onto a range of positions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     scale: Scale,
@@ -117,12 +117,12 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Whether the scale has a place for a value.
+    /// Whether the scale has a position for a value.
     pub(crate) fn takes(scale: Scale, value: f64) -> bool {
         value.is_finite() && (scale == Scale::Linear || value > 0.0)
     }
 
-    /// The span of all values that the scale takes, with some room; `None` if there are none.
+    /// The span of all values that the scale takes, with a margin; `None` if there are none.
     pub(crate) fn around(
         scale: Scale,
         values: impl IntoIterator<Item = f64>,
@@ -159,7 +159,7 @@ impl Span {
                 } else {
                     (high / low).powf(0.03)
                 };
-                // Room must not lead out of what a number can hold.
+                // The margin must stay inside the range of numbers.
                 (
                     (low / room).max(f64::MIN_POSITIVE),
                     (high * room).min(f64::MAX),
@@ -186,7 +186,7 @@ impl Span {
         }
     }
 
-    /// The place of a value that the scale takes.
+    /// The position of a value that the scale takes.
     pub(crate) fn place(self, value: f64) -> f64 {
         let (low, high) = (self.turned(self.low), self.turned(self.high));
         let width = high - low;
@@ -198,7 +198,7 @@ impl Span {
         self.from + share * (self.to - self.from)
     }
 
-    /// The value at a place.
+    /// The value at a position.
     pub(crate) fn value(self, place: f64) -> f64 {
         let (low, high) = (self.turned(self.low), self.turned(self.high));
         let turned = low + (place - self.from) / (self.to - self.from) * (high - low);
@@ -210,7 +210,7 @@ impl Span {
 
     /// Whether a value lies inside.
     pub(crate) fn holds(self, value: f64) -> bool {
-        // A little slack for what rounding does to the ends.
+        // A little slack allows for rounding at the ends.
         let slack = match self.scale {
             Scale::Linear => 1e-9 * (self.high - self.low),
             Scale::Log2 | Scale::Log10 => 1e-9 * self.low,

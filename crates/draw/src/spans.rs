@@ -1,4 +1,4 @@
-//! What things did, by time: a row for each, with a bar for each stretch.
+//! Activities over time: a row for each thing, with a bar for each stretch.
 
 use crate::scale::{Scale, Span as Axis, moments};
 use crate::style::Look;
@@ -7,70 +7,70 @@ use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 const ROW: f64 = 18.0;
 const BAR: f64 = 12.0;
 const TOP: f64 = 46.0;
-/// About so many moments have a name.
+/// Approximate number of named moments.
 const TICKS: usize = 6;
 
 /// A stretch of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
-    /// From when to when, in nanoseconds.
+    /// Start, in nanoseconds.
     pub from: f64,
-    /// The same.
+    /// End, in nanoseconds.
     pub to: f64,
-    /// Which of the kinds, from 0.
+    /// Number of its kind, from 0.
     pub kind: usize,
-    /// What is told to a reader who points at it.
+    /// Tip for a reader who points at it.
     pub tip: String,
 }
 
-/// What stretches may be.
+/// A kind of stretch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
-    /// As the legend has it.
+    /// Its name in the legend.
     pub name: String,
-    /// How they look.
+    /// Its appearance.
     pub look: Look,
 }
 
 /// A moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// When, in nanoseconds.
+    /// Time, in nanoseconds.
     pub at: f64,
-    /// In which row; none if it concerns all.
+    /// Its row; none if it concerns all.
     pub row: Option<usize>,
-    /// What is told to a reader who points at it.
+    /// Tip for a reader who points at it.
     pub tip: String,
 }
 
 /// A row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SpanRow {
-    /// Whose.
+    /// Its label.
     pub label: String,
-    /// What it did; stretches that are narrower than half a pixel are joined.
+    /// Its stretches; those narrower than half a pixel are joined.
     pub spans: Vec<Span>,
 }
 
 /// A chart of rows over one axis of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpanChart {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// The ends of the axis in nanoseconds.
     pub window: (f64, f64),
-    /// What stretches may be; others look as the last.
+    /// Kinds of stretches; further ones look like the last.
     pub kinds: Vec<Kind>,
-    /// From above to below.
+    /// Rows from top to bottom.
     pub rows: Vec<SpanRow>,
-    /// Drawn above all stretches. Those outside of the window are left out.
+    /// Marks, drawn above all stretches. Those outside the window are left out.
     pub marks: Vec<Mark>,
-    /// In pixels.
+    /// Width in pixels.
     pub width: f64,
 }
 
 impl SpanChart {
-    /// Draws it.
+    /// Draws the chart.
     pub fn draw(&self) -> Picture {
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
@@ -86,7 +86,7 @@ impl SpanChart {
         let ticks = axis.ticks(TICKS);
         for (&ns, text) in ticks.iter().zip(moments(&ticks)) {
             canvas.line("grid", (place(ns), TOP), (place(ns), bottom));
-            // Behind the last there may be no room.
+            // There may be no room behind the last.
             let anchor = match place(ns) + text_width(&text, 10.5) / 2.0 > self.width {
                 true => Anchor::End,
                 false => Anchor::Middle,
@@ -146,7 +146,7 @@ impl SpanChart {
     }
 }
 
-/// Neighbours of one kind with less than a bit between them become one, so that a picture has no more shapes
+/// Joins neighbours of one kind with a gap of less than `bit`, so that a picture has no more shapes
 /// than pixels.
 fn joined(spans: &[Span], bit: f64) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();

@@ -1,16 +1,16 @@
-//! The one style sheet. Series are coloured by class `s0` to `s7` (`s8` is one more for kinds), steps of a heat map `h0` to
-//! `h9`; everything else by what it is.
+//! The one style sheet. Series are coloured by class `s0` to `s7` (`s8` is one more for kinds),
+//! steps of a heat map `h0` to `h9`; everything else by its role.
 
-/// How many colours there are for series. Further ones begin again.
+/// Number of colours for series. Further ones begin again.
 pub(crate) const SERIES: usize = 8;
 
-/// How many steps a heat map has.
+/// Number of steps in a heat map.
 pub(crate) const STEPS: usize = 10;
 
-/// The steps on which dark text is read better than white: from here on.
+/// First step on which dark text is more readable than white.
 pub(crate) const DARK_TEXT_FROM: usize = 5;
 
-/// How things of a kind look, wherever they are drawn.
+/// Appearance of a kind of thing, in all pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look(&'static str);
 
@@ -30,7 +30,7 @@ impl Look {
     }
 }
 
-/// What differs between light and dark. Series keep a contrast of 3 to 1 and more to their
+/// Rules that differ between light and dark. Series have a contrast of at least 3 to 1 to their
 /// background, text 4.5 to 1.
 pub(crate) const COLOURS: &str = "\
 :root{--paper:#fdfdfc;--panel:#f3f4f2;--ink:#1d2430;--faint:#5a6472;--grid:#e2e5e8;--edge:#b7bdc6;\
@@ -43,7 +43,7 @@ pub(crate) const COLOURS: &str = "\
 --note:#e8c765;--note-paper:#33290f;--node:#1c2836;--package:#1b1e23;--cache:#24362a;--core:#14171c;\
 --thread:#2a3d54}}";
 
-/// Pictures, wherever they stand.
+/// Rules for pictures.
 pub(crate) const PICTURES: &str = "\
 .picture{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;font-size:12px;background:var(--paper)}\
 .picture text{fill:var(--ink)}.picture .faint{fill:var(--faint)}.picture .title{font-size:14px;font-weight:600}\
@@ -67,7 +67,7 @@ path.curve{fill:none}path.band{stroke:none}.dot{stroke:none}.hollow{fill:var(--p
 .w0{stroke-width:.8}.w1{stroke-width:1.4}.w2{stroke-width:2.2}.w3{stroke-width:3.4}.w4{stroke-width:5}.w5{stroke-width:7}\
 .way0{stroke:var(--c7)}.way1{stroke:var(--c2)}.way2{stroke:var(--c6)}.way3{stroke:var(--c1)}.way4{stroke:var(--c4)}";
 
-/// Pages.
+/// Rules for pages.
 pub(crate) const PAGES: &str = "\
 *{box-sizing:border-box}html{color-scheme:light dark}\
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif}\
@@ -88,8 +88,8 @@ footer{margin-top:3rem;color:var(--faint);font-size:.85rem;border-top:1px solid 
 @media (max-width:700px){figure .picture{max-width:none}td:not(.right){min-width:6.5rem}}\
 @media print{nav{display:none}h2{break-after:avoid}figure{break-inside:avoid}}";
 
-/// The rules with, before each colour by name, the same in light: viewers that know no variables, as
-/// librsvg and Inkscape, pass over what they cannot read and would draw everything black.
+/// The rules with the light value before each named colour: viewers that know no variables, such as
+/// librsvg and Inkscape, skip what they cannot read and would draw everything black.
 pub(crate) fn with_plain_colours(rules: &str) -> String {
     let mut text = String::with_capacity(2 * rules.len());
     for part in rules.split_inclusive(['{', ';', '}']) {

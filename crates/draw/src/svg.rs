@@ -1,4 +1,4 @@
-//! A finished picture, and what charts draw with.
+//! Finished pictures, and the canvas that charts draw on.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ impl Picture {
         }
     }
 
-    /// What it shows, in a few words.
+    /// Its title, in a few words.
     pub fn title(&self) -> &str {
         &self.title
     }
@@ -55,8 +55,8 @@ impl Picture {
     }
 }
 
-/// Text as it may stand in markup, in attributes too. Control characters, which XML cannot hold,
-/// become question marks.
+/// Escapes text for markup, in attributes too. Control characters, which XML cannot hold, become
+/// question marks.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -75,8 +75,8 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// A coordinate with one decimal at most. What is not finite would make the file unreadable: it
-/// becomes 0, and charts leave such points out before.
+/// A coordinate with at most one decimal. A number that is not finite would make the file
+/// unreadable and becomes 0; charts leave such points out before.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "0".into();
@@ -90,8 +90,8 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// About how wide a text is in the sans-serif fonts of pages, for a size in pixels. An estimate on
-/// the wide side: fonts differ, and labels must not touch.
+/// Estimated width of a text in the sans-serif fonts of pages, for a size in pixels. On the wide
+/// side: fonts differ, and labels must not touch.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let ems: f64 = text
         .chars()
@@ -107,7 +107,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     ems * size
 }
 
-/// Where a text stands against its point.
+/// Position of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -115,7 +115,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// Shapes, one after the other. Colours and strokes come from the classes, see [`style`].
+/// Shapes in drawing order. Colours and strokes come from the classes, see [`style`].
 #[derive(Default)]
 pub(crate) struct Canvas {
     body: String,
@@ -133,8 +133,8 @@ impl Canvas {
         );
     }
 
-    /// A rectangle by its upper left corner, width and height. The tip is shown to a reader who
-    /// points at it.
+    /// Draws a rectangle by its upper left corner, width and height. A reader who points at it sees
+    /// the tip.
     pub(crate) fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64), tip: &str) {
         let _ = write!(
             self.body,
@@ -166,7 +166,7 @@ impl Canvas {
         }
     }
 
-    /// A path of the given data, see [`Path`].
+    /// Draws a path, see [`Path`].
     pub(crate) fn path(&mut self, class: &str, path: &Path) {
         if !path.data.is_empty() {
             let _ = write!(
@@ -177,7 +177,7 @@ impl Canvas {
         }
     }
 
-    /// The same, with a tip for whoever points at it.
+    /// Draws a path with a tip for a reader who points at it.
     pub(crate) fn path_with_tip(&mut self, class: &str, path: &Path, tip: &str) {
         let data = path.data.trim_end();
         let _ = write!(self.body, "<path class=\"{class}\" d=\"{data}\"");
@@ -188,7 +188,7 @@ impl Canvas {
         self.text_with(class, at, anchor, "", text);
     }
 
-    /// A text that is read from below to above.
+    /// Draws a text that runs upwards.
     pub(crate) fn text_upwards(&mut self, class: &str, at: (f64, f64), text: &str) {
         let turn = format!(
             " transform=\"rotate(-90 {} {})\"",
@@ -233,7 +233,7 @@ impl Path {
         let _ = write!(self.data, "L{} {} ", number(at.0), number(at.1));
     }
 
-    /// A curve that leaves towards the first of two points and arrives from the second.
+    /// Adds a curve that leaves towards the first of two points and arrives from the second.
     pub(crate) fn curve_to(&mut self, leaves: (f64, f64), arrives: (f64, f64), at: (f64, f64)) {
         let [a, b, c, d, e, f] = [leaves.0, leaves.1, arrives.0, arrives.1, at.0, at.1].map(number);
         let _ = write!(self.data, "C{a} {b} {c} {d} {e} {f} ");

@@ -1,28 +1,28 @@
-//! Many equal things in blocks, each coloured by what it is and filled by how full it is: memory.
+//! Many equal cells in blocks, each coloured by its kind and filled by its fill level: memory.
 //!
-//! What is drawn has a bound. Few blocks are rows, in which each cell is seen; more are squares; of very
-//! many, several share one square, which shows only how much of them is what.
+//! The size of the drawing is bounded. Few blocks become rows, in which each cell is visible; more
+//! become squares; of very many, several share one square, which shows only the share of each kind.
 
 use crate::style::SERIES;
 use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 
-/// Up to so many blocks are rows, and so many squares. Then several share one.
+/// Most blocks drawn as rows, and as squares. Beyond, several share one.
 const ROWS_MAX: usize = 48;
 const SQUARES_MAX: usize = 240;
-/// So many squares of several blocks there are at most, in all groups.
+/// Most shared squares, in all groups.
 const SHARED_MAX: usize = 1600;
 const WIDTH: f64 = 900.0;
 const FONT: f64 = 12.0;
 const GAP: f64 = 4.0;
 
-/// What a cell is: how it looks.
+/// Appearance of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
-    /// Coloured like a series of a chart, by its number.
+    /// Coloured like the series of a chart with that number.
     Series(usize),
-    /// There, and empty.
+    /// Present and empty.
     Pale,
-    /// Not there.
+    /// Absent.
     Nothing,
 }
 
@@ -42,16 +42,16 @@ impl Look {
 /// A cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// What it is.
+    /// Its appearance.
     pub look: Look,
-    /// How full, from 0 to 1.
+    /// Fill level, from 0 to 1.
     pub fill: f64,
 }
 
 /// Cells that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// What it is called, for the reader who points at it.
+    /// Its name, for a reader who points at it.
     pub name: String,
     /// In order.
     pub cells: Vec<Cell>,
@@ -66,7 +66,7 @@ pub struct Group {
     pub blocks: Vec<Block>,
 }
 
-/// What blocks and cells are called: `arena`, `arenas`, `chunk`.
+/// Names of blocks and cells: `arena`, `arenas`, `chunk`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Names {
     /// One block.
@@ -77,27 +77,27 @@ pub struct Names {
     pub cell: String,
 }
 
-/// The picture's data.
+/// Data of the picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tiles {
-    /// What it shows.
+    /// Its title.
     pub title: String,
     /// Lines below the title.
     pub lead: Vec<String>,
-    /// What the looks mean.
+    /// Meaning of the appearances.
     pub legend: Vec<(Look, String)>,
-    /// From above to below.
+    /// Groups from top to bottom.
     pub groups: Vec<Group>,
-    /// What they are called.
+    /// Names of blocks and cells.
     pub names: Names,
 }
 
-/// How blocks are drawn.
+/// Form of blocks in the drawing.
 #[derive(Clone, Copy)]
 enum Form {
     Rows,
     Squares,
-    /// So many in one square.
+    /// This many in one square.
     Shared(usize),
 }
 
@@ -114,7 +114,7 @@ impl Form {
 }
 
 impl Tiles {
-    /// Draws it.
+    /// Draws the blocks.
     pub fn draw(&self) -> Picture {
         let mut canvas = Canvas::default();
         canvas.text("title", (4.0, 18.0), Anchor::Start, &self.title);
@@ -139,7 +139,7 @@ impl Tiles {
         Picture::new(&self.title, WIDTH + 8.0, y + 10.0, canvas)
     }
 
-    /// What a shape stands for.
+    /// Meaning of a shape.
     fn explain(&self, form: Form) -> String {
         let Names {
             block,
@@ -206,7 +206,7 @@ impl Shapes {
         rectangle(&mut self.0[place].1, at, size);
     }
 
-    /// A cell: all of it faintly, and from below as much as is full.
+    /// Draws a cell: all of it faintly, and the filled part from below.
     fn cell(&mut self, cell: &Cell, at: (f64, f64), size: (f64, f64)) {
         let (faint, full) = cell.look.classes();
         self.add(faint, at, size);
@@ -291,7 +291,8 @@ fn draw_shared(canvas: &mut Canvas, group: &Group, together: usize, y: f64) -> f
     y + (square + GAP) * squares.div_ceil(columns) as f64
 }
 
-/// Stripes, as wide as there is of each look; each full as its cells are on average.
+/// Draws stripes whose width is the share of each appearance, each filled as its cells are on
+/// average.
 fn draw_shares(shapes: &mut Shapes, blocks: &[Block], at: (f64, f64), square: f64) {
     let mut shares: Vec<(Look, f64, f64)> = Vec::new();
     let mut all = 0.0;

@@ -1,7 +1,7 @@
-//! The parts of a machine as boxes in boxes: packages, nodes, caches, cores, hardware threads.
+//! The parts of a machine as nested boxes: packages, nodes, caches, cores, hardware threads.
 //!
-//! Whatever holds the same threads shares a box. A node that lies across other parts has no box of
-//! its own; it is named below, as are nodes without threads and threads that are offline.
+//! Parts with the same threads share a box. A node that straddles other parts has no box of its
+//! own; it is named below, as are nodes without threads and offline threads.
 
 use hearth_machine::topology::Topology;
 
@@ -36,7 +36,7 @@ pub fn draw(machine: &Topology) -> Picture {
     Picture::new("Topology", widest.max(300.0) + 8.0, y + 12.0, canvas)
 }
 
-/// The room that the threads of a core take.
+/// Size of a core's threads.
 fn room(core: &Part) -> (f64, f64) {
     let count = core.threads.len() as f64;
     ((THREAD.0 + 3.0) * count - 3.0, THREAD.1)

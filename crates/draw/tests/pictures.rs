@@ -1,4 +1,4 @@
-//! Pictures of odd data: nothing breaks, and what comes out is well-formed.
+//! Pictures of odd data: nothing breaks, and the output is well-formed.
 
 use hearth_draw::Picture;
 use hearth_draw::bars::BarChart;
@@ -184,7 +184,7 @@ fn what_is_given_is_text() {
     let html = page.html();
     is_whole(&html);
     assert!(!html.contains("<script") && !html.contains('\u{1}'));
-    // Nothing is asked of the network: the one address is the name of SVG's elements.
+    // Nothing is fetched from the network: the one address is the name of SVG's elements.
     let addresses = html.matches("http").count();
     assert_eq!(
         addresses,
@@ -242,8 +242,7 @@ fn tiles_have_a_bound() {
     check(&odd.draw());
 }
 
-/// So many components, dealt out to the first threads; each sends to the next, to the first, and to
-/// itself.
+/// Components dealt out to the first threads; each sends to the next, to the first, and to itself.
 fn placement(machine: &Topology, count: usize, threads: usize) -> Placement<'_> {
     let mut placement = Placement::new("<placement>", machine);
     for nth in 0..count {
@@ -283,7 +282,7 @@ fn few_components_are_boxes_with_names_and_curves() {
     for nth in 0..16 {
         assert!(svg.contains(&format!(">one&amp;{nth}</text>")), "{nth}");
     }
-    // Sixteen in a ring, each with the first, which has two of them as neighbours already; none with
+    // Sixteen in a ring, each with the first, which already neighbours two of them; none with
     // itself.
     assert_eq!(svg.matches("class=\"way way").count(), 4 + 16 + 13);
     for way in ["one core", "one cache", "one package", "between nodes"] {

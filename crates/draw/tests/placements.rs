@@ -1,5 +1,5 @@
-//! Placements as text and as pictures: golden files of the text, and odd data.
-//! `HEARTH_BLESS=1` keeps what is there now; read the difference.
+//! Placements as text and as pictures: golden files of the text, and odd data. `HEARTH_BLESS=1`
+//! keeps the present output; read the difference.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn connection(from: usize, to: usize, messages_per_s: f64, cost_ns: f64) -> Conn
     }
 }
 
-/// A server, its clients, and a crowd of workers on one thread; somebody has no place.
+/// A server, its clients, and a crowd of workers on one thread; one component has no place.
 fn mixed(machine: &Topology) -> Placement<'_> {
     let mut placement = Placement::new("mixed.isn, placed by talk", machine);
     placement
@@ -175,7 +175,8 @@ fn text_of_any_data() {
     }
 }
 
-/// Nothing; numbers that are none; indices of nobody; places of no machine; names of any kind.
+/// Empty data; invalid numbers; indices of no component; places outside the machine; names of any
+/// kind.
 fn odd(machine: &Topology) -> Vec<Placement<'_>> {
     let mut strange = Placement::new("<&\u{7}>", machine);
     let long = "long".repeat(200);

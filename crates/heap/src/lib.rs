@@ -1,13 +1,14 @@
-//! Private heaps of bounded time, and what a process makes of them.
+//! Private heaps with bounded operations, and the allocator that a process makes of them.
 //!
-//! A [heap] has one owner. Its memory is a tree of words: regions of 64 granules, one bit each,
-//! from 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and joining are arithmetic on one word and
-//! never a search. Nothing is written into free blocks, and what is known of a chunk lies elsewhere.
-//! Blocks that others free are marked in a word of their own and taken back 64 at a time. Chunks come
-//! from pools, one a node, which have no locks. `docs/internals/heap.md` walks one allocation and one
-//! remote free from end to end, and derives the bounds.
+//! A heap has one owner. Its memory is a tree of words: regions of 64 granules, one bit each, from
+//! 1 KiB of 16 bytes each up to 1 MiB, so that finding, cutting and coalescing are arithmetic on
+//! one word and never a search. Free blocks are never written to; the metadata of a chunk lies
+//! elsewhere. Blocks that other threads free are marked in a word of their own, and their owner
+//! takes them back up to 64 at a time. Chunks come from lock-free pools, one per node.
+//! `docs/internals/heap.md` walks one allocation and one remote free from end to end, and derives
+//! the bounds.
 //!
-//! Every thread has a heap; [`Hearth`] is Rust's way to it:
+//! Every thread has a heap; [`Hearth`] makes it Rust's global allocator:
 //!
 //! ```
 //! #[global_allocator]
@@ -17,116 +18,46 @@
 //! assert_eq!(words.len(), 1000);
 //! ```
 //!
-//! For programs in other languages there is `libhearth_malloc.so`, made by the crate `hearth-malloc`.
+//! Programs in other languages preload `libhearth_malloc.so`, built by the crate `hearth-malloc`.
 //!
-//! This crate knows nothing of components, prints nothing but what is wrong with a pointer before it
-//! ends the process, and uses neither the standard library nor anything that may allocate.
+//! The rooms, each of which uses only those before it:
+//!
+//! - `ground`: arithmetic, atomics, system calls, the settings read at start
+//! - `store`: the machine's memory: nodes, arenas, chunks, blocks larger than a heap cuts
+//! - `heap`: one heap: its caches, regions and remote frees, its owner and its end
+//! - `process`: the whole process: start, public functions, helper thread, inspection
+//!
+//! This crate knows nothing of components, prints only what is wrong before it ends the process,
+//! and uses neither the standard library nor anything that may allocate.
 
 #![no_std]
 
 #[cfg(any(test, miri, feature = "checks"))]
 extern crate std;
 
-mod batch;
-#[cfg(not(loom))]
-mod bring;
-#[cfg(not(loom))]
-mod directory;
-#[cfg(not(any(loom, miri)))]
-mod door;
-#[cfg(not(loom))]
-mod environment;
-#[cfg(not(loom))]
-mod faults;
-#[cfg(not(loom))]
-mod figures;
-#[cfg(not(loom))]
-mod front;
-pub mod geometry;
-#[cfg(not(loom))]
-mod global;
-#[cfg(not(loom))]
-mod guarded;
-#[cfg(not(loom))]
-mod harden;
-#[cfg(not(loom))]
+mod ground;
 mod heap;
 #[cfg(not(loom))]
-mod helper;
-mod hints;
-#[cfg(not(loom))]
-pub mod inspect;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod kept;
-#[cfg(not(loom))]
-mod large;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod lent;
-#[cfg(not(loom))]
-mod loose;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod mappings;
-mod meter;
-#[cfg(not(loom))]
-mod nodes;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod numbers;
-mod orphan;
-#[cfg(not(loom))]
-mod os;
-#[cfg(not(loom))]
-mod pages;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod pool;
-#[cfg(not(loom))]
-mod private;
-#[cfg(not(loom))]
 mod process;
-#[cfg(not(loom))]
-mod real_time;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod region;
-#[cfg(not(loom))]
-mod regions;
-mod remote;
-#[cfg(not(loom))]
-mod rust;
-#[cfg(not(loom))]
-mod space;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod stage;
-mod sync;
-#[cfg(not(loom))]
-mod table;
-#[cfg(not(loom))]
-mod thread;
-#[cfg(not(loom))]
-mod threads;
-#[cfg_attr(loom, allow(dead_code, reason = "a model uses a part of it"))]
-mod turn;
-#[cfg(not(loom))]
-mod whole;
-pub mod words;
+mod store;
 
+#[cfg(feature = "meter")]
+pub use ground::meter::reading;
 #[cfg(not(loom))]
-pub use figures::{Figures, Totals, figures, totals, trim};
-#[cfg(all(any(test, feature = "checks"), not(loom)))]
-pub use figures::{check_this_nursery, check_this_thread, settle_this_thread};
-#[cfg(not(loom))]
-pub use global::{
-    allocate, allocate_aligned, allocate_zeroed, flush, free, reallocate, usable_size,
-};
+pub use ground::os::CreateThread;
+pub use ground::{geometry, words};
 #[cfg(all(any(test, feature = "checks"), not(loom)))]
 pub use heap::checks::Census;
+#[cfg(all(any(test, feature = "checks"), not(loom)))]
+pub use process::statistics::{check_this_nursery, check_this_thread, settle_this_thread};
 #[cfg(not(loom))]
-pub use helper::{be_single, keep_helper, start_helper, thread_begins, thread_ended, watch_forks};
-#[cfg(feature = "meter")]
-pub use meter::reading;
-#[cfg(not(loom))]
-pub use os::CreateThread;
-#[cfg(not(loom))]
-pub use private::{PrivateHeap, Room};
-#[cfg(not(loom))]
-pub use rust::Hearth;
-#[cfg(not(loom))]
-pub use threads::begin;
+pub use process::{
+    blocks::{
+        allocate, allocate_aligned, allocate_zeroed, begin, flush, free, reallocate, usable_size,
+    },
+    helper::{be_single, keep_helper, start_helper, thread_begins, thread_ended, watch_forks},
+    inspect,
+    private_heap::{PrivateHeap, Room},
+    rust::Hearth,
+    statistics::{Figures, Totals, figures, totals, trim},
+};

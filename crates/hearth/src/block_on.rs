@@ -7,23 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake};
 use std::thread::Thread;
 
-/// Unparks a thread.
+/// A waker that unparks a thread.
 struct Unpark {
     thread: Thread,
-    /// The token of a thread is one for all: one that waits within another's poll may have taken it.
+    /// Needed beside the thread's own token, which a wait nested in a poll may have taken.
     is_woken: AtomicBool,
 }
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
-        // Release pairs with the Acquire of who waits: what the waker did before is seen by the future.
+        // Release pairs with the Acquire in `block_on`: the future sees what came before the wake.
         self.is_woken.store(true, Ordering::Release);
         self.thread.unpark();
     }
 }
 
-/// Waits for a future on the calling thread, which sleeps meanwhile. Not in a component: its worker
-/// would sleep too, and all components with it.
+/// Waits for a future on the calling thread, which sleeps meanwhile. Use it outside of components
+/// only: in one, its worker would sleep, and all components of the worker with it.
 ///
 /// ```
 /// use hearth::{Hearth, block_on};
@@ -31,15 +31,15 @@ impl Wake for Unpark {
 /// let hearth = Hearth::start()?;
 /// let component = hearth.spawn(async { 6 * 7 });
 /// assert_eq!(block_on(component)?, 42);
-/// # Ok::<(), hearth::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Panics
-/// In a component, and in a waker or a destructor that the runtime calls.
+/// Panics in a component, and in a waker or a destructor that the runtime calls.
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     assert!(
         !hearth_runtime::embed::is_inside(),
-        "a component awaits; it does not block its worker"
+        "a component must not block its worker; use `.await` instead of `block_on`"
     );
     let mut future = pin!(future.into_future());
     let unpark = Arc::new(Unpark {

@@ -1,37 +1,44 @@
-//! Components and what becomes of them.
+//! Components and how they end.
 
 use std::future::{Future, IntoFuture};
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
 
-use hearth_runtime::embed::{self, End, Handle, Plan};
+use hearth_runtime::embed::{self, ComponentSettings, End, Handle, Runtime};
 
-use crate::error::Error;
-use crate::wakers::wake;
+use crate::error::JoinError;
+use crate::once::{Once, lock};
 
-/// A component that is about to be made: see [`Hearth::component`](crate::Hearth::component).
+/// Makes a component that has a name, or a place: see
+/// [`Hearth::component`](crate::Hearth::component).
 #[derive(Clone, Debug)]
 #[must_use = "nothing is made before `spawn`"]
-pub struct Spawn {
-    plan: Plan,
+pub struct ComponentBuilder {
+    runtime: Runtime,
+    settings: ComponentSettings,
     location: &'static Location<'static>,
 }
 
-impl Spawn {
-    pub(crate) fn new(name: &str, location: &'static Location<'static>) -> Spawn {
-        Spawn {
-            plan: Plan {
+impl ComponentBuilder {
+    pub(crate) fn new(
+        runtime: &Runtime,
+        name: &str,
+        location: &'static Location<'static>,
+    ) -> ComponentBuilder {
+        ComponentBuilder {
+            runtime: runtime.clone(),
+            settings: ComponentSettings {
                 name: name.to_owned(),
-                ..Plan::default()
+                ..ComponentSettings::default()
             },
             location,
         }
     }
 
-    /// It serves others: it does not keep [`Hearth::wait`](crate::Hearth::wait) waiting, and deadlock
-    /// reports leave it out.
+    /// Makes the component a service: [`Hearth::wait`](crate::Hearth::wait) does not wait for it,
+    /// and deadlock reports leave it out.
     ///
     /// ```
     /// use hearth::{Hearth, block_on, channel};
@@ -42,22 +49,22 @@ impl Spawn {
     ///     while let Ok(_line) = requests.recv().await {}
     /// });
     /// assert_eq!(block_on(hearth.wait()), Ok(()));
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn service(mut self) -> Spawn {
-        self.plan.is_service = true;
+    pub fn service(mut self) -> ComponentBuilder {
+        self.settings.is_service = true;
         self
     }
 
-    /// The core to run on, by the system's number; one that this machine lacks is as good as none.
+    /// Sets the core to run on, by the system's number. A core that this machine lacks is ignored.
     ///
     /// ```
     /// # let hearth = hearth::Hearth::start()?;
     /// hearth.component("Near").core(0).spawn(async {});
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn core(mut self, core: u32) -> Spawn {
-        self.plan.core = Some(core);
+    pub fn core(mut self, core: u32) -> ComponentBuilder {
+        self.settings.core = Some(core);
         self
     }
 
@@ -67,7 +74,7 @@ impl Spawn {
     /// # let hearth = hearth::Hearth::start()?;
     /// let component = hearth.component("Adder").spawn(async { 1 + 1 });
     /// assert_eq!(hearth::block_on(component)?, 2);
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn spawn<F>(self, future: F) -> Component<F::Output>
     where
@@ -75,62 +82,44 @@ impl Spawn {
         F::Output: Send,
     {
         let fate = Arc::new(Fate {
-            state: Mutex::new(State {
-                output: None,
-                end: None,
-                waker: None,
-            }),
+            output: Mutex::new(None),
+            end: Once::new(),
         });
         let inner = Arc::clone(&fate);
         let body = async move {
             let output = future.await;
-            inner.lock().output = Some(output);
+            *lock(&inner.output) = Some(output);
         };
         let ended = Arc::clone(&fate);
-        let at_end = move |end| ended.end(end);
-        let handle = embed::spawn(&self.plan, self.location, Box::pin(body), Box::new(at_end));
+        let at_end = move |end| {
+            // Nobody leaves: a join that is dropped leaves the cell as it is.
+            let _ = ended.end.put(end);
+        };
+        let (body, at_end) = (Box::pin(body), Box::new(at_end));
+        let handle = embed::spawn(&self.runtime, &self.settings, self.location, body, at_end);
         Component { handle, fate }
     }
 }
 
-/// What became of a component.
+/// The end of a component, and the output that its future came to before.
 struct Fate<T> {
-    state: Mutex<State<T>>,
+    output: Mutex<Option<T>>,
+    end: Once<End>,
 }
 
-struct State<T> {
-    output: Option<T>,
-    end: Option<End>,
-    waker: Option<Waker>,
-}
-
-impl<T> Fate<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, end: End) {
-        let waker = {
-            let mut state = self.lock();
-            state.end = Some(end);
-            state.waker.take()
-        };
-        wake(waker);
-    }
-}
-
-/// A component that was made, and perhaps has ended. Awaited, it gives what its future gave.
+/// A component that was made, and may have ended. Awaited, it gives the output of its future.
 ///
-/// Dropping it leaves the component alone.
+/// Dropping this leaves the component alone.
 ///
 /// ```
-/// use hearth::{Error, Hearth, block_on};
+/// use hearth::error::JoinError;
+/// use hearth::{Hearth, block_on};
 ///
 /// let hearth = Hearth::start()?;
 /// let patient = hearth.spawn(std::future::pending::<()>());
 /// patient.stop();
-/// assert_eq!(block_on(patient), Err(Error::Stopped));
-/// # Ok::<(), Error>(())
+/// assert_eq!(block_on(patient), Err(JoinError::Stopped));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Component<T> {
     handle: Handle,
@@ -144,56 +133,57 @@ impl<T> std::fmt::Debug for Component<T> {
 }
 
 impl<T> Component<T> {
-    /// Asks the component to stop. It ends where it waits, or at its next wait: its future is dropped
-    /// there.
+    /// Asks the component to stop. It ends where it waits, or at its next wait: its future is
+    /// dropped there.
     ///
     /// ```
-    /// # use hearth::{Error, Hearth, block_on, channel};
+    /// # use hearth::error::JoinError;
+    /// # use hearth::{Hearth, block_on, channel};
     /// # let hearth = Hearth::start()?;
     /// let (_out, into) = channel::<i32>();
     /// let component = hearth.spawn(async move { into.recv().await });
     /// component.stop();
-    /// assert_eq!(block_on(component), Err(Error::Stopped));
-    /// # Ok::<(), Error>(())
+    /// assert_eq!(block_on(component), Err(JoinError::Stopped));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stop(&self) {
         self.handle.stop();
     }
 
-    /// Has it ended?
+    /// Tells whether the component has ended.
     ///
     /// ```
-    /// # use hearth::{Error, Hearth, block_on};
+    /// # use hearth::{Hearth, block_on};
     /// # let hearth = Hearth::start()?;
     /// let component = hearth.spawn(async {});
     /// block_on(hearth.wait())?;
     /// assert!(component.has_ended());
-    /// # Ok::<(), Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn has_ended(&self) -> bool {
-        self.fate.lock().end.is_some()
+        self.fate.end.is_full()
     }
 
-    /// Waits for its end; to be awaited anywhere.
+    /// Waits for the component's end. The future may be awaited anywhere.
     ///
     /// ```
-    /// # use hearth::{Error, Hearth, block_on};
+    /// # use hearth::{Hearth, block_on};
     /// # let hearth = Hearth::start()?;
     /// let inner = hearth.spawn(async { 2 });
     /// let outer = hearth.spawn(async move { inner.join().await.map(|two| two + 1) });
     /// assert_eq!(block_on(outer.join())?, Ok(3));
-    /// # Ok::<(), Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Stopped`], [`Error::Panicked`].
+    /// Fails if the component was stopped or panicked.
     pub fn join(self) -> Join<T> {
         Join { fate: self.fate }
     }
 }
 
 impl<T> IntoFuture for Component<T> {
-    type Output = Result<T, Error>;
+    type Output = Result<T, JoinError>;
     type IntoFuture = Join<T>;
 
     fn into_future(self) -> Join<T> {
@@ -208,30 +198,17 @@ pub struct Join<T> {
 }
 
 impl<T> Future for Join<T> {
-    type Output = Result<T, Error>;
+    type Output = Result<T, JoinError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let waker = context.waker().clone();
-        let (end, output, _former) = {
-            let mut state = self.fate.lock();
-            match state.end.take() {
-                Some(end) => (Some(end), state.output.take(), None),
-                None => (None, None, state.waker.replace(waker)),
-            }
-        };
-        let Some(end) = end else {
-            return Poll::Pending;
-        };
-        Poll::Ready(match (end, output) {
-            (End::Finished, Some(output)) => Ok(output),
-            (End::Panicked(message), _) => Err(Error::Panicked { message }),
-            (End::Stopped | End::Finished, _) => Err(Error::Stopped),
-        })
+        let end = ready!(self.fate.end.poll(context));
+        let output = lock(&self.fate.output).take();
+        Poll::Ready(end.and_then(|()| output.ok_or(JoinError::Stopped)))
     }
 }
 
-/// Keeps the component that runs the calling code on a core, from its next wait on. False outside of
-/// components.
+/// Keeps the component that runs the calling code on a core, from its next wait on. Returns false
+/// outside of components.
 ///
 /// ```
 /// use hearth::{Hearth, block_on, set_core};
@@ -239,7 +216,7 @@ impl<T> Future for Join<T> {
 /// let hearth = Hearth::start()?;
 /// assert!(block_on(hearth.spawn(async { set_core(0) }))?);
 /// assert!(!set_core(0));
-/// # Ok::<(), hearth::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn set_core(core: u32) -> bool {
     embed::set_core(core)

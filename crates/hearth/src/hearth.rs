@@ -1,35 +1,37 @@
-//! The runtime in this process.
+//! Runtimes, and their start.
 
 use std::future::Future;
 use std::panic::Location;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use hearth_runtime::embed::{self, AtRest, Rest, Settings};
-pub use hearth_runtime::embed::{Placement, Servers};
+use hearth_runtime::embed::{self, Runtime, Settings};
+pub use hearth_runtime::embed::{Carrier, Placement, Servers};
 
-use crate::component::{Component, Spawn};
-use crate::error::Error;
-use crate::insense::{Compiled, Ending, Program};
-use crate::place::{Event, Plan, Station};
+use crate::component::{Component, ComponentBuilder};
+use crate::error::{EnvironmentError, NoSuchComponent, StartError};
+use crate::future::{Ending, Wait};
+use crate::insense::{Compiled, Program};
+use crate::place::{ComponentPlacement, PlacementEvent, Plan};
 
-/// The runtime in this process, and what makes components. There is one: copies of this are the same.
+/// A runtime, which makes components.
 ///
-/// Dropping it changes nothing: components run until they end or the process does.
+/// Each start makes a runtime of its own: several share nothing but the machine. A clone is another
+/// handle on the same runtime. When the last handle is dropped, the components that still run are
+/// asked to stop, as by [`Component::stop`]; the drop waits until they have ended, and with them the
+/// runtime's threads.
 ///
 /// # Beside tokio
 ///
-/// Hearth's workers are threads of their own, and take nothing from tokio's. From async code under
-/// tokio, components are joined, stopped and talked to ([`Sender`](crate::Sender),
-/// [`Receiver`](crate::Receiver)) by awaiting. A component may await tokio's futures. Those that are
-/// bound to tokio's timers and sockets are made within its context, or simply in a task:
+/// Hearth's workers are threads of their own and take nothing from tokio's. Async code under tokio
+/// joins, stops and talks to components ([`Sender`](crate::Sender), [`Receiver`](crate::Receiver))
+/// by awaiting. A component may await tokio's futures. Those that need tokio's timers and sockets
+/// are made within its context, or simply in a task:
 ///
 /// ```
 /// use std::time::Duration;
 /// use hearth::Hearth;
 ///
 /// #[tokio::main]
-/// async fn main() -> Result<(), hearth::Error> {
+/// async fn main() -> Result<(), Box<dyn std::error::Error>> {
 ///     let hearth = Hearth::start()?;
 ///     let tokio = tokio::runtime::Handle::current();
 ///     let component = hearth.spawn(async move {
@@ -43,29 +45,29 @@ use crate::place::{Event, Plan, Station};
 ///     Ok(())
 /// }
 /// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Hearth(());
+#[derive(Clone, Debug)]
+pub struct Hearth(pub(crate) Runtime);
 
 impl Hearth {
-    /// Starts the runtime with a worker a core.
+    /// Starts the runtime with one worker a core.
     ///
     /// ```
     /// let hearth = hearth::Hearth::start()?;
     /// hearth.spawn(async {});
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::AlreadyStarted`] if it runs with other settings.
-    pub fn start() -> Result<Hearth, Error> {
+    /// Starting with these settings does not fail today.
+    pub fn start() -> Result<Hearth, StartError> {
         Hearth::builder().start()
     }
 
-    /// Settings, and then the start.
+    /// Returns the settings, to be changed before the start.
     ///
     /// ```
     /// let hearth = hearth::Hearth::builder().workers(2).seed(7).start()?;
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn builder() -> Builder {
         Builder {
@@ -81,7 +83,7 @@ impl Hearth {
     /// let hearth = Hearth::start()?;
     /// let component = hearth.spawn(async { "hello".len() });
     /// assert_eq!(block_on(component)?, 5);
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> Component<F::Output>
@@ -89,10 +91,10 @@ impl Hearth {
         F: Future + Send + 'static,
         F::Output: Send,
     {
-        Spawn::new("", Location::caller()).spawn(future)
+        ComponentBuilder::new(&self.0, "", Location::caller()).spawn(future)
     }
 
-    /// A component that is to have a name, or a place.
+    /// Begins a component that has a name, or a place.
     ///
     /// ```
     /// use hearth::{Hearth, block_on};
@@ -100,73 +102,70 @@ impl Hearth {
     /// let hearth = Hearth::start()?;
     /// let counter = hearth.component("Counter").core(0).spawn(async { (0..10).sum::<i32>() });
     /// assert_eq!(block_on(counter)?, 45);
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
-    pub fn component(&self, name: &str) -> Spawn {
-        Spawn::new(name, Location::caller())
+    pub fn component(&self, name: &str) -> ComponentBuilder {
+        ComponentBuilder::new(&self.0, name, Location::caller())
     }
 
-    /// Waits until all components of the process have ended. To be awaited elsewhere: a component would
-    /// wait for itself.
+    /// Waits until all components of the process have ended. Await it outside of components: a
+    /// component would wait for itself.
     ///
     /// ```
-    /// use hearth::{Error, Hearth, block_on, channel};
+    /// use hearth::error::Deadlock;
+    /// use hearth::{Hearth, block_on, channel};
     ///
     /// let hearth = Hearth::start()?;
     /// let (out, _into) = channel::<i32>();
     /// let left = hearth.component("Left").spawn(async move { out.send(1).await });
-    /// let Err(Error::Deadlock { report }) = block_on(hearth.wait()) else {
+    /// let Err(Deadlock { report }) = block_on(hearth.wait()) else {
     ///     panic!("nobody receives");
     /// };
     /// assert!(report.contains("Left"), "{report}");
     /// left.stop();
     /// assert_eq!(block_on(hearth.wait()), Ok(()));
-    /// # Ok::<(), Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Deadlock`] as soon as those that are left are all blocked and nothing outside can wake
-    /// one. They stay as they are: what they wait for may still be connected, or they be stopped.
+    /// Fails as soon as the remaining components are all blocked and nothing outside can wake one.
+    /// They stay as they are: their peers may still be connected, or they may be stopped.
     pub fn wait(&self) -> Wait {
-        Wait(embed::rest())
+        embed::rest(&self.0)
     }
 
-    /// Starts a program that was compiled from Insense: its main sequence, as a component, which the
-    /// result waits for.
+    /// Starts a program that was compiled from Insense: makes a component of its main sequence. The
+    /// result waits for the end of that.
     ///
     /// The page of [`insense`](crate::insense) has an example.
     ///
     /// # Panics
-    /// The second time: a program's globals are there once.
+    /// Panics the second time, because a program has one set of globals.
     pub fn start_program(&self, program: Program) -> Ending {
-        Compiled::found(program.main()).run()
+        Compiled::found(program.main(&self.0)).run()
     }
 
-    /// The running Insense component of this name: `Ping`, or `Ping#2` if there are several of its
-    /// kind.
+    /// Finds the running Insense component of a name: `Ping`, or `Ping#2` if there are several of
+    /// its kind.
     ///
     /// ```
-    /// use hearth::{Error, Hearth};
+    /// use hearth::Hearth;
     ///
     /// let hearth = Hearth::start()?;
     /// let nobody = hearth.find("Ping").unwrap_err();
     /// assert_eq!(nobody.to_string(), "there is no component Ping, or it has ended");
-    /// # Ok::<(), Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::NoSuchComponent`].
-    pub fn find(&self, name: &str) -> Result<Compiled, Error> {
-        let found = embed::find(name);
-        found
-            .map(Compiled::found)
-            .ok_or_else(|| Error::NoSuchComponent {
-                wanted: name.to_owned(),
-            })
+    /// Fails if no component has the name, or if it has ended.
+    pub fn find(&self, name: &str) -> Result<Compiled, NoSuchComponent> {
+        embed::find(&self.0, name).map(Compiled::found)
     }
 
-    /// Where all components are that have not ended, in the order in which they were made.
+    /// Lists the places of all components that have not ended, in the order in which they were
+    /// made.
     ///
     /// ```
     /// use hearth::{Hearth, block_on, channel};
@@ -174,19 +173,20 @@ impl Hearth {
     /// let hearth = Hearth::start()?;
     /// let (out, into) = channel::<i32>();
     /// let waiting = hearth.component("Waiting").spawn(async move { into.recv().await });
-    /// let places = hearth.places();
-    /// assert_eq!(places[0].component, "Waiting");
-    /// assert_eq!((places[0].worker, places[0].moves), (Some(0), 0));
+    /// let placements = hearth.placements();
+    /// assert_eq!(placements[0].component, "Waiting");
+    /// assert_eq!((placements[0].worker, placements[0].moves), (Some(0), 0));
     /// drop(out);
     /// # let _ = block_on(waiting)?;
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn places(&self) -> Vec<Station> {
-        embed::stations()
+    pub fn placements(&self) -> Vec<ComponentPlacement> {
+        embed::placements(&self.0)
     }
 
-    /// The names in the plan ([`Builder::plan`]) that no component has had yet, in the plan's order. Once all
-    /// components are made, those are misspelt, or the plan is of another program: nobody follows it there.
+    /// Lists the names in the plan ([`Builder::plan`]) that no component has had yet, in the plan's
+    /// order. Once all components are made, such a name is misspelt, or the plan belongs to another
+    /// program.
     ///
     /// ```
     /// use hearth::Hearth;
@@ -196,48 +196,49 @@ impl Hearth {
     /// let hearth = Hearth::builder().plan(plan).start()?;
     /// hearth.component("Reader").spawn(async {});
     /// hearth.component("Writer").spawn(async {});
-    /// assert_eq!(hearth.missing_of_plan(), ["Wirter"]);
-    /// # Ok::<(), hearth::Error>(())
+    /// assert_eq!(hearth.unmatched_plan_names(), ["Wirter"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn missing_of_plan(&self) -> Vec<String> {
-        embed::missing()
+    pub fn unmatched_plan_names(&self) -> Vec<String> {
+        embed::missing(&self.0)
     }
 
-    /// Has `listener` called from now on whenever [`Placement::Talk`] moves components, and when the
-    /// CPUs that may be used have changed. A thread of Hearth's own calls it, and places nobody
-    /// meanwhile. A listener that panics is not called again.
+    /// Calls `listener` from now on whenever [`Placement::Talk`] moves components, when
+    /// [`Servers::Auto`] changes how a server is called, and when the usable CPUs have changed. A
+    /// thread of Hearth makes the call, and places nothing meanwhile. A listener that panics is not
+    /// called again.
     ///
     /// ```
     /// use hearth::{Hearth, Placement};
     ///
     /// let hearth = Hearth::builder().placement(Placement::Talk).start()?;
     /// hearth.on_placement(|event| eprintln!("{event}"));
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_placement(&self, listener: impl FnMut(&Event) + Send + 'static) {
-        embed::listen(Box::new(listener));
+    pub fn on_placement(&self, listener: impl FnMut(&PlacementEvent) + Send + 'static) {
+        embed::listen(&self.0, Box::new(listener));
     }
 
-    /// Takes the messages of Insense components that ended by an uncaught exception, and that nobody
-    /// waits for.
+    /// Takes the messages of Insense components that ended by an uncaught exception and whose end
+    /// nobody waits for. Each message is given once.
     ///
     /// ```
     /// let hearth = hearth::Hearth::start()?;
-    /// assert!(hearth.failures().is_empty());
-    /// # Ok::<(), hearth::Error>(())
+    /// assert!(hearth.take_failures().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn failures(&self) -> Vec<String> {
-        embed::failures()
+    pub fn take_failures(&self) -> Vec<String> {
+        embed::failures(&self.0)
     }
 }
 
-/// How to start.
+/// The settings of a start.
 ///
 /// ```
 /// use hearth::{Hearth, Placement};
 ///
 /// let hearth = Hearth::builder().workers(1).placement(Placement::Single).start()?;
-/// # Ok::<(), hearth::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "nothing runs before `start`"]
@@ -246,25 +247,50 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// How many workers; one a core if not said.
+    /// Reads the settings from the variables `HEARTH_*` of the environment, which `hearth run
+    /// --help` lists. Nothing else in this crate reads them.
+    ///
+    /// ```
+    /// use hearth::Builder;
+    ///
+    /// let hearth = Builder::from_env()?.seed(7).start()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails if a variable has an unusable value.
+    pub fn from_env() -> Result<Builder, EnvironmentError> {
+        let settings = Settings::from_environment()?;
+        Ok(Builder { settings })
+    }
+
+    /// Sets the number of workers. The default is one a core.
     pub fn workers(mut self, count: usize) -> Builder {
         self.settings.workers = Some(count);
         self
     }
 
-    /// Carries each component by a kernel thread of its own: for those that call what blocks.
-    pub fn threads(mut self) -> Builder {
-        self.settings.threads = true;
+    /// Sets the threads that run components: [`Carrier::Threads`] is for components that make
+    /// blocking calls.
+    ///
+    /// ```
+    /// use hearth::{Carrier, Hearth};
+    ///
+    /// let hearth = Hearth::builder().carrier(Carrier::Threads).start()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn carrier(mut self, carrier: Carrier) -> Builder {
+        self.settings.carrier = carrier;
         self
     }
 
-    /// Has choices among several senders follow from a seed, and not from whose turn it is.
+    /// Decides choices among several senders by a seed, and not by turn.
     pub fn seed(mut self, seed: u64) -> Builder {
         self.settings.seed = Some(seed);
         self
     }
 
-    /// Where components go that have no core of their own.
+    /// Sets the policy for components that have no core of their own.
     ///
     /// The page of [`place`](crate::place) says more.
     pub fn placement(mut self, placement: Placement) -> Builder {
@@ -272,8 +298,8 @@ impl Builder {
         self
     }
 
-    /// Where servers run, the components that several others send to: on a worker of their own, or on that
-    /// of whoever calls them. The same code does either.
+    /// Sets where servers run, which are components that several others send to: on a worker of
+    /// their own, or on the worker of the caller. The code of the components is the same.
     ///
     /// ```
     /// use hearth::{Hearth, Placement, Servers, block_on, channel};
@@ -283,8 +309,7 @@ impl Builder {
     ///     .servers(Servers::Synchronous)
     ///     .start()?;
     /// let (first, counted) = channel::<u64>();
-    /// let second = hearth::Out::new();
-    /// second.try_connect(&counted)?;
+    /// let second = first.clone();
     /// let counter = hearth.component("Counter").spawn(async move {
     ///     let mut sum = 0;
     ///     while let Ok(number) = counted.recv().await {
@@ -300,16 +325,17 @@ impl Builder {
     ///     });
     /// }
     /// assert_eq!(block_on(counter)?, 110);
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn servers(mut self, servers: Servers) -> Builder {
         self.settings.servers = servers;
         self
     }
 
-    /// Where components begin that the plan names. With [`Placement::Os`] they stay there, with
-    /// [`Placement::Talk`] they move when that pays; the other policies know no plan. Which components there
-    /// will be is not known yet: [`Hearth::missing_of_plan`] tells which names nobody has had.
+    /// Sets the CPUs on which components begin that the plan names. With [`Placement::WithCreator`]
+    /// they stay there, with [`Placement::Talk`] they move when that pays; the other policies take
+    /// no plan. A name may turn out to match no component:
+    /// [`Hearth::unmatched_plan_names`] lists those.
     ///
     /// ```
     /// use hearth::Hearth;
@@ -317,53 +343,37 @@ impl Builder {
     ///
     /// let hearth = Hearth::builder().plan(Plan::new().put("Reader", 0)).start()?;
     /// hearth.component("Reader").spawn(async {});
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn plan(mut self, plan: Plan) -> Builder {
-        self.settings.plan = Some(plan.into_places());
+        self.settings.plan = Some(plan.into_entries());
         self
     }
 
-    /// What the machine is, for [`Placement::Talk`]: the text of a profile, as `hearth probe` and
-    /// `hearth machine` write it. Without one, the file that `HEARTH_MACHINE` names tells; if there is
-    /// none, all CPUs are taken for equally far from each other.
+    /// Describes the machine, for [`Placement::Talk`]: the text of a profile, as `hearth probe` and
+    /// `hearth machine` write it. Without a profile, all CPUs count as equally far from each other.
     pub fn machine(mut self, profile: impl Into<String>) -> Builder {
         self.settings.machine = Some(profile.into());
         self
     }
 
-    /// Starts the runtime; with the settings of the one that runs, gives that.
+    /// Starts a runtime.
     ///
     /// ```
-    /// use hearth::{Error, Hearth};
+    /// use hearth::Hearth;
+    /// use hearth::error::StartError;
     ///
-    /// assert!(matches!(Hearth::builder().workers(0).start(), Err(Error::Workers { .. })));
-    /// Hearth::builder().workers(2).start()?;
-    /// assert!(Hearth::builder().workers(2).start().is_ok());
-    /// assert_eq!(Hearth::builder().workers(3).start().unwrap_err(), Error::AlreadyStarted);
-    /// # Ok::<(), Error>(())
+    /// let none = Hearth::builder().workers(0).start();
+    /// assert!(matches!(none, Err(StartError::Workers { asked: 0, .. })));
+    /// let small = Hearth::builder().workers(1).start()?;
+    /// let large = Hearth::builder().workers(2).start()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::AlreadyStarted`], [`Error::Workers`]; [`Error::Placement`] if the plan or the profile
-    /// does not fit the machine or the other settings.
-    pub fn start(self) -> Result<Hearth, Error> {
-        embed::start(&self.settings)?;
-        Ok(Hearth(()))
-    }
-}
-
-/// The future of [`Hearth::wait`].
-#[must_use = "futures do nothing unless polled"]
-pub struct Wait(AtRest);
-
-impl Future for Wait {
-    type Output = Result<(), Error>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(context).map(|rest| match rest {
-            Rest::Ended => Ok(()),
-            Rest::Deadlock(report) => Err(Error::Deadlock { report }),
-        })
+    /// Fails if the number of workers is not possible, or if the plan or the profile does not fit the
+    /// machine or the other settings.
+    pub fn start(self) -> Result<Hearth, StartError> {
+        Ok(Hearth(embed::start(&self.settings)?))
     }
 }

@@ -1,57 +1,56 @@
 //! Components written in Insense, in the same process.
 //!
-//! `hearth build --emit c` compiles an Insense program to C. What of it Rust is to know gets a name in
-//! a few lines of C that include it:
-//!
-//! ```c
-//! #define main insense_main
-//! #include "thermometer.c"
-//! const hearth_program *const thermometer = &program;
-//! const hearth_component_type *const thermometer_sensor = &Sensor_type;
-//! ```
-//!
-//! Compiled by a build script, with `hearth.h` at hand, these are static items to Rust:
+//! The crate `hearth-build` compiles an Insense program when Cargo builds a crate, in its
+//! `build.rs`:
 //!
 //! ```ignore
-//! unsafe extern "C" {
-//!     static thermometer: *const hearth_runtime::abi::Program;
+//! fn main() {
+//!     hearth_build::compile("src/thermometer.isf");
 //! }
-//! // SAFETY: Hearth's compiler made it.
-//! let program = unsafe { Program::from_raw(thermometer) }.expect("it is of this version");
 //! ```
 //!
-//! Then the program runs beside the components in Rust:
+//! and [`include_insense!`](crate::include_insense) declares a module for it:
+//!
+//! ```ignore
+//! hearth::include_insense!("thermometer");
+//! ```
+//!
+//! That has a function for the program, and one for each kind of component whose first constructor
+//! takes no arguments. The program then runs beside the components in Rust:
 //!
 //! ```no_run
-//! use hearth::insense::Program;
-//! use hearth::{Error, Hearth, In, Out};
+//! # mod thermometer {
+//! #     pub fn program() -> hearth::insense::Program { unimplemented!() }
+//! # }
+//! use hearth::{Hearth, In, Out};
 //!
-//! async fn measure(hearth: Hearth, program: Program) -> Result<(), Error> {
-//!     hearth.start_program(program).await?;
+//! type Failure = Box<dyn std::error::Error + Send + Sync>;
+//!
+//! async fn measure(hearth: Hearth) -> Result<f32, Failure> {
+//!     hearth.start_program(thermometer::program()).await?;
 //!     let sensor = hearth.find("Sensor")?;
 //!     let (period, readings) = (Out::<i32>::new(), In::<f32>::new());
 //!     period.connect_port(&sensor.port("period")?)?;
 //!     readings.connect_port(&sensor.port("reading")?)?;
-//!     hearth
-//!         .spawn(async move {
-//!             period.send(100).await?;
-//!             readings.recv().await
-//!         })
-//!         .await??;
-//!     Ok(())
+//!     let reader = hearth.spawn(async move {
+//!         period.send(100).await?;
+//!         Ok::<_, Failure>(readings.recv().await?)
+//!     });
+//!     reader.await?
 //! }
 //! ```
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use hearth_runtime::embed::Foreign;
 pub use hearth_runtime::embed::{ForeignType, Port, Portable, Program, Record};
 
-use crate::error::Error;
-use crate::wakers::wake;
+use crate::error::{NoSuchPort, UncaughtException};
+use crate::hearth::Hearth;
+use crate::once::Once;
 
 /// A component that was compiled from Insense: found by its name
 /// ([`Hearth::find`](crate::Hearth::find)), or made here.
@@ -61,96 +60,128 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Makes a component of this kind. It does not run yet, so that its ports can be connected first.
-    pub fn new(of: ForeignType) -> Compiled {
-        Compiled { foreign: of.make() }
+    /// Makes a component of this kind. It does not run yet, so that its ports can be connected
+    /// first.
+    pub fn new(hearth: &Hearth, of: ForeignType) -> Compiled {
+        Compiled {
+            foreign: of.make(&hearth.0),
+        }
     }
 
-    /// Lets a component run that was made by [`Compiled::new`].
+    /// Starts a component that [`Compiled::new`] made.
     ///
     /// # Panics
-    /// If it runs already, or has run.
+    /// Panics if it runs already, or has run.
     pub fn run(&self) -> Ending {
-        let fate = Arc::new(Fate::default());
-        let ended = Arc::clone(&fate);
-        let at_end = move |result: Result<(), String>| {
-            ended.end(result.map_err(|message| Error::Uncaught { message }));
+        let end = Arc::new(Once::new());
+        let ended = Arc::clone(&end);
+        let at_end = move |result| {
+            // Nobody leaves: an ending that is dropped leaves the cell as it is.
+            let _ = ended.put(result);
         };
         self.foreign.start(Box::new(at_end));
-        Ending { fate }
+        Ending { end }
     }
 
     pub(crate) fn found(foreign: Foreign) -> Compiled {
         Compiled { foreign }
     }
 
-    /// Its port of this name.
+    /// Finds its port of a name.
     ///
     /// # Errors
-    /// [`Error::NoSuchPort`], which names those that there are.
-    pub fn port(&self, name: &str) -> Result<Port, Error> {
-        Ok(self.foreign.port(name)?)
+    /// Fails with the names of its ports if there is none of this name.
+    pub fn port(&self, name: &str) -> Result<Port, NoSuchPort> {
+        self.foreign.port(name)
     }
 
-    /// Asks it to stop.
+    /// Asks the component to stop.
     pub fn stop(&self) {
         self.foreign.stop();
     }
 }
 
-/// What became of a component.
-#[derive(Default)]
-struct Fate {
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    end: Option<Result<(), Error>>,
-    waker: Option<Waker>,
-}
-
-impl Fate {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, end: Result<(), Error>) {
-        let waker = {
-            let mut state = self.lock();
-            state.end = Some(end);
-            state.waker.take()
-        };
-        wake(waker);
-    }
-}
-
-/// Waits for the end of an Insense component. Dropped, it leaves the component alone.
+/// The future of an Insense component's end. Dropping it leaves the component alone.
 ///
-/// Gives [`Error::Uncaught`] if the component ended by an exception.
+/// Gives an error if the component ended by an exception that nothing caught.
 #[must_use = "futures do nothing unless polled"]
 pub struct Ending {
-    fate: Arc<Fate>,
+    end: Arc<Once<Result<(), UncaughtException>>>,
 }
 
 impl Future for Ending {
-    type Output = Result<(), Error>;
+    type Output = Result<(), UncaughtException>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let waker = context.waker().clone();
-        let (end, _former) = {
-            let mut state = self.fate.lock();
-            match &state.end {
-                Some(end) => (Poll::Ready(end.clone()), None),
-                None => (Poll::Pending, state.waker.replace(waker)),
-            }
-        };
-        end
+        self.end.poll(context)
     }
 }
 
-/// Declares a Rust struct that is an Insense struct too: of the same field names and types in the same
-/// order. Fields are of [`Portable`] types that can be cloned.
+/// Declares a module for an Insense program that `hearth_build::compile` compiled in `build.rs`.
+/// The argument is the name of the program's file without its ending.
+///
+/// The module has the file's name. It has a function `program`, for
+/// [`Hearth::start_program`](crate::Hearth::start_program), and for each kind of component whose
+/// first constructor takes no arguments a function that makes one: `new_water_pump` for
+/// `WaterPump`.
+///
+/// The page of [`insense`](crate::insense) has an example.
+#[macro_export]
+macro_rules! include_insense {
+    ($name:literal) => {
+        ::core::include!(::core::concat!(
+            ::core::env!("OUT_DIR"),
+            "/hearth-insense/",
+            $name,
+            ".rs"
+        ));
+    };
+}
+
+/// The text that `hearth-build` writes calls this. The unsafe code is here so that crates which
+/// forbid it can include Insense: the compiler made what the symbols name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __insense_module {
+    (
+        $module:ident, $file:literal, $program:literal,
+        $($make:ident $kind:literal $symbol:literal),* $(,)?
+    ) => {
+        #[doc = ::core::concat!("The Insense program `", $file, "`.")]
+        #[allow(dead_code, reason = "a crate need not use all of a program")]
+        pub mod $module {
+            /// The program, to be started once.
+            pub fn program() -> $crate::insense::Program {
+                unsafe extern "C" {
+                    #[link_name = $program]
+                    static PROGRAM: *const $crate::__private::ProgramDescriptor;
+                }
+                // SAFETY: hearth-build compiled this symbol, and it stays.
+                let program = unsafe { $crate::insense::Program::from_raw(PROGRAM) };
+                program.expect("hearth and hearth-build have the same version")
+            }
+
+            $(
+                #[doc = ::core::concat!("Makes a component `", $kind, "`, not yet running.")]
+                pub fn $make(hearth: &$crate::Hearth) -> $crate::insense::Compiled {
+                    unsafe extern "C" {
+                        #[link_name = $symbol]
+                        static KIND: *const $crate::__private::ComponentDescriptor;
+                    }
+                    // The descriptors are of this version if the program is.
+                    let _ = program();
+                    // SAFETY: hearth-build compiled this symbol, it stays, and the constructor
+                    // takes no arguments.
+                    let kind = unsafe { $crate::insense::ForeignType::from_raw(KIND) };
+                    $crate::insense::Compiled::new(hearth, kind)
+                }
+            )*
+        }
+    };
+}
+
+/// Declares a Rust struct that is an Insense struct too, if that has fields of the same names and
+/// types in the same order. The fields have [`Portable`] types that can be cloned.
 ///
 /// ```
 /// use hearth::insense::Record;

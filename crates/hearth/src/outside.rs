@@ -1,55 +1,54 @@
-//! Half-channels for those who are no components.
+//! Half-channels for code that runs in no component.
 //!
-//! Behind each stands a component, a *proxy*, that does one operation after another for them. A
-//! request is dropped, asked or answered under its lock, so that one that nobody waits for any more
-//! is called off, and what came for it goes to the next.
+//! Behind each stands a component, a *proxy*, that does one operation after another for the code
+//! outside. A request is left, taken up and answered under a lock, so that an operation for a
+//! request that was left is called off, and a value that came for it goes to the next request.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use crate::block_on::block_on;
 use crate::channel::{In, Out};
-use crate::component::Spawn;
-use crate::error::{Error, SendError};
+use crate::component::ComponentBuilder;
+use crate::error::{ReceiveError, ReceiverError, SendError, SenderError};
 use crate::hearth::Hearth;
+use crate::once::{Once, lock};
 use crate::wakers::wake;
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What is asked of a proxy, and its answer.
+/// A question to a proxy, and its answer.
 struct Request<Q, A> {
-    state: Mutex<Asked<Q, A>>,
+    question: Mutex<Option<Q>>,
+    answer: Once<A>,
 }
 
-struct Asked<Q, A> {
-    question: Option<Q>,
-    answer: Option<A>,
-    asker: Option<Waker>,
-    proxy: Option<Waker>,
-    is_dropped: bool,
-}
-
-/// Where requests wait for their proxy.
+/// The requests that wait for a proxy.
 struct Desk<Q, A> {
     state: Mutex<Line<Q, A>>,
-    /// An answer that its asker did not wait for is the next one's.
+    /// An answer to a request that was left goes to the next request.
     hands_on: bool,
 }
 
 struct Line<Q, A> {
     requests: VecDeque<Arc<Request<Q, A>>>,
+    /// The request that the proxy took last.
+    current: Option<Arc<Request<Q, A>>>,
     proxy: Option<Waker>,
-    /// Answers whose askers were gone when they came.
+    /// Answers to requests that were left just then.
     left_over: VecDeque<A>,
     askers: usize,
     /// The proxy has ended.
     is_closed: bool,
+}
+
+impl<Q, A> Line<Q, A> {
+    /// All requests that may not be answered yet.
+    fn waiting(&self) -> Vec<Arc<Request<Q, A>>> {
+        self.current.iter().chain(&self.requests).cloned().collect()
+    }
 }
 
 impl<Q, A> Desk<Q, A> {
@@ -58,6 +57,7 @@ impl<Q, A> Desk<Q, A> {
             hands_on,
             state: Mutex::new(Line {
                 requests: VecDeque::new(),
+                current: None,
                 proxy: None,
                 left_over: VecDeque::new(),
                 askers: 1,
@@ -66,17 +66,20 @@ impl<Q, A> Desk<Q, A> {
         })
     }
 
-    /// The next request; none when there is nobody to ask any more.
+    /// Waits for the next request; none comes after the last asker has gone.
     async fn next(&self) -> Option<Arc<Request<Q, A>>> {
         poll_fn(|context| {
+            let waker = context.waker().clone();
             let mut line = lock(&self.state);
-            match line.requests.pop_front() {
-                Some(request) => Poll::Ready(Some(request)),
-                None if line.askers == 0 => Poll::Ready(None),
-                None => {
-                    line.proxy = Some(context.waker().clone());
-                    Poll::Pending
-                }
+            let next = line.requests.pop_front();
+            let former = std::mem::replace(&mut line.current, next.clone());
+            let is_over = next.is_some() || line.askers == 0;
+            let former_waker = (!is_over).then(|| line.proxy.replace(waker));
+            drop(line);
+            drop((former, former_waker));
+            match is_over {
+                true => Poll::Ready(next),
+                false => Poll::Pending,
             }
         })
         .await
@@ -92,7 +95,7 @@ impl<Q, A> Desk<Q, A> {
     }
 }
 
-/// Held by a proxy: whoever waits when it ends, or comes later, learns of it.
+/// A proxy's hold on its desk. Dropped with the proxy, it wakes the askers that still wait.
 struct Keeper<Q, A>(Arc<Desk<Q, A>>);
 
 impl<Q, A> Drop for Keeper<Q, A> {
@@ -100,52 +103,15 @@ impl<Q, A> Drop for Keeper<Q, A> {
         let left = {
             let mut line = lock(&self.0.state);
             line.is_closed = true;
-            std::mem::take(&mut line.requests)
+            line.waiting()
         };
         for request in left {
-            request.wake_asker();
+            request.answer.wake_reader();
         }
     }
 }
 
-impl<Q, A> Request<Q, A> {
-    fn wake_asker(&self) {
-        let waker = lock(&self.state).asker.take();
-        wake(waker);
-    }
-
-    /// Answers; gives the answer back if nobody waits for it any more.
-    fn answer(&self, answer: A) -> Option<A> {
-        let waker = {
-            let mut asked = lock(&self.state);
-            if asked.is_dropped {
-                return Some(answer);
-            }
-            asked.answer = Some(answer);
-            asked.asker.take()
-        };
-        wake(waker);
-        None
-    }
-
-    /// The proxy's operation; none if nobody waits for it any more.
-    async fn unless_dropped<F: Future>(&self, operation: F) -> Option<F::Output> {
-        let mut operation = pin!(operation);
-        poll_fn(|context| {
-            {
-                let mut asked = lock(&self.state);
-                if asked.is_dropped {
-                    return Poll::Ready(None);
-                }
-                asked.proxy = Some(context.waker().clone());
-            }
-            operation.as_mut().poll(context).map(Some)
-        })
-        .await
-    }
-}
-
-/// Whoever asks, until there is an answer.
+/// The future of a request. Dropped before the answer, it leaves the request.
 struct Asking<'a, Q, A> {
     desk: &'a Desk<Q, A>,
     request: Arc<Request<Q, A>>,
@@ -154,50 +120,42 @@ struct Asking<'a, Q, A> {
 
 impl<'a, Q, A> Asking<'a, Q, A> {
     fn new(desk: &'a Desk<Q, A>, question: Q) -> Asking<'a, Q, A> {
-        let state = Mutex::new(Asked {
-            question: Some(question),
-            answer: None,
-            asker: None,
-            proxy: None,
-            is_dropped: false,
-        });
+        let request = Request {
+            question: Mutex::new(Some(question)),
+            answer: Once::new(),
+        };
         Asking {
             desk,
-            request: Arc::new(Request { state }),
+            request: Arc::new(request),
             is_queued: false,
         }
     }
 }
 
 impl<Q, A> Future for Asking<'_, Q, A> {
-    /// The question comes back from a proxy that has ended before it looked at it.
+    /// The error has the question, unless the proxy ended after it took that.
     type Output = Result<A, Option<Q>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let waker = context.waker().clone();
-        let _former = {
-            let mut asked = lock(&self.request.state);
-            if let Some(answer) = asked.answer.take() {
-                return Poll::Ready(Ok(answer));
-            }
-            asked.asker.replace(waker)
-        };
+        let request = Arc::clone(&self.request);
+        if let Poll::Ready(answer) = request.answer.poll(context) {
+            return Poll::Ready(Ok(answer));
+        }
         let proxy = {
             let mut line = lock(&self.desk.state);
-            if !self.is_queued
-                && let Some(answer) = line.left_over.pop_front()
-            {
+            // If this was queued, its drop hands on an answer of its own.
+            if let Some(answer) = line.left_over.pop_front() {
                 return Poll::Ready(Ok(answer));
             }
             if line.is_closed {
-                let mut asked = lock(&self.request.state);
-                // It may have answered last of all.
-                return Poll::Ready(asked.answer.take().ok_or_else(|| asked.question.take()));
+                // The proxy's last deed may have been the answer.
+                let answer = request.answer.take();
+                return Poll::Ready(answer.ok_or_else(|| lock(&request.question).take()));
             }
             if self.is_queued {
                 return Poll::Pending;
             }
-            line.requests.push_back(Arc::clone(&self.request));
+            line.requests.push_back(request);
             line.proxy.take()
         };
         self.is_queued = true;
@@ -208,27 +166,29 @@ impl<Q, A> Future for Asking<'_, Q, A> {
 
 impl<Q, A> Drop for Asking<'_, Q, A> {
     fn drop(&mut self) {
-        let (proxy, answer) = {
-            let mut asked = lock(&self.request.state);
-            asked.is_dropped = true;
-            (asked.proxy.take(), asked.answer.take())
-        };
-        if let Some(answer) = answer
+        if let Some(answer) = self.request.answer.leave()
             && self.desk.hands_on
         {
-            lock(&self.desk.state).left_over.push_back(answer);
+            let waiting = {
+                let mut line = lock(&self.desk.state);
+                line.left_over.push_back(answer);
+                line.waiting()
+            };
+            for request in waiting {
+                request.answer.wake_reader();
+            }
         }
-        wake(proxy);
     }
 }
 
 type Sending<T> = Desk<T, Result<(), SendError<T>>>;
-type Receiving<T> = Desk<(), Result<T, Error>>;
+type Receiving<T> = Desk<(), Result<T, ReceiveError>>;
 
-/// An out half-channel for async code that is no component, and for threads.
+/// An out half-channel for threads, and for async code outside of components. Clones send through
+/// the same half-channel.
 ///
 /// ```
-/// use hearth::{Error, Hearth, Sender, block_on, channel};
+/// use hearth::{Hearth, Sender, block_on, channel};
 ///
 /// let hearth = Hearth::start()?;
 /// let (out, into) = channel::<i32>();
@@ -236,64 +196,62 @@ type Receiving<T> = Desk<(), Result<T, Error>>;
 /// let sender = Sender::new(&hearth, out);
 /// sender.send_blocking(4)?;
 /// assert_eq!(block_on(doubled)?, Ok(8));
-/// # Ok::<(), Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Sender<T: Send + 'static> {
     desk: Arc<Sending<T>>,
 }
 
 impl<T: Send + 'static> Sender<T> {
-    /// Makes one of an out half-channel.
+    /// Takes over an out half-channel.
     #[track_caller]
-    pub fn new(_hearth: &Hearth, out: Out<T>) -> Sender<T> {
+    pub fn new(hearth: &Hearth, out: Out<T>) -> Sender<T> {
         let desk: Arc<Sending<T>> = Desk::new(false);
         let keeper = Keeper(Arc::clone(&desk));
-        proxy(Location::caller()).spawn(async move {
+        proxy(hearth, Location::caller()).spawn(async move {
             while let Some(request) = keeper.0.next().await {
-                let Some(value) = lock(&request.state).question.take() else {
+                let Some(value) = lock(&request.question).take() else {
                     continue;
                 };
-                if let Some(result) = request.unless_dropped(out.send(value)).await {
-                    request.answer(result);
+                if let Some(result) = request.answer.unless_left(out.send(value)).await {
+                    drop(request.answer.put(result));
                 }
             }
         });
         Sender { desk }
     }
 
-    /// Sends a value: waits until a component receives it. If the future is dropped, the value goes
-    /// with it, unless it was received in the same moment.
+    /// Sends a value: waits until a component receives it. If the future is dropped, the value is
+    /// dropped with it, unless it was received in the same moment.
     ///
     /// ```
-    /// # use hearth::{Error, Hearth, Sender, block_on, channel};
+    /// # use hearth::error::SenderError;
+    /// # use hearth::{Hearth, Sender, block_on, channel};
     /// # let hearth = Hearth::start()?;
     /// let (out, into) = channel::<i32>();
     /// drop(into);
-    /// let refused = block_on(Sender::new(&hearth, out).send(1)).unwrap_err();
-    /// assert_eq!(refused.value, Some(1));
-    /// # Ok::<(), Error>(())
+    /// let sent = block_on(Sender::new(&hearth, out).send(1));
+    /// assert_eq!(sent, Err(SenderError::Disconnected(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`Out::send`].
-    pub async fn send(&self, value: T) -> Result<(), SendError<T>> {
+    /// Fails if no peer is connected any more, with the value.
+    pub async fn send(&self, value: T) -> Result<(), SenderError<T>> {
         match Asking::new(&self.desk, value).await {
-            Ok(result) => result,
-            Err(value) => Err(SendError {
-                reason: Error::Stopped,
-                value,
-            }),
+            Ok(result) => Ok(result?),
+            Err(value) => Err(SenderError::Ended(value)),
         }
     }
 
-    /// The same on a thread, which sleeps meanwhile.
+    /// Does the same on a thread, which sleeps meanwhile.
     ///
     /// # Errors
-    /// As for [`Out::send`].
+    /// Fails as [`Sender::send`] does.
     ///
     /// # Panics
-    /// In a component.
-    pub fn send_blocking(&self, value: T) -> Result<(), SendError<T>> {
+    /// Panics in a component.
+    pub fn send_blocking(&self, value: T) -> Result<(), SenderError<T>> {
         block_on(self.send(value))
     }
 }
@@ -304,7 +262,6 @@ impl<T: Send + 'static> std::fmt::Debug for Sender<T> {
     }
 }
 
-/// A second hand on the same half-channel.
 impl<T: Send + 'static> Clone for Sender<T> {
     fn clone(&self) -> Sender<T> {
         self.desk.change_askers(|askers| *askers += 1);
@@ -320,75 +277,76 @@ impl<T: Send + 'static> Drop for Sender<T> {
     }
 }
 
-/// An in half-channel for async code that is no component, and for threads.
+/// An in half-channel for threads, and for async code outside of components. Clones receive from
+/// the same half-channel.
 ///
 /// ```
-/// use hearth::{Error, Hearth, Receiver, channel};
+/// use hearth::error::ReceiverError;
+/// use hearth::{Hearth, Receiver, channel};
 ///
 /// let hearth = Hearth::start()?;
 /// let (out, into) = channel::<i32>();
 /// hearth.spawn(async move { out.send(3).await });
 /// let receiver = Receiver::new(&hearth, into);
 /// assert_eq!(receiver.recv_blocking(), Ok(3));
-/// assert_eq!(receiver.recv_blocking(), Err(Error::Disconnected));
-/// # Ok::<(), Error>(())
+/// assert_eq!(receiver.recv_blocking(), Err(ReceiverError::Disconnected));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Receiver<T: Send + 'static> {
     desk: Arc<Receiving<T>>,
 }
 
 impl<T: Send + 'static> Receiver<T> {
-    /// Makes one of an in half-channel.
+    /// Takes over an in half-channel.
     #[track_caller]
-    pub fn new(_hearth: &Hearth, into: In<T>) -> Receiver<T> {
+    pub fn new(hearth: &Hearth, into: In<T>) -> Receiver<T> {
         let desk: Arc<Receiving<T>> = Desk::new(true);
         let keeper = Keeper(Arc::clone(&desk));
-        proxy(Location::caller()).spawn(async move {
-            // What came for somebody who had left by then.
+        proxy(hearth, Location::caller()).spawn(async move {
+            // A result for a request that was left just then.
             let mut kept = None;
             while let Some(request) = keeper.0.next().await {
-                if lock(&request.state).question.take().is_none() {
-                    continue;
-                }
                 let result = match kept.take() {
                     Some(result) => Some(result),
-                    None => request.unless_dropped(into.recv()).await,
+                    None => request.answer.unless_left(into.recv()).await,
                 };
-                kept = result.and_then(|result| request.answer(result));
+                kept = result.and_then(|result| request.answer.put(result).err());
             }
         });
         Receiver { desk }
     }
 
     /// Receives a value: waits until a component sends one. If the future is dropped, no value is
-    /// lost: one that came is the next one's.
+    /// lost: one that came in the same moment goes to the next receive.
     ///
     /// ```
-    /// # use hearth::{Error, Hearth, Receiver, block_on, channel};
+    /// # use hearth::error::ReceiverError;
+    /// # use hearth::{Hearth, Receiver, block_on, channel};
     /// # let hearth = Hearth::start()?;
     /// let (out, into) = channel::<i32>();
     /// drop(out);
-    /// assert_eq!(block_on(Receiver::new(&hearth, into).recv()), Err(Error::Disconnected));
-    /// # Ok::<(), Error>(())
+    /// let received = block_on(Receiver::new(&hearth, into).recv());
+    /// assert_eq!(received, Err(ReceiverError::Disconnected));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As for [`In::recv`].
-    pub async fn recv(&self) -> Result<T, Error> {
+    /// Fails if no peer is connected any more.
+    pub async fn recv(&self) -> Result<T, ReceiverError> {
         match Asking::new(&self.desk, ()).await {
-            Ok(result) => result,
-            Err(_) => Err(Error::Stopped),
+            Ok(result) => Ok(result?),
+            Err(_) => Err(ReceiverError::Ended),
         }
     }
 
-    /// The same on a thread, which sleeps meanwhile.
+    /// Does the same on a thread, which sleeps meanwhile.
     ///
     /// # Errors
-    /// As for [`In::recv`].
+    /// Fails as [`Receiver::recv`] does.
     ///
     /// # Panics
-    /// In a component.
-    pub fn recv_blocking(&self) -> Result<T, Error> {
+    /// Panics in a component.
+    pub fn recv_blocking(&self) -> Result<T, ReceiverError> {
         block_on(self.recv())
     }
 }
@@ -399,7 +357,6 @@ impl<T: Send + 'static> std::fmt::Debug for Receiver<T> {
     }
 }
 
-/// A second hand on the same half-channel.
 impl<T: Send + 'static> Clone for Receiver<T> {
     fn clone(&self) -> Receiver<T> {
         self.desk.change_askers(|askers| *askers += 1);
@@ -415,6 +372,6 @@ impl<T: Send + 'static> Drop for Receiver<T> {
     }
 }
 
-fn proxy(location: &'static Location<'static>) -> Spawn {
-    Spawn::new("Outside", location).service()
+fn proxy(hearth: &Hearth, location: &'static Location<'static>) -> ComponentBuilder {
+    ComponentBuilder::new(&hearth.0, "Outside", location).service()
 }

@@ -1,26 +1,26 @@
-//! Who runs where: policies, plans, and what is known of it.
+//! Placement: policies, plans, and the places of components.
 //!
-//! Without a word about it, a component runs on the worker of the one that makes it, where messages
-//! between the two cost least ([`Placement::Os`]). The other policies are chosen at the start
-//! ([`Builder::placement`](crate::Builder::placement)), and one component's CPU as it is made
-//! ([`Spawn::core`](crate::Spawn::core)).
+//! By default a component runs on the worker of the component that makes it, where messages between
+//! the two cost least ([`Placement::WithCreator`]).
+//! [`Builder::placement`](crate::Builder::placement) chooses another policy at the start, and
+//! [`ComponentBuilder::core`](crate::ComponentBuilder::core) the CPU of one component.
 //!
-//! # Components that move to whom they talk with
+//! # Components that move to their peers
 //!
-//! With [`Placement::Talk`] samples of messages and of how long components run show who talks with whom
-//! and who computes. Ten times a second a plan is made by these, and components move where it wants them
-//! if that pays for the moves: what talks comes together, what computes goes apart. A plan must be
-//! clearly better, or be better twice in a row; after each move everything is seen anew, and moves become
-//! ever more rare in a program that is never content. Components that have a CPU of their own stay, and
-//! so do services. A program that loses CPUs while it runs has its components moved from them.
+//! [`Placement::Talk`] samples messages and running times to see which components talk with each
+//! other and which compute. Ten times a second it plans anew, and moves components if that pays for
+//! the moves: components that talk come together, components that compute go apart. A plan must be
+//! clearly better once, or better twice in a row. After each move it samples afresh, and moves
+//! become ever rarer in a program that never settles. Components that have a CPU of their own stay,
+//! and so do services. If the program loses CPUs while it runs, its components leave them.
 //!
 //! ```
 //! use hearth::{Hearth, Placement, block_on, channel};
-//! use hearth::place::Happened;
+//! use hearth::place::PlacementChange;
 //!
 //! let hearth = Hearth::builder().placement(Placement::Talk).start()?;
 //! hearth.on_placement(|event| {
-//!     if let Happened::Moves { moves, .. } = &event.what {
+//!     if let PlacementChange::Moves { moves, .. } = &event.what {
 //!         for one in moves {
 //!             eprintln!("{one}: {}", one.why);
 //!         }
@@ -40,24 +40,24 @@
 //!     }
 //! });
 //! assert_eq!(block_on(adder)?, 500_500);
-//! # Ok::<(), hearth::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Plans
 //!
-//! A [`Plan`] says where components begin, by their names. They stay there with [`Placement::Os`]; with
-//! [`Placement::Talk`] it is where they begin. It is written down ([`Plan::put`]), read from the file
-//! that `hearth place --plan` writes ([`Plan::from_json`]), or made by the crate `hearth-place` from a
-//! graph of the program, in code:
+//! A [`Plan`] names components and the CPUs on which they begin. They stay there with
+//! [`Placement::WithCreator`]; with [`Placement::Talk`] they may move later. A plan is written in
+//! code ([`Plan::put`]), read from the file that `hearth place --plan` writes
+//! ([`Plan::from_json`]), or made by the crate `hearth-place` from a graph of the program:
 //!
 //! ```
 //! use hearth::Hearth;
 //! use hearth::place::Plan;
 //! use hearth_machine::{profile::Profile, synthetic};
-//! use hearth_model::hearth::Model;
+//! use hearth_model::fitted::Model;
 //! use hearth_place::cost::Options;
 //! use hearth_place::graph::{Component, Connection, Graph};
-//! use hearth_place::machine::Machine;
+//! use hearth_place::slots::Machine;
 //! use hearth_place::plan::place;
 //! use hearth_place::policy::Policy;
 //! use hearth_place::talk::Effort;
@@ -82,23 +82,25 @@
 //!
 //! # Names
 //!
-//! A plan's names are those of reports: `Parser` is the first component of that name, `Parser#3` the
-//! third that was made of that name at one place of the program's text. Where the order in which
-//! components are made differs from run to run, give them names of their own. A name that nobody has places
-//! nobody: [`Hearth::missing_of_plan`](crate::Hearth::missing_of_plan) tells these, and so whether a plan is
-//! of another program.
+//! A plan uses the names in reports: `Parser` is the first component of that name, `Parser#3` the
+//! third of that name that was made at one place of the program's text. Where the order in which
+//! components are made differs from run to run, give them names of their own.
+//! [`Hearth::unmatched_plan_names`](crate::Hearth::unmatched_plan_names) lists the names that no
+//! component has, and so shows a plan that belongs to another program.
 //!
-//! # Where they are
+//! # The places of components
 //!
-//! [`Hearth::places`](crate::Hearth::places) says where each component is and how often it has moved, and
-//! [`Hearth::on_placement`](crate::Hearth::on_placement) what was decided, when and why. If the variable
-//! `HEARTH_PLACE_LOG` names a file, the same is written to it, a line for each decision.
+//! [`Hearth::placements`](crate::Hearth::placements) tells where each component is and how often it
+//! has moved. [`Hearth::on_placement`](crate::Hearth::on_placement) tells each decision, its time
+//! and its reason. After [`Builder::from_env`](crate::Builder::from_env) the same is written, one
+//! line for each decision, to the file that `HEARTH_PLACE_LOG` names.
 
-use hearth_place::plan::{PlanError, StoredPlan};
-use hearth_runtime::embed::Places;
-pub use hearth_runtime::embed::{Event, Happened, Move, Placement, Station, Why};
+use hearth_place::plan::StoredPlan;
+pub use hearth_runtime::embed::{
+    ComponentPlacement, Move, MoveReason, Placement, PlacementChange, PlacementEvent,
+};
 
-use crate::error::Error;
+use crate::error::PlanError;
 
 /// CPUs for components, by name: see [`Builder::plan`](crate::Builder::plan).
 ///
@@ -110,53 +112,57 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    places: Places,
+    entries: Vec<(String, u32)>,
 }
 
 impl Plan {
-    /// One that names nobody.
+    /// Makes a plan that names no component.
     #[must_use]
     pub fn new() -> Plan {
         Plan::default()
     }
 
     /// Puts a component on a CPU, by the system's number: `Worker` is the first of that name, as
-    /// `Worker#1` is, and `Worker#2` the second. The last word about a component counts.
+    /// `Worker#1` is, and `Worker#2` the second. The last call for a name counts.
     #[must_use]
     pub fn put(mut self, component: &str, cpu: u32) -> Plan {
-        self.places.put(component, cpu);
+        self.entries.retain(|(there, _)| there != component);
+        self.entries.push((component.to_owned(), cpu));
         self
     }
 
-    /// Reads what `hearth place --plan` writes.
+    /// Reads the text that `hearth place --plan` writes.
     ///
     /// ```
     /// use hearth::place::Plan;
     ///
-    /// let plan = Plan::from_json(r#"{"format": 1, "places": [{"component": "Reader", "cpu": 1}]}"#)?;
+    /// let text = r#"{"format": 1, "places": [{"component": "Reader", "cpu": 1}]}"#;
+    /// let plan = Plan::from_json(text)?;
     /// assert_eq!(plan, Plan::new().put("Reader", 1));
     /// let error = Plan::from_json("{}").unwrap_err();
     /// assert!(error.to_string().contains("line 1"), "{error}");
-    /// # Ok::<(), hearth::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Placement`], with the line and what is wrong there.
-    pub fn from_json(text: &str) -> Result<Plan, Error> {
-        let stored = StoredPlan::from_json(text).map_err(|error: PlanError| Error::Placement {
-            message: error.to_string(),
-        })?;
-        Ok(Plan::from(&stored))
+    /// Fails with the line, and the mistake there.
+    pub fn from_json(text: &str) -> Result<Plan, PlanError> {
+        match StoredPlan::from_json(text) {
+            Ok(stored) => Ok(Plan::from(&stored)),
+            Err(error) => Err(PlanError {
+                message: error.to_string(),
+            }),
+        }
     }
 
-    /// Names and CPUs, in the order in which they were put.
+    /// The names and CPUs, in the order in which they were put.
     #[must_use]
     pub fn entries(&self) -> &[(String, u32)] {
-        self.places.entries()
+        &self.entries
     }
 
-    pub(crate) fn into_places(self) -> Places {
-        self.places
+    pub(crate) fn into_entries(self) -> Vec<(String, u32)> {
+        self.entries
     }
 }
 

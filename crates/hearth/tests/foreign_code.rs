@@ -1,4 +1,4 @@
-//! Code of the program's that the runtime calls, with two workers.
+//! The program's own code that the runtime calls, with two workers.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Code of the program's that the runtime calls, with one worker.
+//! The program's own code that the runtime calls, with one worker.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Wakers of those who wait until nothing runs any more. In a process of its own: that is about all
-//! components.
+//! Wakers of futures that wait for the end of all components. The test needs a process of its own,
+//! because it counts all components.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 
-use hearth::{Hearth, Wait, block_on, channel};
+use hearth::error::Deadlock;
+use hearth::future::Wait;
+use hearth::{Hearth, block_on, channel};
 
 type Deed = Box<dyn FnOnce() + Send>;
 
@@ -39,7 +41,7 @@ fn strange(on_wake: Option<Deed>, on_drop: Option<Deed>) -> Waker {
     Arc::new(Strange { on_wake, on_drop }).into()
 }
 
-fn poll(wait: &mut Wait, waker: &Waker) -> Poll<Result<(), hearth::Error>> {
+fn poll(wait: &mut Wait, waker: &Waker) -> Poll<Result<(), Deadlock>> {
     Pin::new(wait).poll(&mut Context::from_waker(waker))
 }
 
@@ -56,16 +58,17 @@ fn all_who_wait_for_rest_are_told_whatever_their_wakers_do() {
         let says = says.clone();
         let mut wait = hearth.wait();
         let on_wake: Deed = Box::new(move || {
-            // It may use what the runtime offers, though not wait: a worker's thread may call.
+            // It may call the runtime but not block: a thread of a worker may run it.
             let blocked = std::panic::catch_unwind(|| block_on(async {}));
-            let component = Hearth::start();
-            says.send((number, blocked.is_err(), component.is_err()))
+            let other = Hearth::builder().workers(1).start();
+            says.send((number, blocked.is_err(), other.is_ok()))
                 .unwrap();
             panic!("the waker of {number}");
         });
-        // One that goes since another comes in its place begins to wait, too.
+        // A waker that another one replaces begins a wait of its own.
+        let again = hearth.clone();
         let on_drop: Deed = Box::new(move || {
-            let mut nested = hearth.wait();
+            let mut nested = again.wait();
             let _ = poll(&mut nested, Waker::noop());
         });
         let _ = poll(&mut wait, &strange(None, Some(on_drop)));
@@ -74,16 +77,13 @@ fn all_who_wait_for_rest_are_told_whatever_their_wakers_do() {
         }
     }
     drop(says);
-    // It is decided by whoever goes to sleep last: a worker, or this thread.
+    // The last thread to sleep decides: a worker, or this one.
     let mut told: Vec<_> = said.iter().take(waits.len()).collect();
     told.sort();
     let expected: Vec<_> = (0..4).map(|number| (number, true, true)).collect();
     assert!(told.iter().all(|one| expected.contains(one)), "{told:?}");
     for wait in waits {
-        assert!(matches!(
-            block_on(wait),
-            Err(hearth::Error::Deadlock { .. })
-        ));
+        assert!(matches!(block_on(wait), Err(Deadlock { .. })));
     }
     drop(out);
     assert!(block_on(component).unwrap().is_err());

@@ -1,22 +1,22 @@
-//! A program that loses CPUs while it runs: its components leave them, and who listens is told.
+//! A program that loses CPUs while it runs: its components leave them, and listeners are told.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hearth::place::{Happened, Plan};
+use hearth::place::{PlacementChange, Plan};
 use hearth::{Hearth, Placement, block_on, channel};
 use hearth_sys::affinity;
 
-/// For as long as this a machine may be so busy that nobody looks.
+/// The longest that a busy machine may take to notice.
 const LONG: Duration = Duration::from_secs(60);
 
-/// As `taskset --all-tasks` does.
+/// Restricts all threads, as `taskset --all-tasks` does.
 fn allow_all_threads(cpus: &[usize]) {
     for entry in fs::read_dir("/proc/self/task").unwrap().flatten() {
         let name = entry.file_name();
         let thread = name.to_str().and_then(|number| number.parse().ok());
-        // One may have ended.
+        // A thread may have ended.
         let _ = affinity::allow_thread(thread.unwrap(), cpus);
     }
 }
@@ -25,7 +25,7 @@ fn allow_all_threads(cpus: &[usize]) {
 fn components_leave_cpus_that_may_not_be_used() {
     let cpus = affinity::allowed();
     let [first, .., last] = cpus[..] else {
-        // There is none to lose.
+        // There is no CPU to lose.
         return;
     };
     let plan = Plan::new()
@@ -56,7 +56,7 @@ fn components_leave_cpus_that_may_not_be_used() {
         }
     });
     let is_everybody_on = |cpu: usize| {
-        let places = hearth.places();
+        let places = hearth.placements();
         places.len() == 2 && places.iter().all(|place| place.cpu == Some(cpu))
     };
     assert!(is_everybody_on(last));
@@ -66,7 +66,7 @@ fn components_leave_cpus_that_may_not_be_used() {
         assert!(
             start.elapsed() < LONG,
             "{:?}, {:?}",
-            hearth.places(),
+            hearth.placements(),
             events.lock().unwrap()
         );
         std::thread::sleep(Duration::from_millis(5));
@@ -76,10 +76,10 @@ fn components_leave_cpus_that_may_not_be_used() {
     answers.stop();
     let _ = (block_on(asks), block_on(answers));
     let events = events.lock().unwrap();
-    // Where it was lost before the placer looked for the first time, only the moves are told.
+    // If the placer first looked after the loss, only the moves are told.
     let is_told = events.iter().any(|event| match &event.what {
-        Happened::Cpus { lost, .. } => lost.contains(&last),
-        Happened::Moves { moves, .. } => moves.iter().any(|one| one.from.is_none()),
+        PlacementChange::Cpus { lost, .. } => lost.contains(&last),
+        PlacementChange::Moves { moves, .. } => moves.iter().any(|one| one.from.is_none()),
         _ => false,
     });
     assert!(is_told, "{events:?}");

@@ -1,7 +1,8 @@
-//! What is known when nothing runs any more. One test in a process of its own: it is about all
-//! components of the process.
+//! The end of all components, and deadlocks. The one test needs a process of its own, because it
+//! counts all components.
 
-use hearth::{Error, Hearth, Receiver, Sender, block_on, channel};
+use hearth::error::{Deadlock, JoinError, ReceiverError};
+use hearth::{Hearth, Receiver, Sender, block_on, channel};
 
 #[test]
 fn the_end_of_all_and_deadlocks_are_values() {
@@ -18,7 +19,7 @@ fn the_end_of_all_and_deadlocks_are_values() {
         b_out.send(String::new()).await.unwrap();
         a.recv().await
     });
-    let Err(Error::Deadlock { report }) = block_on(hearth.wait()) else {
+    let Err(Deadlock { report }) = block_on(hearth.wait()) else {
         panic!("they wait for each other");
     };
     assert!(
@@ -31,13 +32,13 @@ fn the_end_of_all_and_deadlocks_are_values() {
     );
     assert!(report.contains("send on i32"), "{report}");
     left.stop();
-    assert_eq!(block_on(left), Err(Error::Stopped));
-    // Right learns of it.
+    assert_eq!(block_on(left), Err(JoinError::Stopped));
+    // The right one then learns that its peer is gone.
     assert_eq!(block_on(hearth.wait()), Ok(()));
     let panic = block_on(right).unwrap_err();
-    assert!(matches!(panic, Error::Panicked { .. }), "{panic}");
+    assert!(matches!(panic, JoinError::Panicked { .. }), "{panic}");
 
-    // Somebody outside may still send.
+    // A thread outside can still send.
     let (out, into) = channel::<i32>();
     let sender = Sender::new(&hearth, out);
     let reader = hearth.spawn(async move { into.recv().await });
@@ -49,7 +50,7 @@ fn the_end_of_all_and_deadlocks_are_values() {
     assert_eq!(block_on(reader), Ok(Ok(3)));
     thread.join().unwrap();
 
-    // Nobody can: the one outside waits itself.
+    // No thread can: the one outside waits itself.
     let (out, into) = channel::<i32>();
     let (_never, nothing) = channel::<i32>();
     let stuck = hearth.component("Stuck").spawn(async move {
@@ -59,11 +60,11 @@ fn the_end_of_all_and_deadlocks_are_values() {
     });
     let receiver = Receiver::new(&hearth, into);
     let thread = std::thread::spawn(move || receiver.recv_blocking());
-    let Err(Error::Deadlock { report }) = block_on(hearth.wait()) else {
+    let Err(Deadlock { report }) = block_on(hearth.wait()) else {
         panic!("nobody sends");
     };
     assert!(report.contains("Stuck"), "{report}");
     stuck.stop();
-    assert_eq!(thread.join().unwrap(), Err(Error::Disconnected));
+    assert_eq!(thread.join().unwrap(), Err(ReceiverError::Disconnected));
     assert_eq!(block_on(hearth.wait()), Ok(()));
 }

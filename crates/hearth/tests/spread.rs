@@ -1,4 +1,4 @@
-//! `Placement::Spread` puts components on CPUs in turn, and services nowhere in particular.
+//! `Placement::Spread` puts components on CPUs in turn, and leaves services alone.
 
 use hearth::{Hearth, Placement, block_on, channel};
 
@@ -17,7 +17,7 @@ fn components_go_in_turn_over_the_cpus() {
             (out, component)
         })
         .collect();
-    let found: Vec<_> = hearth.places().iter().map(|place| place.cpu).collect();
+    let found: Vec<_> = hearth.placements().iter().map(|place| place.cpu).collect();
     let expected: Vec<_> = cpus.iter().chain(&cpus).copied().map(Some).collect();
     assert_eq!(found, expected);
     for (out, component) in waiting {

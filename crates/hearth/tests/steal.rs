@@ -1,4 +1,4 @@
-//! `Placement::Steal` gives a worker that sleeps some of those that compute.
+//! `Placement::Steal` gives idle workers some of the components that compute.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use hearth::{Hearth, Placement, block_on};
 
-/// For as long as this a machine may be too busy to share anything.
+/// The longest that a busy machine may take to share.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Waits once: others run meanwhile.
+/// Waits once, so that others run.
 async fn give_way() {
     let mut has_waited = false;
     std::future::poll_fn(move |context| {
@@ -45,11 +45,15 @@ fn what_computes_is_shared() {
         })
         .collect();
     let start = Instant::now();
-    while hearth.places().iter().all(|place| place.worker == Some(0)) {
+    while hearth
+        .placements()
+        .iter()
+        .all(|place| place.worker == Some(0))
+    {
         assert!(start.elapsed() < LONG, "nobody got anything");
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert!(hearth.places().iter().any(|place| place.moves > 0));
+    assert!(hearth.placements().iter().any(|place| place.moves > 0));
     is_over.store(true, Ordering::Relaxed);
     for component in all {
         block_on(component).unwrap();

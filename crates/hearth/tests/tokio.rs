@@ -1,8 +1,9 @@
-//! Within a program of tokio's.
+//! Components within a program that uses tokio.
 
 use std::time::Duration;
 
-use hearth::{Error, Hearth, Receiver, Sender, channel};
+use hearth::error::ReceiverError;
+use hearth::{Hearth, Receiver, Sender, channel};
 
 fn start() -> Hearth {
     Hearth::builder().workers(2).start().unwrap()
@@ -42,7 +43,7 @@ async fn tasks_and_components_talk() {
     }
     drop(requests);
     assert_eq!(server.await, Ok(20));
-    assert_eq!(events.recv().await, Err(Error::Disconnected));
+    assert_eq!(events.recv().await, Err(ReceiverError::Disconnected));
 }
 
 #[tokio::test]

@@ -1,16 +1,19 @@
-//! From text to checked program: the one door through which the rim enters.
+//! The compiler's door: from text to diagnostics, C, sizes, heap bounds or the communication graph.
 //!
-//! The text is parsed once. The library changed its names over the years, so a program is
-//! checked against the current prelude first, then against the older ones, and the first under
-//! which it has no mistakes counts.
+//! The text is parsed once. The library changed its names over the years, so a program is checked
+//! against the current prelude first, then against the older ones, and the first under which it has
+//! no mistakes counts.
 
+use crate::analysis::graph::{self, CommunicationGraph};
+use crate::analysis::heap_bound::{HeapBound, HeapBounds};
+use crate::analysis::size::{self, ComponentSize};
 use crate::check;
 use crate::codes::semantic::UNDECLARED;
-use crate::core;
+use crate::core::{self, Lowered};
 use crate::diagnostic::Diagnostic;
-use crate::emit::{self, heap_bound::HeapBound, layout::ComponentSize};
-use crate::graph::{self, CommunicationGraph};
-use crate::source::{LineIndex, SourceId, Span};
+use crate::emit::{self, ComponentKind};
+use crate::layout::Layouts;
+use crate::source::{SourceId, Sources};
 use crate::symbol::{Interner, Symbol};
 use crate::syntax::ast::Unit;
 use crate::syntax::{self, Dialect};
@@ -32,11 +35,6 @@ pub enum Prelude {
 /// The order of trying.
 const GENERATIONS: [Prelude; 4] = [Prelude::G3, Prelude::G2, Prelude::G1, Prelude::G0];
 
-const G3: &str = include_str!("../prelude/g3.isf");
-const G2: &str = include_str!("../prelude/g2.isf");
-const G1: &str = include_str!("../prelude/g1.isf");
-const G0: &str = include_str!("../prelude/g0.isf");
-
 impl Prelude {
     /// `g3` and the like, as the command line and messages name it.
     pub fn name(self) -> &'static str {
@@ -57,30 +55,33 @@ impl Prelude {
     }
 
     /// Its own text; all but the current one extend the current one.
-    fn text(self) -> (&'static str, SourceId) {
+    fn source(self) -> SourceId {
         match self {
-            Prelude::Auto | Prelude::G3 => (G3, SourceId::PRELUDE),
-            Prelude::G2 => (G2, SourceId(2)),
-            Prelude::G1 => (G1, SourceId(3)),
-            Prelude::G0 => (G0, SourceId(4)),
+            Prelude::Auto | Prelude::G3 => SourceId::PRELUDE,
+            Prelude::G2 => SourceId(2),
+            Prelude::G1 => SourceId(3),
+            Prelude::G0 => SourceId(4),
         }
     }
 }
 
-/// How to check.
+/// Options of checking and compiling.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub prelude: Prelude,
     /// The original's behaviour at run time. The rules of the language stay as they are.
     pub compat_original: bool,
+    /// Code outside of the program creates components of it and talks to them. So all components
+    /// stay, though the main sequence creates none of them, and no heap has a bound.
+    pub hosted: bool,
 }
 
-/// What became of a text.
+/// A checked text.
 #[derive(Debug)]
 pub struct Checked {
     /// In the order of the text; the user's first.
     pub diagnostics: Vec<Diagnostic>,
-    /// None if a diagnostic is an error.
+    /// `None` if a diagnostic is an error.
     pub program: Option<Program>,
     /// The generation that was used, never [`Prelude::Auto`].
     pub prelude: Prelude,
@@ -124,23 +125,30 @@ pub fn check(text: &str, options: &Options) -> Checked {
 #[derive(Debug)]
 pub struct Compiled {
     pub diagnostics: Vec<Diagnostic>,
-    /// The C11 text; None if a diagnostic is an error.
+    /// The C11 text; `None` if a diagnostic is an error.
     pub c: Option<String>,
     pub prelude: Prelude,
+    /// The kinds of component in the text that stayed; empty with errors.
+    pub kinds: Vec<ComponentKind>,
 }
 
-/// Compiles a program to C11. `name` is what messages call the text, a path as a rule.
+/// Compiles a program to C11. Messages call the text `name`, a path as a rule.
 pub fn compile(text: &str, name: &str, options: &Options) -> Compiled {
     let mut checked = check(text, options);
     let mut compiled = Compiled {
         diagnostics: checked.diagnostics,
         c: None,
         prelude: checked.prelude,
+        kinds: Vec::new(),
     };
     if let Some(program) = &mut checked.program {
-        core::prune(program);
+        let hosted = options.hosted;
+        core::prune(program, |component| {
+            hosted && component.span.source == SourceId::USER
+        });
         lowered(program, text, name, options, |input| {
-            compiled.c = Some(emit::emit(*input))
+            compiled.c = Some(emit::emit(*input));
+            compiled.kinds = emit::kinds(input);
         });
     }
     compiled
@@ -151,32 +159,32 @@ pub fn sizes(text: &str, name: &str, options: &Options) -> Vec<ComponentSize> {
     let mut sizes = Vec::new();
     if let Some(program) = &check(text, options).program {
         lowered(program, text, name, options, |input| {
-            sizes = emit::sizes(input)
+            sizes = size::sizes(input);
         });
     }
     sizes
 }
 
-/// How large each heap of a program can get, as the compiled program is told: by the names of its
-/// components, those of the prelude that it uses and `main` included; empty with errors.
+/// The bound of each heap of a program, as compiled into it: by the names of its components, with
+/// those of the prelude that it uses and `main`; empty with errors.
 pub fn heap_bounds(text: &str, name: &str, options: &Options) -> Vec<(String, HeapBound)> {
     let mut bounds = Vec::new();
     if let Some(program) = &mut check(text, options).program {
-        core::prune(program);
+        core::prune(program, |_| false);
         lowered(program, text, name, options, |input| {
-            bounds = emit::heap_bounds(input);
+            bounds = HeapBounds::new(input, &Layouts::new(input)).by_name(input.program);
         });
     }
     bounds
 }
 
-/// Who communicates with whom, as far as the text tells; None with errors.
+/// The communication graph of a program, as far as the text tells; `None` with errors.
 pub fn graph(text: &str, name: &str, options: &Options) -> Option<CommunicationGraph> {
     let program = &mut check(text, options).program?;
-    core::prune(program);
+    core::prune(program, |_| false);
     let mut bounds = Vec::new();
     lowered(program, text, name, options, |input| {
-        bounds = emit::heap_bounds(input);
+        bounds = HeapBounds::new(input, &Layouts::new(input)).by_name(input.program);
     });
     let mut known = bounds.into_iter().map(|(_, bound)| match bound {
         HeapBound::Bounded(room) => Some(room.bytes),
@@ -205,18 +213,20 @@ fn lowered(
     text: &str,
     name: &str,
     options: &Options,
-    then: impl FnOnce(&emit::Input<'_>),
+    then: impl FnOnce(&Lowered<'_>),
 ) {
+    let hosted = options.hosted;
     let options = core::Options {
         compat_original: options.compat_original,
     };
     let (module, effects) = core::build(program, options);
     let sources = Sources::new(name, text);
-    then(&emit::Input {
+    then(&Lowered {
         program,
         module: &module,
         effects: &effects,
         options,
+        hosted,
         sources,
     });
 }
@@ -234,12 +244,12 @@ pub fn check_prelude(prelude: Prelude) -> Checked {
     }
 }
 
-/// The parsed preludes: the current one, and behind it the older one that extends it.
+/// The parsed preludes: the current one, then the older one that extends it.
 #[derive(Default)]
 struct Environment {
     units: Vec<Unit>,
     diagnostics: Vec<Diagnostic>,
-    /// What the older preludes tried so far declare.
+    /// The names that the older preludes tried so far declare.
     older: Vec<(Symbol, Prelude)>,
 }
 
@@ -256,7 +266,8 @@ impl Environment {
     }
 
     fn add(&mut self, prelude: Prelude, names: &mut Interner) {
-        let (text, source) = prelude.text();
+        let source = prelude.source();
+        let (_, text) = source.prelude().expect("a prelude's source");
         let parsed = syntax::parse(text, source, names, Dialect::Prelude);
         if prelude != Prelude::G3 {
             let declared = check::declared_names(&parsed.unit);
@@ -266,7 +277,7 @@ impl Environment {
         self.diagnostics.extend(parsed.diagnostics);
     }
 
-    /// A name that is missing may be one of an older prelude, under which the program has other
+    /// Notes where a missing name is one of an older prelude, under which the program has other
     /// mistakes.
     fn name_older(&self, found: &mut [Diagnostic], text: &str, names: &mut Interner) {
         for diagnostic in found.iter_mut().filter(|d| d.code == UNDECLARED) {
@@ -287,41 +298,4 @@ fn in_order(mut syntax: Vec<Diagnostic>, semantic: Vec<Diagnostic>) -> Vec<Diagn
     syntax.extend(semantic);
     syntax.sort_by_key(|d| (d.primary.span.source, d.primary.span.start));
     syntax
-}
-
-/// The texts that spans point into: the user's, and the preludes'.
-#[derive(Clone, Copy, Debug)]
-pub struct Sources<'a> {
-    /// How messages name the user's text, a path as a rule.
-    pub name: &'a str,
-    pub text: &'a str,
-}
-
-impl<'a> Sources<'a> {
-    pub fn new(name: &'a str, text: &'a str) -> Self {
-        Sources { name, text }
-    }
-
-    /// Name and text of a source.
-    pub fn get(&self, source: SourceId) -> (&'a str, &'a str) {
-        match source.0 {
-            0 => (self.name, self.text),
-            1 => ("prelude/g3.isf", G3),
-            2 => ("prelude/g2.isf", G2),
-            3 => ("prelude/g1.isf", G1),
-            _ => ("prelude/g0.isf", G0),
-        }
-    }
-
-    /// The text a span covers.
-    pub fn slice(&self, span: Span) -> &'a str {
-        let (_, text) = self.get(span.source);
-        text.get(span.start as usize..span.end as usize)
-            .unwrap_or_default()
-    }
-
-    /// Lines and columns of a source. Made anew each time: keep it while rendering.
-    pub fn lines(&self, source: SourceId) -> LineIndex {
-        LineIndex::new(self.get(source).1)
-    }
 }

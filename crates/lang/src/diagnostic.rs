@@ -27,11 +27,11 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// One line, lower case, no full stop: what is wrong.
     pub title: String,
-    /// Where. The label text says what stands there.
+    /// The place; its label explains it.
     pub primary: Label,
     /// Other places that matter ("first declared here").
     pub secondary: Vec<Label>,
-    /// Whole sentences that explain.
+    /// Explanations, as whole sentences.
     pub notes: Vec<String>,
     /// How to mend it, if that can be said.
     pub help: Option<String>,

@@ -1,6 +1,16 @@
-//! Where a piece of text stands: spans, and the map from offsets to lines and columns.
+//! Source texts and places in them: the user's text and the preludes, spans, and the map from
+//! offsets to lines and columns.
 
-/// Which text a span points into. The user's file is 0; prelude texts follow.
+/// The texts of the standard environment, one a generation, and their names. The first is the
+/// current one; the others extend it.
+const PRELUDES: [(&str, &str); 4] = [
+    ("prelude/g3.isf", include_str!("../prelude/g3.isf")),
+    ("prelude/g2.isf", include_str!("../prelude/g2.isf")),
+    ("prelude/g1.isf", include_str!("../prelude/g1.isf")),
+    ("prelude/g0.isf", include_str!("../prelude/g0.isf")),
+];
+
+/// The text that a span points into. The user's file is 0; the preludes follow, newest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Default)]
 pub struct SourceId(pub u16);
 
@@ -9,6 +19,14 @@ impl SourceId {
     pub const USER: SourceId = SourceId(0);
     /// The text of the standard environment.
     pub const PRELUDE: SourceId = SourceId(1);
+    /// The number of sources: the user's text and the preludes.
+    pub const COUNT: u16 = 1 + PRELUDES.len() as u16;
+
+    /// Name and text of a prelude; `None` for the user's text.
+    pub fn prelude(self) -> Option<(&'static str, &'static str)> {
+        let index = usize::from(self.0).checked_sub(1)?;
+        PRELUDES.get(index).copied()
+    }
 }
 
 /// A half-open range of bytes `[start, end)` in one source text.
@@ -33,12 +51,48 @@ impl Span {
         }
     }
 
-    /// The empty span just behind this one.
+    /// The empty span just after this one.
     pub fn after(self) -> Span {
         Span {
             start: self.end,
             ..self
         }
+    }
+}
+
+/// The texts that spans point into: the user's, and the preludes'.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// The user's text as messages call it, a path as a rule.
+    pub name: &'a str,
+    /// The user's text.
+    pub text: &'a str,
+}
+
+impl<'a> Sources<'a> {
+    /// The user's text under this name, and the preludes.
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        Sources { name, text }
+    }
+
+    /// Name and text of a source.
+    pub fn get(&self, source: SourceId) -> (&'a str, &'a str) {
+        match source.prelude() {
+            None => (self.name, self.text),
+            Some((name, text)) => (name, text),
+        }
+    }
+
+    /// The text a span covers.
+    pub fn slice(&self, span: Span) -> &'a str {
+        let (_, text) = self.get(span.source);
+        text.get(span.start as usize..span.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// Lines and columns of a source. Computed anew each time: keep it while rendering.
+    pub fn lines(&self, source: SourceId) -> LineIndex {
+        LineIndex::new(self.get(source).1)
     }
 }
 
@@ -64,7 +118,7 @@ impl LineIndex {
         LineIndex { starts }
     }
 
-    /// Where a line starts, counted from 1; none if there are not so many.
+    /// The start of a line, counted from 1; `None` if there are fewer lines.
     pub fn start(&self, line: u32) -> Option<u32> {
         self.starts.get((line as usize).checked_sub(1)?).copied()
     }

@@ -19,7 +19,7 @@ impl TypeId {
     pub const BYTE: TypeId = TypeId(6);
     pub const STRING: TypeId = TypeId(7);
     pub const ANY: TypeId = TypeId(8);
-    /// What never yields a value because control does not come back: `stop`, `return`, `throw`.
+    /// The type of `stop`, `return` and `throw`, from which control never returns.
     /// Agrees with every type where branches must agree.
     pub const NEVER: TypeId = TypeId(9);
 

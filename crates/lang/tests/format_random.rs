@@ -3,7 +3,8 @@
 mod random;
 
 use hearth_lang::format::format;
-use random::{PROGRAM, Random, WORDS};
+use hearth_testing::random::Random;
+use random::{PROGRAM, WORDS};
 
 /// Pieces of layout to put between two tokens.
 const LAYOUT: &[&str] = &[
@@ -43,7 +44,7 @@ fn check(text: &str) -> bool {
 
 #[test]
 fn strange_layouts() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let gaps: Vec<usize> = PROGRAM
         .char_indices()
         .filter(|&(_, character)| !character.is_alphanumeric())
@@ -54,7 +55,7 @@ fn strange_layouts() {
         let mut text = PROGRAM.to_owned();
         for _ in 0..=random.below(6) {
             let at = gaps[random.below(gaps.len())].min(text.len());
-            text.insert_str(at, random.pick(LAYOUT));
+            text.insert_str(at, random.pick::<&str>(LAYOUT));
         }
         programs += usize::from(check(&text));
     }
@@ -63,14 +64,14 @@ fn strange_layouts() {
 
 #[test]
 fn damaged_programs() {
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     let mut programs = 0;
     for _ in 0..20_000 {
         let mut text = PROGRAM.to_owned();
         for _ in 0..=random.below(3) {
             let from = random.below(text.len());
             let to = (from + random.below(12)).min(text.len());
-            let with = random.pick(WORDS);
+            let with = *random.pick(WORDS);
             if text.is_char_boundary(from) && text.is_char_boundary(to) {
                 text.replace_range(from..to, with);
             }
@@ -82,12 +83,12 @@ fn damaged_programs() {
 
 #[test]
 fn any_tokens() {
-    let mut random = Random(13);
+    let mut random = Random::new(13);
     let mut programs = 0;
     for _ in 0..40_000 {
         let mut text = String::new();
         for _ in 0..random.below(12) {
-            text.push_str(random.pick(WORDS));
+            text.push_str(random.pick::<&str>(WORDS));
             text.push(' ');
         }
         programs += usize::from(check(&text));

@@ -1,5 +1,5 @@
-//! Many components: the graph of a program that makes 100,000 of them. How long that takes must grow
-//! with their number and not faster; no test can say how long it may take.
+//! Many components: the graph of a program that makes 100,000 of them. How long that takes must
+//! grow with their number and not faster; no test can say how long it may take.
 
 use hearth_lang::compile::{self, Options};
 use std::time::Instant;

@@ -1,8 +1,9 @@
-//! The communication graphs of programs, kept as text: `tests/graphs/NAME.graph` for the programs there,
-//! for `tests/workloads` and for `examples`. `HEARTH_BLESS=1` keeps what is there now.
+//! The communication graphs of programs, kept as text: `tests/graphs/NAME.graph` for the programs
+//! there, for `tests/workloads` and for `examples`. `HEARTH_BLESS=1` keeps what is there now.
 
-use hearth_lang::compile::{self, Options, Sources};
-use hearth_lang::graph::{CommunicationGraph, Direction};
+use hearth_lang::analysis::graph::{CommunicationGraph, Direction};
+use hearth_lang::compile::{self, Options};
+use hearth_lang::source::Sources;
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,7 @@ fn random_programs_have_theirs() {
     }
 }
 
-/// What holds of every graph.
+/// Checks the properties of every graph.
 fn validate(graph: &CommunicationGraph, path: &Path) {
     let path = path.display();
     assert!(!graph.components.is_empty(), "{path}");

@@ -5,7 +5,8 @@ mod random;
 use hearth_lang::source::{SourceId, Span};
 use hearth_lang::symbol::Interner;
 use hearth_lang::syntax::{DEPTH_LIMIT, Dialect, Parsed, parse, print};
-use random::{PROGRAM, Random, WORDS};
+use hearth_testing::random::Random;
+use random::{PROGRAM, WORDS};
 
 fn parsed(text: &str, dialect: Dialect) -> Parsed {
     let mut names = Interner::default();
@@ -35,10 +36,10 @@ fn check(text: &str) {
 
 #[test]
 fn any_bytes() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for _ in 0..2000 {
         let bytes: Vec<u8> = (0..random.below(200))
-            .map(|_| random.next() as u8)
+            .map(|_| random.bits() as u8)
             .collect();
         check(&String::from_utf8_lossy(&bytes));
     }
@@ -46,11 +47,11 @@ fn any_bytes() {
 
 #[test]
 fn any_tokens() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for _ in 0..20_000 {
         let mut text = String::new();
         for _ in 0..random.below(60) {
-            text.push_str(random.pick(WORDS));
+            text.push_str(random.pick::<&str>(WORDS));
             if random.below(8) != 0 {
                 text.push(' ');
             }
@@ -61,7 +62,7 @@ fn any_tokens() {
 
 #[test]
 fn damaged_programs() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     assert!(parsed(PROGRAM, Dialect::Program).diagnostics.is_empty());
     for _ in 0..10_000 {
         let mut text = PROGRAM.to_owned();
@@ -70,7 +71,7 @@ fn damaged_programs() {
             let to = (from + random.below(12)).min(text.len());
             let with = match random.below(3) {
                 0 => "",
-                _ => random.pick(WORDS),
+                _ => *random.pick(WORDS),
             };
             if text.is_char_boundary(from) && text.is_char_boundary(to) {
                 text.replace_range(from..to, with);

@@ -1,6 +1,6 @@
-//! Writes a capture of the machine it runs on to the path given:
-//! `cargo run -p hearth-machine --example capture -- machines/NAME/capture.json`.
-//! The crate itself reads no files, so that this is also the shortest [`Source`] there is.
+//! Writes a capture of the machine it runs on to the given path:
+//! `cargo run -p hearth-machine --example capture -- machines/NAME/capture.json`. The crate itself
+//! reads no files, so this is also the shortest [`Source`] there is.
 
 use std::fs;
 

@@ -1,6 +1,7 @@
-//! What a machine is, as data: its [parts](topology), [how near](relation) two of them are, the
-//! files a [capture] of one holds, [short descriptions](synthetic) of machines that nobody has
-//! at hand, [hwloc's XML](hwloc), and what measured latencies [say about it](infer).
+//! A machine as data: its [parts](topology), the [distance](relation) of two of them, the [profile]
+//! of its costs, the files in a [capture] of one, [short descriptions](synthetic) of machines that
+//! nobody has at hand, hwloc's XML (feature `hwloc`), and [inference](infer) from measured
+//! latencies.
 //!
 //! Nothing here reads a file, a clock or the environment: `hearth-sys` and `hearth-probe` do, and
 //! hand over text and numbers. This crate must never know how a figure was measured, who runs
@@ -30,4 +31,5 @@ pub mod infer;
 
 pub mod capture;
 
+#[cfg(feature = "hwloc")]
 pub mod hwloc;

@@ -1,4 +1,4 @@
-//! How near two hardware threads are, by the machine's structure alone.
+//! Distance of two hardware threads by the machine's structure alone.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::{Thread, Topology};
 
-/// What two hardware threads have in common, nearest first.
+/// The nearest part that two hardware threads share, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closeness {
-    /// They are one.
+    /// The same hardware thread.
     Same,
     /// One core.
     SmtSibling,
-    /// A data or unified cache of this level, in one package; no nearer one.
+    /// A data or unified cache of this level in one package, and no nearer one.
     SharedCache(u8),
     /// One package, and no cache.
     SamePackage,
-    /// Nothing. A cache that firmware draws across packages does not count: no such hardware is
-    /// known, and hypervisors claim it often.
+    /// Nothing. A cache that firmware claims across packages does not count: no such hardware is
+    /// known, and hypervisors often claim it.
     OtherPackage,
 }
 
 /// A [`Closeness`] and, as the second coordinate, whether both have the same local memory. Ordered
-/// by the first, then same node before other node.
+/// by closeness, then the same node before different nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Relation {
-    /// What they share.
+    /// The nearest part that they share.
     pub closeness: Closeness,
-    /// Where their nodes lie.
+    /// Whether their nodes are the same.
     pub nodes: Nodes,
 }
 
@@ -45,7 +45,7 @@ pub enum Nodes {
 }
 
 /// The three types of inter-thread communication of the cache-impact source (section 1 of its
-/// extraction): one criterion, relative placement, and no others.
+/// extraction), by relative placement alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceType {
@@ -59,7 +59,7 @@ pub enum SourceType {
 }
 
 impl Relation {
-    /// Of the source's three types, the one that this is.
+    /// The source's type for this relation.
     pub fn source_type(self) -> SourceType {
         match self.closeness {
             Closeness::Same | Closeness::SmtSibling => SourceType::SameCore,
@@ -81,7 +81,7 @@ impl SourceType {
 }
 
 impl Topology {
-    /// How near two hardware threads are; the same in both directions. Panics if one is not of
+    /// The relation of two hardware threads; the same in both directions. Panics if one is not of
     /// this topology.
     ///
     /// ```
@@ -118,8 +118,8 @@ impl Topology {
         Relation { closeness, nodes }
     }
 
-    /// For each relation that some pair has, nearest first, the first such pair: by the first
-    /// thread, then by the second.
+    /// For each relation that occurs, nearest first, the first pair with it: by the first thread,
+    /// then by the second.
     pub fn representatives(&self) -> Vec<(Relation, (Thread, Thread))> {
         let mut pairs = BTreeMap::new();
         for a in self.all_threads() {

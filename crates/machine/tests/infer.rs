@@ -10,8 +10,8 @@ use hearth_machine::profile;
 use hearth_machine::topology::OsThread;
 use support::{MACHINES, empty, groups, machine, measure, measure_all};
 
-/// How often the trees of machines are found, out of so many draws of noise for each; at most
-/// `misses_max` misses for any machine, and at most 5 % for all.
+/// Rate of recovered trees, over draws of noise for each machine; at most `misses_max` misses for
+/// any machine, and at most 5 % for all.
 fn recover(draws: std::ops::Range<u64>, misses_max: usize) {
     let mut complaints = Vec::new();
     let (mut found, mut tried) = (0, 0);
@@ -64,7 +64,7 @@ const LARGE: &[&str] = &[
     "4 packages, 64 cores, l3 16M per 8 cores",
 ];
 
-/// Follows a plan for each machine and asserts how many pairs it takes and what comes of them.
+/// Follows a plan for each machine and checks the number of pairs and the result.
 fn plan(machines: &[&str], seeds: &[(u64, bool)]) {
     let (mut found, mut draws) = (0, 0);
     let mut misses = Vec::new();
@@ -193,7 +193,7 @@ fn effects_are_sizes_with_intervals() {
     // 8 pairs of siblings, and the 112 others.
     assert_eq!(stored.samples, 120);
     assert!(stored.is_sound());
-    // The groups of two are told by the claim that falls apart, and not once more.
+    // The claim that falls apart reports the groups of two, once.
     assert!(
         claims
             .iter()
@@ -204,7 +204,7 @@ fn effects_are_sizes_with_intervals() {
 #[test]
 fn groups_that_nobody_claims_are_told() {
     let truth = machine("8 cores, l3 16M per 4 cores");
-    // No word of caches or packages that would be wrong: just eight cores.
+    // No wrong statement about caches or packages: just eight cores.
     let claimed = machine("8 packages");
     let latencies = measure_all(&truth, &mut Rng::with_seed(3));
     let report = check(&claimed, &latencies, &Tree::infer(&latencies));
@@ -268,7 +268,7 @@ fn missing_pairs_are_done_without_and_marked() {
 
 #[test]
 fn a_mesh_is_no_groups() {
-    // Latency grows evenly with the distance on a line: pairs differ, but nobody is a group.
+    // Latency grows evenly with the distance on a line: pairs differ, but form no groups.
     let threads: Vec<OsThread> = (0..16).map(OsThread).collect();
     let mut latencies = Latencies::new(&threads).unwrap();
     for (a, b) in latencies.pairs() {

@@ -232,7 +232,7 @@ fn later_revisions_are_read_as_far_as_they_are_known() {
     });
     value["system"]["fsync_ns"] = 7.into();
     value["system"]["mutex_ns"]["provenance"] = "simulated".into();
-    // Of the revision that this Hearth writes, such words are damage.
+    // In the revision that this Hearth writes, such words are damage.
     assert!(Profile::from_json(&value.to_string()).is_err());
 
     value["revision"] = (REVISION + 3).into();
@@ -249,7 +249,7 @@ fn later_revisions_are_read_as_far_as_they_are_known() {
         .map(|start| format!("{start}: a newer Hearth wrote them and can read them")),
     );
     assert!(read == expected, "{:?}", read.origin.notes);
-    // What was left out is gone, so that the rest is of our revision.
+    // The unknown entries are gone, so the rest is of our revision.
     assert!(Profile::from_json(&read.to_json().expect("sound")) == Ok(read));
 
     // A part that everything needs is not left out.
@@ -297,7 +297,7 @@ fn damaged_files_are_refused_or_are_other_profiles() {
                 refused += 1;
                 assert!(error.to_string().contains("hearth probe"), "{error}");
             }
-            // What is read can be written, and read again.
+            // A profile that was read can be written, and read again.
             Ok(profile) => {
                 read += 1;
                 let again = profile.to_json().expect("it was read");
@@ -402,7 +402,7 @@ fn defaults_fill_gaps_and_leave_measurements_alone() {
     );
     for (relation, _) in filled.topology.representatives() {
         assert!(filled.transfer(relation, LineState::Modified).is_some());
-        // A measured wake-up speaks for every pair of cores; that of one core was not measured.
+        // A measured wake-up stands for every pair of cores; the one on one core was not measured.
         let wake = filled.hand_over(Carrier::Threads, relation).expect("there");
         if relation.closeness == Closeness::Same {
             assert_eq!(wake.one_way_ns.provenance, Provenance::Assumed);

@@ -1,5 +1,5 @@
-//! The machines recorded under `machines/`: what each folder holds is read, and says what the folder
-//! says it does.
+//! The machines recorded under `machines/`: each folder's files are read, and give the machine that
+//! the folder describes.
 
 mod schema;
 

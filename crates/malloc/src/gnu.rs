@@ -1,24 +1,24 @@
-//! What the GNU library exports to allocate beside C and POSIX: what may be asked and set, and inner names.
+//! The GNU library's own functions: statistics, settings, and internal names.
 
 use core::ffi::{c_int, c_void};
 
 use hearth_heap as heap;
 
-/// Gives idle memory back to the system; `pad` bytes may stay. 1 if there was some.
+/// Gives idle memory back to the system, except `pad` bytes. Returns 1 if there was some.
 #[unsafe(no_mangle)]
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn malloc_trim(pad: usize) -> c_int {
     c_int::from(heap::trim(pad) > 0)
 }
 
-/// There is nothing to set: what programs ask for with it is how another allocator does its work.
+/// Accepts and ignores all settings: they tune the GNU library's allocator.
 #[unsafe(no_mangle)]
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn mallopt(_option: c_int, _value: c_int) -> c_int {
     1
 }
 
-/// What the process has got. Blocks that are free inside of a heap count as used: nobody adds them up.
+/// Statistics of the process. Free blocks inside of a heap count as used: nobody adds them up.
 #[unsafe(no_mangle)]
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn mallinfo2() -> libc::mallinfo2 {
@@ -37,7 +37,7 @@ pub extern "C" fn mallinfo2() -> libc::mallinfo2 {
     }
 }
 
-/// The older form, whose numbers are too short for much.
+/// The older form, with numbers too short for much.
 #[unsafe(no_mangle)]
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn mallinfo() -> libc::mallinfo {
@@ -57,14 +57,14 @@ pub extern "C" fn mallinfo() -> libc::mallinfo {
     }
 }
 
-/// Says the same on standard error.
+/// Prints the statistics to standard error.
 #[unsafe(no_mangle)]
 #[allow(unreachable_pub, reason = "exported by its name")]
 pub extern "C" fn malloc_stats() {
     let totals = heap::totals();
-    let text = c"hearth: %zu bytes with heaps and large blocks, %zu idle, %zu in %zu mappings\n";
+    let text = c"hearth: %zu bytes in heaps and large blocks, %zu idle, %zu in %zu mappings\n";
     let mut line = [0u8; 256];
-    // SAFETY: the format fits what follows it, and four numbers fit the line.
+    // SAFETY: the arguments match the format, and four numbers fit the line.
     unsafe {
         let length = libc::snprintf(
             line.as_mut_ptr().cast(),
@@ -79,7 +79,7 @@ pub extern "C" fn malloc_stats() {
     }
 }
 
-/// The same as XML, in the GNU library's words.
+/// Prints the statistics as XML, in the GNU library's words.
 ///
 /// # Safety
 /// The stream is open.
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
         <total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>\n\
         <system type=\"current\" size=\"%zu\"/>\n\
         </malloc>\n";
-    // SAFETY: the format fits what follows it, and the stream is as the caller promises.
+    // SAFETY: the arguments match the format, and the stream is as the caller promises.
     let written = unsafe {
         libc::fprintf(
             stream,
@@ -111,10 +111,10 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
 
 macro_rules! inner_names {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $function:path;)*) => { $(
-        /// An inner name of the C library that some programs use. What it gives goes to `free`, too.
+        /// An internal name of the C library that some programs use; its blocks go to `free`, too.
         ///
         /// # Safety
-        /// As for the function that is called so.
+        /// As for the function that it names.
         #[unsafe(no_mangle)]
         #[allow(unreachable_pub, reason = "exported by its name")]
         pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {

@@ -1,14 +1,14 @@
-//! `libhearth_malloc.so`: what the C library exports to allocate, made of Hearth's heaps.
+//! `libhearth_malloc.so`: the C library's allocation functions on Hearth's heaps.
 //!
 //! ```text
 //! LD_PRELOAD=libhearth_malloc.so PROGRAM
 //! ```
 //!
-//! Only the names are here; what they do is in `hearth-heap`. The C++ operators are in [`operators`], what
-//! the GNU library has beside C and POSIX in [`gnu`].
+//! This crate has only the exported names; `hearth-heap` does the work. The C++ operators are in
+//! `operators`, the GNU library's additions to C and POSIX in `gnu`.
 //!
-//! As it is shipped, where panics end the process, it is made without the standard library: that would
-//! bring thread-local storage of its own, which is got by a call that may allocate.
+//! The shipped build, where panics abort, does without the standard library: that would bring
+//! thread-local storage of its own, accessed by a call that may allocate.
 #![cfg_attr(panic = "abort", no_std)]
 
 mod gnu;
@@ -20,8 +20,8 @@ use core::ptr;
 
 use hearth_heap as heap;
 
-/// Called by the loader before `main`, so that the first allocation there is like any other. An
-/// allocation may come before that, which does the same.
+/// Runs before `main`, called by the loader, so that the first allocation there is like any other.
+/// An allocation may come even before that, and makes the same preparations.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static BEGIN: extern "C" fn() = begin;
@@ -32,18 +32,11 @@ extern "C" fn begin() {
     threads::begin();
 }
 
-/// A size that cannot be.
+/// Sets `errno` and returns null.
 #[cold]
-fn overflow() -> *mut c_void {
+fn fail(error: c_int) -> *mut c_void {
     // SAFETY: the place of this thread's error number.
-    unsafe { *libc::__errno_location() = libc::ENOMEM };
-    ptr::null_mut()
-}
-
-#[cold]
-fn invalid() -> *mut c_void {
-    // SAFETY: the place of this thread's error number.
-    unsafe { *libc::__errno_location() = libc::EINVAL };
+    unsafe { *libc::__errno_location() = error };
     ptr::null_mut()
 }
 
@@ -68,11 +61,11 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         Some(bytes) => heap::allocate_zeroed(bytes).cast(),
-        None => overflow(),
+        None => fail(libc::ENOMEM),
     }
 }
 
-/// C's `realloc`. A size of 0 frees, as the GNU library has it.
+/// C's `realloc`. A size of 0 frees, as in the GNU library.
 ///
 /// # Safety
 /// As C says.
@@ -100,23 +93,23 @@ pub unsafe extern "C" fn reallocarray(
     match count.checked_mul(size) {
         // SAFETY: as the caller promises.
         Some(bytes) => unsafe { realloc(block, bytes) },
-        None => overflow(),
+        None => fail(libc::ENOMEM),
     }
 }
 
 /// C11's `aligned_alloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    // The GNU library refused other alignments from 2.38 on, and rounds them up before.
+    // The GNU library refuses other alignments from 2.38 on; earlier ones round them up.
     memalign(align, size)
 }
 
-/// The older form of it. The GNU library takes any alignment and rounds it up.
+/// The older form of `aligned_alloc`. The GNU library takes any alignment and rounds it up.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     match align.checked_next_power_of_two() {
         Some(align) => heap::allocate_aligned(size, align).cast(),
-        None => invalid(),
+        None => fail(libc::EINVAL),
     }
 }
 
@@ -144,22 +137,22 @@ pub unsafe extern "C" fn posix_memalign(
 
 const PAGE: usize = 4096;
 
-/// A block of whole pages' alignment.
+/// BSD's `valloc`: a block aligned to pages.
 #[unsafe(no_mangle)]
 pub extern "C" fn valloc(size: usize) -> *mut c_void {
     memalign(PAGE, size)
 }
 
-/// A block of whole pages.
+/// The GNU library's `pvalloc`: a block of whole pages.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.max(1).checked_next_multiple_of(PAGE) {
         Some(size) => memalign(PAGE, size),
-        None => overflow(),
+        None => fail(libc::ENOMEM),
     }
 }
 
-/// The bytes a block really has.
+/// The GNU library's `malloc_usable_size`: the bytes that a block really has.
 ///
 /// # Safety
 /// The block is alive, or null.
@@ -199,12 +192,12 @@ pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _
     unsafe { heap::free(block.cast()) };
 }
 
-/// A mistake of ours. Nothing may be formatted here, as that may allocate.
+/// Reports a bug of ours. Formatting may allocate, so the message is fixed.
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panicked(_info: &core::panic::PanicInfo<'_>) -> ! {
-    const TEXT: &[u8] = b"hearth: malloc has failed in itself: a fault of Hearth's\n";
-    // SAFETY: the text is as long as said; abort takes nothing.
+    const TEXT: &[u8] = b"hearth: malloc failed: a bug of Hearth, please report it\n";
+    // SAFETY: the text has this length; abort takes nothing.
     unsafe {
         libc::write(2, TEXT.as_ptr().cast(), TEXT.len());
         libc::abort()

@@ -1,24 +1,24 @@
 //! The C++ operators `new` and `delete`, by their names in the Itanium ABI.
 //!
-//! A `new` that gets no memory calls the program's new-handler, and again, until there is none; then it
-//! must throw, which code that is not C++ cannot. That is left to the C++ library's own operator, which
-//! asks this library's `malloc`, is refused once more, and throws; or catches what the handler has thrown and
-//! returns null, where the program asked for that. No frame of this library may be on the
-//! stack then: an exception of another language that passes one ends the process where panics do. So what
-//! may throw is a few instructions that call for a block and, when there is none, jump on.
+//! A `new` without memory calls the program's new-handler until there is none; then it must throw,
+//! which code other than C++ cannot. So it leaves that to the C++ library's own operator, which
+//! calls this library's `malloc`, fails once more, and throws; or catches the handler's exception
+//! and returns null, where the program asked for that. No frame of this library may be on the stack
+//! then: a foreign exception that passes one aborts the process where panics abort. So the part
+//! that may throw is a few instructions that call for a block and, if there is none, jump on.
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_void};
 
 use hearth_heap as heap;
 
-/// Finds the function of this name in the libraries behind this one. For the way that ends in an
-/// exception only.
+/// Finds the function of this name in the libraries behind this one; only on the way to an
+/// exception.
 fn next(name: &CStr) -> *const c_void {
     // SAFETY: the name ends with a zero.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if found.is_null() {
-        // Who calls `new` without a C++ library has nothing that could catch.
+        // A program that calls `new` without a C++ library has nothing that could catch.
         // SAFETY: the call takes nothing and does not return.
         unsafe { libc::abort() };
     }
@@ -49,7 +49,7 @@ nexts! {
     next_aligned_nothrow = c"_ZnwmSt11align_val_tRKSt9nothrow_t";
 }
 
-// The arguments are kept on the stack, which is a multiple of 16 at the calls; the frame is described
+// Keeps the arguments on the stack, which is aligned to 16 at the calls, and describes the frame
 // for unwinders and debuggers.
 #[cfg(target_arch = "x86_64")]
 macro_rules! call_or_jump {

@@ -1,13 +1,13 @@
-//! Calls of the C library that tell whether the process has threads, so that the heap's helper, which gives
-//! idle memory back, is there when it has some and not when it has none.
+//! Calls of the C library that show whether the process has threads: the heap's helper, which gives
+//! idle memory back, runs exactly while it has some.
 //!
-//! The helper is started in `pthread_create`, where the program starts a thread itself and so holds no lock of
-//! the C library; never in `malloc` or `free`, which the C library calls under its locks. What the kernel
-//! refuses to a process of several threads, `unshare` and `setns`, ends the helper first if the program has no
-//! thread left; so does a fork, see `hearth_heap::be_single`.
+//! `pthread_create` starts the helper: there the program starts a thread itself, and so holds no
+//! lock of the C library. `malloc` and `free` never do, as the C library calls them under its
+//! locks. `unshare` and `setns`, which the kernel refuses to processes of several threads, first
+//! end the helper if the program has no thread left; so does a fork, see `hearth_heap::be_single`.
 //!
-//! Threads that other calls make (C11's `thrd_create`, timers with `SIGEV_THREAD`, `clone`) are not seen. A
-//! program with no other ones has no helper.
+//! Threads made by other calls (C11's `thrd_create`, timers with `SIGEV_THREAD`, `clone`) go
+//! unseen. A program with only such threads has no helper.
 
 use core::ffi::{c_int, c_long, c_void};
 use core::mem;
@@ -16,10 +16,10 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use hearth_heap as heap;
 
-/// What a thread begins with.
+/// A thread's start function.
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
-/// What the program wants a thread to do.
+/// The start function and argument of a program's thread.
 #[repr(C)]
 struct Begin {
     start: Start,
@@ -29,13 +29,13 @@ struct Begin {
 /// One more than the key of a value that each counted thread has; 0 before there is one.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// The C library's own `pthread_create`; 0 before it was looked for.
+/// The C library's own `pthread_create`; 0 before it was looked up.
 static CREATE: AtomicUsize = AtomicUsize::new(0);
 
 fn create() -> Option<heap::CreateThread> {
     let mut address = CREATE.load(Ordering::Relaxed);
     if address == 0 {
-        // SAFETY: the name ends.
+        // SAFETY: the name ends with a zero.
         address = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) }.addr();
         CREATE.store(address, Ordering::Relaxed);
     }
@@ -44,16 +44,16 @@ fn create() -> Option<heap::CreateThread> {
     unsafe { mem::transmute::<*const c_void, Option<heap::CreateThread>>(place) }
 }
 
-/// What the first thread would do: the C library's function is not looked for where the loader's lock may be held
-/// for a thread that waits.
+/// Prepares what the first thread would: looks the C library's function up where nobody can hold
+/// the loader's lock while waiting for a thread.
 pub(crate) fn begin() {
     create();
     key();
 }
 
-/// One more than the key whose destructor tells that a counted thread has ended, made if there is none: libraries
-/// that are loaded before this one is begun may start threads. 0 if it is refused, as all are taken: then no thread
-/// is counted, and there is no helper.
+/// One more than the key whose destructor announces the end of a counted thread, made if there is
+/// none: libraries loaded before this one has begun may start threads. 0 if the C library has no
+/// key left: then no thread is counted, and there is no helper.
 fn key() -> u32 {
     extern "C" fn ends(_: *mut c_void) {
         heap::thread_ended();
@@ -77,9 +77,9 @@ fn key() -> u32 {
     }
 }
 
-// A thread of the program's: counted, then what the program wants it to do. That is jumped to, so nothing of ours
-// is on the thread's stack when it returns, calls `pthread_exit` or is cancelled; the latter two go through
-// the frames of a stack, which those of Rust do not bear.
+// Counts a thread of the program, then jumps to its start function. The jump leaves nothing of ours
+// on the stack when the thread returns, calls `pthread_exit` or is cancelled; the latter two unwind
+// the stack, which frames of Rust do not support.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".pushsection .text.hearth_counted_thread, \"ax\", @progbits",
@@ -114,7 +114,7 @@ core::arch::global_asm!(
     ".cfi_offset w29, -16",
     ".cfi_offset w30, -8",
     "bl {begins}",
-    // By this register a jump may reach what a call may, where targets of branches are checked.
+    // With branch targets checked, a jump by this register may reach what a call may.
     "mov x16, x0",
     "mov x0, x1",
     "ldp x29, x30, [sp], #16",
@@ -132,7 +132,7 @@ unsafe extern "C" {
     fn hearth_counted_thread(begin: *mut c_void) -> *mut c_void;
 }
 
-/// Counts this thread until its end, and tells what it is to do: two words, which come in two registers.
+/// Counts this thread until its end, and returns its start function and argument in two registers.
 ///
 /// # Safety
 /// `begin` is what [`pthread_create`] made for this thread.
@@ -141,7 +141,7 @@ unsafe extern "C" fn begins(begin: *mut Begin) -> Begin {
     unsafe {
         let first = begin.read();
         heap::free(begin.cast());
-        // Where that is refused nobody would tell of its end.
+        // If that fails, nobody will announce its end.
         if libc::pthread_setspecific(KEY.load(Ordering::Acquire) - 1, ptr::dangling()) != 0 {
             heap::thread_ended();
         }
@@ -149,7 +149,7 @@ unsafe extern "C" fn begins(begin: *mut Begin) -> Begin {
     }
 }
 
-/// POSIX's `pthread_create`: the C library's, and the helper's beginning.
+/// POSIX's `pthread_create`: the C library's, plus the start of the helper.
 ///
 /// # Safety
 /// As POSIX says.
@@ -174,9 +174,10 @@ pub unsafe extern "C" fn pthread_create(
     }
     // SAFETY: a block of its size.
     unsafe { begin.write(Begin { start, argument }) };
-    // Before the thread is there, as it may end at once.
+    // Before the thread exists, as it may end at once.
     heap::thread_begins();
-    // Before it, too, until it sleeps: the kernel would put the program's next thread beside one of these.
+    // Before it, and until the helper sleeps: the kernel would put the program's next thread beside
+    // one of these.
     // SAFETY: the C library's.
     unsafe { heap::start_helper(create) };
     // SAFETY: as the caller promises; the block is the thread's.
@@ -184,7 +185,7 @@ pub unsafe extern "C" fn pthread_create(
         || unsafe { create(thread, attributes, hearth_counted_thread, begin.cast()) };
     let mut result = begin_thread();
     if result == libc::EAGAIN {
-        // Where there may be but one thread more, it is the program's.
+        // If the system allows only one more thread, it is the program's.
         heap::thread_ended();
         heap::be_single();
         heap::thread_begins();
@@ -192,14 +193,14 @@ pub unsafe extern "C" fn pthread_create(
     }
     if result != 0 {
         heap::thread_ended();
-        // SAFETY: there is no thread that has it.
+        // SAFETY: no thread has it.
         unsafe { heap::free(begin.cast()) };
     }
     result
 }
 
 fn system_call(number: c_long, first: c_int, second: c_int) -> c_int {
-    // As the kernel takes them: what is above a shorter number in its register may be anything.
+    // The kernel takes whole registers, whose upper halves are undefined for shorter numbers.
     let (first, second) = (c_long::from(first), c_long::from(second));
     // SAFETY: the calls below take numbers only.
     unsafe { libc::syscall(number, first, second) as c_int }

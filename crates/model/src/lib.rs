@@ -1,32 +1,26 @@
-//! What inter-thread communication costs: taxonomy, equations, fit, prediction.
+//! Cost of communication between threads: fit, prediction, advice; reuse distances.
 //!
-//! - [`source`]: the cache-impact source's equations, as intended and as printed, with both of its
-//!   machines.
-//! - [`hearth`]: our own model, fitted to a machine's profile: prediction, fit, advice.
-//! - [`locality`]: reuse distances of a trace, and what components do to each other in caches.
-//! - [`validation`]: both models beside measurements that they have not seen.
-//! - [`stats`]: how well predictions agree with measurements.
-//! - [`timeline`]: when each read of a sequential pass completes, with and without prefetch.
-//! - [`published`]: the sources' figures, for studies to put beside their own.
+//! - [`fitted`]: the model, fitted to a machine's profile: prediction, fit, advice.
+//! - [`locality`]: reuse distances of a trace, and the effects of components on each other in
+//!   caches.
 //!
-//! Everything here is a function of its arguments: no clock, no files, no environment. What a
-//! machine is, and its measured costs, come from `hearth-machine`; measuring them is the probe's
-//! work, deciding by them the placer's.
+//! Everything here is a function of its arguments: no clock, no files, no environment. A machine
+//! and its measured costs come from `hearth-machine`; the probe measures them, and the placer
+//! decides by them.
 //!
 //! ```
-//! use hearth_model::source::{Parameters, Slope, Type};
+//! use hearth_machine::profile::{Carrier, Profile};
+//! use hearth_machine::{synthetic, topology::Thread};
+//! use hearth_model::fitted::{Between, Model, Question};
 //!
-//! let machine = Parameters::xeon_5130();
-//! let near = machine.communication_ns(Type::One, 4096, Slope::Derived);
-//! let far = machine.communication_ns(Type::Three, 4096, Slope::Derived);
-//! assert!(near < far);
+//! let machine = synthetic::parse("2 packages, 2 cores, l1d 32K per core, l2 4M per package")?;
+//! let model = Model::new(&Profile::assumed(machine))?;
+//! let near = Question::new(4096, Between::Pair(Thread(0), Thread(1)), Carrier::Spin);
+//! let far = Question { between: Between::Pair(Thread(0), Thread(2)), ..near };
+//! assert!(model.predict(&near)?.ns < model.predict(&far)?.ns);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod hearth;
+pub mod fitted;
 pub mod locality;
-pub mod published;
-pub mod source;
-pub mod stats;
-pub mod timeline;
-pub mod validation;

@@ -97,8 +97,8 @@ fn of_lines(options: Options, lines: &[u64]) -> Report {
     analysis.report()
 }
 
-/// The interval of a sample holds the truth in at least nine of ten cases, where about 95 of 100 are
-/// meant, and is narrow enough to be of use.
+/// The interval of a sample contains the truth in at least nine of ten cases, where about 95 of 100
+/// are expected, and is narrow enough to be useful.
 #[test]
 fn samples_state_their_error() {
     let (mut held, mut asked) = (0, 0);
@@ -149,8 +149,8 @@ fn samplers_never_follow_more_than_they_may() {
     }
 }
 
-/// The microbenchmark of the source as a trace: each thread walks its own lines, then the section's,
-/// of which it writes some; by a server of its own if the section is delegated.
+/// The microbenchmark of the source as a trace: each thread walks its own lines, then the
+/// section's, of which it writes some; through a separate server if the section is delegated.
 struct Loop {
     own: u64,
     section: u64,

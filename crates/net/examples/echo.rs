@@ -1,4 +1,5 @@
-//! An echo server: `cargo run --release -p hearth-net --example echo -- 127.0.0.1:7000 sharded edge 2`.
+//! An echo server: `cargo run --release -p hearth-net --example echo -- 127.0.0.1:7000 sharded edge
+//! 2`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program")]
 

@@ -1,4 +1,5 @@
-//! The thread that accepts connections, gives them to those who serve, and knows when a second is over.
+//! The acceptor: the thread that accepts connections, gives them to the pattern's threads, and
+//! counts the seconds.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,32 +9,32 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use hearth_sys::ready::{Interest, Ready};
+use hearth_sys::epoll::{Epoll, Interest};
 use hearth_sys::refused::Reason;
 use socket2::Socket;
 
+use crate::choices::WhenFull;
+use crate::common::Common;
 use crate::connection::{NO_SIGNAL, part};
 use crate::counters::add;
 use crate::listen::Listener;
-use crate::options::WhenFull;
 use crate::pattern::Threads;
-use crate::server::Common;
 use crate::service::{Peer, Service};
 
-/// The bell's key; listeners have their numbers.
-const BELL: u64 = u64::MAX;
-/// How long nobody is accepted when the system has no descriptor left, unless a connection goes.
+/// Key of the wake-up descriptor; listeners have their numbers.
+const WAKEUP: u64 = u64::MAX;
+/// Pause of accepting when the system has no descriptor left, unless a connection closes.
 const STARVED: Duration = Duration::from_millis(100);
-/// How many are accepted before the bell is looked at.
+/// Connections accepted before the wake-up descriptor is looked at.
 const ACCEPTED_AT_ONCE: usize = 64;
 
 pub(crate) struct Acceptor<S: Service> {
     common: Arc<Common<S>>,
     pattern: Arc<dyn Threads<S>>,
     listeners: Vec<Listener>,
-    ready: Ready,
+    ready: Epoll,
     is_armed: bool,
-    /// Nobody is accepted until then.
+    /// End of that pause.
     starved_until: Option<Instant>,
 }
 
@@ -43,8 +44,8 @@ impl<S: Service> Acceptor<S> {
         pattern: Arc<dyn Threads<S>>,
         listeners: Vec<Listener>,
     ) -> io::Result<Acceptor<S>> {
-        let ready = Ready::new(listeners.len() + 1)?;
-        ready.add(common.acceptors_bell.as_fd(), BELL, Interest::Read)?;
+        let ready = Epoll::new(listeners.len() + 1)?;
+        ready.add(common.acceptor_wakeup.as_fd(), WAKEUP, Interest::Read)?;
         for (key, listener) in listeners.iter().enumerate() {
             ready.add(listener.socket.as_fd(), key as u64, Interest::Read)?;
         }
@@ -58,7 +59,7 @@ impl<S: Service> Acceptor<S> {
         })
     }
 
-    /// The listeners come back when it ends.
+    /// Starts the thread, which returns the listeners when it ends.
     pub(crate) fn start(mut self) -> io::Result<JoinHandle<Vec<Listener>>> {
         thread::Builder::new()
             .name(format!("{}-accept", self.common.options.name))
@@ -83,8 +84,8 @@ impl<S: Service> Acceptor<S> {
             let is_stopping = common.is_stopping();
             for key in keys.drain(..) {
                 match key {
-                    BELL => {
-                        common.acceptors_bell.hear();
+                    WAKEUP => {
+                        common.acceptor_wakeup.take();
                         // Perhaps a descriptor is free again.
                         self.starved_until = None;
                     }
@@ -94,10 +95,10 @@ impl<S: Service> Acceptor<S> {
                 }
             }
             if is_stopping {
-                // Those who were in the queue when the server was told to stop.
+                // Those that were in the queue when the server was stopped.
                 let some = 1 + self.common.options.backlog.max(0) as usize / ACCEPTED_AT_ONCE;
                 for key in 0..self.listeners.len() {
-                    // No more than that: who comes while they are taken may come without end.
+                    // A limited number: new ones may come without end.
                     (0..some).all(|_| self.accept_some(key));
                 }
                 return;
@@ -119,7 +120,7 @@ impl<S: Service> Acceptor<S> {
         self.common.connections.load(Ordering::SeqCst) >= self.common.options.connections_max
     }
 
-    /// Listens, or not while there is no room for another.
+    /// Watches the listeners, unless there is no room for another connection.
     fn arm(&mut self) {
         let waits_for_room = self.common.options.when_full == WhenFull::Wait;
         self.starved_until = self.starved_until.filter(|until| *until > Instant::now());
@@ -129,7 +130,7 @@ impl<S: Service> Acceptor<S> {
         let mut may = self.starved_until.is_none();
         if waits_for_room && self.is_full() {
             self.common.wants_room.store(true, Ordering::SeqCst);
-            // One may have gone before that was said.
+            // A connection may have closed before `wants_room` was set.
             may &= !self.is_full();
         }
         if may != self.is_armed {
@@ -148,7 +149,7 @@ impl<S: Service> Acceptor<S> {
         }
     }
 
-    /// Accepts some. True if there may be more that could be accepted at once.
+    /// Accepts some connections. True if there may be more to accept at once.
     fn accept_some(&mut self, listener: usize) -> bool {
         let common = self.common.clone();
         let counts = &common.acceptors_desk().counts;
@@ -202,7 +203,8 @@ impl<S: Service> Acceptor<S> {
     }
 }
 
-/// Says so and closes; it is new, so there is room for some bytes, and nobody waits for it.
+/// Writes the refusal and closes. The socket is new, so there is room for some bytes, and nobody
+/// waits.
 fn refuse(socket: &Socket, words: &[u8]) {
     if socket.set_nonblocking(true).is_ok() && !words.is_empty() {
         let _ = socket.send_with_flags(words, NO_SIGNAL);

@@ -1,4 +1,4 @@
-//! A connection, and what is done with it when something has come: the same under every pattern.
+//! A connection, and its handling of events: the same under every pattern.
 
 mod left;
 pub(crate) mod pushed;
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hearth_sys::descriptor::is_readable;
-use hearth_sys::ready::Readiness;
+use hearth_sys::epoll::Readiness;
 use socket2::Socket;
 
 use self::left::Left;
@@ -19,18 +19,19 @@ use crate::counters::{Meter, Operation, add};
 use crate::options::Builder;
 use crate::service::{self, Next, Output, Peer, Service};
 
-/// How much is read at once.
+/// Size of a read.
 const SCRATCH_BYTES: usize = 64 << 10;
-/// How often a connection is read before others have their turn.
+/// Reads of a connection before others have their turn.
 const TURNS: usize = 16;
-/// How much of what came after its last request is read away before a connection is closed.
+/// Bytes after the last request that are read and discarded before a connection is closed.
 const DISCARD_BYTES_MAX: usize = 1 << 20;
-/// A write to a connection that is gone gives an error and no signal: Linux's `MSG_NOSIGNAL`.
+/// Makes a write to a closed connection return an error instead of a signal: Linux's
+/// `MSG_NOSIGNAL`.
 pub(crate) const NO_SIGNAL: i32 = 0x4000;
 /// Linux's `MSG_DONTWAIT`.
 const AT_ONCE: i32 = 0x40;
 
-/// What an event says.
+/// State reported by an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
     pub(crate) can_read: bool,
@@ -39,7 +40,7 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Something may have come, nobody knows.
+    /// Possibly readable.
     pub(crate) const READ: Flags = Flags {
         can_read: true,
         can_write: false,
@@ -69,12 +70,12 @@ impl From<Readiness> for Flags {
     }
 }
 
-/// What a connection waits for.
+/// The event that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
-    /// Until something comes.
+    /// For input.
     ToRead,
-    /// Until something can be written; nothing is read meanwhile.
+    /// For room to write; nothing is read meanwhile.
     ToWrite,
     /// For its next turn.
     ForTurn,
@@ -87,32 +88,32 @@ enum Entry<T> {
     Open(T),
 }
 
-/// A connection. Whoever has it may call it; nobody else has it then.
+/// A connection. One thread at a time has it.
 pub(crate) struct Connection<T> {
     pub(crate) socket: Socket,
     entry: Entry<T>,
-    /// What came and was not consumed.
+    /// Input not consumed.
     left: Left,
-    /// What was not sent, from `sent` on.
+    /// Output not sent, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
     may_read: bool,
     is_ended: bool,
     has_more_to_do: bool,
     is_closing: bool,
-    /// It is queued for its next turn, where threads queue connections of their own.
+    /// Queued for its next turn, where threads queue their own connections.
     pub(crate) has_turn: bool,
-    /// What is not sent is with who sends it.
+    /// The unsent output is with the sender.
     is_lent: bool,
-    /// How long has been worked for it of late, in ticks; if that is watched.
+    /// Recent work for it, in ticks; if that is measured.
     pub(crate) worked: u64,
-    /// What its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
+    /// The event that its poller waits for; [`Waits::ToRead`] or [`Waits::ToWrite`].
     pub(crate) armed: Waits,
-    /// The second in which it was last heard of.
+    /// Second of its last activity.
     pub(crate) active: u32,
 }
 
-/// What a thread that serves has: its part of the service, buffers, its desk.
+/// A serving thread's equipment: its part of the service, buffers, its desk.
 pub(crate) struct Station<'a, S: Service> {
     pub(crate) service: &'a S,
     pub(crate) worker: S::Worker,
@@ -145,7 +146,7 @@ impl<'a, S: Service> Station<'a, S> {
         }
     }
 
-    /// The second in which we are, coarsely.
+    /// The present second, roughly.
     pub(crate) fn second(&self) -> u32 {
         self.second.load(Ordering::Relaxed)
     }
@@ -189,38 +190,39 @@ impl<T> Connection<T> {
         self.socket.as_fd()
     }
 
-    /// It goes to another thread, and nobody has anything of it.
+    /// Prepares the connection for another thread; no other thread may use it.
     pub(crate) fn travel(&mut self) {
         if self.may_read {
-            // The end comes after what is to be read: whoever waits next is told of it again.
+            // The end comes after pending input: the next thread that waits is notified again.
             self.is_ended = false;
         }
         self.armed = Waits::ToRead;
         self.has_turn = false;
     }
 
-    /// It waits for the other side, and something has come that nobody has looked at: it is not silent.
+    /// True if it waits for input, and some has come that no thread has looked at: it is not
+    /// silent.
     pub(crate) fn is_kept_waiting(&self) -> bool {
         self.armed == Waits::ToRead && is_readable(self.socket.as_raw_fd())
     }
 
-    /// What an event says, for its next turn.
+    /// Records an event for its next turn.
     pub(crate) fn hear(&mut self, flags: Flags) {
         self.may_read |= flags.can_read;
         self.is_ended |= flags.is_ended;
     }
 
-    /// Nothing of it was ever looked at.
+    /// True if no thread has looked at it yet.
     pub(crate) fn is_new(&self) -> bool {
         matches!(self.entry, Entry::New(_))
     }
 
-    /// Something is to be done whether or not something comes.
+    /// True if there is work whether or not something comes.
     pub(crate) fn has_more_to_do(&self) -> bool {
         self.has_more_to_do || !self.unsent.is_empty() || self.is_closing || self.may_read
     }
 
-    /// Nothing was begun that is not done.
+    /// True if no request is incomplete and nothing is unsent.
     pub(crate) fn is_idle<S: Service<Session = T>>(&self, service: &S) -> bool {
         let is_amid = match &self.entry {
             Entry::New(_) => false,
@@ -241,7 +243,7 @@ impl<T> Connection<T> {
             if !self.unsent.is_empty() {
                 match self.flush(station) {
                     Ok(true) => {}
-                    // One that is to be closed is closed when all is sent, no sooner.
+                    // A connection to be closed is closed when all is sent, no sooner.
                     Ok(false) => return Waits::ToWrite,
                     Err(_) => return Waits::ForEver,
                 }
@@ -272,12 +274,12 @@ impl<T> Connection<T> {
         Waits::ForTurn
     }
 
-    /// Serves what one read gives; nothing if the connection is at its end.
+    /// Reads once and serves the input. None at the end of the connection.
     fn read<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Option<Next> {
         let begun = station.meter.begin();
         let old = self.left.len();
-        // Into the thread's buffer, whatever is left over: room made behind that would have to be filled with zeros first,
-        // and a client that sends single bytes would have all of it filled for each.
+        // Into the thread's buffer, whatever is left over: room behind that would have to be zeroed
+        // first, for each byte of a client that sends single bytes.
         let asked = station.scratch.len().min(station.input_bytes_max - old);
         let result = (&self.socket).read(&mut station.scratch[..asked]);
         if old > 0
@@ -293,7 +295,7 @@ impl<T> Connection<T> {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.may_read = false;
-                // Whoever said so spoke of the connection that had this place before.
+                // The event was about the connection that had this place before.
                 self.is_ended = false;
                 return Some(Next::More);
             }
@@ -301,8 +303,8 @@ impl<T> Connection<T> {
             Err(_) => return None,
         };
         add(&counts.read_bytes, count as u64);
-        // Less came than was asked for, so nothing is left; what comes later is an event of its own, but for an
-        // end that was told already.
+        // A short read leaves nothing behind; later input is an event of its own, except for an end
+        // that was reported already.
         self.may_read = count == asked || self.is_ended;
         Some(if old == 0 {
             let scratch = std::mem::take(&mut station.scratch);
@@ -335,16 +337,16 @@ impl<T> Connection<T> {
         bytes: &[u8],
     ) -> (Next, usize) {
         let begun = station.meter.begin();
-        // A service that panics harms this connection alone.
+        // A panicking service harms this connection only.
         let served = catch_unwind(AssertUnwindSafe(|| self.call(station, bytes)));
         let (next, consumed) = served.unwrap_or_else(|_| {
             add(&station.meter.counts().panicked, 1);
             (Next::Break, 0)
         });
-        // The call may have lasted, and it was not silent meanwhile.
+        // The call may have lasted long, and the connection was not silent meanwhile.
         self.active = station.second();
         if next == Next::Break {
-            // The output is the thread's: what this one is not sent nobody is.
+            // The output is the thread's: drop what this connection is not sent.
             station.output.clear();
         }
         station.meter.end(Operation::Serve, begun);
@@ -378,7 +380,7 @@ impl<T> Connection<T> {
         (next, input.consumed())
     }
 
-    /// Sends the output; what does not go at once is kept. False if the connection is broken.
+    /// Sends the output and keeps what does not go at once. False if the connection is broken.
     fn send<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> bool {
         let Station { meter, output, .. } = station;
         let result = write(&self.socket, output.bytes(), meter);
@@ -412,8 +414,8 @@ impl<T> Connection<T> {
     }
 }
 
-/// Parts from somebody who may still be talking: the system takes back what was sent and is not delivered if it closes a
-/// connection with something unread.
+/// Ends a connection whose other side may still be sending: the system discards sent but
+/// undelivered bytes when it closes a connection with something unread.
 pub(crate) fn part(socket: &Socket) {
     // At worst it is gone already.
     let _ = socket.shutdown(Shutdown::Write);
@@ -427,7 +429,7 @@ pub(crate) fn part(socket: &Socket) {
     }
 }
 
-/// How many bytes went; 0 if none can go now.
+/// Writes once. Returns the number of bytes sent; 0 if none can go now.
 fn write(socket: &Socket, bytes: &[u8], meter: &Meter<'_>) -> io::Result<usize> {
     let begun = meter.begin();
     let result = socket.send_with_flags(bytes, NO_SIGNAL);

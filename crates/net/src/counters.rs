@@ -1,4 +1,4 @@
-//! What was done, counted by each thread for itself, and what it cost if that was asked for.
+//! Counters, kept by each thread for itself, and the costs of operations if asked for.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -6,29 +6,31 @@ use hearth_sys::Linux;
 use hearth_sys::affinity::thread_id;
 use hearth_sys::clock::{Stamps, other_thread_ns};
 
-use crate::options::{Builder, Pattern};
+use crate::choices::Pattern;
 
-/// What a thread does with an event, as the source times it.
+/// An operation on an event, as the source times it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A call that waits for events, with the time in which there is none: what the call itself costs shows under full load.
+    /// A call that waits for events, including the time without any: under full load this is the
+    /// cost of the call.
     Obtain,
-    /// Half-Sync/Half-Async: an event to the queue.
+    /// Half-Sync/Half-Async: queueing an event.
     Enqueue,
-    /// Half-Sync/Half-Async: an event from the queue, without the time in which it was empty.
+    /// Half-Sync/Half-Async: taking an event from the queue, without the time in which it was
+    /// empty.
     Dequeue,
     /// A read.
     Receive,
     /// The service's own work.
     Serve,
-    /// A connection is armed again.
+    /// Arming a connection again.
     Reactivate,
     /// A write.
     Send,
 }
 
 impl Operation {
-    /// Every one.
+    /// All operations.
     pub const ALL: [Operation; 7] = [
         Operation::Obtain,
         Operation::Enqueue,
@@ -53,22 +55,22 @@ impl Operation {
     }
 }
 
-/// How often an operation was done, and the ticks it took in all.
+/// Number and total time of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How often.
+    /// How often it was done.
     pub count: u64,
-    /// In all, in ticks of [`Stamps`].
+    /// Total time, in ticks of [`Stamps`].
     pub ticks: u64,
 }
 
 macro_rules! counters {
     ($($(#[$about:meta])* $name:ident),* $(,)?) => {
-        /// What a server has done since it began.
+        /// A server's counters since it began.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Counters { $($(#[$about])* pub $name: u64,)* }
 
-        /// Those of one thread, which alone writes them.
+        /// The counters of one thread, which alone writes them.
         #[derive(Debug, Default)]
         pub(crate) struct Counts { $(pub(crate) $name: AtomicU64,)* }
 
@@ -81,21 +83,21 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Connections that were accepted.
+    /// Connections accepted.
     accepted,
-    /// Connections beyond the limit that were refused.
+    /// Connections refused because of the limit.
     refused,
     /// Times that there was no descriptor for a connection.
     starved,
-    /// Connections that are gone.
+    /// Connections closed.
     closed,
-    /// Of them: those that had nothing to say for too long.
+    /// Connections closed after too long a silence.
     idled,
-    /// Calls of the service that panicked; each has ended its connection.
+    /// Calls of the service that panicked, each ending its connection.
     panicked,
-    /// Bytes that came.
+    /// Bytes received.
     read_bytes,
-    /// Bytes that went.
+    /// Bytes sent.
     written_bytes,
     /// Calls that read.
     reads,
@@ -105,36 +107,36 @@ counters! {
     waits,
     /// Events of connections.
     events,
-    /// Connections that were armed again.
+    /// Connections armed again.
     rearmed,
-    /// Times that a thread that waits was woken by another.
+    /// Times that a waiting thread was woken by another.
     rung,
-    /// Connections that went from one thread to another.
+    /// Connections moved between threads.
     moved,
-    /// Times that a connection had to wait until it could be written to.
+    /// Times that a connection had to wait for room to write.
     stalled,
 }
 
-/// A number that one thread alone adds to: no atomic operation is needed but the store.
+/// Adds to a counter that one thread alone writes: no atomic operation is needed but the store.
 pub(crate) fn add(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Relaxed) + count, Relaxed);
 }
 
-/// What one thread writes; on cache lines of its own.
+/// A thread's counters, on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Desk {
     pub(crate) counts: Counts,
     times: [(AtomicU64, AtomicU64); Operation::ALL.len()],
-    /// When the wait began that has not ended; 0 if the thread does not wait.
+    /// Beginning of the present wait; 0 if the thread does not wait.
     waits_since: AtomicU64,
     /// The system's number of the thread; 0 before it begins.
     thread: AtomicU32,
 }
 
 impl Desk {
-    /// For how long the thread has waited until now, in ticks, if waits are watched. Of a wait that ends this moment nothing or
-    /// twice as much may be told.
+    /// Time that the thread has waited until now, in ticks, if waits are measured. A wait that ends
+    /// this moment may count not at all or twice.
     pub(crate) fn waited(&self, now: u64) -> u64 {
         let since = match self.waits_since.load(Relaxed) {
             0 => 0,
@@ -143,8 +145,8 @@ impl Desk {
         self.times(Operation::Obtain).ticks + since
     }
 
-    /// For how long the thread has had a core, in nanoseconds: a system call. What the system does for a ring counts here, and is
-    /// done while the thread waits.
+    /// CPU time of the thread, in nanoseconds: a system call. The system's work for a ring counts
+    /// here, and is done while the thread waits.
     pub(crate) fn ran_ns(&self) -> u64 {
         match self.thread.load(Relaxed) {
             0 => 0,
@@ -161,27 +163,27 @@ impl Desk {
     }
 }
 
-/// What a thread times.
+/// The measurements of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watching {
     Nothing,
-    /// Its waits, and how long it works for each connection.
+    /// Its waits, and its work for each connection.
     Shares,
     /// Those, and every operation.
     Everything,
 }
 
 impl Watching {
-    pub(crate) fn of(options: &Builder) -> Watching {
-        match options.pattern {
-            _ if options.is_timed => Watching::Everything,
+    pub(crate) fn of(pattern: Pattern, is_timed: bool) -> Watching {
+        match pattern {
+            _ if is_timed => Watching::Everything,
             Pattern::Adaptive => Watching::Shares,
             _ => Watching::Nothing,
         }
     }
 }
 
-/// A thread's desk, and its watches if something is timed.
+/// A thread's counters, and its clocks if something is measured.
 pub(crate) struct Meter<'a> {
     pub(crate) desk: &'a Desk,
     watch: Option<Stamps>,
@@ -189,7 +191,7 @@ pub(crate) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// For the calling thread.
+    /// The meter of the calling thread.
     pub(crate) fn new(desk: &'a Desk, watching: Watching) -> Meter<'a> {
         desk.thread.store(thread_id(), Relaxed);
         let here = || Stamps::here(&Linux);
@@ -200,13 +202,13 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Now, if shares are of interest.
+    /// Now, if shares of time are measured.
     #[inline]
     pub(crate) fn share(&self) -> u64 {
         self.shares.map_or(0, Stamps::ticks)
     }
 
-    /// A wait begins.
+    /// Begins a wait.
     #[inline]
     pub(crate) fn begin_wait(&self) -> u64 {
         let now = self.share();
@@ -214,7 +216,7 @@ impl<'a> Meter<'a> {
         now
     }
 
-    /// It is over.
+    /// Ends a wait.
     #[inline]
     pub(crate) fn end_wait(&self, begun: u64) {
         if let Some(shares) = self.shares {
@@ -229,13 +231,13 @@ impl<'a> Meter<'a> {
         &self.desk.counts
     }
 
-    /// Now, if that is of interest.
+    /// Now, if operations are measured.
     #[inline]
     pub(crate) fn begin(&self) -> u64 {
         self.watch.map_or(0, Stamps::ticks)
     }
 
-    /// An operation that began then is done.
+    /// Ends an operation.
     #[inline]
     pub(crate) fn end(&self, of: Operation, begun: u64) {
         if let Some(watch) = self.watch {

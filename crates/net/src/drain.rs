@@ -1,17 +1,26 @@
-//! The end of a server: its threads are gone, and one thread does what is left.
+//! Draining a stopped server: its threads have ended, and one thread does what is left.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hearth_sys::ready::{Interest, Ready};
+use hearth_sys::epoll::{Epoll, Interest};
 
+use crate::common::Common;
 use crate::connection::{Connection, Flags, Station, Waits, part};
 use crate::counters::{Meter, Watching};
-use crate::server::{Common, Stopped};
 use crate::service::Service;
 
-/// Answers what has come, sends what is not sent, closes; until the time is over.
+/// Result of stopping a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Connections closed after all requests were answered.
+    pub done: usize,
+    /// Connections that were cut off or broke.
+    pub cut: usize,
+}
+
+/// Answers pending input, sends pending output, and closes, until the time is over.
 pub(crate) fn drain<S: Service>(
     common: &Arc<Common<S>>,
     connections: Vec<Connection<S::Session>>,
@@ -31,7 +40,7 @@ pub(crate) fn drain<S: Service>(
             &common.second,
             &common.options,
         ),
-        ready: Ready::new(128).ok(),
+        ready: Epoll::new(128).ok(),
         left: connections.into_iter().map(Some).collect(),
         count,
         turns: VecDeque::new(),
@@ -44,12 +53,12 @@ pub(crate) fn drain<S: Service>(
 struct Drain<'a, S: Service> {
     common: &'a Common<S>,
     station: Station<'a, S>,
-    /// Without it nobody is waited for, and who is not done at once is cut.
-    ready: Option<Ready>,
+    /// Without it nothing is waited for, and connections not done at once are cut.
+    ready: Option<Epoll>,
     left: Vec<Option<Connection<S::Session>>>,
-    /// How many are left.
+    /// Number of connections left.
     count: usize,
-    /// Those that have more to do, which take turns.
+    /// Connections with more to do, which take turns.
     turns: VecDeque<usize>,
     stopped: Stopped,
 }
@@ -60,12 +69,12 @@ impl<S: Service> Drain<'_, S> {
             let Some(connection) = &mut self.left[key] else {
                 continue;
             };
-            // Turns that it was to have before are over.
+            // Turns granted before are over.
             connection.has_turn = false;
             if let Some(ready) = &self.ready {
                 let _ = ready.add(connection.fd(), key as u64, Interest::Nothing);
             }
-            // Each is looked at once, however late it is.
+            // Look at each once, however late it is.
             self.step(key, Flags::READ);
         }
         let mut reports = Vec::new();
@@ -101,7 +110,7 @@ impl<S: Service> Drain<'_, S> {
         }
     }
 
-    /// One connection's next step. Who wants another turn has it after the others.
+    /// Takes a connection's next step. One that wants another turn has it after the others.
     fn step(&mut self, key: usize, flags: Flags) {
         let Some(connection) = &mut self.left[key] else {
             return;
@@ -121,7 +130,7 @@ impl<S: Service> Drain<'_, S> {
             }
         };
         if let Some(ready) = &self.ready {
-            // One that cannot be waited for is cut at the end.
+            // A connection that cannot be waited for is cut at the end.
             let _ = ready.change(connection.fd(), key as u64, interest);
         }
     }

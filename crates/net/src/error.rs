@@ -1,99 +1,75 @@
-//! Why a server does not start.
+//! Reasons why a server does not start.
 
-use std::fmt;
 use std::io;
 
-use crate::options::Mechanism;
+use thiserror::Error;
+
+use crate::choices::Mechanism;
 
 /// A server that did not start; nothing of it is left.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum StartError {
-    /// Nobody could connect to it.
+    /// It has no address to listen on.
+    #[error("there is no address to listen at; give a TCP address or the path of a Unix socket")]
     NoListener,
-    /// An address is none, or is not to be had.
+    /// An address is invalid, or cannot be listened on.
+    #[error("cannot listen at {address}: {error}; {}", advice(.address, .error))]
     Listen {
-        /// As it was given.
+        /// The address as given.
         address: String,
-        /// What the system says.
+        /// The system's error.
+        #[source]
         error: io::Error,
     },
-    /// A pattern that needs more threads than were asked for.
+    /// The pattern needs more threads.
+    #[error(
+        "this pattern needs {least} threads or more, not {threads}: one waits, the others work"
+    )]
     TooFewThreads {
-        /// What was asked for.
+        /// Number of threads asked for.
         threads: usize,
-        /// The fewest.
+        /// Smallest number.
         least: usize,
     },
-    /// This system has no such way to wait, or forbids it.
+    /// This system lacks the mechanism, or forbids it.
+    #[error(
+        "this process cannot use {mechanism}: {error} ({}); use edge instead",
+        why_not(.error)
+    )]
     NoMechanism {
-        /// What was asked for.
+        /// The mechanism asked for.
         mechanism: Mechanism,
-        /// What the system says.
+        /// The system's error.
+        #[source]
         error: io::Error,
     },
     /// The system has no descriptors, threads or memory left.
+    #[error("cannot get {what}: {error}; raise the limit (see `ulimit -a`)")]
     Refused {
-        /// What was wanted.
+        /// The missing resource.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
+        #[source]
         error: io::Error,
     },
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StartError::NoListener => f.write_str(
-                "there is no address to listen at; give a TCP address or the path of a Unix socket",
-            ),
-            StartError::Listen { address, error } => {
-                let next = match error.kind() {
-                    io::ErrorKind::AddrInUse => {
-                        "another program listens there; stop it or take another port"
-                    }
-                    io::ErrorKind::PermissionDenied => {
-                        "take a port from 1024 on, or a path you may write to"
-                    }
-                    io::ErrorKind::AddrNotAvailable => "this machine has no such address",
-                    _ if address.contains('/') => "give a path in a folder that is there",
-                    _ => "give an address such as 127.0.0.1:8080",
-                };
-                write!(f, "cannot listen at {address}: {error}; {next}")
-            }
-            StartError::TooFewThreads { threads, least } => write!(
-                f,
-                "this pattern needs {least} threads or more, not {threads}: one waits, the others work"
-            ),
-            StartError::NoMechanism { mechanism, error } => {
-                let why = match error.kind() {
-                    io::ErrorKind::PermissionDenied => {
-                        "kernel.io_uring_disabled or a filter of system calls forbids it"
-                    }
-                    io::ErrorKind::OutOfMemory => "it has no memory for the rings",
-                    _ => "it needs Linux 6.1",
-                };
-                write!(
-                    f,
-                    "this system has no {mechanism} for us: {error} ({why}); take edge instead"
-                )
-            }
-            StartError::Refused { what, error } => {
-                write!(
-                    f,
-                    "cannot get {what}: {error}; raise the limit (see `ulimit -a`)"
-                )
-            }
-        }
+fn advice(address: &str, error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there; stop it or use another port",
+        io::ErrorKind::PermissionDenied => "use a port from 1024 on, or a path you may write to",
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address",
+        _ if address.contains('/') => "give a path in an existing folder",
+        _ => "give an address such as 127.0.0.1:8080",
     }
 }
 
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            StartError::Listen { error, .. }
-            | StartError::NoMechanism { error, .. }
-            | StartError::Refused { error, .. } => Some(error),
-            _ => None,
+fn why_not(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "kernel.io_uring_disabled or a filter of system calls forbids it"
         }
+        io::ErrorKind::OutOfMemory => "the system has no memory for the rings",
+        _ => "it needs Linux 6.1",
     }
 }

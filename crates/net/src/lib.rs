@@ -1,8 +1,12 @@
-//! Event servers: one core of a server under every pattern of threads and every way to wait for connections.
+//! Event servers: one server core under every pattern of threads and every way to wait for
+//! connections.
 //!
-//! A [`Service`] says what the bytes of a connection mean; a [`Server`] says who waits for which connection
-//! ([`Mechanism`]) and who works ([`Pattern`]), and neither knows of the other. This room never knows what the
-//! bytes mean.
+//! A [`Service`] says what the bytes of a connection mean. A [`Server`] says which threads work
+//! ([`Pattern`]) and how they wait ([`Mechanism`]), and neither knows of the other. This crate
+//! never knows what the bytes mean.
+//!
+//! Modules depend one way, in this order: `service`, `choices`, `error`, `options`, `counters`,
+//! `connection`, `poller`, `common`, `listen`, `pattern`, `acceptor`, `drain`, `server`.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -41,6 +45,8 @@
 #![forbid(unsafe_code)]
 
 mod acceptor;
+mod choices;
+mod common;
 mod connection;
 mod counters;
 mod drain;
@@ -52,8 +58,11 @@ mod poller;
 mod server;
 mod service;
 
+pub use choices::{Mechanism, Pattern, UnknownName, WhenFull};
 pub use counters::{Counters, Operation, Times};
+pub use drain::Stopped;
 pub use error::StartError;
-pub use options::{Builder, Mechanism, Pattern, UnknownName, WhenFull};
-pub use server::{Adapted, Server, Stopped};
+pub use options::Builder;
+pub use pattern::Adapted;
+pub use server::Server;
 pub use service::{Input, Next, Output, Peer, Service};

@@ -1,4 +1,4 @@
-//! Sockets that others connect to.
+//! Listening sockets.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use crate::error::StartError;
 use crate::options::Builder;
 
-/// A socket that others connect to; that of a path takes its file along.
+/// A listening socket. That of a path removes its file when dropped.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) socket: Socket,
@@ -71,10 +71,11 @@ impl Listener {
     }
 }
 
-/// All that are asked for.
+/// Opens all listening sockets asked for.
 pub(crate) fn listeners(options: &Builder) -> Result<Vec<Listener>, StartError> {
     let mut found = Vec::new();
-    // Addresses of a family that this machine does not have, as of IPv6 where it is off: no mistake if others do.
+    // Addresses of a family that this machine lacks, such as IPv6 where it is off: no error if
+    // others work.
     let mut missing = None;
     for name in &options.tcp {
         let failed = |error| StartError::Listen {
@@ -103,7 +104,8 @@ pub(crate) fn listeners(options: &Builder) -> Result<Vec<Listener>, StartError> 
     Ok(found)
 }
 
-/// Linux's `EAFNOSUPPORT`, and what it says of IPv6's loopback address where IPv6 is there and turned off.
+/// True for Linux's `EAFNOSUPPORT`, and for its answer about IPv6's loopback address where IPv6 is
+/// turned off.
 fn is_of_no_family(address: SocketAddr, error: &io::Error) -> bool {
     const NO_FAMILY: i32 = 97;
     let is_off = address == SocketAddr::from((Ipv6Addr::LOCALHOST, address.port()))
@@ -133,7 +135,7 @@ mod tests {
         let address = path.to_owned();
         let told = StartError::Listen { address, error }.to_string();
         assert!(
-            told.ends_with("give a path in a folder that is there"),
+            told.ends_with("give a path in an existing folder"),
             "{told}"
         );
     }

@@ -1,116 +1,13 @@
-//! How a server runs.
+//! Options of a server.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
+use crate::choices::{Mechanism, Pattern, WhenFull};
 use crate::error::StartError;
-use crate::server::Server;
-use crate::service::Service;
-
-/// Which threads wait, and which work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pattern {
-    /// One thread waits for all connections and queues those that are ready; the others take them from the queue.
-    HalfAsync,
-    /// All threads are alike: one waits, for one connection, and works on it while another waits.
-    Leader,
-    /// Each thread waits for connections of its own, and works on them.
-    Sharded,
-    /// As [`Pattern::Sharded`], and how many threads do, and by which mechanism if none was asked for, is found out by trying while it
-    /// serves.
-    Adaptive,
-}
-
-/// How a thread waits for many connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mechanism {
-    /// `select`: sets of bits, copied at each call.
-    Select,
-    /// `epoll`, level-triggered; where several threads share the set, for one report, and armed again.
-    Level,
-    /// `epoll`, edge-triggered: never armed again.
-    Edge,
-    /// `io_uring`, which Linux has from 6.1 on and some systems forbid. [`Pattern::Sharded`]: receives that go on, and sends that go
-    /// with the wait. Others: polls that go on.
-    Uring,
-}
-
-/// What happens to those who connect when there are as many connections as there may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenFull {
-    /// They wait in the system's queue until another goes.
-    Wait,
-    /// They get [`Service::refusal`] and are closed.
-    Refuse,
-}
-
-/// A name that none of the choices has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownName {
-    name: String,
-    choices: String,
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' is none of {}", self.name, self.choices)
-    }
-}
-
-impl std::error::Error for UnknownName {}
-
-fn find<T: Copy>(name: &str, choices: &[(&'static str, T)]) -> Result<T, UnknownName> {
-    choices
-        .iter()
-        .find(|(choice, _)| *choice == name)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| UnknownName {
-            name: name.to_owned(),
-            choices: choices
-                .iter()
-                .map(|(choice, _)| *choice)
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
-}
-
-fn name_of<T: PartialEq>(value: &T, choices: &[(&'static str, T)]) -> &'static str {
-    choices
-        .iter()
-        .find(|(_, choice)| choice == value)
-        .map_or("", |(name, _)| name)
-}
-
-impl Pattern {
-    const NAMES: [(&'static str, Pattern); 4] = [
-        ("half-async", Pattern::HalfAsync),
-        ("leader", Pattern::Leader),
-        ("sharded", Pattern::Sharded),
-        ("adaptive", Pattern::Adaptive),
-    ];
-
-    /// Every one.
-    pub fn all() -> [Pattern; 4] {
-        Self::NAMES.map(|(_, pattern)| pattern)
-    }
-}
 
 impl Mechanism {
-    const NAMES: [(&'static str, Mechanism); 4] = [
-        ("select", Mechanism::Select),
-        ("level", Mechanism::Level),
-        ("edge", Mechanism::Edge),
-        ("io_uring", Mechanism::Uring),
-    ];
-
-    /// Every one.
-    pub fn all() -> [Mechanism; 4] {
-        Self::NAMES.map(|(_, mechanism)| mechanism)
-    }
-
-    /// What to take if you have no reason for another: what costs least of what this process may use.
+    /// The default choice: the cheapest mechanism that this process may use.
     pub fn best_for(pattern: Pattern) -> Mechanism {
         match pattern {
             Pattern::Sharded if Mechanism::Uring.check().is_ok() => Mechanism::Uring,
@@ -118,10 +15,10 @@ impl Mechanism {
         }
     }
 
-    /// May this process use it?
+    /// Checks that this process may use the mechanism.
     ///
     /// # Errors
-    /// [`StartError::NoMechanism`], which says why not and what to take instead.
+    /// [`StartError::NoMechanism`], which says why not and what to use instead.
     pub fn check(self) -> Result<(), StartError> {
         if self != Mechanism::Uring {
             return Ok(());
@@ -133,35 +30,7 @@ impl Mechanism {
     }
 }
 
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(self, &Self::NAMES))
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Pattern, UnknownName> {
-        find(name, &Self::NAMES)
-    }
-}
-
-impl fmt::Display for Mechanism {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(self, &Self::NAMES))
-    }
-}
-
-impl FromStr for Mechanism {
-    type Err = UnknownName;
-
-    fn from_str(name: &str) -> Result<Mechanism, UnknownName> {
-        find(name, &Self::NAMES)
-    }
-}
-
-/// How a server is to run; [`Server::builder`] begins one.
+/// Options of a server; [`Server::builder`](crate::Server::builder) begins one.
 #[derive(Clone, Debug)]
 pub struct Builder {
     pub(crate) tcp: Vec<String>,
@@ -204,26 +73,27 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Listens at a TCP address as `127.0.0.1:8080`; port 0 is any that is free. May be called several times.
+    /// Adds a TCP address such as `127.0.0.1:8080`; port 0 is any free port.
     pub fn tcp(mut self, address: impl Into<String>) -> Builder {
         self.tcp.push(address.into());
         self
     }
 
-    /// Listens at a Unix socket, whose file has these rights, as `0o700`. A socket that is there already and that nobody
-    /// serves is replaced. May be called several times.
+    /// Adds a Unix socket, whose file has these rights, such as `0o700`. A socket left over from a
+    /// dead server is replaced.
     pub fn unix(mut self, path: impl Into<PathBuf>, rights: u32) -> Builder {
         self.unix.push((path.into(), rights));
         self
     }
 
-    /// Which threads wait and which work; sharded if not said.
+    /// Sets which threads wait and which work. Default: sharded.
     pub fn pattern(mut self, pattern: Pattern) -> Builder {
         self.pattern = pattern;
         self
     }
 
-    /// How they wait; edge-triggered if not said. With [`Pattern::Adaptive`], if not said, whichever of edges and `io_uring` is better.
+    /// Sets how they wait. Default: edge-triggered; with [`Pattern::Adaptive`], whichever of edges
+    /// and `io_uring` is better.
     pub fn mechanism(mut self, mechanism: Mechanism) -> Builder {
         self.mechanism = Some(mechanism);
         self
@@ -233,7 +103,7 @@ impl Builder {
         self.mechanism.unwrap_or(Mechanism::Edge)
     }
 
-    /// Those that may be used: one, but with [`Pattern::Adaptive`].
+    /// The mechanisms that may be used: one, except with [`Pattern::Adaptive`].
     pub(crate) fn mechanisms(&self) -> Vec<Mechanism> {
         match (self.mechanism, self.pattern) {
             (Some(mechanism), _) => vec![mechanism],
@@ -244,58 +114,61 @@ impl Builder {
         }
     }
 
-    /// How many threads wait and work, those that only wait included; as many as the process has cores if not said. With
-    /// [`Pattern::Adaptive`] at most so many.
+    /// Sets the number of threads, including one that only waits. Default: the number of cores.
+    /// With [`Pattern::Adaptive`] this is the maximum.
     pub fn threads(mut self, threads: usize) -> Builder {
         self.threads = threads.max(1);
         self
     }
 
-    /// Before a thread sleeps it looks again and again for so long whether something comes; it sleeps at once if not said. That
-    /// saves what waking it would cost, and takes the time from others who want its core. With [`Pattern::Sharded`]; an adaptive
-    /// server finds out by itself, and the other patterns do not look.
+    /// Sets how long a thread spins before it sleeps. Default: not at all. Spinning saves the cost
+    /// of waking it, and takes the time from others that want its core. For [`Pattern::Sharded`];
+    /// an adaptive server finds out by itself, and the other patterns do not spin.
     pub fn spin(mut self, time: Duration) -> Builder {
         self.spin = time;
         self
     }
 
-    /// How many may wait to be accepted; 1024 if not said.
+    /// Sets how many connections may wait to be accepted. Default: 1024.
     pub fn backlog(mut self, backlog: u32) -> Builder {
         self.backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
         self
     }
 
-    /// How many connections there may be at a time; 1024 if not said.
+    /// Sets how many connections there may be. Default: 1024.
     pub fn connections_max(mut self, connections: usize) -> Builder {
         self.connections_max = connections.max(1);
         self
     }
 
-    /// What happens to those beyond; they wait if not said.
+    /// Sets the treatment of connections beyond that. Default: they wait.
     pub fn when_full(mut self, when_full: WhenFull) -> Builder {
         self.when_full = when_full;
         self
     }
 
-    /// How many bytes that the service does not consume may gather, 1 MiB if not said.
+    /// Sets how many bytes may gather that the service does not consume. Default: 1 MiB.
     pub fn input_bytes_max(mut self, bytes: usize) -> Builder {
         self.input_bytes_max = bytes.max(1);
         self
     }
 
-    /// At how many bytes the output is full, 256 KiB if not said. Of a connection whose output is full nothing is read.
+    /// Sets the size at which the output is full. Default: 256 KiB. A connection with full output
+    /// is not read.
     pub fn output_bytes_max(mut self, bytes: usize) -> Builder {
         self.output_bytes_max = bytes.max(1);
         self
     }
 
-    /// After how long without a byte a connection is closed, to the second; never if not said.
+    /// Sets how long a connection may be silent before it is closed, to the second. Default: for
+    /// ever.
     pub fn idle(mut self, time: Duration) -> Builder {
         self.idle = Some(time);
         self
     }
 
-    /// Threads stay on these cores, in turn; anywhere if not said. A core that the process may not use is no error.
+    /// Pins the threads to these cores, in turn. Default: anywhere. A core that the process may not
+    /// use is ignored.
     pub fn cores(mut self, cores: impl Into<Vec<usize>>) -> Builder {
         self.cores = cores.into();
         self
@@ -307,17 +180,9 @@ impl Builder {
         self
     }
 
-    /// What its threads are called, with their number.
+    /// Sets the name of its threads, which is followed by their number.
     pub fn name(mut self, name: impl Into<String>) -> Builder {
         self.name = name.into();
         self
-    }
-
-    /// Listens and serves.
-    ///
-    /// # Errors
-    /// An address is not to be had, or the pattern needs more threads.
-    pub fn start<S: Service>(self, service: S) -> Result<Server<S>, StartError> {
-        Server::start(self, service)
     }
 }

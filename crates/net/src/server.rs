@@ -1,108 +1,24 @@
 //! A server: its threads, and its end.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hearth_sys::bell::Bell;
+use hearth_sys::eventfd::EventFd;
 
 use crate::acceptor::Acceptor;
+use crate::choices::{Mechanism, Pattern};
+use crate::common::Common;
 use crate::counters::{Counters, Desk, Operation, Times};
-use crate::drain::drain;
+use crate::drain::{Stopped, drain};
 use crate::error::StartError;
 use crate::listen::{Listener, listeners};
-use crate::options::{Builder, Mechanism, Pattern};
-use crate::pattern::{Adaptive, HalfAsync, Leader, Sharded, Starting, Threads};
+use crate::options::Builder;
+use crate::pattern::{Adapted, Adaptive, HalfAsync, Leader, Sharded, Starting, Threads};
 use crate::poller::{Epoll, Poller, Ring, Select};
 use crate::service::Service;
-
-/// A lock whose holder may have panicked: what it guards is whole between any two of its operations.
-pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What all threads of a server see.
-///
-/// | field | who writes | who reads |
-/// |---|---|---|
-/// | `is_stopping` | who stops it, once, before it wakes all | every thread, after it was woken |
-/// | `connections` | who accepts: up; who closes: down | who accepts |
-/// | `wants_room` | who accepts: true before it looks at `connections` again | who closes, after it has counted |
-/// | `second` | who accepts | all, roughly |
-///
-/// `connections` and `wants_room` are sequentially consistent: either who accepts sees that one has gone, or who closes sees
-/// that it is waited for.
-pub(crate) struct Common<S> {
-    pub(crate) service: S,
-    pub(crate) options: Builder,
-    /// By which its threads may wait: one, but of an adaptive server.
-    pub(crate) mechanisms: Vec<Mechanism>,
-    /// Threads that are started to serve: so many for each mechanism.
-    pub(crate) workers: usize,
-    /// One for each thread, then the acceptor's, then that of who stops it.
-    pub(crate) desks: Vec<Desk>,
-    pub(crate) second: AtomicU32,
-    is_stopping: AtomicBool,
-    pub(crate) connections: AtomicUsize,
-    pub(crate) wants_room: AtomicBool,
-    pub(crate) acceptors_bell: Bell,
-}
-
-impl<S> Common<S> {
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::Acquire)
-    }
-
-    /// From now on. Who sets it wakes all.
-    pub(crate) fn begin_stop(&self) {
-        self.is_stopping.store(true, Ordering::Release);
-    }
-
-    pub(crate) fn second(&self) -> u32 {
-        self.second.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn idle_seconds(&self) -> Option<u32> {
-        let idle = self.options.idle?;
-        Some(u32::try_from(idle.as_secs()).unwrap_or(u32::MAX))
-    }
-
-    pub(crate) fn acceptors_desk(&self) -> &Desk {
-        &self.desks[self.workers]
-    }
-
-    /// A connection is closed.
-    pub(crate) fn gone(&self) {
-        self.connections.fetch_sub(1, Ordering::SeqCst);
-        if self.wants_room.load(Ordering::SeqCst) {
-            self.acceptors_bell.ring();
-        }
-    }
-}
-
-/// How a server ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped {
-    /// Connections that were closed when all that had been asked was answered.
-    pub done: usize,
-    /// Connections that were closed because the time was over, or that broke.
-    pub cut: usize,
-}
-
-/// How an adaptive server serves at the moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Adapted {
-    /// Threads that have connections.
-    pub threads: usize,
-    /// By which they wait.
-    pub mechanism: Mechanism,
-    /// They look for a while before they sleep.
-    pub spins: bool,
-    /// What that reaches, what else was tried, and when it changed last, in words.
-    pub why: String,
-}
 
 /// A server that serves until it is stopped or dropped.
 pub struct Server<S: Service> {
@@ -114,30 +30,19 @@ pub struct Server<S: Service> {
 }
 
 impl Server<()> {
-    /// Options of a server that is to be.
+    /// Options of a new server.
     pub fn builder() -> Builder {
         Builder::default()
     }
 }
 
-impl Service for () {
-    type Worker = ();
-    type Session = ();
-
-    fn worker(&self, _: usize) {}
-
-    fn open(&self, (): &mut (), _: &crate::Peer) {}
-
-    /// Nothing is ever said.
-    fn serve(
-        &self,
-        (): &mut (),
-        (): &mut (),
-        input: &mut crate::Input<'_>,
-        _: &mut crate::Output,
-    ) -> crate::Next {
-        input.consume(input.bytes().len());
-        crate::Next::More
+impl Builder {
+    /// Listens and serves.
+    ///
+    /// # Errors
+    /// An address cannot be listened on, or the pattern needs more threads.
+    pub fn start<S: Service>(self, service: S) -> Result<Server<S>, StartError> {
+        Server::start(self, service)
     }
 }
 
@@ -167,7 +72,7 @@ impl<S: Service> Server<S> {
             is_stopping: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
             wants_room: AtomicBool::new(false),
-            acceptors_bell: Bell::new().map_err(refused("a descriptor"))?,
+            acceptor_wakeup: EventFd::new().map_err(refused("a descriptor"))?,
             options,
         });
         let mut starting = Starting::default();
@@ -201,27 +106,27 @@ impl<S: Service> Server<S> {
         Ok(server)
     }
 
-    /// Where it listens, in the order asked for; with the ports that the system chose.
+    /// The addresses it listens on, in the order asked for, with the ports chosen by the system.
     pub fn tcp_addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What it serves with.
+    /// The service.
     pub fn service(&self) -> &S {
         &self.common.service
     }
 
-    /// How many connections there are.
+    /// Number of connections.
     pub fn connections(&self) -> usize {
         self.common.connections.load(Ordering::Relaxed)
     }
 
-    /// How many connections there may be.
+    /// Largest number of connections.
     pub fn connections_max(&self) -> usize {
         self.common.options.connections_max
     }
 
-    /// What it has done so far.
+    /// Counters since the start.
     pub fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         for desk in &self.common.desks {
@@ -230,13 +135,14 @@ impl<S: Service> Server<S> {
         sum
     }
 
-    /// How many threads serve at the moment, and by which mechanism; and why. Nothing but of an adaptive server.
+    /// Present threads and mechanism of an adaptive server, with the reasons. None for other
+    /// servers.
     pub fn adapted(&self) -> Option<Adapted> {
         self.pattern.adapted()
     }
 
-    /// What an operation has cost each thread so far, those that work first; all zero unless [`Builder::timed`], but an
-    /// adaptive server times its waits.
+    /// Costs of an operation so far, by thread, working threads first; all zero without
+    /// [`Builder::timed`], except for the waits of an adaptive server.
     pub fn times(&self, of: Operation) -> Vec<Times> {
         self.common
             .desks
@@ -245,21 +151,21 @@ impl<S: Service> Server<S> {
             .collect()
     }
 
-    /// Accepts no more, answers what was asked, sends what was answered, and closes; after `grace` whatever is left
-    /// is cut off.
+    /// Stops: accepts no more, answers pending requests, sends pending replies, and closes; after
+    /// `grace` cuts off what is left.
     pub fn stop(mut self, grace: Duration) -> Stopped {
         self.end(grace)
     }
 
     fn end(&mut self, grace: Duration) -> Stopped {
         self.common.begin_stop();
-        // Those who connected before are served, too: they are accepted. Then nobody else may believe to be, and who comes next
-        // may listen at the same addresses.
-        self.common.acceptors_bell.ring();
+        // Clients already connected are accepted and served. Then no other client may believe to be
+        // connected, and a successor may listen at the same addresses.
+        self.common.acceptor_wakeup.notify();
         drop(self.acceptor.take().map(JoinHandle::join));
         self.pattern.wake();
         for thread in self.threads.drain(..) {
-            // Only a service whose worker cannot be made has ended it before.
+            // It has ended early only if its service's worker could not be made.
             let _ = thread.join();
         }
         drain(&self.common, self.pattern.take_all(), grace)

@@ -1,31 +1,31 @@
-//! What a server is for: the side that knows what bytes mean.
+//! The service: the side of a server that knows what bytes mean.
 
 use std::net::SocketAddr;
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// Of the network.
+    /// A network address.
     Tcp(SocketAddr),
-    /// Of this machine.
+    /// A client on this machine.
     Unix,
 }
 
-/// What the server does with a connection next.
+/// The next action for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Waits for more input: what is there is no whole request.
+    /// Waits for more input: the request is incomplete.
     More,
-    /// Calls again, though nothing new has come: there is more to do with the input at hand, but others have waited long
-    /// enough, or the output is full. Other connections come first.
+    /// Calls again without new input: there is more to do, but others have waited long enough, or
+    /// the output is full. Other connections come first.
     Again,
-    /// Sends what was written, then closes.
+    /// Sends the output, then closes.
     Close,
-    /// Closes at once; what is not sent yet is lost.
+    /// Closes at once, dropping unsent output.
     Break,
 }
 
-/// The bytes that have come and are not consumed yet, in one piece.
+/// The received bytes that are not consumed yet, in one piece.
 #[derive(Debug)]
 pub struct Input<'a> {
     bytes: &'a [u8],
@@ -34,7 +34,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Input for a test of a service, without a server.
+    /// Input to test a service without a server.
     pub fn new(bytes: &'a [u8]) -> Input<'a> {
         Input {
             bytes,
@@ -43,13 +43,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// All that is there.
+    /// All unconsumed bytes.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         &self.bytes[self.consumed..]
     }
 
-    /// So many bytes are done with.
+    /// Consumes bytes.
     ///
     /// # Panics
     /// If there are fewer.
@@ -63,18 +63,18 @@ impl<'a> Input<'a> {
         self.consumed += count;
     }
 
-    /// How many bytes were consumed in this call.
+    /// Number of bytes consumed in this call.
     pub fn consumed(&self) -> usize {
         self.consumed
     }
 
-    /// No more will come: the other side writes no more.
+    /// True if the other side sends no more.
     pub fn is_ended(&self) -> bool {
         self.is_ended
     }
 }
 
-/// What is to be sent, in order.
+/// Output to be sent, in order.
 #[derive(Debug)]
 pub struct Output {
     bytes: Vec<u8>,
@@ -82,7 +82,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// An empty one, full at so many bytes.
+    /// An empty output, full at `limit` bytes.
     pub fn new(limit: usize) -> Output {
         Output {
             bytes: Vec::new(),
@@ -90,13 +90,13 @@ impl Output {
         }
     }
 
-    /// Adds bytes; all of them, though it may be full afterwards.
+    /// Adds all bytes, even if the output is full afterwards.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The bytes so far, for those who write in place.
+    /// The bytes so far, to be written in place.
     #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -108,8 +108,8 @@ impl Output {
         &self.bytes
     }
 
-    /// As much is here as a connection may have waiting: a service that goes on nevertheless takes memory as it likes.
-    /// It returns [`Next::Again`] and is called when this is sent.
+    /// True if a connection has as much output waiting as it may: a service that writes more takes
+    /// memory without limit. It should return [`Next::Again`], and is called when this is sent.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= self.limit
@@ -120,23 +120,24 @@ impl Output {
     }
 }
 
-/// What a server does for its connections.
+/// A server's work for its connections.
 ///
 /// Calls for one session never overlap; those for different sessions do, on different threads.
 pub trait Service: Send + Sync + 'static {
-    /// What each thread that serves has to itself, such as buffers.
+    /// State of each serving thread, such as buffers.
     type Worker: 'static;
-    /// What each connection has to itself.
+    /// State of each connection.
     type Session: Send + 'static;
 
-    /// Made by each thread when it begins; `number` counts from 0. One more is made when a server stops, for the thread
-    /// that stops it.
+    /// Makes the state of a thread, in that thread; `number` counts from 0. A stopping server makes
+    /// one more, for the thread that stops it.
     fn worker(&self, number: usize) -> Self::Worker;
 
-    /// A connection was accepted.
+    /// Opens a session for an accepted connection.
     fn open(&self, worker: &mut Self::Worker, peer: &Peer) -> Self::Session;
 
-    /// Something has come, or [`Next::Again`] was answered and the output is sent. Consumes what it understands.
+    /// Serves new input, or continues after [`Next::Again`] once the output is sent. Consumes what
+    /// it understands.
     fn serve(
         &self,
         worker: &mut Self::Worker,
@@ -145,8 +146,8 @@ pub trait Service: Send + Sync + 'static {
         output: &mut Output,
     ) -> Next;
 
-    /// The input is as long as it may be, and [`Service::serve`] consumed none of it and wants more. By default the
-    /// connection is closed.
+    /// Handles input of the largest size of which [`Service::serve`] consumed nothing and wants
+    /// more. Closes the connection by default.
     fn too_long(
         &self,
         _worker: &mut Self::Worker,
@@ -157,21 +158,37 @@ pub trait Service: Send + Sync + 'static {
         Next::Close
     }
 
-    /// Is a request begun of which nothing is left in the input? A server that stops waits for its end.
+    /// True if a request has begun of which nothing is left in the input. A stopping server waits
+    /// for its end.
     fn is_amid(&self, _session: &Self::Session) -> bool {
         false
     }
 
-    /// The connection is gone.
+    /// Ends a session.
     fn close(&self, _worker: &mut Self::Worker, _session: Self::Session) {}
 
-    /// What a connection beyond the limit is told before it is closed.
+    /// Bytes sent to a connection beyond the limit before it is closed.
     fn refusal(&self) -> &[u8] {
         b""
     }
 
     /// Called about once a second, by one thread.
     fn tick(&self) {}
+}
+
+impl Service for () {
+    type Worker = ();
+    type Session = ();
+
+    fn worker(&self, _: usize) {}
+
+    fn open(&self, (): &mut (), _: &Peer) {}
+
+    /// Consumes everything and says nothing.
+    fn serve(&self, (): &mut (), (): &mut (), input: &mut Input<'_>, _: &mut Output) -> Next {
+        input.consume(input.bytes().len());
+        Next::More
+    }
 }
 
 pub(crate) fn input(bytes: &[u8], is_ended: bool) -> Input<'_> {

@@ -1,6 +1,6 @@
-//! How near the usual effort comes to what ten and a hundred times as much find: `cargo run
-//! --release -p hearth-place --example effort`. Prints a line for each machine and size; the times
-//! are the thread's on a processor, costs are modelled.
+//! Compares the usual effort with ten and a hundred times as much:
+//! `cargo run --release -p hearth-place --example effort`. Prints a line for each machine and size;
+//! the times are the thread's on a processor, costs are modelled.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[path = "../tests/support/mod.rs"]
@@ -8,10 +8,11 @@ mod support;
 
 use hearth_place::cost::Options;
 use hearth_place::graph::Graph;
-use hearth_place::machine::Machine;
+use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, Placed, talk};
 
-/// What a thread has run so far, ns, as exactly as the scheduler's clock ticks; means are good.
+/// Time that a thread has run so far, ns, as exactly as the scheduler's clock ticks; means are
+/// good.
 fn ran_ns() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let first = text.split_whitespace().next();

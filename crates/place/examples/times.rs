@@ -1,5 +1,5 @@
-//! How long placing takes and how much it gains: `cargo run --release -p hearth-place --example
-//! times`. Prints a line for each size; times are of this machine, costs are modelled.
+//! Measures the time and gain of placing: `cargo run --release -p hearth-place --example times`.
+//! Prints a line for each size; times are of this machine, costs are modelled.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[path = "../tests/support/mod.rs"]
@@ -22,7 +22,7 @@ fn main() {
     );
     for count in [8, 12, 16, 64, 256, 1024, 10_000, 100_000] {
         let runs = if count <= 64 { 24 } else { 6 };
-        // How far ten times the effort gets, which tells where the usual one is bad.
+        // The result of ten times the effort shows where the usual one is poor.
         let mut better: f64 = 0.0;
         let (mut worst, mut total, mut proved) = (0.0_f64, 0.0, 0);
         let mut ratio = [0.0; 3];

@@ -4,12 +4,12 @@
 
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Component, Connection, Graph};
-use hearth_place::machine::{Machine, Placement, Slot};
 use hearth_place::plan::place;
 use hearth_place::policy::Policy;
+use hearth_place::slots::{Machine, Placement, Slot};
 use hearth_place::talk::Effort;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,34 +1,34 @@
-//! A placement that follows a running program: newcomers find a place, and others move only if
-//! that pays.
+//! Adapts a placement to a running program: new components get a place, and others move only where
+//! moving pays.
 //!
-//! To move a component costs [`Patience::move_ns`] and its heap's bytes. [`replan`] looks for a
-//! placement with those costs, spread over the rounds to come, as part of J; nobody moves unless J
-//! gets less by more than twice what moving costs and by more than [`Patience::margin`]. What is
-//! left then gains nothing by moving back, so that nothing goes to and fro.
+//! Moving a component costs [`Patience::move_ns`] and its heap's bytes. [`replan`] searches for a
+//! placement with those costs, spread over the rounds to come, as part of J. Nothing moves unless J
+//! drops by more than twice the cost of the moves and by more than [`Patience::margin`]. Moving
+//! back then never gains anything, so components do not go to and fro.
 
 use crate::cost::problem::Problem;
 use crate::cost::state::{Home, State};
 use crate::cost::{Breakdown, CostError, Options};
 use crate::graph::{ComponentId, Graph};
-use crate::machine::{Machine, Placement, Slot, slot_number};
+use crate::slots::{Machine, Placement, Slot, slot_number};
 use crate::talk::{Effort, Search, Steps};
 
-/// What moving costs, and how sure one has to be.
+/// Cost of a move, and the gain that a move must promise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Patience {
-    /// For how many rounds a placement is expected to be of use.
+    /// Rounds for which a placement is expected to be of use.
     pub rounds: f64,
-    /// What one component's move costs, ns, without its heap.
+    /// Cost of moving one component without its heap, ns.
     pub move_ns: f64,
-    /// What a byte of heap costs, ns: copied, or used from afar until it is.
+    /// Cost of each byte of its heap, ns: copied, or used from afar until it is.
     pub byte_ns: f64,
-    /// The share of J that must be gained at least.
+    /// Least share of J that must be gained.
     pub margin: f64,
 }
 
 impl Default for Patience {
-    /// A thousand rounds; a move as two wake-ups of a sleeping thread; a byte as memory copies it;
-    /// a twentieth, which is what models miss at best.
+    /// A thousand rounds; two wake-ups of a sleeping thread for a move; the speed of memory copies
+    /// for a byte; and a twentieth as the margin, the model's error at best.
     fn default() -> Self {
         Self {
             rounds: 1_000.0,
@@ -39,34 +39,34 @@ impl Default for Patience {
     }
 }
 
-/// A component that is to move.
+/// A move of one component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// Who.
+    /// The component.
     pub component: ComponentId,
-    /// From where.
+    /// Its slot before.
     pub from: Slot,
-    /// Where to.
+    /// Its slot afterwards.
     pub to: Slot,
 }
 
-/// What to do about a placement.
+/// A proposal to change a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replan {
-    /// The moves: none if none pays.
+    /// The moves; empty if none pays.
     pub moves: Vec<Move>,
-    /// Where everyone is after them.
+    /// The placement after them.
     pub placement: Placement,
-    /// What that costs.
+    /// Its cost.
     pub cost: Breakdown,
-    /// What J was, ns a round.
+    /// J before them, ns a round.
     pub before_ns: f64,
-    /// What all moves together cost, ns.
+    /// Cost of all moves together, ns.
     pub moving_ns: f64,
 }
 
-/// Whether to move anyone. Those that stay, or are pinned where they are, are not moved; one that
-/// is pinned elsewhere is.
+/// Decides whether to move components. A component that stays, or is pinned where it is, does not
+/// move; one that is pinned elsewhere does.
 ///
 /// # Errors
 /// [`CostError`] if graph, machine and placement do not fit together.
@@ -88,7 +88,7 @@ pub fn replan(
     let rounds = patience.rounds.max(1.0);
     let home = Home {
         at: start.clone(),
-        // Twice: once is what it costs, and once the margin against going to and fro.
+        // Twice: once for the cost itself, and once as the margin against moving to and fro.
         away_ns: (0..problem.count())
             .map(|c| 2.0 * price(c) / rounds)
             .collect(),
@@ -111,7 +111,7 @@ pub fn replan(
     Ok(result(&problem, current, at, before.total_ns(), &price))
 }
 
-/// Whoever stays is pinned where it is.
+/// Pins components that must stay.
 fn hold(problem: &mut Problem, graph: &Graph, at: &[Slot]) {
     for (component, parts) in graph.components.iter().enumerate() {
         if parts.stays && problem.pins[component].is_none() {
@@ -120,7 +120,7 @@ fn hold(problem: &mut Problem, graph: &Graph, at: &[Slot]) {
     }
 }
 
-/// Takes back moves that do not help by themselves.
+/// Takes back moves that do not help on their own.
 fn send_home(state: &mut State, home: &[Slot]) {
     for (component, home) in home.iter().enumerate() {
         let there = state.slot(component);
@@ -160,8 +160,9 @@ fn result(
     }
 }
 
-/// A place for those that have none yet; all others stay. `current` has a slot for each component
-/// that runs already. Takes time by the newcomers and their peers, after a look at the graph.
+/// Places components that have no slot yet; all others stay. `current` has a slot for each
+/// component that already runs. Takes time in proportion to the new components and their peers,
+/// after one pass over the graph.
 ///
 /// # Errors
 /// [`CostError`] if graph, machine and placement do not fit together.
@@ -197,7 +198,8 @@ pub fn follow(
     Ok(Placement(state.placement().to_vec()))
 }
 
-/// Where newcomers begin: each where the fewest are, so that they do not all count as one crowd.
+/// Initial slots of new components: each starts on the least populated slot, so that they do not
+/// all count as one crowd.
 fn first_places(problem: &Problem, current: &[Option<Slot>]) -> Vec<Slot> {
     let mut crowd = vec![0_usize; problem.slots()];
     current.iter().flatten().for_each(|s| crowd[s.index()] += 1);

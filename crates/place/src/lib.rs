@@ -1,27 +1,27 @@
-//! Who runs where: from a graph of communicating components, a machine and what messages cost on
-//! it, a hardware thread for each component.
+//! Placement: from a graph of communicating components and a machine with its message costs, a
+//! hardware thread for each component.
 //!
 //! - [`graph`]: the components, their work and memory, and the connections between them.
-//! - [`machine`]: the hardware threads that may be used, what they share, and [what a
-//!   message](machine::MessageCost) between any two of them costs.
-//! - [`cost`]: what a placement costs, and of what that consists.
-//! - [`patterns`]: what people call the ways in which components interact.
+//! - [`slots`]: the hardware threads that may be used, the parts they share, and
+//!   [the cost of a message](slots::MessageCost) between any two of them.
+//! - [`cost`]: the cost of a placement, and its parts.
+//! - [`patterns`]: common names for the ways in which components interact.
 //! - [`forms`]: graphs and placements for other tools, and graphs from them.
-//! - [`talk`]: the placement of least predicted cost.
-//! - [`baselines`]: other ways, to start from and to compare with.
-//! - [`policy`]: the ways to decide, by name; [`adapt`]: following a program that runs.
-//! - [`plan`]: a placement with its reasons, other ways, and whether it matters.
+//! - [`talk`]: the placement with the least predicted cost.
+//! - [`baselines`]: other algorithms, to start from and to compare with.
+//! - [`policy`]: the policies by name; [`adapt`]: following a running program.
+//! - [`plan`]: a placement with its reasons, alternatives, and whether it matters.
 //!
-//! Everything here is a function of its arguments: no clock, no files, no environment; whatever is
-//! random has a seed, and whatever is bounded is bounded in steps. This crate must never know how
-//! a graph was found, how a machine was measured, or how a component is moved.
+//! Everything here is a function of its arguments: no clock, no files, no environment; randomness
+//! has a seed, and searches are bounded in steps. This crate must never know how a graph was found,
+//! how a machine was measured, or how a component is moved.
 //!
 //! ```
 //! use hearth_machine::{profile::Profile, synthetic};
-//! use hearth_model::hearth::Model;
+//! use hearth_model::fitted::Model;
 //! use hearth_place::cost::{Options, evaluate};
 //! use hearth_place::graph::{Component, Connection, Graph};
-//! use hearth_place::machine::{Machine, Placement, Slot};
+//! use hearth_place::slots::{Machine, Placement, Slot};
 //!
 //! let profile = Profile::assumed(synthetic::parse("2 packages, 2 cores, l2 4M per package")?);
 //! let machine = Machine::new(&profile, &Model::new(&profile)?, &[])?;
@@ -44,8 +44,8 @@ pub mod baselines;
 pub mod cost;
 pub mod forms;
 pub mod graph;
-pub mod machine;
 pub mod patterns;
 pub mod plan;
 pub mod policy;
+pub mod slots;
 pub mod talk;

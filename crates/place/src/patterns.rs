@@ -1,9 +1,9 @@
-//! The patterns in which components interact, by the source's names, to explain a graph to people.
-//! Nothing is decided by them: that is done by costs.
+//! Patterns in which components interact, by the source's names, to explain a graph to people. They
+//! decide nothing: costs do.
 //!
-//! A component has two *roles*, as a sender and as a receiver. Whoever asks and waits is a sender,
-//! whoever answers a receiver, so that an answer is no link of its own. Roles that are linked, in
-//! any number of steps, make a [`Part`], and its two sides say its pattern:
+//! A component has two *roles*, as a sender and as a receiver. A component that asks and waits is a
+//! sender, one that answers a receiver, so an answer is not a link of its own. Roles that are
+//! linked, in any number of steps, make a [`Part`], and its two sides determine its pattern:
 //!
 //! | senders : receivers | pattern |
 //! |---|---|
@@ -12,13 +12,13 @@
 //! | N : 1 | client-server |
 //! | N : M | many-to-many |
 //!
-//! Components that are connected make a [`Group`]. One of a single part has that part's pattern;
-//! one of several is mixed, and known by its parts: the relay of a pipeline is a receiver in one
+//! Connected components make a [`Group`]. A group with a single part has that part's pattern; one
+//! with several is mixed, and described by its parts: the relay of a pipeline is a receiver in one
 //! and a sender in the next.
 //!
-//! Two parts that are each other's mirror image, such as a hub that deals out and collects without
-//! waiting, are one that goes both ways. Who is called the receivers then: those who work more, a
-//! head; if that is equal, those who are sent more messages; if that is, too, the fewer.
+//! Two parts that mirror each other, such as a hub that deals out and collects without waiting,
+//! count as one that goes both ways. Its receivers are the side with more work a head; at equal
+//! work, the side with more incoming messages; at equal messages, the smaller side.
 
 mod sentence;
 
@@ -30,7 +30,7 @@ use crate::graph::{ComponentId, Graph, Turn};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// One sends to another.
+    /// One component sends to another.
     SenderReceiver,
     /// One sends to several.
     DispatchWorker,
@@ -38,7 +38,7 @@ pub enum Pattern {
     ClientServer,
     /// Several send to several.
     ManyToMany,
-    /// Nobody sends.
+    /// No component sends.
     NoCommunication,
 }
 
@@ -56,15 +56,15 @@ impl Pattern {
     }
 }
 
-/// Which way messages go in a part.
+/// Direction of messages in a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Flow {
     /// From its senders to its receivers.
     OneWay,
-    /// From both sides to the other, and nobody waits for answers.
+    /// Both ways, without waiting for answers.
     BothWays,
-    /// Its senders wait for its receivers' answers, all of them always.
+    /// The senders wait for the receivers' answers, always.
     Asked,
 }
 
@@ -73,28 +73,28 @@ pub enum Flow {
 pub struct Part {
     /// Its name; never [`Pattern::NoCommunication`].
     pub pattern: Pattern,
-    /// Who sends or asks, ascending; at least one.
+    /// Components that send or ask, ascending; at least one.
     pub senders: Vec<ComponentId>,
-    /// Who receives or answers, ascending; at least one. A component may be on both sides.
+    /// Components that receive or answer, ascending; at least one. A component may be on both
+    /// sides.
     pub receivers: Vec<ComponentId>,
-    /// Which way messages go.
+    /// Direction of messages.
     pub flow: Flow,
     /// Messages in a round, without answers.
     pub messages: f64,
 }
 
-/// Components that are connected with each other and with no others, or all those that have no
-/// connection at all.
+/// Components connected with each other and no others, or all components without a connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// Who they are, ascending; at least one.
+    /// Its components, ascending; at least one.
     pub members: Vec<ComponentId>,
-    /// In which patterns they interact, by their first senders; none if they do not.
+    /// Patterns in which they interact, ordered by first sender; none if they do not.
     pub parts: Vec<Part>,
 }
 
 impl Group {
-    /// The pattern of the whole group; nothing if it is mixed.
+    /// The pattern of the whole group; none if it is mixed.
     #[must_use]
     pub fn pattern(&self) -> Option<Pattern> {
         match self.parts.as_slice() {
@@ -105,11 +105,11 @@ impl Group {
     }
 }
 
-/// The groups of a graph and their patterns: by their first members, those without connections
-/// together as the last group. Every component is in one group.
+/// Recognises the groups of a graph and their patterns, ordered by first member; components without
+/// connections form the last group. Every component is in one group.
 ///
-/// Connections without messages do not count, nor do those of a component with itself. It takes
-/// time in proportion to components and connections.
+/// Connections without messages do not count, nor do those of a component with itself. Takes time
+/// in proportion to components and connections.
 ///
 /// ```
 /// use hearth_place::graph::{Component, Connection, Graph};
@@ -169,7 +169,7 @@ pub fn recognise(graph: &Graph) -> Vec<Group> {
     groups
 }
 
-/// Messages with a direction: from who begins.
+/// Messages with a direction, from the side that begins.
 struct Link {
     sender: ComponentId,
     receiver: ComponentId,
@@ -201,7 +201,7 @@ fn links(graph: &Graph) -> Vec<Link> {
         .collect()
 }
 
-/// A table's entry for nobody.
+/// Table entry for no component.
 const NOBODY: usize = usize::MAX;
 
 /// A part before its pattern is known.
@@ -212,7 +212,7 @@ struct RawPart {
     is_asked: bool,
 }
 
-/// The parts by their first senders, and the part in which each component sends.
+/// Parts by first sender, and the part in which each component sends.
 struct RawParts {
     parts: Vec<RawPart>,
     sends_in: Vec<usize>,
@@ -246,7 +246,7 @@ fn raw_parts(count: usize, links: &[Link]) -> RawParts {
         parts[part_of[root]].senders.push(id);
     }
     for id in ids(count).filter(|id| is_played[count + id.index()]) {
-        // A role that receives has someone who sends to it, so that its part exists.
+        // A receiving role has a sender, so its part exists.
         let root = roles.root(count + id.index());
         parts[part_of[root]].receivers.push(id);
     }
@@ -260,12 +260,12 @@ fn raw_parts(count: usize, links: &[Link]) -> RawParts {
     RawParts { parts, sends_in }
 }
 
-/// Gives parts their patterns, and makes one of each two that are mirror images.
+/// Assigns patterns to parts, and merges each pair of mirror images.
 fn merge_mirrors(graph: &Graph, raw: RawParts) -> Vec<Part> {
     let RawParts { parts, sends_in } = raw;
     let mut named = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        // A part has one mirror image at most: who sends there is known.
+        // A part has at most one mirror image: its senders are known.
         let other = sends_in[part.receivers[0].index()];
         let mirror = parts
             .get(other)
@@ -310,8 +310,7 @@ fn name(part: &RawPart, both_ways: bool) -> Part {
     }
 }
 
-/// Whether, of two mirror images, the receivers of `a` rather than those of `b` are the ones who
-/// serve.
+/// Whether, of two mirror images, the receivers of `a` serve rather than those of `b`.
 fn serves(graph: &Graph, a: &RawPart, b: &RawPart) -> bool {
     if a.is_asked != b.is_asked {
         return a.is_asked;
@@ -332,7 +331,7 @@ fn serves(graph: &Graph, a: &RawPart, b: &RawPart) -> bool {
 }
 
 fn ids(count: usize) -> impl Iterator<Item = ComponentId> {
-    // Ids are 32 bits, and so are there no more components.
+    // Ids have 32 bits, so there are no more components.
     (0..count as u64).map_while(|id| u32::try_from(id).ok().map(ComponentId))
 }
 

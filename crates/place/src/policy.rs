@@ -1,4 +1,4 @@
-//! The ways to decide who runs where, by name.
+//! Policies of placement, by name.
 
 use std::fmt;
 
@@ -7,33 +7,33 @@ use crate::cost::problem::Problem;
 use crate::cost::state::State;
 use crate::cost::{CostError, Options};
 use crate::graph::Graph;
-use crate::machine::{Machine, Slot, slot_number};
+use crate::slots::{Machine, Slot, slot_number};
 use crate::talk::{Effort, Placed, solve};
-use crate::{graph::ComponentId, machine::Placement};
+use crate::{graph::ComponentId, slots::Placement};
 
 use hearth_machine::topology::OsThread;
 
-/// A way to decide.
+/// A policy of placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The operating system decides and may change its mind. Its cost is that of [`Policy::Spread`],
-    /// which is what load balancing tends to.
+    /// The operating system decides and may change its mind. Its cost is that of
+    /// [`Policy::Spread`], which load balancing tends to.
     Os,
-    /// In turn, in the order of creation.
+    /// Round robin, in the order of creation.
     Spread,
     /// All on the first slot.
     Single,
-    /// By chance.
+    /// Random slots.
     Random {
-        /// Which chance.
+        /// Seed of the choices.
         seed: u64,
     },
-    /// In turn, and idle workers take from busy ones what computes. Its cost is that of the
-    /// beginning, [`Policy::Spread`].
+    /// Round robin at first; then idle workers take computing components from busy ones. Its cost
+    /// is that of the start, [`Policy::Spread`].
     Steal,
-    /// As someone said, by the components' names; the others go where they cost least.
+    /// As a file says, by the components' names; the others go where they cost least.
     File(Vec<(String, OsThread)>),
-    /// Where it costs least.
+    /// The least predicted cost.
     Talk,
 }
 
@@ -58,7 +58,7 @@ impl Policy {
         !matches!(self, Self::Os | Self::Steal)
     }
 
-    /// Places. Pins of the program hold under every policy.
+    /// Places the components. Pins of the program hold under every policy.
     ///
     /// # Errors
     /// [`PolicyError`]: the graph is not sound, or a file names what is not there.
@@ -102,7 +102,7 @@ impl Policy {
     }
 }
 
-/// Why a policy cannot place.
+/// Reason why a policy cannot place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyError {
     /// The graph cannot be used.
@@ -114,9 +114,9 @@ pub enum PolicyError {
     },
     /// The file names a hardware thread that may not be used.
     NoSuchCpu {
-        /// Whose.
+        /// The component.
         name: String,
-        /// Which.
+        /// The hardware thread.
         cpu: OsThread,
     },
 }
@@ -147,7 +147,7 @@ impl From<CostError> for PolicyError {
     }
 }
 
-/// Those of the file are pinned, unless the program says otherwise, and the others placed around.
+/// Pins the components of the file, unless the program does, and places the others around them.
 fn from_file(
     graph: &Graph,
     machine: &Machine,

@@ -127,7 +127,7 @@ fn variables_of_openmp() {
 
 #[test]
 fn rankfiles_number_as_hwloc_does() {
-    // The system deals numbers out: 0 2 | 1 3 are the cores' first threads, 4 6 | 5 7 the second.
+    // The system numbers in turns: 0 2 | 1 3 are the cores' first threads, 4 6 | 5 7 the second.
     let machine = machine("2 packages, 2 cores, 2 threads, numbering dealt");
     let placed: Vec<Placed> = [("a", 0), ("b", 6), ("c\n", 5), ("d", 7)]
         .map(|(name, cpu)| Placed::new(name, OsThread(cpu)))
@@ -151,7 +151,7 @@ fn rankfiles_number_as_hwloc_does() {
     assert_eq!(slots(system), ["0", "6", "5", "7"]);
 }
 
-/// Logical numbers are dense, and of nested parts the threads follow each other.
+/// Logical numbers are dense, and threads of nested parts follow each other.
 #[test]
 fn logical_numbers_keep_parts_together() {
     for description in [
@@ -257,7 +257,7 @@ fn lists_and_masks_say_the_same() {
     }
 }
 
-/// What the shell makes of our quotes, against the words they came from.
+/// Words as the shell reads our quotes, compared with the originals.
 #[test]
 fn the_shell_reads_words_back() {
     let mut words: Vec<String> = [

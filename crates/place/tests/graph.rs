@@ -1,4 +1,4 @@
-//! A graph's file: what is written is read, and what is wrong is said.
+//! A graph's file: round trips, and messages about faults.
 
 use hearth_place::graph::{Basis, Component, Connection, Graph, Turn};
 

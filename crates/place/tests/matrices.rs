@@ -1,4 +1,4 @@
-//! The communication matrix: what is written, what is read, and bad texts.
+//! The communication matrix: writing, reading, and bad texts.
 
 use fastrand::Rng;
 use hearth_place::forms::{

@@ -1,4 +1,4 @@
-//! METIS's `.graph`: what is written, what is read, and bad texts.
+//! METIS's `.graph`: writing, reading, and bad texts.
 
 use fastrand::Rng;
 use hearth_place::forms::{
@@ -76,7 +76,7 @@ fn numbers_that_are_not_whole_or_large_are_scaled() {
         text.contains("\n800 2 1000000\n0 1 1000000 3 250\n"),
         "{text}"
     );
-    // What is next to nothing is still an edge.
+    // An almost empty connection is still an edge.
     graph.connections[0].messages = 1e-300.into();
     let text = write_metis(&graph, Measure::Messages, Vertices::Work).unwrap();
     assert!(text.ends_with("900 2 1\n"), "{text}");
@@ -132,7 +132,7 @@ fn what_the_page_shows_is_read() {
 
 #[test]
 fn what_others_write_is_read() {
-    // Sizes, three weights, an empty line of comments only we know, no names.
+    // Sizes, three weights, an empty line of comments that only we allow, no names.
     let text = "%\n% of somebody\n2 1 111 3\n7 10 20 30 2 6\n% in between\n8 11 21 31 1 6\n\n";
     let reading = Reading {
         measure: Measure::Messages,
@@ -204,7 +204,7 @@ fn random_graphs_come_back() {
             };
             assert_eq!(names(&read.graph), names(&graph));
         }
-        // Scaled: what comes back differs by less than half a unit of each.
+        // Scaled: the values read back differ by less than half a unit each.
         for connection in &mut graph.connections {
             connection.messages.value += 0.125;
             connection.bytes.value += 0.125;

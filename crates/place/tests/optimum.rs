@@ -1,4 +1,4 @@
-//! The optimiser beside the optimum of an integer program.
+//! Comparison of the optimiser with the optimum of an integer program.
 //!
 //! For component i on slot s the program has x(i, s), one of which is 1 for each i. For a
 //! connection e and slots s, t it has y(e, s, t) ≥ 0, whose sums are the x of its ends, so that
@@ -11,13 +11,13 @@ mod support;
 use good_lp::{Expression, ProblemVariables, Solution, SolverModel, Variable, microlp, variable};
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Connection, Graph, Turn};
-use hearth_place::machine::{Machine, Message, Share};
+use hearth_place::slots::{Machine, Message, Share};
 use hearth_place::talk::{EXACT_MAX, Effort, talk};
 
-/// How many random instances; the solver is slow in a build for tests.
+/// Number of random instances; the solver is slow in a build for tests.
 const INSTANCES: u64 = if cfg!(debug_assertions) { 24 } else { 240 };
 
-/// y of one connection, by slots of its ends, and what a message costs there.
+/// y of one connection, by slots of its ends, and the cost of a message there.
 struct Crossing {
     from: usize,
     to: usize,
@@ -77,7 +77,7 @@ fn optimum(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
             *load += component.work_ns.value * *x;
         }
     }
-    // What a component says to itself goes with it.
+    // Messages of a component to itself move with it.
     for c in graph.connections.iter().filter(|c| c.from == c.to) {
         let message = message(c, options);
         for (slot, x) in slots.iter().zip(&x[c.from.index()]) {

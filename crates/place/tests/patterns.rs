@@ -1,4 +1,4 @@
-//! Patterns: each by its name, mixtures by their parts, and what they are told as.
+//! Patterns: each by its name, mixtures by their parts, and their sentences.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use fastrand::Rng;
 use hearth_place::graph::{Component, ComponentId, Connection, Graph};
 use hearth_place::patterns::{Flow, Group, Pattern, recognise};
 
-/// Components by name, and connections as `a>b`, a message each way that is written.
+/// Components by name, and connections as `a>b`, each with one message.
 fn graph(names: &[&str], connections: &[&str]) -> Graph {
     let mut graph = Graph::new();
     for name in names {
@@ -130,7 +130,7 @@ fn whoever_asks_is_the_client() {
 fn of_two_ways_those_who_work_more_receive() {
     let both = ["h>a", "h>b", "h>c", "a>h", "b>h", "c>h"];
     let mut star = graph(&["h", "a", "b", "c"], &both);
-    // Nothing else is known: the fewer receive.
+    // Nothing else is known: the smaller side receives.
     assert_eq!(only(&star).pattern(), Some(Pattern::ClientServer));
     star.components[1].work_ns = 300.0.into();
     assert_eq!(
@@ -192,8 +192,8 @@ fn a_hundred_thousand_components_are_one_hub_or_one_path() {
     );
 }
 
-/// Every component is in one group, every link in one part of its group, and parts are as their
-/// names say, whatever the graph.
+/// Every component is in one group, every link in one part of its group, and parts match their
+/// names, for any graph.
 #[test]
 fn groups_and_parts_hold_all_of_any_graph() {
     let mut rng = Rng::with_seed(11);

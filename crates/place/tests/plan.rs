@@ -5,14 +5,14 @@ mod support;
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::adapt::{Patience, follow, replan};
 use hearth_place::cost::Options;
 use hearth_place::forms::CpuSet;
 use hearth_place::graph::{Component, ComponentId, Connection, Graph};
-use hearth_place::machine::{Machine, Placement, Slot};
 use hearth_place::plan::{Plan, Reason, StoredPlan, changes, place};
 use hearth_place::policy::{Policy, PolicyError};
+use hearth_place::slots::{Machine, Placement, Slot};
 use hearth_place::talk::Effort;
 
 fn plan(graph: &Graph, machine: &Machine, policy: &Policy) -> Plan {

@@ -1,5 +1,5 @@
-//! Up to twelve components on up to 128 slots: no placement costs less than the optimiser's by more than
-//! a hundredth. Another search shows that, by bounds.
+//! Up to twelve components on up to 128 slots: no placement costs less than the optimiser's by more
+//! than a hundredth. Another search proves it by bounds.
 
 mod support;
 
@@ -16,7 +16,7 @@ const NODES: u64 = if cfg!(debug_assertions) {
     2_000_000
 };
 
-/// The search was tuned by the instances that come of the seed below. `HEARTH_PROOFS_SEED` gives others.
+/// The search was tuned by the instances of the seed below. `HEARTH_PROOFS_SEED` gives others.
 fn first_seed() -> u64 {
     let asked = std::env::var("HEARTH_PROOFS_SEED").ok();
     asked.map_or(7000, |seed| seed.parse().expect("a number"))
@@ -32,7 +32,7 @@ fn nothing_is_cheaper_by_a_hundredth() {
     for seed in 0..INSTANCES {
         let mut random = fastrand::Rng::with_seed(first + seed);
         let at = seed as usize % machines.len();
-        // Half of them as large as can be.
+        // Half of them as large as possible.
         let count = if random.bool() {
             EXACT_MAX
         } else {

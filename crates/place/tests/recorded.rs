@@ -1,7 +1,7 @@
-//! The recorded machines of `machines/`: random graphs and the six workloads' are placed on each, on
-//! hardware threads that it has, no worse than the baselines place them.
+//! The recorded machines of `machines/`: places random graphs and those of the six workloads on
+//! each, on hardware threads that it has, no worse than the baselines do.
 //!
-//! The workloads' graphs are what the compiler finds in `tests/workloads`:
+//! The workloads' graphs are those that the compiler finds in `tests/workloads`:
 //! `hearth place NAME.isf --graph NAME.json`.
 
 mod support;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use hearth_machine::capture::Capture;
 use hearth_machine::profile::Profile;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::baselines::Baseline;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::Graph;
-use hearth_place::machine::Machine;
+use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, talk};
 
 const GRAPHS: u64 = if cfg!(debug_assertions) { 12 } else { 120 };
@@ -33,7 +33,7 @@ fn text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// What was measured there, or else the parts with assumed costs.
+/// The measured profile, or else the parts with assumed costs.
 fn profile(folder: &Path) -> Profile {
     let name = folder.display();
     if let Some(text) = text(&folder.join("profile.json")) {

@@ -1,18 +1,18 @@
-//! The optimiser beside the baselines and beside all placements, and what always holds.
+//! Comparison of the optimiser with the baselines and with all placements, and its invariants.
 
 mod support;
 
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::baselines::Baseline;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Component, Connection, Graph};
-use hearth_place::machine::{Machine, Placement, Slot};
+use hearth_place::slots::{Machine, Placement, Slot};
 use hearth_place::talk::{EXACT_MAX, Effort, talk};
 
-/// How many random instances; a build for tests is slow enough with fewer.
+/// Number of random instances; a build for tests is slow enough with fewer.
 const INSTANCES: u64 = if cfg!(debug_assertions) { 140 } else { 1400 };
 
 #[test]
@@ -49,7 +49,7 @@ fn never_worse_than_a_baseline() {
             better[at] += u32::from(ours.cost.total_ns < 0.99 * theirs.total_ns);
         }
     }
-    // It would be no optimiser if it only handed on what it began with.
+    // It would not be an optimiser if it only returned its start.
     assert!(
         better.iter().all(|b| u64::from(*b) > INSTANCES / 4),
         "{better:?}"
@@ -64,7 +64,7 @@ fn small_graphs_are_placed_as_well_as_any() {
     for seed in 0..instances {
         let mut random = fastrand::Rng::with_seed(1000 + seed);
         let machine = support::machine(machines[random.usize(..machines.len())]);
-        // As many as can be tried one by one.
+        // Few enough to try one by one.
         let most = match machine.slots().len() {
             2 => 10,
             4 => 6,
@@ -196,8 +196,8 @@ fn a_graph_of_thousands_is_placed_better_than_in_turn() {
     assert!(ours.cost.total_ns < 0.5 * turn.total_ns);
 }
 
-/// Whoever stays with the rest of a group pays for its lock, too, when one of it is elsewhere: one group is divided, and
-/// not two.
+/// A component that stays with the rest of a group pays for its lock, too, when another leaves: one
+/// group is divided, and not two.
 #[test]
 fn as_few_groups_are_divided_as_can_be() {
     let machine = support::machine("1 package, 2 cores");

@@ -1,14 +1,14 @@
-//! Machines whose parts are not alike: pairs that were measured apart, cores that may not be used,
-//! time that a hypervisor takes. What is proved there is the best of all placements, one by one.
+//! Machines with unequal parts: pairs that were measured apart, cores that may not be used, time
+//! that a hypervisor takes. A placement proved there is the best of all, tried one by one.
 
 mod support;
 
 use hearth_machine::profile::{Figure, Noise, PairTransfer, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::cost::Options;
-use hearth_place::machine::Machine;
+use hearth_place::slots::Machine;
 use hearth_place::talk::{Effort, talk};
 
 const INSTANCES: u64 = if cfg!(debug_assertions) { 40 } else { 160 };
@@ -67,7 +67,7 @@ fn what_is_proved_is_the_best_on_uneven_machines() {
         let most = if machine.slots().len() > 4 { 4 } else { 5 };
         let count = random.usize(2..=most);
         let graph = support::graph(&mut random, count);
-        // So few steps before that local search has not found the best already.
+        // With so few steps, local search has not found the best already.
         let effort = Effort {
             steps: 60_000,
             seed,

@@ -1,6 +1,7 @@
-//! What the probe reads of this machine, in the words of `./x lab show`: nodes, distances, orders,
-//! siblings, and where the pages lie that it binds. With `--probe`, a probe of every part with the
-//! least effort, and what it could not measure. The lab's tests run it inside virtual machines.
+//! Prints the facts that the probe reads of this machine, in the words of `./x lab show`: nodes,
+//! distances, orders, siblings, and the place of pages that it binds. With `--probe`, runs a probe
+//! of every part with the least effort, and prints the parts it could not measure. The lab's tests
+//! run it inside virtual machines.
 
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
@@ -81,8 +82,8 @@ fn described(topology: &Topology) -> Vec<String> {
     lines
 }
 
-/// Binds this thread's memory to a node, touches pages, and asks where they are; then moves them
-/// by a policy of the mapping's own and asks again.
+/// Binds this thread's memory to a node, touches pages, and asks where they are; then moves them by
+/// a policy of the mapping's own and asks again.
 fn bound(node: usize) -> Result<String, Failure> {
     const PAGES: usize = 256;
     Linux.place_memory(&Policy::Bind(vec![node]))?;
@@ -110,7 +111,7 @@ fn bound(node: usize) -> Result<String, Failure> {
     Ok(format!("bound to {node}: {count} pages on {node}"))
 }
 
-/// Times mean nothing where this is run, so only what was and was not measured is told.
+/// Times mean nothing where this runs, so it prints only which parts were measured.
 fn probed() -> Result<Vec<String>, Failure> {
     let parts = [
         Part::Pairs,
@@ -131,7 +132,7 @@ fn probed() -> Result<Vec<String>, Failure> {
     };
     let cores = Linux.allowed()?;
     let cancel = AtomicBool::new(false);
-    // The longest limit, as emulation is slow; the plan says how much is done.
+    // The longest limit, since emulation is slow; the plan bounds the work.
     let options = Options {
         mode: Mode::Deep,
         ..Options::default()

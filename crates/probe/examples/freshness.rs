@@ -1,5 +1,5 @@
-//! How often the check of a profile says what: `freshness PROFILE [TIMES [FACTOR]]`, where the profile's
-//! figures are multiplied by a factor first. With a factor of 1 it should never say that they are off.
+//! Counts the verdicts of the check of a profile: `freshness PROFILE [TIMES [FACTOR]]`, where the
+//! profile's figures are multiplied by a factor first. With a factor of 1 no figure should be off.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -1,7 +1,7 @@
-//! How many bytes a second the memory system moves, for one thread and for all.
+//! Bandwidth of the memory system, for one thread and for all.
 //!
-//! Plain loops and copies over buffers larger than the caches: what a program gets, not what
-//! special instructions could get. Copies count the bytes copied once.
+//! Plain loops and copies over buffers larger than the caches: the bandwidth of programs, not of
+//! special instructions. Copies count the bytes copied once.
 
 use hearth_sys::procfs;
 
@@ -10,7 +10,7 @@ use crate::disturbance::{Batch, Before};
 use crate::options::Mode;
 use crate::statistics::Measured;
 
-/// What is done with the bytes.
+/// Operation on the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// Added up.
@@ -29,9 +29,9 @@ impl Stream {
 /// A bandwidth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bandwidth {
-    /// What is done.
+    /// The operation.
     pub stream: Stream,
-    /// The cores that do it at once.
+    /// The cores that run it at once.
     pub cores: Vec<usize>,
     /// The buffer of each, in bytes.
     pub bytes: usize,
@@ -39,7 +39,7 @@ pub struct Bandwidth {
     pub bytes_per_ns: Measured,
 }
 
-/// One bandwidth under measurement.
+/// A bandwidth being measured.
 #[derive(Debug)]
 pub struct Flow {
     stream: Stream,
@@ -48,16 +48,16 @@ pub struct Flow {
     rounds: Rounds,
 }
 
-/// Passes over the buffer in one sample: with several threads they begin together, and the first
-/// to end would leave the others more than their share.
+/// Passes over the buffer in one sample: several threads begin together, and the first to end would
+/// leave the others more than their share.
 const PASSES: usize = 2;
 
-/// No interval of a bandwidth reaches beyond so many times its value.
+/// Most by which an interval of a bandwidth exceeds its value.
 const FEW_ROUNDS_FACTOR: f64 = 10.0;
 
 impl Flow {
-    /// A bandwidth of which nothing is known. The buffers of all threads together take at most a
-    /// quarter of the memory that is free.
+    /// A bandwidth without samples. The buffers of all threads together take at most a quarter of
+    /// the free memory.
     pub fn new(
         system: &dyn hearth_sys::System,
         mode: Mode,
@@ -89,8 +89,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Nanoseconds a byte, as time is what has gaps. All threads make the same number of samples,
-    /// told by the first, which looks at the time.
+    /// Nanoseconds a byte, since gaps show in times. All threads take the same number of samples;
+    /// the first watches the time and decides.
     fn samples(&self, context: &Context<'_>, end: &Deadline<'_>) -> Result<Batch, Stop> {
         use std::sync::atomic::{AtomicBool, Ordering};
         let parties = self.cores.len() as u32;
@@ -100,7 +100,7 @@ impl Flow {
         let (clock, cancel) = (context.clock, context.cancel);
         let work = |core: usize, is_first: bool| -> Result<Batch, Stop> {
             let prepared = context.system.pin(core).and_then(|pinned| {
-                // First touched by the thread that uses it, so it lies on that thread's node.
+                // Touch it first on the thread that uses it, so that it lies on that thread's node.
                 let memory = context.pool.take(core, self.bytes)?;
                 Ok((pinned, memory))
             });
@@ -148,7 +148,7 @@ impl Flow {
                 match start(scope, move || work(core, false).map(drop)) {
                     Ok(other) => others.push(other),
                     Err(refused) => {
-                        // Those who came wait for one who never will.
+                        // Release the threads at the gate: one of them will never come.
                         failed.store(true, Ordering::Relaxed);
                         gate.abandon();
                         return Err(refused.into());
@@ -163,7 +163,7 @@ impl Flow {
         })
     }
 
-    /// Bytes a pass.
+    /// Bytes moved in a pass.
     fn moved(&self) -> usize {
         match self.stream {
             Stream::Read | Stream::Write => self.bytes,
@@ -171,7 +171,7 @@ impl Flow {
         }
     }
 
-    /// The figure; None if every visit came to nothing.
+    /// The figure; None if every visit failed.
     pub fn sum_up(&self) -> Option<Bandwidth> {
         let ns_per_byte = self.rounds.sum_up()?;
         // Two or three rounds may give an interval of time that begins below zero.

@@ -1,4 +1,4 @@
-//! What every measurement is given: the system, a clock, chance, memory, and the wish to stop.
+//! Context of every measurement: the system, a clock, randomness, memory, and cancellation.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,12 +11,12 @@ use hearth_sys::{Refused, System};
 use crate::disturbance::{Batch, Discards, Disturbed, Outcome, Watch, reading_ns};
 use crate::statistics::{Measured, Round, across_rounds};
 
-/// Why a part of a probe ended without a result.
+/// Reason why a part of a probe ended without a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stop {
     /// The caller raised the flag.
     Cancelled,
-    /// The system would not.
+    /// The system refused an operation.
     Refused(Refused),
 }
 
@@ -26,23 +26,43 @@ impl From<Refused> for Stop {
     }
 }
 
-/// What every measurement is given.
+/// Reason why there is no result at all.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProbeError {
+    /// The caller raised the flag.
+    Cancelled,
+    /// No core can be measured.
+    NoCore(Refused),
+}
+
+impl std::fmt::Display for ProbeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ProbeError::Cancelled => f.write_str("the probe was cancelled; nothing is recorded"),
+            ProbeError::NoCore(refused) => write!(f, "no core can be measured: {refused}"),
+        }
+    }
+}
+
+impl std::error::Error for ProbeError {}
+
+/// Context of every measurement.
 pub struct Context<'a> {
     /// The machine.
     pub system: &'a dyn System,
     /// Its clock.
     pub clock: Clock,
-    /// What two ordered readings of the clock cost, in nanoseconds.
+    /// Cost of two ordered readings of the clock, in nanoseconds.
     pub reading_ns: f64,
-    /// Raised by somebody who wants it to end.
+    /// Set by the caller to end the probe.
     pub cancel: &'a AtomicBool,
-    /// All chance comes from here.
+    /// Source of all randomness.
     pub random: fastrand::Rng,
-    /// What has been discarded so far, by everything.
+    /// Samples discarded so far, by all measurements.
     pub discards: Discards,
-    /// Measurements for which disturbed samples had to serve.
+    /// Measurements that had to use disturbed samples.
     pub disturbed: u32,
-    /// When all must be over, finished or not; None if nobody minds.
+    /// End of the whole probe, finished or not; None for no limit.
     pub end: Option<Deadline<'a>>,
     /// Large memory that outlives a visit.
     pub pool: Pool,
@@ -65,12 +85,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Is the time of all measurements together over?
+    /// Whether the time of all measurements together is over.
     pub fn is_over(&self) -> bool {
         self.end.is_some_and(|end| end.is_over())
     }
 
-    /// Stops if that is wished.
+    /// Stops if the caller cancelled.
     pub fn check(&self) -> Result<(), Stop> {
         // Relaxed: the flag says nothing about other memory.
         if self.cancel.load(Ordering::Relaxed) {
@@ -80,7 +100,7 @@ impl<'a> Context<'a> {
     }
 
     /// Takes windows of samples for about `seconds`, at least one, and folds them into the round.
-    /// Windows last as long as the closure makes them, some tens of milliseconds.
+    /// The closure determines the length of a window, some tens of milliseconds.
     pub fn windows(
         &mut self,
         cores: &[usize],
@@ -102,7 +122,7 @@ impl<'a> Context<'a> {
         Ok(self.finish(all))
     }
 
-    /// Folds a batch into a round, and accounts for what was discarded.
+    /// Folds a batch into a round, and records its discarded samples.
     pub fn finish(&mut self, batch: Batch) -> Option<Round> {
         let Outcome {
             round,
@@ -114,7 +134,7 @@ impl<'a> Context<'a> {
         Some(round)
     }
 
-    /// As [`Watch`], for those who take their windows themselves.
+    /// Runs a closure under a [`Watch`], for callers that take their own windows.
     pub fn watched<T>(
         &mut self,
         cores: &[usize],
@@ -127,7 +147,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// A moment to be done by, on the system's clock.
+/// A deadline on the system's clock.
 #[derive(Clone, Copy)]
 pub struct Deadline<'a> {
     system: &'a dyn System,
@@ -135,7 +155,7 @@ pub struct Deadline<'a> {
 }
 
 impl<'a> Deadline<'a> {
-    /// So many seconds from now.
+    /// A deadline this many seconds from now.
     pub fn after(system: &'a dyn System, seconds: f64) -> Deadline<'a> {
         let ns = (seconds.max(0.0) * 1e9) as u64;
         Deadline {
@@ -144,7 +164,7 @@ impl<'a> Deadline<'a> {
         }
     }
 
-    /// Has it passed?
+    /// Whether it has passed.
     pub fn is_over(&self) -> bool {
         self.system.now_ns() >= self.end_ns
     }
@@ -155,12 +175,12 @@ impl<'a> Deadline<'a> {
     }
 }
 
-/// Rounds of one figure, to be summed up at the end.
+/// Rounds of one figure, combined at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds(Vec<Round>);
 
 impl Rounds {
-    /// Adds a round, if it found anything.
+    /// Adds a round, if it has a result.
     pub fn add(&mut self, round: Option<Round>) {
         self.0.extend(round);
     }
@@ -170,7 +190,7 @@ impl Rounds {
         &self.0
     }
 
-    /// The figure; None if no round found anything.
+    /// The figure; None if no round had a result.
     pub fn sum_up(&self) -> Option<Measured> {
         across_rounds(&self.0)
     }
@@ -182,11 +202,11 @@ impl Rounds {
 pub struct Pool(Mutex<BTreeMap<usize, Mapping>>);
 
 impl Pool {
-    /// The core's piece if it has so many bytes, else a new one that the calling thread, pinned to
-    /// that core, touches first. Its contents are whatever was left there.
+    /// Takes the core's piece if it is large enough, or else a new one that the calling thread,
+    /// pinned to that core, touches first. Its contents are arbitrary.
     ///
     /// # Errors
-    /// There is not so much memory.
+    /// If there is not enough memory.
     pub fn take(&self, core: usize, bytes: usize) -> Result<Mapping, Refused> {
         let kept = self.pieces().remove(&core);
         match kept.filter(|kept| kept.bytes() >= bytes) {
@@ -195,7 +215,7 @@ impl Pool {
         }
     }
 
-    /// Puts a piece back for the next one to take.
+    /// Puts a piece back for later use.
     pub fn give(&self, core: usize, piece: Mapping) {
         self.pieces().insert(core, piece);
     }
@@ -206,7 +226,7 @@ impl Pool {
     }
 }
 
-/// Where several threads wait for each other by spinning.
+/// A barrier where threads wait for each other by spinning.
 #[derive(Debug, Default)]
 pub struct Gate {
     arrived: AtomicU32,
@@ -217,17 +237,17 @@ impl Gate {
     /// Waits until `parties` threads have come here as often as this one.
     #[inline]
     pub fn pass(&self, parties: u32) {
-        // Release hands over what was written before the gate; acquire below takes it.
+        // Release publishes writes before the gate; acquire below takes them.
         let ticket = self.arrived.fetch_add(1, Ordering::AcqRel);
         let target = (ticket / parties + 1) * parties;
         spin_until(|| {
             self.arrived.load(Ordering::Acquire).wrapping_sub(target) as i32 >= 0
-                // Acquire pairs with `abandon`: whoever passes sees why.
+                // Acquire pairs with `abandon`: threads that pass see the reason.
                 || self.is_abandoned.load(Ordering::Acquire)
         });
     }
 
-    /// Lets everybody pass from now on: somebody will never come.
+    /// Opens the gate for good, because a thread will never come.
     pub fn abandon(&self) {
         self.is_abandoned.store(true, Ordering::Release);
     }
@@ -241,8 +261,8 @@ pub(crate) const LOOKS: u32 = if cfg!(debug_assertions) {
     1 << 14
 };
 
-/// Spins, and lets others run after some ten microseconds: the one waited for may have lost its
-/// core, or share this one. By then the sample is lost anyway.
+/// Spins, and lets others run after some ten microseconds: the other thread may have lost its core,
+/// or share this one. By then the sample is lost anyway.
 #[inline]
 pub fn spin_until(condition: impl Fn() -> bool) {
     loop {
@@ -258,7 +278,7 @@ pub fn spin_until(condition: impl Fn() -> bool) {
 /// Runs two halves at once, each pinned to its core, and returns the first one's result.
 ///
 /// # Errors
-/// One of the cores cannot be pinned to, or no thread started; then neither half runs.
+/// If one of the cores cannot be pinned to, or a thread cannot start; then neither half runs.
 pub fn together<R>(
     system: &dyn System,
     cores: [usize; 2],
@@ -294,10 +314,10 @@ pub fn together<R>(
     })
 }
 
-/// Starts a thread, or says that the system has no room for one.
+/// Starts a thread, or reports that the system has no room for one.
 ///
 /// # Errors
-/// The limit of threads is reached.
+/// If the limit of threads is reached.
 pub fn start<'scope, R: Send + 'scope>(
     scope: &'scope std::thread::Scope<'scope, '_>,
     work: impl FnOnce() -> R + Send + 'scope,
@@ -309,21 +329,21 @@ pub fn start<'scope, R: Send + 'scope>(
     })
 }
 
-/// Lines of memory to be drawn from at random: enough of them, on enough pages, that every slice
-/// of a shared cache holds some. A line keeps its latency as long as it lives.
+/// Lines of memory to draw from at random: enough of them, on enough pages, that every slice of a
+/// shared cache holds some. A line keeps its latency as long as it lives.
 pub struct Lines {
     memory: Mapping,
 }
 
-/// The memory that lines are drawn from, in bytes.
+/// Memory that lines are drawn from, in bytes.
 pub const LINES_BYTES: usize = 32 << 20;
 
 impl Lines {
-    /// Maps the memory. Large pages where there are any, so that chains of lines measure caches
-    /// rather than address translation.
+    /// Maps the memory. Large pages where available, so that chains of lines measure caches rather
+    /// than address translation.
     ///
     /// # Errors
-    /// There is not so much memory.
+    /// If there is not enough memory.
     pub fn new() -> Result<Lines, Refused> {
         Ok(Lines {
             memory: Mapping::new(MapOptions::huge(LINES_BYTES))?,

@@ -1,4 +1,4 @@
-//! From findings to the profile that all else reads. Nothing is measured here, and what was not
+//! Conversion of findings into the profile. Nothing is measured here, and a figure that was not
 //! measured stays absent.
 
 mod claims;
@@ -28,16 +28,16 @@ use crate::staircase::{self, Level, Verdict, check_claim};
 use crate::states::{Access, State};
 use crate::statistics::{Measured, median};
 
-/// What the findings do not know of themselves.
+/// Facts about a probe that its findings lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The version of the Hearth that measures.
+    /// The version of the measuring Hearth.
     pub hearth_version: String,
     /// When the probe began, in seconds since 1970, UTC.
     pub started_unix_s: Option<u64>,
 }
 
-/// What the machine runs, from the system's files. What may not be read is absent.
+/// The machine's software and hardware, from the system's files. Unreadable facts are absent.
 pub fn host(system: &dyn System, findings: &Findings) -> Host {
     let file = |path: &str| {
         let text = system.read(path).ok()?;
@@ -70,7 +70,8 @@ pub fn host(system: &dyn System, findings: &Findings) -> Host {
     }
 }
 
-/// The profile. Cores that the topology does not know, as they came online since, are left out.
+/// Builds the profile. Leaves out cores that the topology does not know because they came online
+/// later.
 pub fn profile(findings: &Findings, topology: Topology, host: Host, about: &About) -> Profile {
     let origin = Origin {
         hearth_version: about.hearth_version.clone(),
@@ -179,15 +180,15 @@ struct Parts<'a> {
     structure: Option<Structure>,
 }
 
-/// What the measured pairs say of who is near whom.
+/// Structure of the machine by the measured pairs.
 struct Structure {
     latencies: Latencies,
     tree: Tree,
 }
 
 impl Structure {
-    /// None if no pair was measured. Threads of which no pair was measured are left out: nothing is
-    /// concluded of a core that went away.
+    /// None if no pair was measured. Threads without a measured pair are left out: nothing can be
+    /// inferred about a core that went away.
     fn of(findings: &Findings) -> Option<Structure> {
         let cores: BTreeSet<usize> = findings.pairs.iter().flat_map(|pair| pair.cores).collect();
         let threads: Vec<OsThread> = cores.into_iter().map(os_thread).collect();
@@ -198,7 +199,7 @@ impl Structure {
         })
     }
 
-    /// How many times slower pairs are at the level above a group's than at its own, with an
+    /// Factor by which pairs at the level above a group's are slower than at its own, with an
     /// interval from the spread of both; None for a group that the tree does not have.
     fn separation(&self, group: &[OsThread]) -> Option<Figure> {
         let has = |level: &infer::Level| level.groups.iter().any(|g| g.as_slice() == group);
@@ -222,7 +223,7 @@ impl Parts<'_> {
         Some(self.topology.relation(self.thread(a)?, self.thread(b)?))
     }
 
-    /// The curve that levels are inferred from.
+    /// The curve from which levels are inferred.
     fn main_curve(&self) -> Option<&Curve> {
         let random = |curve: &&Curve| curve.order == Order::Random;
         self.findings.curves.iter().find(random)
@@ -288,9 +289,9 @@ impl Parts<'_> {
         points
     }
 
-    /// Which level of the profile the curve's level of this index is. The last one is memory if as
-    /// many caches were found as are claimed, or if the claim of the next one is contradicted;
-    /// else the curve may not have left that cache.
+    /// The profile's level for the curve's level of this index. The last one is memory if as many
+    /// caches were found as are claimed, or if the claim of the next one is contradicted; otherwise
+    /// the curve may not have left that cache.
     fn place(&self, curve: &Curve, index: usize) -> Place {
         let cache = |index: usize| {
             let level = self.claimed().get(index).map(|(level, _)| *level);
@@ -360,8 +361,8 @@ impl Parts<'_> {
             .collect()
     }
 
-    /// Pairs as measured, and those that were not, as far as others like them were: marked as
-    /// inferred, with the spread of those others as the interval.
+    /// Measured pairs, and others as far as similar pairs were measured: those are marked as
+    /// inferred, with the spread of the similar pairs as the interval.
     fn pairs(&self) -> Vec<PairTransfer> {
         let stored = |pair: &crate::pairs::PairLatency| {
             let (a, b) = (self.thread(pair.cores[0])?, self.thread(pair.cores[1])?);
@@ -451,7 +452,7 @@ impl Parts<'_> {
     }
 
     /// A spinning receiver sees a message when it has its line: a transfer. A sleeping one is
-    /// woken. On one core the receiver that spins must yield to be passed anything.
+    /// woken. On one core, a spinning receiver must yield to receive anything.
     fn exchanges(&self) -> Vec<Exchange> {
         let stored = |point: &crate::handover::Point| {
             let asked = &point.request;
@@ -496,8 +497,7 @@ impl Parts<'_> {
             }
         }
         for (relation, one_way_ns) in self.transfers_by_relation() {
-            // The inbox of another worker is watched by spinning, so both carriers wait for the
-            // same line.
+            // A worker watches its inbox by spinning, so both carriers wait for the same line.
             for carrier in [Carrier::Spin, Carrier::Worker] {
                 found.push(HandOver {
                     carrier,
@@ -509,7 +509,7 @@ impl Parts<'_> {
         found
     }
 
-    /// For each relation the pair in the middle.
+    /// The median pair of each relation.
     fn transfers_by_relation(&self) -> Vec<(Relation, Figure)> {
         let mut by_relation: Vec<(Relation, Vec<Measured>)> = Vec::new();
         for pair in &self.findings.pairs {
@@ -539,7 +539,7 @@ fn samples_of(curve: &Curve) -> (u64, u64) {
     })
 }
 
-/// A level's latency with the interval that its points have in the middle.
+/// A level's latency with the interval of its middle points.
 fn plateau(curve: &Curve, level: &Level, from: f64, to: f64) -> Figure {
     let points = curve
         .points

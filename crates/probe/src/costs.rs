@@ -1,11 +1,11 @@
-//! What the operating system's services cost.
+//! Costs of the operating system's services.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
 
 use hearth_sys::mapping::{HugePages, MapOptions, Mapping, page_bytes};
-use hearth_sys::sync::Semaphore;
+use hearth_sys::semaphore::Semaphore;
 use hearth_sys::{clock, futex, schedule};
 
 use crate::context::{Context, Rounds, Stop, together};
@@ -15,27 +15,27 @@ use crate::statistics::Measured;
 /// A service of the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Service {
-    /// A thread is made, does nothing, and is waited for.
+    /// Creation, start and join of a thread that does nothing.
     ThreadCreateJoin,
-    /// Two threads on one core yield to each other: one switch.
+    /// Switch between two threads on one core that yield to each other.
     SwitchByYield,
-    /// A sleeping thread on the same core is woken and runs, by futex: one way.
+    /// Wake-up of a sleeping thread on the same core by futex, one way.
     FutexWakeSameCore,
     /// The same with the sleeper on another core.
     FutexWakeAcross,
-    /// A byte through a pipe to a sleeping thread on the same core: one way.
+    /// A byte through a pipe to a sleeping thread on the same core, one way.
     PipeSameCore,
     /// The same with the sleeper on another core.
     PipeAcross,
     /// The first touch of a small page.
     FaultSmall,
-    /// The first touch of a large page, zeroing included.
+    /// First touch of a large page, including zeroing.
     FaultHuge,
-    /// A mutex nobody else wants, locked and unlocked.
+    /// Lock and unlock of a mutex without contention.
     Mutex,
-    /// A semaphore posted and waited for, nobody else near.
+    /// Post and wait of a semaphore without another thread.
     Semaphore,
-    /// `sched_yield` with nobody to yield to.
+    /// `sched_yield` with no other thread to run.
     Yield,
     /// The shortest system call.
     Syscall,
@@ -70,7 +70,7 @@ impl Service {
         Service::ClockMonotonicRaw,
     ];
 
-    /// Does it need two cores?
+    /// Whether it needs two cores.
     pub fn needs_two(self) -> bool {
         matches!(self, Service::FutexWakeAcross | Service::PipeAcross)
     }
@@ -85,7 +85,7 @@ pub struct ServiceCost {
     pub each_ns: Measured,
 }
 
-/// One service under measurement.
+/// A service being measured.
 #[derive(Debug)]
 pub struct Price {
     service: Service,
@@ -94,7 +94,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// A cost of which nothing is known. Services of one core use the first.
+    /// A cost without samples. Services of one core use the first.
     pub fn new(service: Service, cores: [usize; 2]) -> Price {
         Price {
             service,
@@ -106,7 +106,7 @@ impl Price {
     /// Measures for about `seconds`.
     ///
     /// # Errors
-    /// Cancelled, or the system will not.
+    /// If cancelled, or if the system refuses.
     pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
         let (service, cores) = (self.service, self.cores);
         let round = context.windows(&cores, seconds, |context| window(context, service, cores))?;
@@ -114,7 +114,7 @@ impl Price {
         Ok(())
     }
 
-    /// The figure; None if every visit came to nothing.
+    /// The figure; None if every visit failed.
     pub fn sum_up(&self) -> Option<ServiceCost> {
         Some(ServiceCost {
             service: self.service,
@@ -123,7 +123,7 @@ impl Price {
     }
 }
 
-/// A chunk of the cheap services: about ten microseconds at 10 ns each.
+/// Operations in a chunk of the cheap services: about ten microseconds at 10 ns each.
 const MANY: usize = 1000;
 const CHUNKS: usize = 40;
 
@@ -141,7 +141,7 @@ fn window(context: &Context<'_>, service: Service, cores: [usize; 2]) -> Result<
         Service::Mutex => {
             let mutex = std::hint::black_box(Mutex::new(0u64));
             cheap(context, here, || {
-                // Nobody panics while holding it.
+                // No holder panics.
                 *mutex
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner) += 1;
@@ -154,7 +154,7 @@ fn window(context: &Context<'_>, service: Service, cores: [usize; 2]) -> Result<
                 semaphore.wait();
             })
         }
-        // Yielding is no switch by itself, but the kernel counts it as one.
+        // Yielding is not a switch by itself, but the kernel counts it as one.
         Service::Yield => plain(context, here, schedule::give_way),
         Service::Syscall => cheap(context, here, || {
             std::hint::black_box(schedule::shortest_call());
@@ -209,7 +209,7 @@ fn threads(context: &Context<'_>, core: usize) -> Result<Batch, Stop> {
     let mut batch = Batch::of_chunks(1);
     for _ in 0..CHUNKS {
         let begin = context.clock.ticks_ordered();
-        // A system without room for another thread says so here.
+        // A system without room for another thread fails here.
         let made = std::thread::Builder::new().spawn(|| {});
         let joined = made.map(std::thread::JoinHandle::join);
         let ticks = context.clock.ticks_ordered() - begin;
@@ -222,7 +222,7 @@ fn threads(context: &Context<'_>, core: usize) -> Result<Batch, Stop> {
     Ok(batch)
 }
 
-/// Both threads count the turns they get; a turn ends when the other one has run.
+/// Both threads count their turns; a turn ends when the other one has run.
 fn yields(context: &Context<'_>, core: usize) -> Result<Batch, Stop> {
     const TURNS: u32 = 50;
     let turn = AtomicU32::new(0);
@@ -260,7 +260,7 @@ fn yields(context: &Context<'_>, core: usize) -> Result<Batch, Stop> {
 
 const TRIPS: usize = 20;
 
-/// Two threads sleep in turn on a word of their own.
+/// Two threads that sleep in turn, each on its own word.
 fn futex_turns(context: &Context<'_>, cores: [usize; 2]) -> Result<Batch, Stop> {
     let words = [AtomicU32::new(0), AtomicU32::new(0)];
     let clock = context.clock;
@@ -321,7 +321,7 @@ fn pipe_turns(context: &Context<'_>, cores: [usize; 2]) -> Result<Batch, Stop> {
     };
     let second = move || {
         let mut byte = [0u8];
-        // It ends when the other side closes its end.
+        // Ends when the other side closes its end.
         while there_out.read_exact(&mut byte).is_ok() && back_in.write_all(&byte).is_ok() {}
     };
     together(context.system, cores, first, second)?.map_err(|error| {
@@ -335,7 +335,7 @@ fn pipe_turns(context: &Context<'_>, cores: [usize; 2]) -> Result<Batch, Stop> {
     })
 }
 
-/// A page a sample where pages are large, a run of them where they are small.
+/// Takes a page a sample where pages are large, a run of them where they are small.
 fn faults(context: &Context<'_>, core: usize, huge: HugePages) -> Result<Batch, Stop> {
     let _pinned = context.system.pin(core)?;
     let large = 2 << 20;

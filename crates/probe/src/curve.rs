@@ -1,8 +1,8 @@
-//! The latency of loads that depend on each other, over sizes.
+//! Latency of dependent loads over sizes.
 //!
-//! A ring of lines is walked, each naming the next. In random order nothing can be fetched ahead,
-//! so that a load takes what the level that holds the ring takes; in sequential order the
-//! difference is what fetching ahead is worth. The ring grows in place: a new line goes in after
+//! The walk follows a ring of lines, each naming the next. In random order nothing can be
+//! prefetched, so a load takes the latency of the level that holds the ring; the difference to
+//! sequential order is the value of prefetching. The ring grows in place: a new line goes in after
 //! one chosen at random, which keeps every cyclic order equally likely.
 
 use hearth_sys::{Refused, System, procfs};
@@ -13,10 +13,10 @@ use crate::options::Mode;
 use crate::staircase::{CurvePoint, Level, levels};
 use crate::statistics::Measured;
 
-/// In which order a ring is walked.
+/// Order in which a ring is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// No load can be guessed.
+    /// Random: no load can be guessed.
     Random,
     /// Ascending addresses.
     Sequential,
@@ -42,17 +42,18 @@ pub struct Curve {
     pub order: Order,
     /// By ascending size.
     pub points: Vec<Point>,
-    /// What the points show; for random order only, as others are fetched ahead.
+    /// Levels shown by the points; for random order only, since others are prefetched.
     pub levels: Vec<Level>,
-    /// Why large pages were refused, if they were: then the far end holds address translation.
+    /// Reason why large pages were refused, if they were: then the far end includes address
+    /// translation.
     pub huge_refused: Option<Refused>,
 }
 
 const SMALLEST: u64 = 1 << 10;
-/// A chunk takes about this long.
+/// Approximate duration of a chunk.
 const CHUNK_NS: f64 = 30_000.0;
 const CHUNKS: usize = 15;
-/// Sizes above this come half as densely: a walk through each takes long.
+/// Size above which points are half as dense: walking each takes long.
 const COARSE_ABOVE: u64 = 32 << 20;
 
 /// The sizes of a curve: four an octave, from 1 KiB; two an octave above 32 MiB.
@@ -73,13 +74,13 @@ pub fn sizes(largest: u64, stride: usize) -> Vec<u64> {
     }
 }
 
-/// The largest ring: the mode's, at most an eighth of the memory that is free.
+/// The largest ring: the mode's, at most an eighth of the free memory.
 fn largest(mode: Mode, system: &dyn System) -> u64 {
     let most = procfs::available_bytes(system).map_or(u64::MAX, |bytes| bytes / 8);
     (mode.curve_bytes() as u64).min(most).max(1 << 20)
 }
 
-/// A curve under measurement.
+/// A curve being measured.
 pub struct Walk {
     core: usize,
     stride: usize,
@@ -90,7 +91,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// A curve of which nothing is known.
+    /// A curve without samples.
     pub fn new(system: &dyn System, mode: Mode, core: usize, stride: usize, order: Order) -> Walk {
         let sizes = sizes(largest(mode, system), stride);
         Walk {
@@ -103,12 +104,12 @@ impl Walk {
         }
     }
 
-    /// Walks through all sizes once, ascending, as far as `seconds` reach. A size that was never
-    /// reached may take a quarter of the time of all measurements together, if that is limited: a
-    /// claim about a cache is tested beyond its size or not at all.
+    /// Walks through all sizes once, ascending, as far as `seconds` allow. A size not reached
+    /// before may take a quarter of the time of all measurements together, if that is limited:
+    /// testing a claim about a cache needs a size beyond it.
     ///
     /// # Errors
-    /// Cancelled, the core cannot be pinned to, or there is no memory.
+    /// If cancelled, if the core cannot be pinned to, or if there is no memory.
     pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
         let end = Deadline::after(context.system, seconds);
         let _pinned = context.system.pin(self.core)?;
@@ -137,8 +138,7 @@ impl Walk {
         for index in 0..self.sizes.len() {
             context.check()?;
             let wanted = (self.sizes[index] / self.stride as u64) as usize;
-            // Two accesses for each line that is new, once through to fill the caches, and what is
-            // measured.
+            // Two accesses for each new line, one pass to fill the caches, and the measured loads.
             let accesses = 2 * (wanted - lines) + wanted;
             let walk_seconds = accesses as f64 * load_ns / 1e9 + CHUNK_NS * CHUNKS as f64 / 1e9;
             let is_first = self.rounds[index].get().is_empty();
@@ -187,7 +187,7 @@ impl Walk {
         *lines = wanted;
     }
 
-    /// The last size that was reached and the last one that was planned, if they differ.
+    /// The last size reached and the last one planned, if they differ.
     pub fn falls_short(&self) -> Option<(u64, u64)> {
         let reached = self
             .rounds
@@ -198,7 +198,7 @@ impl Walk {
         (reached < planned).then_some((reached, planned))
     }
 
-    /// The curve; points that no round reached are left out.
+    /// The curve; leaves out points that no round reached.
     pub fn sum_up(&self) -> Curve {
         let points: Vec<Point> = self
             .sizes
@@ -237,7 +237,7 @@ impl Point {
 fn measure(context: &Context<'_>, ring: &[u64], lines: usize, load_ns: f64) -> Batch {
     let clock = context.clock;
     let mut at = walk(ring, 0, lines);
-    // A first chunk finds the size of the others.
+    // A first chunk determines the size of the others.
     let trial = 256;
     let begin = clock.ticks_ordered();
     at = walk(ring, at, trial);
@@ -257,7 +257,7 @@ fn measure(context: &Context<'_>, ring: &[u64], lines: usize, load_ns: f64) -> B
 }
 
 /// Each load's address is the value of the one before, so none can begin earlier, and none can be
-/// left out, as the last one's value is used. The check of the index is off that path.
+/// omitted, since the last one's value is used. The check of the index is off that path.
 #[inline(never)]
 fn walk(ring: &[u64], from: u64, loads: usize) -> u64 {
     let mut at = from;

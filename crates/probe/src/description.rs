@@ -1,4 +1,4 @@
-//! What the machine says of itself: its files, by the door to the system.
+//! The machine's description of itself: its files, read by `hearth-sys`.
 
 use hearth_machine::capture::{Capture, Source};
 use hearth_sys::System;
@@ -15,7 +15,7 @@ impl Source for Files<'_> {
     }
 }
 
-/// The machine's own description, unread. Files that may not be read are absent.
+/// The machine's own description, unparsed. Unreadable files are absent.
 pub fn capture(system: &dyn System) -> Capture {
     Capture::gather(&mut Files(system))
 }

@@ -1,8 +1,8 @@
-//! How far memory nodes are from cores, on the node-distance source's method (nMART evaluation,
+//! Distances of memory nodes from cores, by the node-distance source's method (nMART evaluation,
 //! section 6.2): memory bound to a node, a thread pinned to a core, the time to touch and copy.
 //!
 //! The source copies 256 MB a hundred times for each core and node. Here the buffer and the number
-//! of copies follow the time there is; the formula is the source's.
+//! of copies follow the available time; the formula is the source's.
 
 use hearth_sys::mapping::{HugePages, MapOptions, Mapping};
 use hearth_sys::policy::Policy;
@@ -21,18 +21,18 @@ pub struct Distances {
     pub cpu_nodes: Vec<usize>,
     /// Seconds to touch and copy the source's 256 MiB, scaled from the buffer used.
     pub seconds: Vec<Vec<Measured>>,
-    /// Ten times the row's share of its least: 10 is nearest. Not rounded.
+    /// Ten times the time relative to the row's least: 10 is nearest. Not rounded.
     pub fine: Vec<Vec<f64>>,
 }
 
 impl Distances {
-    /// On the source's scale, rounded to the nearest whole, as its generator is listed. Its
-    /// four-node table was cut off instead: see [`Distances::truncated`].
+    /// Distances on the source's scale, rounded to the nearest whole number, as in its generator's
+    /// listing. Its four-node table was cut off instead: see [`Distances::truncated`].
     pub fn rounded(&self) -> Vec<Vec<u16>> {
         self.whole(f64::round)
     }
 
-    /// On the source's scale, cut off to whole numbers.
+    /// Distances on the source's scale, cut off to whole numbers.
     pub fn truncated(&self) -> Vec<Vec<u16>> {
         self.whole(f64::floor)
     }
@@ -43,8 +43,8 @@ impl Distances {
     }
 }
 
-/// Distance(i, j) = 10 · mean(memory i, cores of node j) / the smallest mean in row i. A row without
-/// a positive number stays empty of sense: its distances are not numbers.
+/// Distance(i, j) = 10 · mean(memory i, cores of node j) / the smallest mean in row i. A row
+/// without a positive number has no distances: they are NaN.
 pub fn fine(means: &[Vec<f64>]) -> Vec<Vec<f64>> {
     means
         .iter()
@@ -60,30 +60,29 @@ pub fn fine(means: &[Vec<f64>]) -> Vec<Vec<f64>> {
 const SOURCE_BYTES: f64 = 256.0 * 1024.0 * 1024.0;
 const LARGEST: usize = 256 << 20;
 const SMALLEST: usize = 8 << 20;
-/// On a node that is all but full; sizes are multiples of it.
+/// Least buffer, on a node that is nearly full; sizes are multiples of it.
 const LEAST: usize = 256 << 10;
 
-/// The buffer's size: as wanted, but at most a quarter of what the node has left, since memory is
-/// bound to it and the kernel would rather kill than take it elsewhere.
+/// Size of the buffer: as requested, but at most a quarter of the node's free memory, since memory
+/// is bound to it and the kernel would rather kill than take it elsewhere.
 fn fitting(system: &dyn hearth_sys::System, memory_node: usize, wanted: usize) -> usize {
     let left = procfs::available_on_node(system, memory_node);
     let most = left.map_or(usize::MAX, |bytes| (bytes / 4) as usize);
     (wanted.min(most) & !(LEAST - 1)).max(LEAST)
 }
 
-/// Nodes under measurement.
+/// Nodes being measured.
 #[derive(Debug)]
 pub struct Survey {
     memory_nodes: Vec<usize>,
-    /// Nodes with their cores that may be measured.
+    /// Nodes with their measurable cores.
     cpu_nodes: Vec<(usize, Vec<usize>)>,
     rounds: Vec<Vec<Rounds>>,
 }
 
 impl Survey {
-    /// Nodes of which nothing is known: those with memory, and those with cores among `cores`, by
-    /// the kernel's lists. None where there are fewer than two memory nodes or no core's node is
-    /// known.
+    /// Nodes without samples: those with memory, and those with cores among `cores`, by the
+    /// kernel's lists. None where there are fewer than two memory nodes or no core's node is known.
     pub fn new(system: &dyn hearth_sys::System, cores: &[usize]) -> Option<Survey> {
         let memory_nodes = system.memory_nodes().ok().filter(|nodes| nodes.len() > 1)?;
         let names = system.list("/sys/devices/system/node").ok()?;
@@ -109,15 +108,15 @@ impl Survey {
         })
     }
 
-    /// Measures every memory node from one core of every node, another core in every visit, for
+    /// Measures every memory node from one core of every node, a different core in every visit, for
     /// about `seconds`.
     ///
     /// # Errors
-    /// Cancelled, a core or node went away, or there is no memory.
+    /// If cancelled, if a core or node went away, or if there is no memory.
     pub fn visit(&mut self, context: &mut Context<'_>, seconds: f64) -> Result<(), Stop> {
         let cells = self.memory_nodes.len() * self.cpu_nodes.len();
         let each = seconds / cells.max(1) as f64;
-        // Mapping, touching and copying once takes about a second a gigabyte, thrice.
+        // Mapping, touching and copying once takes about a second a gigabyte, three times.
         let bytes = (each / 4.0 * 1e9) as usize;
         let wanted = bytes.clamp(SMALLEST, LARGEST);
         for (row, &memory_node) in self.memory_nodes.clone().iter().enumerate() {

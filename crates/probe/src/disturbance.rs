@@ -1,8 +1,8 @@
-//! Noticing that something else happened while a sample was taken.
+//! Detection of disturbances during a sample.
 //!
-//! Two scales. A chunk of operations (tens of microseconds) is discarded when its thread was
-//! switched or moved, or when it took longer than its fellows by a gap. A window of chunks (tens
-//! of milliseconds) is discarded when the hypervisor stole time from a core taking part, or
+//! There are two scales. A chunk of operations (tens of microseconds) is discarded when its thread
+//! was switched or moved, or when it took longer than the others by a gap. A window of chunks (tens
+//! of milliseconds) is discarded when the hypervisor stole time from a participating core, or
 //! devices interrupted it often: those counts are in files too slow to read around every chunk.
 
 use hearth_sys::clock::Clock;
@@ -12,34 +12,34 @@ use hearth_sys::{System, affinity};
 
 use crate::statistics::{Measured, Round, median, median_with_interval};
 
-/// Longer than its fellows by this, and by [`GAP_SHARE`] of their median, a chunk has a gap in it.
-/// Five microseconds is above what a timer interrupt costs and below any switch.
+/// Excess over the other chunks that counts as a gap, together with [`GAP_SHARE`] of their median.
+/// Five microseconds is above the cost of a timer interrupt and below any switch.
 pub const GAP_NS: f64 = 5_000.0;
 /// See [`GAP_NS`].
 pub const GAP_SHARE: f64 = 0.2;
-/// Above so many cores the kernel's table of interrupts is a megabyte of text, too slow to read
-/// around every window; gaps still tell of them.
+/// Cores above which the kernel's table of interrupts is a megabyte of text, too slow to read
+/// around every window; gaps still reveal them.
 const CORES_WITH_INTERRUPTS: usize = 64;
-/// Interrupts by devices above this many a second disturb: one in each window of a millisecond.
+/// Interrupts by devices a second that count as a disturbance: one in each window of a millisecond.
 const DEVICE_INTERRUPTS_PER_SECOND: f64 = 1000.0;
 
-/// Discarded samples, by what disturbed them.
+/// Discarded samples by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discards {
-    /// The thread was found on another core afterwards.
+    /// The thread was on another core afterwards.
     pub migrated: u64,
     /// The thread had left its core in between.
     pub switched: u64,
-    /// Something took [`GAP_NS`] or more.
+    /// A gap of [`GAP_NS`] or more.
     pub gap: u64,
-    /// The hypervisor ran somebody else.
+    /// The hypervisor ran another guest.
     pub steal: u64,
     /// Devices interrupted.
     pub interrupted: u64,
 }
 
 impl Discards {
-    /// All of them.
+    /// The sum of all reasons.
     pub fn total(&self) -> u64 {
         self.migrated + self.switched + self.gap + self.steal + self.interrupted
     }
@@ -54,12 +54,12 @@ impl Discards {
     }
 }
 
-/// What a window of samples was disturbed by.
+/// Disturbance of a window of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbed {
     /// Not at all.
     No,
-    /// The hypervisor ran somebody else.
+    /// The hypervisor ran another guest.
     Steal,
     /// Devices interrupted.
     Interrupts,
@@ -76,7 +76,7 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Begins to watch over these cores. Files that may not be read disturb nothing.
+    /// Begins to watch these cores. Unreadable files count as no disturbance.
     pub fn begin(system: &'a dyn System, cores: &'a [usize]) -> Watch<'a> {
         let stat = system.read("/proc/stat").unwrap_or_default();
         let is_large = procfs::parse_stat(&stat).len() > CORES_WITH_INTERRUPTS;
@@ -89,10 +89,10 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What happened since.
+    /// The disturbance since the beginning.
     pub fn end(self) -> Disturbed {
         let ns = hearth_sys::clock::monotonic_ns() - self.begin;
-        // Both texts are taken before either is parsed.
+        // Read both texts before parsing either.
         let stat = self.system.read("/proc/stat").unwrap_or_default();
         let before = self.interrupts.as_ref();
         let interrupts = before.map(|before| (before, Interrupts::snapshot(self.system)));
@@ -118,8 +118,8 @@ impl<'a> Watch<'a> {
             .sum()
     }
 
-    /// Lines named by a number are devices; the rest are timers and calls between cores, which the
-    /// probe itself causes.
+    /// Interrupts by devices: lines named by a number. The others are timers and calls between
+    /// cores, which the probe itself causes.
     fn device_interrupts(&self, interrupts: &Interrupts) -> u64 {
         let columns: Vec<usize> = interrupts
             .by_core()
@@ -137,7 +137,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// The thread's account before a chunk.
+/// State of the thread before a chunk.
 #[derive(Clone, Copy)]
 pub struct Before {
     usage: Usage,
@@ -145,7 +145,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Reads the account.
+    /// Reads the state.
     pub fn now() -> Before {
         Before {
             usage: usage::read(Whose::Thread),
@@ -154,30 +154,30 @@ impl Before {
     }
 }
 
-/// Samples of one measurement in one round: each is nanoseconds for an operation, from a chunk of
+/// Samples of one measurement in one round, each in nanoseconds for an operation, from a chunk of
 /// `operations`.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     clean: Vec<f64>,
-    /// Disturbed, or taken in windows that were; used only when hardly anything else is there.
+    /// Disturbed samples, and those of disturbed windows; used only when hardly any others exist.
     suspect: Vec<f64>,
     operations: f64,
     discards: Discards,
 }
 
-/// A round's result and what was discarded on the way.
+/// Result of a round, and its discarded samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// The estimate.
     pub round: Round,
-    /// What was discarded.
+    /// The discarded samples.
     pub discards: Discards,
-    /// True if disturbed samples had to be used, as there was hardly anything else.
+    /// Whether disturbed samples had to be used because hardly any others existed.
     pub is_disturbed: bool,
 }
 
 impl Batch {
-    /// A batch whose chunks hold so many operations each.
+    /// A batch whose chunks hold this many operations each.
     pub fn of_chunks(operations: usize) -> Batch {
         Batch {
             operations: operations.max(1) as f64,
@@ -185,8 +185,8 @@ impl Batch {
         }
     }
 
-    /// Adds a chunk that took `ns` in all; sets it aside if the thread was switched or moved since
-    /// `before`.
+    /// Adds a chunk that took `ns` as a whole; sets it aside if the thread was switched or moved
+    /// since `before`.
     pub fn add_chunk(&mut self, ns: f64, before: &Before) {
         let after = Before::now();
         let used = after.usage.since(&before.usage);
@@ -201,22 +201,22 @@ impl Batch {
         }
     }
 
-    /// Adds a chunk that is switched by its nature, or too short for an account.
+    /// Adds a chunk that always switches, or is too short to check.
     pub fn add_plain(&mut self, ns: f64) {
         self.clean.push(ns / self.operations);
     }
 
-    /// How many samples are kept so far.
+    /// Number of samples kept so far.
     pub fn len(&self) -> usize {
         self.clean.len()
     }
 
-    /// Are there none?
+    /// Whether no sample was kept.
     pub fn is_empty(&self) -> bool {
         self.clean.is_empty() && self.suspect.is_empty()
     }
 
-    /// Takes in the samples of a window, or sets them aside if it was disturbed.
+    /// Adds the samples of a window, or sets them aside if it was disturbed.
     pub fn add_window(&mut self, window: Batch, disturbed: Disturbed) {
         if self.operations == 0.0 {
             self.operations = window.operations;
@@ -236,10 +236,10 @@ impl Batch {
         }
     }
 
-    /// The round's estimate: gaps out, then the median. None if nothing is left.
+    /// The round's estimate: the median without gaps. None if nothing is left.
     pub fn finish(mut self) -> Option<Outcome> {
         let taken = self.clean.len() + self.suspect.len();
-        // A tenth is enough for a median; below it the rest is better than nothing.
+        // A tenth is enough for a median; with fewer, the disturbed ones are better than nothing.
         let is_disturbed = self.clean.len() < (taken / 10).max(1);
         if is_disturbed {
             self.clean.append(&mut self.suspect);
@@ -260,8 +260,8 @@ impl Batch {
     }
 }
 
-/// The least time between two ordered readings of the clock, in nanoseconds: what measuring a
-/// chunk adds to it.
+/// The least time between two ordered readings of the clock, in nanoseconds: the amount that
+/// measuring adds to a chunk.
 pub fn reading_ns(clock: &Clock) -> f64 {
     let least = (0..1000)
         .map(|_| {

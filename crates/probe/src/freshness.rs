@@ -1,18 +1,18 @@
-//! Whether a profile's transfers are still this machine's, within a few milliseconds.
+//! Check, within a few milliseconds, that a profile's transfers still hold on this machine.
 //!
-//! A profile goes out of date without anybody's doing: a hypervisor moves its virtual processors to cores
-//! that are further apart, firmware or the kernel change, or a disk is moved to another machine. One
-//! pair of hardware threads for each way in which two of them are related ([`expected`]) takes turns at
-//! some lines, as in [`pairs`](crate::pairs), and what that takes is compared with the profile's figure.
+//! A profile becomes outdated without anyone's doing: a hypervisor moves its virtual processors to
+//! more distant cores, firmware or the kernel change, or a disk is moved to another machine. One
+//! pair of hardware threads for each relation ([`expected`]) takes turns at some lines, as in
+//! [`pairs`](crate::pairs), and the time is compared with the profile's figure.
 //!
-//! A false alarm is worse than none: whoever is told twice for nothing does not listen any more. So a
-//! figure is out of date only if it is off by more than [`OFF`], three times to the same side, and the
-//! three agree ([`AGREE`]). What disturbs makes few samples very long: of each line the shortest sample
-//! counts, and of the lines the lower quartile. Between the three the threads rest for [`REST`], since a
-//! hypervisor may wake a virtual processor elsewhere and take it back a moment later. Cores that had
-//! nothing to do may still be slow: before it is believed that all has become slower, they are kept busy
-//! for [`WARM_NS`]. Where the two threads do not get to run at the same time, as others use their cores,
-//! nothing can be told ([`Verdict::Unknown`]).
+//! A false alarm is worse than none: users ignore warnings after two of them. So a figure counts as
+//! outdated only if it is off by more than [`OFF`], three times to the same side, and the three
+//! agree ([`AGREE`]). Disturbances make a few samples very long: of each line the shortest sample
+//! counts, and of the lines the lower quartile. Between the three the threads rest for [`REST`],
+//! since a hypervisor may wake a virtual processor elsewhere and take it back a moment later. Idle
+//! cores may still be slow: before the check believes that everything became slower, it keeps them
+//! busy for [`WARM_NS`]. Where the two threads cannot run at the same time because others use their
+//! cores, there is no answer ([`Verdict::Unknown`]).
 
 use std::array;
 use std::sync::Arc;
@@ -22,29 +22,30 @@ use std::time::Duration;
 use hearth_machine::profile::{Profile, Provenance};
 use hearth_machine::relation::{Closeness, Relation};
 use hearth_machine::topology::OsThread;
+use hearth_stats::quantile_of_sorted;
 use hearth_sys::System;
 use hearth_sys::clock::monotonic_ns;
 
 use crate::context::LOOKS;
-use crate::statistics::{median, quantile};
+use crate::statistics::median;
 
-/// By so much a transfer may differ from the profile's, either way. Lines differ from each other by a half,
-/// and rounds of a probe by a fifth; what is off by less moves few plans.
+/// Factor by which a transfer may differ from the profile's, either way. Lines differ from each
+/// other by a half, and rounds of a probe by a fifth; smaller errors change few plans.
 pub const OFF: f64 = 2.0;
-/// Measurements of one pair differ from each other by less than this, or they are no answer.
+/// Largest factor between measurements of one pair that count as an answer.
 pub const AGREE: f64 = 1.5;
-/// So often it is found before it is believed.
+/// Measurements that must agree that a figure is off.
 const TIMES: usize = 3;
-/// Between measurements of what seems to be off.
+/// Rest between measurements of a figure that seems to be off.
 pub const REST: Duration = Duration::from_millis(10);
-/// Cores need this long to reach the clock rate that they keep.
+/// Time that cores need to reach their steady clock rate.
 pub const WARM_NS: u64 = 5_000_000;
-/// For so long one pair is tried.
+/// Time limit for one pair.
 const PATIENCE_NS: u64 = 4_000_000;
-/// At most so many pairs, nearest first.
+/// Most pairs checked, nearest first.
 const PAIRS_MAX: usize = 8;
 
-/// Lines a measurement, and what is done with each, as [`pairs`](crate::pairs) does it.
+/// Lines in a measurement, and the work on each, as in [`pairs`](crate::pairs).
 const LINES: usize = 16;
 const TRIPS_WARM: u64 = 8;
 const TRIPS: u64 = 40;
@@ -52,10 +53,10 @@ const CHUNKS: usize = 3;
 /// Transfers of a line in one measurement: two a round trip.
 const TURNS: u64 = 2 * (TRIPS_WARM + TRIPS * CHUNKS as u64);
 
-/// What a profile says of a pair.
+/// The profile's figure for a pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
-    /// How the two are related.
+    /// Their relation.
     pub relation: Relation,
     /// The two, by the system's numbers.
     pub cores: [usize; 2],
@@ -63,22 +64,22 @@ pub struct Expected {
     pub one_way_ns: f64,
 }
 
-/// What came of a comparison.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     /// The figure is near enough.
     Holds,
-    /// It is off, and this is what a transfer takes now.
+    /// The figure is off; a transfer takes this long now.
     Off {
         /// One way.
         one_way_ns: f64,
     },
-    /// Something else ran there.
+    /// Other work ran there.
     Unknown,
 }
 
-/// For each way in which two of the `allowed` cores are related, nearest first, the pair whose measured
-/// figure is nearest to what is usual there. None for relations of which nothing was measured.
+/// For each relation among the `allowed` cores, nearest first, the pair whose measured figure is
+/// nearest to the usual one. None for relations without a measurement.
 pub fn expected(profile: &Profile, allowed: &[usize]) -> Vec<Expected> {
     let topology = &profile.topology;
     let mut found: Vec<Expected> = profile
@@ -109,8 +110,8 @@ fn number(thread: OsThread) -> usize {
     thread.0 as usize
 }
 
-/// Compares each pair with what is measured now, which takes less than a millisecond a pair, up to four
-/// where the cores are busy, and some thirty where it seems to be off.
+/// Compares each pair with a new measurement, which takes less than a millisecond a pair, up to
+/// four where the cores are busy, and some thirty where it seems to be off.
 pub fn check(system: &'static dyn System, pairs: &[Expected]) -> Vec<Verdict> {
     let one = |pair: &Expected| check_one(system, pair);
     pairs.iter().map(one).collect()
@@ -127,8 +128,8 @@ fn check_one(system: &'static dyn System, pair: &Expected) -> Verdict {
     })
 }
 
-/// What measurements say of a figure. `measure` gives a transfer, or nothing where it cannot; it is told
-/// whether the one before was slower than expected.
+/// Judges a figure by measurements. `measure` returns a transfer, or nothing where it cannot; its
+/// argument says whether the one before was slower than expected.
 fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Verdict {
     let mut seen = Vec::with_capacity(TIMES);
     let mut is_slower = false;
@@ -158,7 +159,7 @@ fn judge(expected_ns: f64, mut measure: impl FnMut(bool) -> Option<f64>) -> Verd
     }
 }
 
-/// Two threads that take turns until it is over.
+/// Two threads that take turns until they are stopped.
 ///
 /// | field | who writes | who reads |
 /// |---|---|---|
@@ -172,12 +173,12 @@ struct Table {
     end_ns: u64,
 }
 
-/// A word alone on its line, and on the one that may be fetched with it.
+/// A word alone on its line, and on the one that may be prefetched with it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Nobody waits any more.
+/// The check ended; no thread waits any more.
 #[derive(Debug)]
 struct Over;
 
@@ -190,8 +191,8 @@ impl Table {
         }
     }
 
-    /// Spins, and after some ten microseconds looks whether it is over. The one waited for may have lost
-    /// its core, and somebody else may want this one.
+    /// Spins, and after some ten microseconds looks for the end. The other thread may have lost its
+    /// core, and others may want this one.
     #[inline]
     fn until(&self, condition: impl Fn() -> bool) -> Result<(), Over> {
         loop {
@@ -210,8 +211,8 @@ impl Table {
         }
     }
 
-    /// Waits for a number on a line and puts the next in its place. Release hands the turn over, acquire
-    /// takes it; nothing else is ordered by it.
+    /// Waits for a number on a line and puts the next in its place. Release hands the turn over,
+    /// acquire takes it; nothing else is ordered by it.
     #[inline]
     fn turn(&self, line: usize, number: u64) -> Result<(), Over> {
         let word = &self.lines[line].0;
@@ -221,7 +222,7 @@ impl Table {
         })
     }
 
-    /// The first one's turns from a number on, until the last answer has come.
+    /// Takes the first thread's turns from a number on, until the last answer has arrived.
     #[inline]
     fn serve(&self, line: usize, from: u64, trips: u64) -> Result<(), Over> {
         let end = from + 2 * trips;
@@ -229,13 +230,13 @@ impl Table {
             self.turn(line, number)?;
         }
         let word = &self.lines[line].0;
-        // Without a change: the line is back.
+        // Unchanged: the line is back.
         self.until(|| {
             word.compare_exchange(u64::MAX, 0, Ordering::Acquire, Ordering::Acquire) == Err(end)
         })
     }
 
-    /// The second one's turns, for as long as the first goes on.
+    /// Takes the second thread's turns, as long as the first continues.
     fn answer(&self) -> Over {
         let mut base = 0;
         loop {
@@ -251,7 +252,7 @@ impl Table {
     }
 }
 
-/// A pair under measurement. The calling thread is one of the two, and pinned for as long.
+/// A pair being measured. The calling thread is one of the two, and pinned meanwhile.
 struct Session {
     table: Arc<Table>,
     base: u64,
@@ -264,7 +265,7 @@ impl Session {
         let pinned = system.pin(cores[0]).ok()?;
         let table = Arc::new(Table::new(monotonic_ns() + warm_ns + PATIENCE_NS));
         let theirs = Arc::clone(&table);
-        // Nobody waits for its end: where its core is busy it may not even begin before all is over.
+        // Not joined: where its core is busy it may not even start before the check is over.
         let begun = std::thread::Builder::new().spawn(move || {
             let Ok(_pinned) = system.pin(cores[1]) else {
                 theirs.is_over.store(true, Ordering::Relaxed);
@@ -280,7 +281,7 @@ impl Session {
         })
     }
 
-    /// A transfer, one way, after so much work. None if time is over before.
+    /// A one-way transfer after some warm-up. None if the time is over before.
     fn measure(&mut self, warm_ns: u64) -> Option<f64> {
         let begin = monotonic_ns();
         while monotonic_ns() < begin + warm_ns {
@@ -289,7 +290,7 @@ impl Session {
         self.round()
     }
 
-    /// All lines once.
+    /// Measures all lines once.
     fn round(&mut self) -> Option<f64> {
         let mut shortest = [0.0; LINES];
         for (line, shortest) in shortest.iter_mut().enumerate() {
@@ -297,7 +298,7 @@ impl Session {
         }
         self.base += TURNS;
         shortest.sort_unstable_by(f64::total_cmp);
-        quantile(&shortest, 0.25)
+        quantile_of_sorted(&shortest, 0.25)
     }
 }
 
@@ -327,7 +328,7 @@ mod tests {
     use hearth_machine::synthetic;
     use hearth_machine::topology::Thread;
 
-    /// The verdict on 30 ns by these measurements, and how many of them were asked for.
+    /// The verdict on 30 ns by these measurements, and the number of measurements used.
     fn judged(found: &[Option<f64>]) -> (Verdict, usize) {
         let mut count = 0;
         let verdict = judge(30.0, |_| {

@@ -1,26 +1,25 @@
-//! What a message costs: one thread writes it, hands over, another reads it.
+//! Cost of a message: one thread writes it, hands over, another reads it.
 //!
-//! An exchange begins with the writer's first store and ends with the reader's last load. Clocks of
-//! two cores need not agree for it: in alternating flow both sides write and read in turn, in one
-//! buffer, and an exchange is half of a round trip, the mean of both directions. In streaming flow
-//! messages go one way through several buffers, and an exchange is the time from one message to
-//! the next in the long run. Buffers were touched before, are used over and over, and lie where
+//! An exchange begins with the writer's first store and ends with the reader's last load. The
+//! clocks of two cores need not agree: in alternating flow both sides write and read in turn, in
+//! one buffer, and an exchange is half of a round trip, the mean of both directions. In streaming
+//! flow messages go one way through several buffers, and an exchange is the time from one message
+//! to the next in the long run. Buffers were touched before, are used over and over, and lie where
 //! the sender's first touch put them.
 //!
 //! A model that is judged by these points must not have seen them: [`Point::is_held_out`] splits
-//! them into one half to fit with and another to be judged by.
+//! them into one half to fit with and another to judge by.
 
 use std::sync::atomic::AtomicBool;
 
 pub use hearth_machine::profile::Carrier;
 use hearth_machine::topology::{OsThread, Topology};
 use hearth_sys::mapping::MapOptions;
-use hearth_sys::relay::{Relay, Seat, Turn};
+use hearth_sys::ping_pong::{PingPong, Seat, Turn};
 use hearth_sys::{Refused, System, schedule};
 
-use crate::context::{Context, Deadline, Rounds, Stop, spin_until, together};
+use crate::context::{Context, Deadline, ProbeError, Rounds, Stop, spin_until, together};
 use crate::disturbance::{Batch, Before, Discards};
-use crate::session::ProbeError;
 use crate::statistics::Measured;
 
 /// The least message: a line.
@@ -28,12 +27,12 @@ pub const BYTES_MIN: u64 = 64;
 /// The largest message, beyond most caches.
 pub const BYTES_MAX: u64 = 64 << 20;
 
-/// How exchanges follow each other.
+/// Order of exchanges in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flow {
     /// One after the other: the sender waits until the receiver is done.
     Alternating,
-    /// The sender goes on with the next message while the receiver reads this one.
+    /// The sender continues with the next message while the receiver reads this one.
     Streaming {
         /// Buffers in rotation, 1 to [`DEPTH_MAX`].
         depth: u32,
@@ -43,48 +42,48 @@ pub enum Flow {
 /// The most buffers in rotation.
 pub const DEPTH_MAX: u32 = 8;
 
-/// What is to be measured.
+/// An exchange to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Request {
     /// The message's size, rounded up to whole lines, between [`BYTES_MIN`] and [`BYTES_MAX`].
     pub bytes: u64,
-    /// Sender and receiver, by the system's numbers; twice the same for two threads of one core.
+    /// Sender and receiver, by the system's numbers; the same twice for two threads of one core.
     pub cores: [usize; 2],
     /// How control passes: [`Carrier::Threads`] by a futex, [`Carrier::Spin`] by looking at a word
-    /// without pause, or on one core with a yield at each look. Workers pass control by calling
-    /// each other, which has no hand-over to measure here.
+    /// without pause, or on one core with a yield at each look. Workers pass control by a function
+    /// call, which has no hand-over to measure here.
     pub carrier: Carrier,
-    /// How exchanges follow each other.
+    /// Order of exchanges in time.
     pub flow: Flow,
 }
 
 /// A measured exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// What was measured.
+    /// The request that was measured.
     pub request: Request,
     /// Nanoseconds of one exchange: the stores, the hand-over, the loads.
     pub exchange_ns: Measured,
 }
 
 impl Point {
-    /// Whether the point is for judging only. Those whose size is an odd power of two (128 B,
-    /// 512 B, …, 32 MiB) are; a model may be fitted with the others.
+    /// Whether the point is for judging only: those whose size is an odd power of two (128 B, 512
+    /// B, …, 32 MiB). A model may be fitted with the others.
     pub fn is_held_out(&self) -> bool {
         self.request.bytes.max(1).ilog2() % 2 == 1
     }
 }
 
-/// All that came of it.
+/// Result of measuring several requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Points {
-    /// In the order of the requests; those that came to nothing are left out.
+    /// Points in the order of the requests; failed ones are left out.
     pub points: Vec<Point>,
-    /// What could not be measured and why, a sentence each.
+    /// Failed measurements with their reasons, a sentence each.
     pub missing: Vec<String>,
-    /// Samples thrown away, by reason.
+    /// Samples discarded, by reason.
     pub discards: Discards,
-    /// How often disturbed samples had to serve, as there was hardly anything else.
+    /// Number of measurements that had to use disturbed samples.
     pub disturbed: u32,
 }
 
@@ -95,9 +94,9 @@ pub fn sizes() -> Vec<u64> {
         .collect()
 }
 
-/// What a model is fitted to, nothing that is [held out](Point::is_held_out): the first core with
-/// itself, and with one other for each way in which the machine relates them. Without a topology
-/// the second core stands for all others.
+/// Requests for fitting a model, none of them [held out](Point::is_held_out): the first core with
+/// itself, and with one other for each relation in the machine. Without a topology the second core
+/// stands for all others.
 pub fn for_fitting(machine: Option<&Topology>, cores: &[usize]) -> Vec<Request> {
     let sizes: Vec<u64> = sizes().into_iter().step_by(2).collect();
     let request = |bytes, cores, carrier, flow| Request {
@@ -110,7 +109,7 @@ pub fn for_fitting(machine: Option<&Topology>, cores: &[usize]) -> Vec<Request> 
     let Some((&first, others)) = cores.split_first() else {
         return requests;
     };
-    // A thread that spins on the core of the one it waits for is no carrier that anybody chooses.
+    // Nobody chooses a thread that spins on the core of the thread it waits for.
     requests.extend(sizes.iter().map(|&bytes| {
         let carrier = Carrier::Threads;
         request(bytes, [first, first], carrier, Flow::Alternating)
@@ -129,10 +128,10 @@ pub fn for_fitting(machine: Option<&Topology>, cores: &[usize]) -> Vec<Request> 
     requests
 }
 
-/// The sizes that are streamed, too: enough to see what overlaps.
+/// Sizes that are also streamed: enough to see the overlap.
 const STREAMED: std::ops::RangeInclusive<u64> = 1 << 10..=4 << 20;
 
-/// One core for each way in which others are related to the first.
+/// One core for each relation that others have to the first.
 fn representatives(machine: Option<&Topology>, first: usize, others: &[usize]) -> Vec<usize> {
     let thread = |machine: &Topology, core: usize| {
         let os = OsThread(u32::try_from(core).ok()?);
@@ -169,21 +168,21 @@ pub fn grid(pairs: &[[usize; 2]], sizes: &[u64]) -> Vec<Request> {
     requests
 }
 
-/// How long to measure, and with what chance.
+/// Time for measuring, and the seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// The time there is, in seconds. When it is over nothing more begins.
+    /// The available time, in seconds. When it is over nothing more begins.
     pub seconds: f64,
-    /// How often each request is visited; its interval comes from the differences.
+    /// Visits to each request; its interval comes from their differences.
     pub rounds: u32,
-    /// What the order of visits begins with.
+    /// Seed of the order of visits.
     pub seed: u64,
 }
 
-/// Measures points. `progress` is told the share of time that is gone, 0 to 1.
+/// Measures points. Calls `progress` with the share of time that has passed, 0 to 1.
 ///
 /// # Errors
-/// Cancelled. All else that fails is in [`Points::missing`].
+/// If cancelled. All other failures are in [`Points::missing`].
 pub fn points(
     system: &dyn System,
     requests: &[Request],
@@ -237,21 +236,21 @@ pub fn points(
     })
 }
 
-/// The buffers of all exchanges: as many as the deepest stream needs, each as large as the largest
+/// Buffers of all exchanges: as many as the deepest stream needs, each as large as the largest
 /// message so far.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    relays: Vec<Relay>,
+    relays: Vec<PingPong>,
 }
 
 impl Buffers {
-    /// `count` buffers of at least so many bytes; first touched by the calling thread.
-    fn get(&mut self, count: usize, bytes: usize) -> Result<&mut [Relay], Refused> {
+    /// Provides `count` buffers of at least this size; the calling thread touches them first.
+    fn get(&mut self, count: usize, bytes: usize) -> Result<&mut [PingPong], Refused> {
         for index in 0..count {
             if self.relays.get(index).is_some_and(|r| r.bytes() >= bytes) {
                 continue;
             }
-            let relay = Relay::new(MapOptions::huge(bytes))?;
+            let relay = PingPong::new(MapOptions::huge(bytes))?;
             if index < self.relays.len() {
                 self.relays[index] = relay;
             } else {
@@ -262,7 +261,7 @@ impl Buffers {
     }
 }
 
-/// A request under measurement.
+/// A request being measured.
 #[derive(Debug)]
 pub struct Exchange {
     request: Request,
@@ -270,7 +269,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// A request of which nothing is known.
+    /// A request without samples.
     pub fn new(request: Request) -> Exchange {
         let lines = request.bytes.clamp(BYTES_MIN, BYTES_MAX).div_ceil(64);
         Exchange {
@@ -285,7 +284,8 @@ impl Exchange {
     /// Measures for about `seconds`.
     ///
     /// # Errors
-    /// Cancelled, a core cannot be pinned to, there is no memory, or the carrier has no hand-over.
+    /// If cancelled, if a core cannot be pinned to, if there is no memory, or if the carrier has no
+    /// hand-over.
     pub fn visit(
         &mut self,
         context: &mut Context<'_>,
@@ -310,7 +310,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The figure; None if every visit came to nothing.
+    /// The figure; None if every visit failed.
     pub fn sum_up(&self) -> Option<Point> {
         Some(Point {
             request: self.request,
@@ -319,7 +319,7 @@ impl Exchange {
     }
 }
 
-/// How a side waits for its turn.
+/// Way in which a side waits for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     Asleep,
@@ -353,7 +353,7 @@ impl Wait {
                 }
             }
         }
-        // Of whoever has waited the turn is there already, and nobody sleeps.
+        // A thread that has waited already has its turn, and nobody sleeps.
         seat.take_asleep()
     }
 
@@ -370,7 +370,7 @@ impl Wait {
         }
     }
 
-    /// What passing control takes, roughly, before anything is known.
+    /// Rough time of passing control, before anything is known.
     fn guess_ns(self) -> f64 {
         match self {
             Wait::Asleep => 5_000.0,
@@ -380,12 +380,13 @@ impl Wait {
     }
 }
 
-/// A chunk takes about this long: long beside the clock's cost, short beside a timer's tick.
+/// Approximate duration of a chunk: long compared with the clock's cost, short compared with a
+/// timer's tick.
 const CHUNK_NS: f64 = 100_000.0;
-/// Exchanges a chunk, at most: beyond, a gap hardly shows.
+/// Most exchanges in a chunk: in a longer one a gap hardly shows.
 const EXCHANGES_MAX: f64 = 100.0;
 
-/// Exchanges a chunk and chunks a window. A byte is written and read in half a nanosecond or so.
+/// Exchanges a chunk and chunks a window. A byte takes about half a nanosecond to write and read.
 fn shape(request: &Request, wait: Wait) -> (usize, usize) {
     let each = wait.guess_ns() + request.bytes as f64 * 0.5;
     let exchanges = (CHUNK_NS / each).clamp(1.0, EXCHANGES_MAX) as usize;
@@ -405,7 +406,7 @@ fn write(words: &mut [u64], what: u64) {
     std::hint::black_box(&words);
 }
 
-/// Adds a chunk. Threads that sleep or yield are switched by their nature.
+/// Adds a chunk. Threads that sleep or yield are always switched.
 fn add(batch: &mut Batch, wait: Wait, ns: f64, before: &Before) {
     match wait {
         Wait::Spin => batch.add_chunk(ns, before),
@@ -415,7 +416,7 @@ fn add(batch: &mut Batch, wait: Wait, ns: f64, before: &Before) {
 
 fn alternate(
     context: &Context<'_>,
-    relay: &mut Relay,
+    relay: &mut PingPong,
     request: &Request,
     wait: Wait,
 ) -> Result<Batch, Stop> {
@@ -423,7 +424,7 @@ fn alternate(
     let (trips, chunks) = shape(request, wait);
     let (clock, reading_ns) = (context.clock, context.reading_ns);
     let [mut first, mut second] = relay.seats();
-    // One round trip first, so that caches hold what they hold in the long run.
+    // One round trip first, so that caches are in their steady state.
     let turns = 1 + trips * chunks;
     let exchange = |seat: &mut Seat<'_>, number: usize| {
         let mut turn = wait.take(seat);
@@ -434,7 +435,7 @@ fn alternate(
     };
     let one = || {
         exchange(&mut first, 0);
-        // Two exchanges a round trip.
+        // A round trip is two exchanges.
         let mut batch = Batch::of_chunks(2 * trips);
         // A chunk begins and ends when the turn has come back.
         wait.wait_for(&mut first);
@@ -458,14 +459,14 @@ fn alternate(
     together(context.system, request.cores, one, other)
 }
 
-fn both_seats(relay: &mut Relay) -> (Seat<'_>, Seat<'_>) {
+fn both_seats(relay: &mut PingPong) -> (Seat<'_>, Seat<'_>) {
     let [first, second] = relay.seats();
     (first, second)
 }
 
 fn stream(
     context: &Context<'_>,
-    relays: &mut [Relay],
+    relays: &mut [PingPong],
     request: &Request,
     wait: Wait,
 ) -> Result<Batch, Stop> {

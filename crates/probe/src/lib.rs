@@ -1,18 +1,18 @@
 //! Fills a profile on a live machine: latencies, transfers, distances, noise.
 //!
-//! [`run`] measures everything in rounds within the time of a [`Mode`] and gives [`Findings`]:
+//! [`run`] measures everything in rounds within the time of a [`Mode`] and returns [`Findings`]:
 //! plain figures, each a [`Measured`] with an interval. Nothing needs root or counters; on virtual
-//! machines steal and gaps are noticed, and what they disturbed is discarded and counted. What
-//! cannot be measured is named with its reason; no figure is made up.
+//! machines steal and gaps are detected, and disturbed samples are discarded and counted. A figure
+//! that cannot be measured is named with its reason; none is made up.
 //!
-//! How it gets its figures: [`statistics`] (rounds and intervals), [`disturbance`] (what is thrown
-//! away), [`pairs`] (many lines, as one misleads), [`staircase`] (caches from a curve). [`handover`]
-//! measures whole messages, for a model to be fitted with or judged by; it is no part of a probe.
-//! Nor is [`freshness`], which compares a profile with the machine within milliseconds.
-//! [`convert`] makes a profile of the findings.
+//! Methods: [`statistics`] (rounds and intervals), [`disturbance`] (discarded samples), [`pairs`]
+//! (many lines, since one misleads), [`staircase`] (caches from a curve). [`handover`] measures
+//! whole messages, to fit a model or judge it; it is not part of a probe. Nor is [`freshness`],
+//! which compares a profile with the machine within milliseconds. [`convert`] makes a profile of
+//! the findings.
 //!
-//! This crate must never know what the figures are used for: no components, no placement, and it
-//! prints nothing.
+//! This crate must never know the use of the figures: no components, no placement, and it prints
+//! nothing.
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;

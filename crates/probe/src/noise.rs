@@ -1,7 +1,7 @@
-//! What happens to a thread that wants nothing but its core.
+//! Noise: interruptions of a thread that only needs its core.
 //!
 //! A thread on each core reads the clock without pause. Where two readings are more than a
-//! microsecond apart, somebody else had the core: an interrupt, the kernel, the hypervisor.
+//! microsecond apart, something else had the core: an interrupt, the kernel, the hypervisor.
 
 use hearth_sys::procfs::{self, Interrupts};
 use hearth_sys::{Refused, System};
@@ -18,7 +18,7 @@ pub const GAP_MIN_NS: f64 = 1000.0;
 pub struct CoreNoise {
     /// The core.
     pub core: usize,
-    /// How long it was watched, in seconds.
+    /// Duration of the observation, in seconds.
     pub seconds: f64,
     /// Gaps by length: bucket b holds those from 2^b microseconds to twice that.
     pub gaps: [u64; BUCKETS],
@@ -26,9 +26,10 @@ pub struct CoreNoise {
     pub longest_ns: f64,
     /// The sum of all gaps, in nanoseconds.
     pub lost_ns: f64,
-    /// Interrupts of all kinds a second; None where the system will not say.
+    /// Interrupts of all kinds a second; None where the system does not tell.
     pub interrupts_per_s: Option<f64>,
-    /// The share of time that the hypervisor gave to others, 0 to 1; None likewise.
+    /// Share of time that the hypervisor gave to others, 0 to 1; None where the system does not
+    /// tell.
     pub steal_share: Option<f64>,
 }
 
@@ -59,17 +60,17 @@ struct Gaps {
     lost_ns: f64,
 }
 
-/// Cores being listened to.
+/// Cores being observed.
 #[derive(Debug)]
 pub struct Listener {
     cores: Vec<usize>,
     gaps: Vec<Gaps>,
-    /// Interrupts, steal and total kernel ticks of each core while it was watched.
+    /// Interrupts, steal and total kernel ticks of each core during the observation.
     counts: Vec<Option<(u64, u64, u64)>>,
 }
 
 impl Listener {
-    /// Cores of which nothing is known.
+    /// Cores without observations.
     pub fn new(cores: &[usize]) -> Listener {
         Listener {
             cores: cores.to_vec(),
@@ -78,10 +79,10 @@ impl Listener {
         }
     }
 
-    /// Listens on all cores at once for so many seconds.
+    /// Observes all cores at once for this many seconds.
     ///
     /// # Errors
-    /// Cancelled, or a core cannot be pinned to; what other cores heard is kept.
+    /// If cancelled, or if a core cannot be pinned to; other cores' observations are kept.
     pub fn visit(&mut self, context: &Context<'_>, seconds: f64) -> Result<(), Stop> {
         context.check()?;
         let end = Deadline::after(context.system, seconds);
@@ -133,7 +134,7 @@ impl Listener {
         }
     }
 
-    /// What was heard; cores that were never heard are left out.
+    /// The noise of each observed core.
     pub fn sum_up(&self) -> Vec<CoreNoise> {
         let heard = self.cores.iter().zip(&self.gaps).zip(&self.counts);
         heard
@@ -163,7 +164,7 @@ fn snapshot(system: &dyn System) -> Snapshot {
     }
 }
 
-/// Interrupts, steal and all ticks of a core; None where a file says nothing of it.
+/// Interrupts, steal and all ticks of a core; None where a file does not tell.
 fn of(snapshot: &Snapshot, core: usize) -> Option<(u64, u64, u64)> {
     let interrupts = snapshot.interrupts.by_core();
     let (_, count) = interrupts.iter().find(|(of, _)| *of == core)?;
@@ -182,7 +183,7 @@ fn listen(
     let begin = clock.ticks();
     let mut last = begin;
     loop {
-        // The end is looked up seldom, and between two readings that are not compared.
+        // The end is looked up rarely, and between two readings that are not compared.
         for _ in 0..10_000 {
             let now = clock.ticks();
             let between = now.saturating_sub(last);

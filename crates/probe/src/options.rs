@@ -1,6 +1,6 @@
-//! How thoroughly to measure, and how the time is shared out.
+//! Thoroughness of a probe, and the division of its time.
 
-/// How long a probe may take.
+/// Duration of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// About 10 seconds: enough to place components.
@@ -12,7 +12,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The time there is, in seconds.
+    /// The available time, in seconds.
     pub fn seconds(self) -> f64 {
         match self {
             Mode::Quick => 10.0,
@@ -21,8 +21,8 @@ impl Mode {
         }
     }
 
-    /// How often each measurement is visited. Six is the least for an interval by ranks; nine or
-    /// more are needed to leave the extremes out.
+    /// Visits to each measurement. Six is the least for an interval by ranks; leaving the extremes
+    /// out takes nine or more.
     pub fn rounds(self) -> u32 {
         match self {
             Mode::Quick => 7,
@@ -50,14 +50,14 @@ impl Mode {
     }
 }
 
-/// What to measure and how.
+/// Options of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How long it may take.
+    /// Its duration.
     pub mode: Mode,
     /// The cores to measure, by the system's numbers; None for all that this process may use.
     pub cpus: Option<Vec<usize>>,
-    /// What all random choices begin with. The same seed visits the same places in the same order.
+    /// Seed of all random choices. The same seed visits the same places in the same order.
     pub seed: u64,
 }
 
@@ -76,7 +76,7 @@ impl Default for Options {
 pub enum Part {
     /// Latency of dependent loads over sizes.
     Curve,
-    /// A line's cost by its state in another core's cache.
+    /// Cost of a line by its state in another core's cache.
     States,
     /// Transfer between pairs of hardware threads.
     Pairs,
@@ -84,7 +84,7 @@ pub enum Part {
     Bandwidth,
     /// Memory nodes as seen from each core.
     Distances,
-    /// What the operating system costs.
+    /// Costs of the operating system's services.
     Costs,
     /// Whole messages, which the model of messages is fitted to.
     Messages,
@@ -93,7 +93,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What somebody who waits is told.
+    /// The part's name for a user who waits.
     pub fn title(self) -> &'static str {
         match self {
             Part::Curve => "cache latency",
@@ -111,29 +111,29 @@ impl Part {
 /// A part and its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Which part.
+    /// The part.
     pub part: Part,
     /// Its time over all rounds, in seconds.
     pub seconds: f64,
 }
 
-/// The parts that make sense on a machine, with their time.
+/// The parts that a machine allows, with their time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How often each part is visited.
+    /// Visits to each part.
     pub rounds: u32,
-    /// In the order of a round.
+    /// Parts in the order of a round.
     pub steps: Vec<Step>,
 }
 
-/// Left for beginning, ending and rounds that take a little longer than planned.
+/// Reserve for beginning, ending and rounds that take a little longer than planned.
 const RESERVE: f64 = 0.1;
 
 impl Plan {
-    /// Shares the mode's time out. `cpus` is how many cores are measured, `nodes` how many memory
-    /// nodes there are.
+    /// Divides the mode's time. `cpus` is the number of measured cores, `nodes` the number of
+    /// memory nodes.
     pub fn new(mode: Mode, cpus: usize, nodes: usize) -> Plan {
-        // With many cores their pairs take most of the time; a machine of nodes gives up some of
+        // With many cores their pairs take most of the time; a machine with nodes gives up some of
         // everything for its distances.
         let pairs = if cpus > 16 { 40.0 } else { 22.0 };
         let weights = [
@@ -142,7 +142,7 @@ impl Plan {
             (Part::States, 10.0, cpus > 1),
             (Part::Bandwidth, 14.0, true),
             (Part::Costs, 12.0, true),
-            // Large ones take longer than a quick look has.
+            // Large ones take longer than a quick look allows.
             (Part::Messages, 24.0, mode != Mode::Quick),
             (Part::Distances, 30.0, nodes > 1),
             (Part::Noise, 10.0, true),

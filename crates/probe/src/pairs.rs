@@ -1,13 +1,13 @@
-//! What it takes for one hardware thread to get a line that another has just changed.
+//! Time for one hardware thread to get a line that another has just changed.
 //!
 //! Two threads take turns at a word by compare-and-swap: each turn fetches the line from the
-//! other's cache in a state that may be written. A line has a home somewhere on the chip, and its
-//! latency depends on where; so a visit samples many lines, drawn anew each time, and takes the
-//! median over lines. One line, however often, would give a precise answer to another question.
+//! other's cache in a writable state. A line has a home somewhere on the chip, and its latency
+//! depends on where; so a visit samples many lines, drawn anew each time, and takes the median over
+//! lines. One line, however often, would give a precise answer to another question.
 //!
-//! Up to 32 threads every pair is measured. Beyond, at most 4·n·log₂n pairs are, chosen in rounds by
-//! [`hearth_machine::infer::Plan`] from what the earlier ones showed; the rest is concluded from
-//! the groups when the profile is made, and marked so there.
+//! Up to 32 threads every pair is measured. Beyond, at most 4·n·log₂n pairs are, chosen in rounds
+//! by [`hearth_machine::infer::Plan`] from earlier results; the rest is inferred from the groups
+//! when the profile is made, and marked so there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,24 +27,25 @@ pub struct PairLatency {
     pub one_way_ns: Measured,
 }
 
-/// Round trips before the measured ones: the other side is on its way, the line still elsewhere.
+/// Round trips before the measured ones: the other thread is still starting, the line still
+/// elsewhere.
 const TRIPS_WARM: u64 = 8;
 /// Round trips a chunk, and chunks a line. Short enough that few chunks meet a timer interrupt.
 const TRIPS: u64 = 40;
 const CHUNKS: usize = 3;
-/// Lines a visit: fewer make its median uncertain, more do not help, as rounds differ by more.
+/// Lines a visit: fewer make its median uncertain; more do not help, since rounds differ by more.
 const LINES_MIN: usize = 64;
-/// The same where pairs are many: what one of them lacks, others of its groups have.
+/// Lines a visit where pairs are many: others of its groups make up for one that lacks lines.
 const LINES_MIN_OF_MANY: usize = 16;
-/// So many pairs are many.
+/// Number of pairs that counts as many.
 const MANY_PAIRS: usize = 500;
 const LINES_MAX: usize = 2048;
-/// Lines a window: five milliseconds or so, after which the time is looked at.
+/// Lines a window: about five milliseconds, after which the time is checked.
 const WINDOW_LINES: usize = 128;
-/// What a line takes, roughly, before anything is known, in seconds.
+/// Rough time for a line before anything is known, in seconds.
 const LINE_SECONDS: f64 = 40e-6;
 
-/// One pair under measurement.
+/// One pair being measured.
 #[derive(Debug)]
 pub struct Pair {
     cores: [usize; 2],
@@ -53,7 +54,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// A pair that nothing is known of.
+    /// A pair without samples.
     pub fn new(cores: [usize; 2]) -> Pair {
         Pair {
             cores,
@@ -67,7 +68,7 @@ impl Pair {
         self.cores
     }
 
-    /// What each visit found.
+    /// Result of each visit.
     pub fn rounds(&self) -> &[Round] {
         self.rounds.get()
     }
@@ -75,7 +76,7 @@ impl Pair {
     /// Measures for about `seconds`, on fresh lines.
     ///
     /// # Errors
-    /// Cancelled, or a core cannot be pinned to.
+    /// If cancelled, or if a core cannot be pinned to.
     pub fn visit(
         &mut self,
         context: &mut Context<'_>,
@@ -99,7 +100,7 @@ impl Pair {
         Ok(())
     }
 
-    /// The figure; None if every visit came to nothing.
+    /// The figure; None if every visit failed.
     pub fn sum_up(&self) -> Option<PairLatency> {
         Some(PairLatency {
             cores: self.cores,
@@ -108,19 +109,19 @@ impl Pair {
     }
 }
 
-/// All pairs of some cores under measurement, or as many of them as are needed.
+/// All pairs of some cores being measured, or as many of them as are needed.
 pub struct Matrix {
     threads: Vec<OsThread>,
     pairs: Vec<Pair>,
-    /// Which pairs to visit next, the last first.
+    /// Pairs to visit next, the last first.
     queue: Vec<usize>,
-    /// Names further pairs until it has all it wants.
+    /// Names further pairs until it has enough.
     plan: Option<Plan>,
 }
 
 impl Matrix {
-    /// Cores, by the system's numbers, of which nothing is known but what is claimed; claims are
-    /// hints for where to look, never believed.
+    /// Cores, by the system's numbers, without samples. Claims are hints where to look, never
+    /// believed.
     pub fn new(cores: &[usize], claimed: Option<&Topology>) -> Matrix {
         let threads: Vec<OsThread> = cores.iter().filter_map(|&core| os_thread(core)).collect();
         Matrix {
@@ -131,22 +132,22 @@ impl Matrix {
         }
     }
 
-    /// How many pairs were measured or tried so far.
+    /// Number of pairs measured or tried so far.
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Is there none yet?
+    /// Whether no pair was tried yet.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// Measures for about `seconds`: new pairs as long as the plan names some, else each pair once
-    /// more, in random order. Pairs that were begun with but not reached come first next time.
-    /// `refused` is told of each pair that cannot be measured.
+    /// Measures for about `seconds`: new pairs as long as the plan names some, otherwise each pair
+    /// once more, in random order. Pairs not reached come first next time. Calls `refused` for each
+    /// pair that cannot be measured.
     ///
     /// # Errors
-    /// Cancelled.
+    /// If cancelled.
     pub fn visit(
         &mut self,
         context: &mut Context<'_>,
@@ -176,7 +177,7 @@ impl Matrix {
                 other => other?,
             }
             visited += 1;
-            // A first pass goes on until it is complete, or the whole probe's time is over.
+            // A first pass continues until it is complete, or the whole probe's time is over.
             let is_enough = if first_pass && !self.is_large() {
                 self.queue.is_empty()
             } else {
@@ -216,7 +217,7 @@ impl Matrix {
         random.shuffle(&mut self.queue);
     }
 
-    /// What was measured so far; None if there are no two cores.
+    /// The measurements so far; None if there are no two cores.
     fn latencies(&self) -> Option<Latencies> {
         latencies(&self.threads, self.pairs.iter().filter_map(Pair::sum_up))
     }
@@ -248,14 +249,14 @@ pub fn latencies(
             error_ns: (measured.high - measured.low) / 2.0 / 1.96,
         };
         if let (Some(a), Some(b)) = (a, b) {
-            // A figure that is no time, or of a core that came later, is left out.
+            // Leave out a figure that is not a time, or that belongs to a core that came later.
             let _ = table.set(a, b, latency);
         }
     }
     Some(table)
 }
 
-/// A sample a line: the median of its chunks.
+/// Takes a sample a line: the median of its chunks.
 fn window(
     context: &mut Context<'_>,
     lines: &mut Lines,
@@ -272,7 +273,7 @@ fn window(
     }
     let trips = TRIPS_WARM + TRIPS * CHUNKS as u64;
     let (clock, reading_ns) = (context.clock, context.reading_ns);
-    // Two transfers a round trip.
+    // A round trip is two transfers.
     let per_chunk = (2 * TRIPS) as usize;
     let first = || {
         let mut batch = Batch::of_chunks(per_chunk);
@@ -302,14 +303,14 @@ fn window(
     together(context.system, cores, first, second)
 }
 
-/// The first side's turns, each waiting for the answer to the one before; it returns when the
-/// last answer has come.
+/// Takes the first side's turns, each waiting for the answer to the one before; returns when the
+/// last answer has arrived.
 #[inline]
 fn serve(word: &AtomicU64, from: u64, trips: u64) {
     for trip in from..from + trips {
         turn(word, 2 * trip);
     }
-    // The answer to the last trip, without a change: the chunk ends when the line is back.
+    // The answer to the last trip, unchanged: the chunk ends when the line is back.
     spin_until(|| {
         word.compare_exchange(u64::MAX, 0, Ordering::Acquire, Ordering::Acquire)
             == Err(2 * (from + trips))

@@ -1,12 +1,12 @@
-//! A whole probe: all parts, in rounds, within the time there is.
+//! A whole probe: all parts, in rounds, within the available time.
 //!
-//! Every part is visited in every round, so that each figure has seen the machine at several
-//! moments and its interval knows how much they differ. A part that cannot be measured is left
-//! out with its reason, and the others go on.
+//! Every round visits every part, so that each figure has seen the machine at several moments and
+//! its interval reflects their differences. A part that cannot be measured is left out with its
+//! reason, and the others continue.
 //!
 //! On a machine slower than planned for, later rounds shrink first: each figure is visited once
-//! before any is visited again, and when the mode's time is over nothing more begins. What was not
-//! reached by then is named.
+//! before any is visited again, and when the mode's time is over nothing more begins. The figures
+//! not reached by then are named.
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,6 +17,7 @@ use hearth_sys::{Refused, System};
 mod parts;
 
 use crate::bandwidth::{Bandwidth, Flow};
+pub use crate::context::ProbeError;
 use crate::context::{Context, Deadline, Stop};
 use crate::costs::{Price, ServiceCost};
 use crate::curve::{Curve, Walk};
@@ -29,58 +30,38 @@ use crate::pairs::PairLatency;
 use crate::states::{Cost, StateCost};
 use parts::Parts;
 
-/// Where a probe stands.
+/// Progress of a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// How much is done, 0 to 1.
+    /// Share done, 0 to 1.
     pub fraction: f64,
-    /// What is being measured.
+    /// The part being measured.
     pub part: Part,
 }
 
-/// Why there is no result at all.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ProbeError {
-    /// The caller raised the flag.
-    Cancelled,
-    /// Not one core can be measured.
-    NoCore(Refused),
-}
-
-impl std::fmt::Display for ProbeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ProbeError::Cancelled => f.write_str("the probe was cancelled; nothing is recorded"),
-            ProbeError::NoCore(refused) => write!(f, "no core can be measured: {refused}"),
-        }
-    }
-}
-
-impl std::error::Error for ProbeError {}
-
-/// Something that was not measured.
+/// A failed measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Missing {
     /// The part it belongs to.
     pub part: Part,
-    /// What and why, as a sentence without a full stop.
+    /// The figure and the reason, as a sentence without a full stop.
     pub why: String,
 }
 
-/// All that was found. What is not there is named in `missing`.
+/// Results of a probe. `missing` names the ones that could not be had.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// What was asked for.
+    /// The options of the probe.
     pub options: Options,
-    /// How long it took, in seconds.
+    /// Its duration, in seconds.
     pub seconds: f64,
     /// The cores that were measured, by the system's numbers, ascending.
     pub cores: Vec<usize>,
-    /// How many cores' worth of time this process may use, if limited.
+    /// Quota of this process in cores' worth of time, if limited.
     pub quota: Option<f64>,
     /// The clock that was used.
     pub clock: Clock,
-    /// How far the clocks of other cores are from the first one's.
+    /// Offsets of other cores' clocks from the first one's.
     pub offsets: Vec<(usize, Offset)>,
     /// Latency over sizes; the first is in random order, a line a step.
     pub curves: Vec<Curve>,
@@ -88,7 +69,7 @@ pub struct Findings {
     pub states: Vec<StateCost>,
     /// Transfers between cores; on large machines not all pairs.
     pub pairs: Vec<PairLatency>,
-    /// How many pairs there are, measured or not.
+    /// Number of all pairs, measured or not.
     pub pairs_all: usize,
     /// Bytes a second.
     pub bandwidths: Vec<Bandwidth>,
@@ -100,21 +81,21 @@ pub struct Findings {
     pub messages: Vec<Point>,
     /// Noise, a core each.
     pub noise: Vec<CoreNoise>,
-    /// Samples thrown away, by reason.
+    /// Samples discarded, by reason.
     pub discards: Discards,
-    /// How often disturbed samples had to serve, as there was hardly anything else.
+    /// Number of measurements that had to use disturbed samples.
     pub disturbed: u32,
-    /// What could not be measured, and why.
+    /// Failed measurements, with reasons.
     pub missing: Vec<Missing>,
 }
 
 /// Measures a machine.
 ///
-/// `progress` is told before each visit; `cancel` ends the probe within some tenths of a second
-/// when it becomes true.
+/// Calls `progress` before each visit; `cancel` ends the probe within some tenths of a second when
+/// it becomes true.
 ///
 /// # Errors
-/// Cancelled, or not one core can be measured. All else that fails is in [`Findings::missing`].
+/// If cancelled, or if no core can be measured. All other failures are in [`Findings::missing`].
 pub fn run(
     system: &dyn System,
     options: &Options,
@@ -127,7 +108,7 @@ pub fn run(
     run_plan(system, options, &plan, &cores, cancel, progress)
 }
 
-/// As [`run`], with a plan of one's own: other parts, another time.
+/// [`run`] with a plan of the caller's: other parts, another time.
 ///
 /// # Errors
 /// As for [`run`].
@@ -177,8 +158,8 @@ pub fn run_plan(
     })
 }
 
-/// Visits each part in each round as far as its time goes. A part that took more than its share
-/// waits for the rounds after.
+/// Visits each part in each round as far as its time goes. A part that exceeded its share waits for
+/// the next rounds.
 fn rounds(
     parts: &mut Parts,
     context: &mut Context<'_>,
@@ -213,7 +194,7 @@ fn rounds(
             let result = parts.visit(context, step.part, visit.min(left));
             let took = (context.system.now_ns() - begin) as f64 / 1e9;
             spent[index] += took;
-            // First visits do what later ones leave out.
+            // First visits do whatever later ones leave out.
             if round > 0 {
                 longest[index] = longest[index].max(took);
             }
@@ -234,7 +215,7 @@ fn out_of_time(seconds: f64) -> String {
     )
 }
 
-/// Those asked for that this process may use, else all it may use.
+/// The requested cores that this process may use, or all it may use.
 fn cores(system: &dyn System, options: &Options) -> Result<Vec<usize>, ProbeError> {
     let next = "widen the process's set of cores (see `taskset`), or name others";
     let allowed = system.allowed().map_err(|error| {

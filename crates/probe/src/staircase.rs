@@ -1,15 +1,15 @@
-//! From a latency curve to the caches behind it.
+//! Caches inferred from a latency curve.
 //!
 //! The curve is cut into pieces of constant log-latency by optimal partitioning with a penalty for
-//! each cut. Pieces that are long enough on the axis of log size are *plateaus*; what lies between
-//! two of them is a *ramp*, for caches are left gradually: pages share sets, and the order of
-//! replacement is not perfect. A capacity is where the curve crosses the geometric middle of two
-//! plateaus; its interval is from the first to the third quarter of the rise.
+//! each cut. Pieces that are long enough on the axis of log size are *plateaus*; between two of
+//! them lies a *ramp*, since a buffer outgrows a cache gradually: pages share sets, and replacement
+//! is not perfect. A capacity is where the curve crosses the geometric middle of two plateaus; its
+//! interval is from the first to the third quarter of the rise.
 
 /// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
-    /// The size of what is walked through, in bytes.
+    /// Size of the buffer, in bytes.
     pub bytes: u64,
     /// Nanoseconds a load.
     pub ns: f64,
@@ -20,7 +20,7 @@ pub struct CurvePoint {
 pub struct Level {
     /// Nanoseconds a load, the median of the plateau.
     pub latency_ns: f64,
-    /// Where the level is left, in bytes; None for the last one that the curve reaches.
+    /// Size at which the level is outgrown; None for the last one that the curve reaches.
     pub capacity: Option<Capacity>,
     /// False for a last level whose latency still rises where the curve ends: then `latency_ns`
     /// is a lower bound.
@@ -30,18 +30,18 @@ pub struct Level {
 /// The size of a level with its interval, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Capacity {
-    /// Where the rise to the next level is half done, on the log axis.
+    /// Size at which the rise to the next level is half done, on the log axis.
     pub bytes: f64,
-    /// Where a quarter of it is done.
+    /// Size at which a quarter of it is done.
     pub low: f64,
-    /// Where three quarters are.
+    /// Size at which three quarters are done.
     pub high: f64,
 }
 
-/// What a claim about a cache comes to.
+/// Verdict on a claim about a cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// A level ends where the claim says.
+    /// A level ends at the claimed size.
     Confirmed {
         /// Measured over claimed size.
         size_ratio: f64,
@@ -50,7 +50,7 @@ pub enum Verdict {
     Contradicted {
         /// The nearest level's measured size over the claimed one.
         size_ratio: f64,
-        /// How many times slower a load is at half the claimed size than in the level that should
+        /// Factor by which a load is slower at half the claimed size than in the level that should
         /// hold it; 1 for a claim that is too small rather than too large.
         slowdown: f64,
     },
@@ -58,16 +58,16 @@ pub enum Verdict {
     Undecided,
 }
 
-/// Shorter pieces, in octaves of size, are part of a ramp.
+/// Octaves of size below which a piece is part of a ramp.
 const PLATEAU_OCTAVES: f64 = 0.75;
 const PLATEAU_POINTS: usize = 3;
-/// Two levels differ by at least this factor in latency.
+/// Least factor in latency between two levels.
 const LEVEL_FACTOR: f64 = 1.3;
-/// The least noise assumed, as a standard deviation of log latency: curves are never smoother.
+/// Least noise assumed, as a standard deviation of log latency: no curve is smoother.
 const NOISE_MIN: f64 = 0.03;
-/// The noise is no larger than this, or steps would be taken for it.
+/// Largest noise assumed, so that steps do not pass for it.
 const NOISE_MAX: f64 = 0.15;
-/// A claim is contradicted when its size is off the measured interval by more than this factor.
+/// Factor by which a size must be off the measured interval to contradict a claim.
 const CLAIM_FACTOR: f64 = 1.6;
 
 /// The levels that a curve shows, fastest first. Points in any order; those without a size or
@@ -89,7 +89,7 @@ pub fn levels(points: &[CurvePoint]) -> Vec<Level> {
     let Some(last) = smooth.last().copied() else {
         return Vec::new();
     };
-    // What the curve ends with is a level even if the curve ends while it rises.
+    // The curve's end is a level even if the curve still rises there.
     let ends_higher = plateaus
         .last()
         .is_none_or(|plateau| last - plateau.log > LEVEL_FACTOR.ln());
@@ -121,7 +121,7 @@ struct Plateau {
 }
 
 /// The nearest curve that never falls (pool adjacent violators): latency does not fall with size,
-/// what looks like it is noise.
+/// so falls are noise.
 fn rising(values: &[f64]) -> Vec<f64> {
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     for &value in values {
@@ -141,7 +141,7 @@ fn rising(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The spread of second differences, which a slope does not add to: for white noise their median
+/// The spread of second differences, to which a slope does not add: for white noise their median
 /// absolute value is 0.6745·√6 standard deviations.
 fn noise(values: &[f64]) -> f64 {
     let seconds: Vec<f64> = values
@@ -153,11 +153,11 @@ fn noise(values: &[f64]) -> f64 {
 }
 
 /// Cuts into pieces of constant value: minimises Σ (value − mean of its piece)² / noise² plus a
-/// penalty a piece. Quadratic in the points, of which there are some dozens.
+/// penalty a piece. Quadratic in the number of points, some dozens.
 fn pieces(values: &[f64]) -> Vec<(usize, usize)> {
     let count = values.len();
     let variance = noise(values).powi(2);
-    // A cut must explain more than what the best of `count` places explains by chance.
+    // A cut must explain more than the best of `count` places explains by chance.
     let penalty = 3.0 * (count as f64).ln();
     let mut sums = vec![(0.0, 0.0)];
     for value in values {
@@ -208,7 +208,7 @@ fn plateaus(sizes: &[f64], smooth: &[f64]) -> Vec<Plateau> {
     plateaus
 }
 
-/// Where the curve between two plateaus crosses the quarters of the rise.
+/// Sizes where the curve between two plateaus crosses the quarters of the rise.
 fn crossing(sizes: &[f64], smooth: &[f64], lower: &Plateau, upper: &Plateau) -> Capacity {
     let from = lower.first;
     let to = upper.end.min(smooth.len());
@@ -251,7 +251,7 @@ pub fn check_claim(claimed: u64, levels: &[Level], points: &[CurvePoint]) -> Ver
             return Verdict::Confirmed { size_ratio };
         }
         // Half of a cache must be as fast as the level that holds it. If the curve reaches there
-        // and a level ends below, the claim is wrong whatever comes behind.
+        // and a level ends below, the claim is wrong regardless of the rest.
         let reached = points
             .iter()
             .filter(|p| (p.bytes as f64) <= claim / 2.0)

@@ -1,8 +1,8 @@
-//! What a line costs by the state it is in, and where.
+//! Cost of a line by its state and place.
 //!
-//! An owner brings a chain of lines into a state, a reader then walks the chain: each line holds
-//! the place of the next, so that one access waits for the other, reads by loads, writes by atomic
-//! additions of nothing, which need the line for themselves and give its contents.
+//! An owner brings a chain of lines into a state, then a reader walks the chain: each line holds
+//! the place of the next, so that one access waits for the other. Reads are loads; writes are
+//! atomic additions of zero, which need exclusive ownership of the line and return its contents.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ use crate::context::{Context, Gate, Lines, Rounds, Stop, spin_until, start, toge
 use crate::disturbance::{Batch, Before};
 use crate::statistics::Measured;
 
-/// The state of a line when it is accessed.
+/// State of a line when it is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// In the accessing core's own cache, changed there.
@@ -27,7 +27,7 @@ pub enum State {
     Uncached,
 }
 
-/// How a line is accessed.
+/// Kind of access to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// A load.
@@ -56,7 +56,7 @@ const CHAIN: usize = 128;
 /// Chains a window.
 const CHAINS: usize = 48;
 
-/// All combinations that make sense for two cores, or with a third for shared reads.
+/// All possible combinations for two cores, or with a third for shared reads.
 pub fn combinations(has_third: bool) -> Vec<(State, Access)> {
     let mut all = vec![
         (State::Own, Access::Read),
@@ -72,13 +72,14 @@ pub fn combinations(has_third: bool) -> Vec<(State, Access)> {
         all.push((State::Shared, Access::Read));
     }
     if cfg!(not(target_arch = "x86_64")) {
-        // Without an instruction to empty a line, only what writing brings about can be had.
+        // Without an instruction to evict a line, only the states that writing produces are
+        // possible.
         all.retain(|(state, _)| matches!(state, State::Own | State::Modified));
     }
     all
 }
 
-/// One reader and one owner under measurement.
+/// One reader and one owner being measured.
 #[derive(Debug)]
 pub struct Cost {
     cores: [usize; 2],
@@ -89,8 +90,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// A cost of which nothing is known. `cores` are the reader and the owner; a third core is
-    /// needed for reads of shared lines only.
+    /// A cost without samples. `cores` are the reader and the owner; a third core is needed for
+    /// reads of shared lines only.
     pub fn new(cores: [usize; 2], third: Option<usize>, state: State, access: Access) -> Cost {
         Cost {
             cores,
@@ -104,7 +105,7 @@ impl Cost {
     /// Measures for about `seconds`.
     ///
     /// # Errors
-    /// Cancelled, or a core cannot be pinned to.
+    /// If cancelled, or if a core cannot be pinned to.
     pub fn visit(
         &mut self,
         context: &mut Context<'_>,
@@ -123,7 +124,7 @@ impl Cost {
                 chains: &chains,
                 state,
                 access,
-                // A third party reads along only for shared reads.
+                // A third thread reads along only for shared reads.
                 parties: 2 + u32::from(third.is_some() && shared_read(state, access)),
                 gate: Gate::default(),
             };
@@ -133,7 +134,7 @@ impl Cost {
         Ok(())
     }
 
-    /// The figure; None if every visit came to nothing.
+    /// The figure; None if every visit failed.
     pub fn sum_up(&self) -> Option<StateCost> {
         Some(StateCost {
             reader: self.cores[0],
@@ -212,7 +213,7 @@ impl Job<'_> {
     fn prepare(&self, chain: &[usize]) {
         match (self.state, self.access) {
             (State::Own, _) => self.write(chain),
-            // The writer shares the lines with the owner, who has read them before.
+            // The writer shares the lines with the owner, which has read them before.
             (State::Shared, Access::Write) => {
                 std::hint::black_box(self.read(chain));
             }
@@ -284,7 +285,7 @@ fn window(
         }
         let result = together(context.system, cores, reader, owner);
         if result.is_err() {
-            // Neither of the two came, and the third must not wait for them.
+            // One of the two failed to come, and the third must not wait for it.
             job.gate.abandon();
         }
         result

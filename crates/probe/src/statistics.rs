@@ -11,8 +11,7 @@
 //! much as r·(1 − ρ)/(1 + ρ) independent ones would, ρ being the correlation of neighbours, and the
 //! interval is widened by the square root of what that takes away.
 
-/// The coverage that intervals are made for.
-pub const COVERAGE: f64 = 0.95;
+use hearth_stats::{median_rank, quantile_of_sorted};
 
 /// A figure that was measured. Units are those of the field that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,24 +55,16 @@ impl Measured {
     }
 }
 
-/// What one round found: the median over its places.
+/// Result of one round: the median over its places.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Round {
     /// The round's estimate, with an interval that knows nothing of other rounds.
     pub inner: Measured,
 }
 
-/// The value below which a share of sorted values lies, interpolated; None of none.
-pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = share.clamp(0.0, 1.0) * last as f64;
-    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    Some(below + (above - below) * at.fract())
-}
-
 /// The median of values in any order; None of none. Values that are not numbers are left out.
 pub fn median(values: &[f64]) -> Option<f64> {
-    quantile(&sorted(values), 0.5)
+    quantile_of_sorted(&sorted(values), 0.5)
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {
@@ -82,39 +73,14 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     values
 }
 
-/// The largest k, counted from 1, whose k-th smallest and k-th largest of `count` values enclose
-/// the median with at least [`COVERAGE`]; None if even the extremes do not (fewer than 6 values).
-pub fn interval_rank(count: usize) -> Option<usize> {
-    // Beyond this the binomial is a normal distribution to three digits.
-    const EXACT: usize = 200;
-    let tail = (1.0 - COVERAGE) / 2.0;
-    if count > EXACT {
-        let half_width = 1.96 * (count as f64).sqrt() / 2.0;
-        return Some(((count as f64 / 2.0 - half_width).floor() as usize).max(1));
-    }
-    // P(Bin(count, ½) ≤ k − 1) must not exceed the tail.
-    let mut term = 0.5f64.powi(count as i32);
-    let mut sum = term;
-    let mut rank = None;
-    for k in 1..=count / 2 {
-        if sum > tail {
-            break;
-        }
-        rank = Some(k);
-        term *= (count - k + 1) as f64 / k as f64;
-        sum += term;
-    }
-    rank
-}
-
 /// The median with a rank interval, for independent values; with fewer than 6 of them the interval
-/// is Student's, of logarithms if all are positive, and at least from the least to the greatest. One
-/// value shows no variation: its interval is assumed, by [`ALONE`]. None of none.
+/// is Student's, of logarithms if all are positive, and at least from the least to the greatest.
+/// One value shows no variation: its interval is assumed, by [`ALONE`]. None of none.
 pub fn median_with_interval(values: &[f64], discarded: u32) -> Option<Measured> {
     let sorted = sorted(values);
-    let value = quantile(&sorted, 0.5)?;
+    let value = quantile_of_sorted(&sorted, 0.5)?;
     let (least, greatest) = (sorted[0], sorted[sorted.len() - 1]);
-    let (low, high) = match interval_rank(sorted.len()) {
+    let (low, high) = match median_rank(sorted.len()) {
         Some(rank) => (sorted[rank - 1], sorted[sorted.len() - rank]),
         None if sorted.len() == 1 => apart(value, ALONE),
         None if least > 0.0 => {
@@ -141,8 +107,8 @@ pub fn median_with_interval(values: &[f64], discarded: u32) -> Option<Measured> 
 pub const ALONE: f64 = 2.0;
 
 /// A single round may differ from others by this factor, beside what it knows of itself: an
-/// assumption. Twenty quick probes of a busy virtual machine gave latencies between two cores within
-/// 5 % of their median.
+/// assumption. Twenty quick probes of a busy virtual machine gave latencies between two cores
+/// within 5 % of their median.
 pub const ONE_ROUND: f64 = 1.1;
 
 /// From a value over a factor to the value times it.
@@ -164,11 +130,11 @@ fn student_reach(values: &[f64]) -> f64 {
 }
 
 /// The correlation of neighbours among values in the order of time, by ranks, so that single
-/// outliers decide nothing; 0 if it is negative or there are fewer than [`interval_rank`] needs.
+/// outliers decide nothing; 0 if it is negative or there are fewer than [`median_rank`] needs.
 /// The mean of this estimate for independent values is −1/n, which is added back.
 pub fn drift(values: &[f64]) -> f64 {
     let count = values.len();
-    if interval_rank(count).is_none() {
+    if median_rank(count).is_none() {
         return 0.0;
     }
     let mut order: Vec<usize> = (0..count).collect();

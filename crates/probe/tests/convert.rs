@@ -1,4 +1,4 @@
-//! From findings to a profile: what was measured, what is concluded, what is contradicted.
+//! Conversion of findings into a profile: measured, inferred and contradicted figures.
 
 use hearth_machine::profile::{PairTransfer, Provenance, Verdict};
 use hearth_machine::synthetic;
@@ -138,7 +138,7 @@ fn true_groups_are_confirmed_and_false_ones_contradicted_with_the_effect() {
     );
     assert_eq!(honest.contradicted().count(), 0);
 
-    // One last-level cache of everything, as hypervisors like to say.
+    // One last-level cache for everything, as hypervisors often claim.
     let lying = made(
         &found,
         machine("1 package, 8 cores, 1 node, l3 480M per package"),

@@ -1,4 +1,4 @@
-//! Messages between threads: what is asked for comes back, with sense, or with a reason.
+//! Messages between threads: each request returns a sensible figure, or a reason.
 
 use std::sync::atomic::AtomicBool;
 
@@ -16,8 +16,8 @@ const EFFORT: Effort = Effort {
     seed: 3,
 };
 
-/// A tenth of a second a look at the clock, whatever it is on the real machine: each visit takes a
-/// few looks.
+/// A tenth of a second for each look at the clock, whatever it is on the real machine: each visit
+/// takes a few looks.
 fn machine(cores: &[usize]) -> Fake {
     Fake::with_cores(cores).with_slow_clock(100_000_000)
 }
@@ -55,7 +55,7 @@ fn every_carrier_and_flow_gives_a_point() {
     }
 }
 
-/// Each way in which two threads are related is there once, and nothing that is held out.
+/// Each relation between two threads occurs once, and nothing that is held out.
 #[test]
 fn fitting_asks_for_every_relation() {
     let machine = hearth_machine::synthetic::parse("2 packages, 2 cores, 2 threads").unwrap();

@@ -1,4 +1,4 @@
-//! What is planned: times, pairs, sizes, distances.
+//! The plan: times, pairs, sizes, distances.
 
 use hearth_probe::curve::sizes;
 use hearth_probe::distances;

@@ -1,4 +1,4 @@
-//! Whole probes on imagined machines: what is measured means nothing there, that it is measured,
+//! Whole probes on imagined machines: the figures mean nothing there; that they are measured,
 //! refused or cut short does. No speed is asserted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hearth_probe::{Findings, Mode, Options, Part, Plan, ProbeError, Step, run_plan};
 use hearth_sys::{Fake, Linux, System, affinity};
 
-/// Each part with hardly any time, so that it takes its least.
+/// Each part with hardly any time, so that it does its least.
 fn least(parts: &[Part]) -> Plan {
     Plan {
         rounds: 2,
@@ -37,8 +37,8 @@ fn probe_as(options: &Options, system: &dyn System, cores: &[usize], parts: &[Pa
     run_plan(system, options, &plan, cores, &cancel, &mut |_| {}).unwrap()
 }
 
-/// Little memory, so that buffers stay small, and a clock that moves a millisecond a look, so that
-/// the same is measured however busy the real machine is.
+/// Little memory, so that buffers stay small, and a clock that advances a millisecond a look, so
+/// that the same is measured however busy the real machine is.
 fn machine(cores: &[usize]) -> Fake {
     Fake::with_cores(cores)
         .file("/proc/meminfo", "MemAvailable:      16384 kB\n")
@@ -216,8 +216,8 @@ fn cancelling_ends_between_visits() {
     assert!(told.iter().all(|p| (0.0..=1.0).contains(&p.fraction)));
 }
 
-/// A machine on which each look at the clock takes a share of the mode's time: what began is ended,
-/// nothing else begins, and what was not reached is named.
+/// A machine on which each look at the clock takes a share of the mode's time: started work is
+/// finished, nothing else begins, and the missing figures are named.
 #[test]
 fn modes_keep_their_time_on_slow_machines() {
     for (mode, share) in [
@@ -249,8 +249,8 @@ fn modes_keep_their_time_on_slow_machines() {
     }
 }
 
-/// Of 64 cores there are 2016 pairs, of which a plan asks for 1536 at most. On a slow clock only a
-/// few of those are reached, and a later visit goes on from there.
+/// A plan for 64 cores, which have 2016 pairs, asks for 1536 at most. A slow clock allows only a
+/// few of those, and a later visit continues from there.
 #[test]
 fn large_machines_measure_what_time_allows() {
     let cores: Vec<usize> = (0..64).collect();
@@ -274,7 +274,7 @@ fn large_machines_measure_what_time_allows() {
     assert!(found.pairs.iter().all(|pair| pair.cores[0] < pair.cores[1]));
 }
 
-/// All of three cores must come together for one figure; one of them leaves.
+/// One figure needs three cores at once, and one of them leaves.
 #[test]
 fn nobody_waits_for_a_core_that_left() {
     for core in [0, 1, 2] {
@@ -291,8 +291,8 @@ fn nobody_waits_for_a_core_that_left() {
     }
 }
 
-/// Nothing may be read: no counts of steal or interrupts, no sizes, no nodes. Times are taken all
-/// the same, by the system's clock.
+/// Unreadable files: no counts of steal or interrupts, no sizes, no nodes. Times are taken all the
+/// same, by the system's clock.
 #[test]
 fn unreadable_files_cost_what_they_say_only() {
     let system = machine(&[0, 1]).forbid("/proc").forbid("/sys");
@@ -316,7 +316,7 @@ fn a_quota_is_told() {
     assert_eq!(found.quota, Some(0.5));
 }
 
-/// The real system, as under `taskset -c`: the mask of the thread that asks counts.
+/// The real system, as under `taskset -c`: the mask of the calling thread counts.
 #[test]
 fn affinity_of_one_core_is_kept_and_told() {
     let core = Linux.allowed().unwrap()[0];

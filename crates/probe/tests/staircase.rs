@@ -1,5 +1,5 @@
-//! Caches from curves: invented ones, and those that the cache-impact source published
-//! (section 4.1).
+//! Caches from curves: invented ones, and those that the cache-impact source published (section
+//! 4.1).
 
 use hearth_probe::staircase::{CurvePoint, Level, Verdict, check_claim, levels};
 
@@ -129,7 +129,7 @@ fn the_published_curve_of_the_e5() {
     }
 }
 
-/// A machine with these levels, left over the last third of each, and noise.
+/// A machine with these levels, each outgrown over its last third, and noise.
 fn invented(caches: &[(f64, f64)], memory: f64, noise: f64, seed: u64) -> Vec<CurvePoint> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut latencies: Vec<f64> = caches.iter().map(|&(_, latency)| latency).collect();

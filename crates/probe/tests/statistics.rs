@@ -2,7 +2,7 @@
 
 use hearth_probe::disturbance::{Batch, Before, Disturbed};
 use hearth_probe::statistics::{
-    Measured, Round, across_rounds, drift, interval_rank, median, median_with_interval, quantile,
+    Measured, Round, across_rounds, drift, median, median_with_interval,
 };
 
 /// A normal variate, as the sum of twelve uniform ones.
@@ -11,28 +11,10 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
 }
 
 #[test]
-fn medians_and_quantiles() {
+fn medians_of_numbers_alone() {
     assert_eq!(median(&[]), None);
     assert_eq!(median(&[f64::NAN, 3.0]), Some(3.0));
     assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    assert_eq!(quantile(&[1.0, 2.0, 3.0], 0.25), Some(1.5));
-    assert_eq!(quantile(&[1.0, 2.0], 7.0), Some(2.0));
-}
-
-/// P(k-th smallest ≤ median ≤ k-th largest) from tables of the sign test.
-#[test]
-fn ranks_are_those_of_the_sign_test() {
-    let table = [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2))];
-    for (count, rank) in table {
-        assert_eq!(interval_rank(count), rank, "{count} values");
-    }
-    assert_eq!(interval_rank(12), Some(3));
-    assert_eq!(interval_rank(20), Some(6));
-    assert_eq!(interval_rank(100), Some(40));
-    assert_eq!(interval_rank(0), None);
-    // Exact and approximate ranks meet.
-    let (below, above) = (interval_rank(200).unwrap(), interval_rank(201).unwrap());
-    assert!(above.abs_diff(below) <= 1, "{below} {above}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! To whom a lock goes next: a thread on each core, all of them waiting, and how often the lock passed within a node and
-//! to another. The lab's tests run it where there are several nodes: `hand_overs LOCK`.
+//! Hand-overs of a lock: a thread on each core, all waiting, and how often the lock passed within a
+//! node and to another. The lab's tests run it where there are several nodes: `hand_overs LOCK`.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use hearth_sys::{Linux, System};
 const CALLS: usize = 2000;
 /// From a thread's word that it is about to call to its place in the queue it takes less.
 const ENTERS_WITHIN: Duration = Duration::from_micros(200);
-/// A thread that has not come back by then lost its core: nobody waits for it.
+/// A thread that has not come back by then lost its core: the others stop waiting for it.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 #[derive(Default)]
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     });
                     calling[place].store(false, Ordering::Relaxed);
                 }
-                // Nobody is to wait for it any longer.
+                // Stop waiting for it.
                 calling[place].store(true, Ordering::Relaxed);
             });
         }

@@ -1,81 +1,50 @@
-//! What is refused, and why.
+//! Refusals, and their reasons.
 
 use std::fmt;
 
-/// Why a call was not made. The closure was not run, and is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use thiserror::Error;
+
+/// Why a call was not made. The closure was dropped without running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CallError {
-    /// The proprietor has died, or the section was closed, before the request was served.
+    /// The proprietor died, or the section was closed, before the request was served.
+    #[error(
+        "the owner of the data has died or was closed, and the request was not served; \
+         take what is left with `into_inner`, or make a new one"
+    )]
     OwnerDied,
     /// An earlier closure panicked, and the section was built to refuse calls after that.
+    #[error(
+        "a closure panicked on this data earlier, and it was built with `poison(true)`; \
+         look at the data and call `clear_poison`"
+    )]
     Poisoned,
-    /// The calling thread is inside this very section: waiting for it would last for ever.
+    /// The calling thread is inside this very section: the call would wait for itself.
+    #[error(
+        "a closure on this data called the same section again, which would wait for itself; \
+         do the work in the closure that has the data already"
+    )]
     Reentrant,
 }
 
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            CallError::OwnerDied => {
-                "the owner of the data has died or was closed, and the request was not served; \
-                 take what is left with `into_inner`, or make a new one"
-            }
-            CallError::Poisoned => {
-                "a closure panicked on this data earlier, and it was built with `poison(true)`; \
-                 look at the data and call `clear_poison`"
-            }
-            CallError::Reentrant => {
-                "a closure on this data called the same section again, which would wait for itself; \
-                 do the work in the closure that has the data already"
-            }
-        })
-    }
-}
-
-impl std::error::Error for CallError {}
-
 /// The system refused the proprietor a thread.
-#[derive(Debug)]
-pub struct NoProprietor(pub(crate) std::io::Error);
+#[derive(Debug, Error)]
+#[error(
+    "cannot start a thread for the proprietor: {0}; end some threads or raise their limit \
+     (ulimit -u), or stay with a lock"
+)]
+pub struct NoProprietor(#[source] pub(crate) std::io::Error);
 
-impl fmt::Display for NoProprietor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "cannot start a thread for the proprietor: {}; end some threads or raise their limit \
-             (ulimit -u), or stay with a lock",
-            self.0
-        )
-    }
-}
-
-impl std::error::Error for NoProprietor {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
-
-/// A word that names nothing of its kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A name that is not among the choices.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no {kind} named '{found}'; choose one of: {known}")]
 pub struct UnknownName {
     kind: &'static str,
     found: String,
     known: String,
 }
 
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let UnknownName { kind, found, known } = self;
-        write!(
-            f,
-            "there is no {kind} named '{found}'; choose one of: {known}"
-        )
-    }
-}
-
-impl std::error::Error for UnknownName {}
-
-/// The one of all with this name.
+/// Finds a value by its name.
 pub(crate) fn by_name<K: Copy + fmt::Display>(
     kind: &'static str,
     text: &str,

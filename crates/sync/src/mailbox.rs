@@ -1,20 +1,20 @@
-//! Where requests lie: for each client thread a few lines of its own, which whoever serves looks through.
+//! Mailboxes: a few lines for each client thread, which the server looks through.
 
 use std::ptr;
 
-use crate::atomics::{AtomicPtr, AtomicU32, Ordering};
 use crate::request::Slot;
+use hearth_atomics::{AtomicPtr, AtomicU32, Ordering};
 
-/// Lines that one thread's requests go through, one after the other, over and over.
+/// The lines that one thread's requests go through, in a circle.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
 /// | `tail` | the client | the client |
 /// | `head` | the holder of the lock | the holder; anyone, as a hint |
 /// | `slots` | see [`Slot`] | |
 ///
-/// Requests from `head` up to `tail` are the server's; one thread's are served in the order they were made in.
-/// The client never writes what the server polls but to ask, and shares no counter with it.
+/// Requests from `head` up to `tail` are the server's; those of one thread are served in order. The
+/// client writes what the server polls only to ask, and shares no counter with it.
 pub(crate) struct Mailbox {
     client: Client,
     server: Server,
@@ -51,13 +51,13 @@ impl Mailbox {
         &self.slots[number as usize & (self.slots.len() - 1)]
     }
 
-    /// The line for the client's next request. It may be ASKED still.
+    /// The line for the client's next request. It may still be ASKED.
     #[inline]
     pub(crate) fn next(&self) -> &Slot {
         self.slot(self.client.tail.load(Ordering::Relaxed))
     }
 
-    /// The client has asked in that line, or is about to and asks nothing else before.
+    /// Advances past a line that the client has asked in, or is about to before any other.
     #[inline]
     pub(crate) fn advance(&self) {
         let tail = self.client.tail.load(Ordering::Relaxed);
@@ -66,26 +66,27 @@ impl Mailbox {
             .store(tail.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Is the client's last request not answered yet? For the client.
+    /// True if the client's last request is not answered yet. For the client.
     #[inline]
     pub(crate) fn is_behind(&self) -> bool {
         let tail = self.client.tail.load(Ordering::Relaxed);
         self.slot(tail.wrapping_sub(1)).is_asked()
     }
 
-    /// The line of the oldest request that is not answered, if there is one. For the holder of the lock; for
+    /// The line of the oldest unanswered request, if there is one. For the holder of the lock; for
     /// others a hint, which may miss one: see `has_open`.
     #[inline]
     pub(crate) fn first(&self) -> Option<&Slot> {
         Some(self.slot(self.server.head.load(Ordering::Relaxed))).filter(|slot| slot.is_asked())
     }
 
-    /// Is there a request that is not answered? For who does not hold the lock: while it looks, a holder may answer
-    /// the first and leave those behind it.
+    /// True if a request is unanswered. For threads without the lock: while they look, the holder
+    /// may answer the first request and leave those behind it.
     pub(crate) fn has_open(&self) -> bool {
         let mut head = self.server.head.load(Ordering::Relaxed);
         loop {
-            // Acquire, in there: who has answered a request has moved the head before, so it is seen to have moved.
+            // Acquire, in there: the server moves the head before it answers, so a thread that sees
+            // the answer sees the move.
             if self.slot(head).is_asked() {
                 return true;
             }
@@ -105,7 +106,7 @@ impl Mailbox {
             .filter(|slot| (ahead as usize) < self.slots.len() && slot.is_asked())
     }
 
-    /// The holder of the lock answers the next so many requests.
+    /// Moves the head past `count` requests that the holder of the lock is about to answer.
     #[inline]
     pub(crate) fn answered(&self, count: u32) {
         let head = self.server.head.load(Ordering::Relaxed);
@@ -117,10 +118,10 @@ impl Mailbox {
 
 /// All mailboxes of a section.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
 /// | `of_client` | the thread of that number, once | it, and later threads of the number |
-/// | `used`, `in_order` | whoever makes a mailbox | who serves |
+/// | `used`, `in_order` | the thread that makes a mailbox | the server |
 pub(crate) struct Mailboxes {
     of_client: Box<[AtomicPtr<Mailbox>]>,
     in_order: Box<[AtomicPtr<Mailbox>]>,
@@ -129,7 +130,7 @@ pub(crate) struct Mailboxes {
 }
 
 impl Mailboxes {
-    /// For threads of numbers below `clients`, of so many lines each.
+    /// Mailboxes for threads with numbers below `clients`, of `depth` lines each.
     pub(crate) fn new(clients: usize, depth: u32) -> Mailboxes {
         let empty = || {
             (0..clients)
@@ -144,7 +145,7 @@ impl Mailboxes {
         }
     }
 
-    /// The thread's mailbox, made at its first request. None for numbers beyond those that were provided for.
+    /// The thread's mailbox, made at its first request. None for numbers beyond those provided for.
     #[inline]
     pub(crate) fn of(&self, client: u32) -> Option<&Mailbox> {
         let place = self.of_client.get(client as usize)?;
@@ -165,34 +166,37 @@ impl Mailboxes {
 
     #[cold]
     fn make(&self, place: &AtomicPtr<Mailbox>) -> *mut Mailbox {
-        // By the client, whose node's memory it is then.
+        // By the client, whose node the memory is then on.
         let mailbox = Box::into_raw(Box::new(Mailbox::new(self.depth)));
-        // No other thread has this number, so each place is filled once and there are enough of them.
+        // No other thread has this number, so each place is filled once and there are enough of
+        // them.
         let index = self.used.fetch_add(1, Ordering::AcqRel);
-        // Release, here and below, pairs with the Acquire loads in `all` and `of`: the lines are made.
+        // Release, here and below, pairs with the Acquire loads in `all` and `of`: the lines are
+        // made.
         self.in_order[index as usize].store(mailbox, Ordering::Release);
         place.store(mailbox, Ordering::Release);
         mailbox
     }
 
-    /// All that there are, the oldest first.
+    /// All existing mailboxes, the oldest first.
     #[inline]
     pub(crate) fn all(&self) -> impl Iterator<Item = &Mailbox> {
         let used = self.used.load(Ordering::Acquire) as usize;
         self.in_order[..used].iter().filter_map(|place| {
-            // SAFETY: mailboxes stay as long as this does. One that was counted and is not there yet
-            // has no request either.
+            // SAFETY: mailboxes stay as long as this does. One that was counted and is not there
+            // yet has no request either.
             unsafe { place.load(Ordering::Acquire).as_ref() }
         })
     }
 
-    /// Has anybody asked? For the holder of the lock.
+    /// True if there is a request. For the holder of the lock.
     #[inline]
     pub(crate) fn has_request(&self) -> bool {
         self.all().any(|mailbox| mailbox.first().is_some())
     }
 
-    /// Has anybody asked? For who does not hold the lock, and must not miss a request that a holder leaves.
+    /// True if there is a request. For threads without the lock, which must not miss one that a
+    /// holder leaves.
     pub(crate) fn has_open(&self) -> bool {
         self.all().any(Mailbox::has_open)
     }
@@ -203,7 +207,7 @@ impl Drop for Mailboxes {
         for place in &mut self.in_order {
             let mailbox = place.load(Ordering::Relaxed);
             if !mailbox.is_null() {
-                // SAFETY: made by a box in `make`, and nobody else looks any more.
+                // SAFETY: made by a box in `make`, and no other thread looks any more.
                 drop(unsafe { Box::from_raw(mailbox) });
             }
         }
@@ -216,7 +220,8 @@ mod loom_tests {
 
     use super::*;
 
-    /// One request is answered and the next left, while somebody without the lock looks: it sees that there is one.
+    /// One request is answered and the next left while a thread without the lock looks: it sees
+    /// that there is one.
     #[test]
     fn loom_a_request_that_is_left_is_seen() {
         loom::model(|| {
@@ -224,18 +229,19 @@ mod loom_tests {
             for value in [1, 2] {
                 let slot = mailbox.next();
                 mailbox.advance();
-                // SAFETY: this thread is the client, and the slot free; a number is what it is served with.
+                // SAFETY: this thread is the client, and the slot free; a number is what it is
+                // served with.
                 unsafe { slot.ask_and_go::<u32, _>(0, move |sum| *sum += value) };
             }
             let holder = loom::thread::spawn({
                 let mailbox = Arc::clone(&mailbox);
                 move || {
-                    // Not through `first`: the checker would take its look for the last one before the answer, and
-                    // not try the answer before that of the other thread.
+                    // Not through `first`: the checker would take its load for the last one before
+                    // the answer, and not try the answer before that of the other thread.
                     let slot = mailbox.slot(0);
                     mailbox.answered(1);
                     let mut sum = 0u32;
-                    // SAFETY: ASKED, and nobody else serves.
+                    // SAFETY: ASKED, and no other thread serves.
                     unsafe { slot.serve((&raw mut sum).cast(), |_| ()) };
                 }
             });

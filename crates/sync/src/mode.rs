@@ -1,4 +1,4 @@
-//! The words for how calls are made.
+//! Names for the ways to make calls.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::UnknownName;
 use crate::errors::by_name;
 
-/// What is set: a way for good, or the one that measuring finds better.
+/// A setting: a fixed way, or the one that measurements favour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Calls take [`Way::Lock`].
@@ -16,7 +16,7 @@ pub enum Mode {
     Combine,
     /// Calls take [`Way::Message`].
     Message,
-    /// Calls take whichever way is measured to be better, which may change.
+    /// Calls take the way that measures better, which may change.
     Auto,
 }
 
@@ -52,15 +52,15 @@ impl FromStr for Mode {
     }
 }
 
-/// The way that a call takes.
+/// The way of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Way {
     /// Synchronous: the caller takes the lock, and the data comes to its core.
     #[default]
     Lock = 0,
-    /// Synchronous, too; but who finds the lock held leaves a request, which the holder may serve: the data
-    /// stays where it is for a while, and no core is given to a proprietor.
+    /// Synchronous, too; but a caller that finds the lock held leaves a request, which the holder
+    /// may serve: the data stays where it is for a while, and no core is given to a proprietor.
     Combine = 1,
     /// Asynchronous: the caller sends a request to the proprietor, on whose core the data stays.
     Message = 2,
@@ -89,7 +89,7 @@ impl fmt::Display for Way {
     }
 }
 
-/// How much a proprietor serves at a time.
+/// How many requests a proprietor serves at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Drain {
     /// All requests that a thread has made, then the next thread's.
@@ -99,67 +99,14 @@ pub enum Drain {
     One,
 }
 
-/// How requests reach the proprietor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Queue {
-    /// Lines of its own for each thread, which the proprietor looks through: no lock, and two lines moved a call.
-    #[default]
-    Lines,
-    /// The source's: one circular array under a lock, with room for twice as many messages as clients
-    /// ([`crate::Builder::clients`]). All threads share it: `depth` bounds nobody's posts, [`Order::Key`] has no effect,
-    /// and nobody takes the lock for want of a line. Who finds it full lets others run and looks again until there is
-    /// room, without ever going to sleep.
-    Ring(Copying),
-}
-
-/// How often a message is copied on its way through a [`Queue::Ring`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Copying {
-    /// Not at all: the proprietor reads it where it is.
-    Zero,
-    /// By the proprietor, to memory of its own.
-    Single,
-    /// Into the queue and out of it.
-    Double,
-}
-
-impl Queue {
-    /// All of them.
-    pub const ALL: [Queue; 4] = [
-        Queue::Lines,
-        Queue::Ring(Copying::Zero),
-        Queue::Ring(Copying::Single),
-        Queue::Ring(Copying::Double),
-    ];
-}
-
-impl fmt::Display for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Queue::Lines => "lines",
-            Queue::Ring(Copying::Zero) => "zero-copy",
-            Queue::Ring(Copying::Single) => "single-copy",
-            Queue::Ring(Copying::Double) => "double-copy",
-        })
-    }
-}
-
-impl FromStr for Queue {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Queue, UnknownName> {
-        by_name("queue", text, &Queue::ALL)
-    }
-}
-
-/// In which order a proprietor serves what it finds at once.
+/// Order in which a proprietor serves the requests it finds at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// As it finds them.
+    /// As found.
     #[default]
     Arrival,
-    /// By the keys that were given with them ([`crate::Owned::call_at`], [`crate::Owned::post_at`]), equal ones as it
-    /// finds them: what touches the same part of the data runs one after the other. Requests without a key come
-    /// after those that their thread made before, and before those it made later.
+    /// By the keys given with them ([`crate::Owned::call_at`], [`crate::Owned::post_at`]), equal
+    /// keys as found: requests for the same part of the data run one after the other. A request
+    /// without a key comes after the earlier ones of its thread and before the later ones.
     Key,
 }

@@ -1,37 +1,41 @@
-//! A request: a closure on its way to who has the data, and its result on the way back, in one line.
+//! A request: a closure on its way to the holder of the data, and its result on the way back, in
+//! one line.
 
 use std::any::Any;
 use std::mem::{self, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::atomics::{AtomicU32, Guarded, Ordering, Word, heavy_fence, light_fence};
-use crate::owned::serves_as_proprietor;
+use crate::inside::serves_as_proprietor;
 use crate::waiting::Wait;
+use hearth_atomics::{AtomicU32, Guarded, Ordering};
+use hearth_sys::futex::Word;
+use hearth_sys::membarrier::{heavy_fence, light_fence};
 
-/// The slot is its client's: nothing asked yet, or nothing to be had from the last request.
+/// The slot is its client's: no request yet, or its result has been taken.
 pub(crate) const FREE: u32 = 0;
-/// The slot is the server's: whoever holds the lock.
+/// The slot is the server's: the holder of the lock.
 pub(crate) const ASKED: u32 = 1;
 /// The slot is its client's, with the result.
 pub(crate) const DONE: u32 = 2;
-/// The same, with what the closure panicked with.
+/// The slot is its client's, with the payload of the closure's panic.
 pub(crate) const PANICKED: u32 = 3;
-/// The same; the closure was dropped without having been run.
+/// The slot is its client's; the closure was dropped without running.
 pub(crate) const REFUSED: u32 = 4;
 
-/// Words of a line that are left for the closure: 40 bytes.
+/// Words of a line left for the closure: 40 bytes.
 const WORDS: usize = 5;
 
 type Words = [MaybeUninit<u64>; WORDS];
-/// Runs the closure on the data, or drops it if there is no data, and says what the slot is then.
+/// Runs the closure on the data, or drops it if there is no data, and returns the slot's next
+/// state.
 type Run = unsafe fn(&mut Words, *mut ()) -> u32;
 
-/// What a closure panicked with.
+/// Payload of a closure's panic.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// One request and its answer.
+/// A request and its answer.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
 /// | `state` | client: → ASKED. Server: ASKED → DONE, PANICKED, REFUSED | both |
 /// | `sleeping` | client | server, after it has answered |
@@ -42,7 +46,8 @@ pub(crate) type Payload = Box<dyn Any + Send>;
 ///  | state | sleeping | key | run | closure, then result  |
 /// ```
 ///
-/// A request moves the line to the server and back, and nothing else: two transfers, the least there can be.
+/// A request moves the line to the server and back, and nothing else: two transfers, the least
+/// possible.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     pub(crate) state: Word,
@@ -57,7 +62,7 @@ struct Content {
     words: Words,
 }
 
-/// What is too large for the line stays with the caller, who waits.
+/// A closure or result too large for the line, which stays with the waiting caller.
 struct Packet<F, R> {
     closure: MaybeUninit<F>,
     answer: MaybeUninit<R>,
@@ -81,16 +86,18 @@ impl Slot {
 
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
-        // Acquire: with the answer comes the result, with the request the closure. Partners: `ask`, `answer`.
+        // Acquire: the result comes with the answer, the closure with the request. Partners: `ask`,
+        // `answer`.
         self.state.load(Ordering::Acquire) == ASKED
     }
 
     // ---- the client ---------------------------------------------------------------------------
 
-    /// Puts a closure in whose result nobody waits for.
+    /// Puts in a closure whose result no thread waits for.
     ///
     /// # Safety
-    /// The caller is the slot's client, and the slot is not ASKED. The request is served with a `T`.
+    /// The caller is the slot's client, and the slot is not ASKED. The request is served with a
+    /// `T`.
     #[inline]
     pub(crate) unsafe fn ask_and_go<T, F>(&self, key: u64, closure: F)
     where
@@ -107,14 +114,15 @@ impl Slot {
         }
     }
 
-    /// Puts a closure in, has `wait` wait until it is answered, and takes the answer. None: it was refused.
+    /// Puts in a closure, has `wait` wait until it is answered, and takes the answer. None if
+    /// refused.
     ///
     /// # Panics
-    /// With what the closure panicked with.
+    /// With the closure's panic.
     ///
     /// # Safety
-    /// The caller is the slot's client, and the slot is not ASKED. The request is served with a `T`; `wait`
-    /// returns only when it is ASKED no more.
+    /// The caller is the slot's client, and the slot is not ASKED. The request is served with a
+    /// `T`; `wait` returns only when it is no longer ASKED.
     #[inline]
     pub(crate) unsafe fn ask_and_wait<T, R, F>(
         &self,
@@ -169,7 +177,8 @@ impl Slot {
     }
 
     /// # Safety
-    /// The caller is the slot's client, its request is answered, and `result` takes what a DONE one left.
+    /// The caller is the slot's client, its request is answered, and `result` takes what a DONE one
+    /// left.
     #[inline]
     unsafe fn take_answer<R>(&self, result: impl FnOnce(&mut Words) -> R) -> Option<R> {
         match self.state.load(Ordering::Acquire) {
@@ -188,14 +197,14 @@ impl Slot {
         }
     }
 
-    /// Sleeps until the request is answered, unless that comes while one looks.
+    /// Waits until the request is answered: spins, then sleeps.
     pub(crate) fn await_answer(&self, wait: Wait) {
-        if wait.look(|| !self.is_asked()) {
+        if wait.until(|| !self.is_asked()) {
             return;
         }
         self.sleeping.store(1, Ordering::Relaxed);
-        // With the light half in `answer`: either the server sees that somebody sleeps, or the kernel sees that
-        // the word has changed.
+        // Pairs with the light half in `answer`: either the server sees a sleeper, or the kernel
+        // sees that the word has changed.
         heavy_fence();
         while self.is_asked() {
             self.state.wait(ASKED);
@@ -205,7 +214,7 @@ impl Slot {
 
     // ---- the server ---------------------------------------------------------------------------
 
-    /// The key that the request was made with.
+    /// The request's key.
     ///
     /// # Safety
     /// The slot is ASKED, and the caller holds the lock.
@@ -214,14 +223,14 @@ impl Slot {
         unsafe { self.content.with_mut(|content| content.key) }
     }
 
-    /// Runs the closure on the data, or drops it if `data` is null, and answers. What the answer is, `ended` is told
-    /// before the client.
+    /// Runs the closure on the data, or drops it if `data` is null, and answers. `ended` gets the
+    /// outcome before the client does.
     ///
     /// # Safety
     /// The slot is ASKED, and the caller holds the lock; `data` is null or what the request is for.
     #[inline]
     pub(crate) unsafe fn serve(&self, data: *mut (), ended: impl FnOnce(u32)) {
-        // However the closure ends, the client is told.
+        // However the closure ends, the client gets an answer.
         let mut answer = Answering {
             slot: self,
             outcome: REFUSED,
@@ -235,7 +244,7 @@ impl Slot {
     }
 }
 
-/// A request that is being served.
+/// A request being served.
 struct Answering<'a> {
     slot: &'a Slot,
     outcome: u32,
@@ -245,8 +254,8 @@ impl Drop for Answering<'_> {
     #[inline]
     fn drop(&mut self) {
         let slot = self.slot;
-        // Release pairs with the Acquire in `is_asked`: the client sees the result. A store, and no exchange:
-        // the line may be on its way, and the server does not wait for it.
+        // Release pairs with the Acquire in `is_asked`: the client sees the result. A store rather
+        // than an exchange: the line may be on its way, and the server does not wait for it.
         slot.state.store(self.outcome, Ordering::Release);
         light_fence();
         if slot.sleeping.load(Ordering::Relaxed) != 0 {
@@ -279,7 +288,7 @@ unsafe fn take<V>(words: &Words) -> V {
 }
 
 /// # Safety
-/// A `F` is in the words, and `data` is null or a `T` that nobody else touches.
+/// A `F` is in the words, and `data` is null or a `T` that no other thread touches.
 unsafe fn run_inline<T, R, F: FnOnce(&mut T) -> R>(words: &mut Words, data: *mut ()) -> u32 {
     // SAFETY: as the caller promises.
     let closure = unsafe { take::<F>(words) };
@@ -303,7 +312,8 @@ unsafe fn run_inline<T, R, F: FnOnce(&mut T) -> R>(words: &mut Words, data: *mut
 }
 
 /// # Safety
-/// The address of a packet is in the words, whose owner waits; `data` is null or a `T` that nobody else touches.
+/// The address of a packet is in the words, whose owner waits; `data` is null or a `T` that nobody
+/// else touches.
 unsafe fn run_packet<T, R, F: FnOnce(&mut T) -> R>(words: &mut Words, data: *mut ()) -> u32 {
     // SAFETY: as the caller promises; each closure is run once.
     let (packet, closure) = unsafe {
@@ -345,8 +355,9 @@ unsafe fn run_posted<T, F: FnOnce(&mut T)>(words: &mut Words, data: *mut ()) -> 
     }
 }
 
-/// Drops what a posted closure panicked with, which nobody takes. If it panics in turn, the proprietor dies of
-/// it. Anybody else who serves only came by, and has a frame with a request in it that others may serve.
+/// Drops the payload of a posted closure's panic, which no thread takes. If that panics in turn,
+/// the proprietor dies of it. Any other server only came by, and has a frame with a request in it
+/// that others may serve.
 #[cold]
 pub(crate) fn drop_payload(payload: Payload) -> u32 {
     if serves_as_proprietor() {
@@ -357,12 +368,13 @@ pub(crate) fn drop_payload(payload: Payload) -> u32 {
     REFUSED
 }
 
-/// Who drops a closure that was not run is the server; a panic of its parts would be the server's end.
+/// Drops a closure that was not run. A panic in its parts would end the server.
 pub(crate) fn drop_quietly<V>(value: V) -> u32 {
     if mem::needs_drop::<V>() {
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
         if let Err(payload) = dropped {
-            // It, too, may panic when it is dropped, and what that panics with. Once is enough.
+            // The payload, too, may panic when dropped, and so may the payload of that. Once is
+            // enough.
             let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));
             mem::forget(dropped);
         }
@@ -370,8 +382,8 @@ pub(crate) fn drop_quietly<V>(value: V) -> u32 {
     REFUSED
 }
 
-/// A request on its way whose closure or answer is in the frame that has this. That frame must not be left before the
-/// answer is there: whoever serves would write to one that is gone.
+/// A request under way whose closure or answer lies in the frame that has this. That frame must not
+/// be left before the answer is there: the server would write to a frame that is gone.
 pub(crate) struct OnItsWay(());
 
 impl OnItsWay {
@@ -387,7 +399,7 @@ impl OnItsWay {
 }
 
 impl Drop for OnItsWay {
-    /// Only when what waits for the answer unwinds, which nothing there does. A panic that begins here ends the process.
+    /// Ends the process with a panic: the waiting code unwound, which nothing there does.
     #[cold]
     fn drop(&mut self) {
         panic!(
@@ -404,7 +416,8 @@ mod tests {
     #[test]
     fn who_serves_knows_of_the_end_before_the_client() {
         let (slot, mut sum) = (Slot::new(), 1u32);
-        // SAFETY: this thread is the client and the server, each in its turn; a number is what it is served with.
+        // SAFETY: this thread is the client and the server, each in its turn; a number is what it
+        // is served with.
         unsafe {
             slot.ask_and_go::<u32, _>(0, |sum| *sum += 1);
             slot.serve((&raw mut sum).cast(), |outcome| {

@@ -1,11 +1,11 @@
 //! The source's queue: a circular array of messages under one lock, many senders and one receiver.
 //!
-//! It is here to be measured beside the lines that each client has for itself (`mailbox.rs`). What moves:
+//! It exists to be measured beside the lines that each client has for itself (`mailbox.rs`):
 //!
 //! | copying | the sender puts in | the receiver takes out | then runs |
 //! |---|---|---|---|
-//! | zero | where the message is | that | the message where it is, in the sender's cache |
-//! | single | where the message is | that, and copies the message | its copy |
+//! | zero | the message's address | the address | the message where it is, in the sender's cache |
+//! | single | the message's address | the address, and copies the message | its copy |
 //! | double | a copy of the message | a copy of that | its copy |
 
 use std::mem::MaybeUninit;
@@ -13,53 +13,55 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
 use crate::Copying;
-use crate::atomics::{AtomicU32, Guarded, Ordering, Word};
 use crate::lock::{Lock, Mutex, Place};
 use crate::request::{DONE, OnItsWay, PANICKED, Payload, REFUSED, drop_payload, drop_quietly};
 use crate::waiting::Wait;
+use hearth_atomics::{AtomicU32, Guarded, Ordering};
+use hearth_sys::futex::Word;
 
 const ASKED: u32 = 1;
 /// Asked, and the sender sleeps.
 const AWAITED: u32 = 5;
 
-/// The unit in which messages are copied, which aligns them as well. A closure that wants more stays where it is.
+/// Unit of copying and of its alignment. A closure that needs more alignment stays where it is.
 type Unit = MaybeUninit<u128>;
-/// Runs the closure at an address on the data, or drops it if there is no data; the answer goes to the other address.
+/// Runs the closure at an address on the data, or drops it if there is no data; the answer goes to
+/// the other address.
 type Run = unsafe fn(*mut (), *mut (), *mut ()) -> u32;
 
-/// A message: a closure, and where its answer goes. It stays with the sender, who waits; or nobody waits, and the
-/// receiver frees it.
+/// A message: a closure, and the address for its answer. It stays with the sender, who waits; or
+/// no thread waits, and the receiver frees it.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `state` | sender: → ASKED → AWAITED. Receiver: → DONE, PANICKED, REFUSED, after which it touches nothing | both |
+/// | `state` | sender: → ASKED → AWAITED. Receiver, at last: → DONE, PANICKED, REFUSED | both |
 /// | the rest | the sender, before it sends | the receiver |
 pub(crate) struct Letter {
     state: Word,
     run: Run,
     closure: *mut (),
-    /// So many of the closure are copied.
+    /// Number of bytes of the closure to copy.
     bytes: usize,
     answer: *mut (),
-    /// For letters nobody waits for.
+    /// Frees a letter that no thread waits for.
     free: Option<unsafe fn(*mut Letter)>,
 }
 
-/// What an answer's place holds: the result, or what the closure panicked with.
+/// An answer: the result, or the payload of the closure's panic.
 union Answer<R> {
     result: std::mem::ManuallyDrop<R>,
     payload: std::mem::ManuallyDrop<Payload>,
     nothing: (),
 }
 
-/// A letter nobody waits for, with its closure.
+/// A letter that no thread waits for, with its closure.
 #[repr(C)]
 struct Posted<F> {
     letter: Letter,
     closure: MaybeUninit<F>,
 }
 
-/// What is copied of a closure: all of it or, if no copy would be aligned for it, nothing.
+/// Bytes to copy of a closure: all or, if no copy would be aligned for it, none.
 const fn bytes_copied<F>() -> usize {
     if align_of::<F>() > align_of::<Unit>() {
         0
@@ -69,8 +71,8 @@ const fn bytes_copied<F>() -> usize {
 }
 
 /// # Safety
-/// There is a `F` at `closure`, which is not used again, and room for an answer at `answer`; `data` is null or a
-/// `T` that nobody else touches.
+/// There is an `F` at `closure`, which is not used again, and room for an answer at `answer`;
+/// `data` is null or a `T` that no other thread touches.
 unsafe fn run<T, R, F: FnOnce(&mut T) -> R>(
     closure: *mut (),
     answer: *mut (),
@@ -113,10 +115,10 @@ unsafe fn run_posted<T, F: FnOnce(&mut T)>(closure: *mut (), _: *mut (), data: *
     }
 }
 
-/// Sends a closure, waits for the answer and takes it. None: it was refused.
+/// Sends a closure, waits for the answer and takes it. None if refused.
 ///
 /// # Panics
-/// With what the closure panicked with.
+/// With the closure's panic.
 ///
 /// # Safety
 /// `send` puts the letter where it will be served once, with a `T`.
@@ -145,7 +147,7 @@ where
     };
     #[cfg(not(loom))]
     let address = &raw mut letter;
-    // The model's words are looked at when somebody is woken.
+    // The model looks at its words when it wakes a thread.
     #[cfg(loom)]
     let address = Box::into_raw(Box::new(letter));
     let request = OnItsWay::new();
@@ -163,7 +165,7 @@ where
     }
 }
 
-/// Sends a closure whose result nobody waits for.
+/// Sends a closure whose result no thread waits for.
 ///
 /// # Safety
 /// As for [`send_and_wait`].
@@ -172,7 +174,7 @@ where
     F: FnOnce(&mut T) + Send + 'static,
 {
     /// # Safety
-    /// The letter is the first field of what a box gave, and nobody uses it again.
+    /// The letter is the first field of a boxed value, which no thread uses again.
     unsafe fn free<F>(letter: *mut Letter) {
         // SAFETY: as the caller promises.
         drop(unsafe { Box::from_raw(letter.cast::<Posted<F>>()) });
@@ -196,7 +198,7 @@ where
 fn await_answer(state: &Word, wait: Wait) -> u32 {
     // Acquire, here and below, pairs with the Release in `serve`: the answer is seen.
     let is_answered = || state.load(Ordering::Acquire) != ASKED;
-    if !wait.look(is_answered)
+    if !wait.until(is_answered)
         && state
             .compare_exchange(ASKED, AWAITED, Ordering::Acquire, Ordering::Acquire)
             .is_ok()
@@ -220,16 +222,16 @@ unsafe impl Send for Entry {}
 
 struct Queue {
     entries: Box<[Entry]>,
-    /// Of the next to be taken, and how many there are.
+    /// The next entry to take, and the number of entries.
     first: usize,
     count: usize,
 }
 
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
 /// | `queue` | the holder of `lock` | the holder of `lock` |
-/// | `count` | the holder of `lock` | anyone, as a hint; who has sent sees it above nought until that is taken |
-/// | `taken` | who receives: the holder of the section's lock | it |
+/// | `count` | the holder of `lock` | anyone, as a hint; exact about its own letters |
+/// | `taken` | the receiver, which holds the section's lock | the same |
 pub(crate) struct Ring {
     lock: Mutex,
     queue: Guarded<Queue>,
@@ -238,21 +240,21 @@ pub(crate) struct Ring {
     taken: Guarded<Taken>,
 }
 
-/// What was taken out and is not served yet, each with the receiver's copy.
+/// Letters taken out and not served yet, each with the receiver's copy.
 #[derive(Default)]
 struct Taken {
     entries: Vec<Entry>,
     next: usize,
 }
 
-/// A message that was taken out; refused if it is not served.
+/// A message taken out.
 pub(crate) struct Received {
     letter: *mut Letter,
     closure: *mut (),
 }
 
 impl Ring {
-    /// For so many messages at once.
+    /// A ring with room for `capacity` messages.
     pub(crate) fn new(capacity: usize, copying: Copying) -> Ring {
         let entry = |_| Entry {
             letter: ptr::null_mut(),
@@ -273,8 +275,8 @@ impl Ring {
 
     fn locked<R>(&self, change: impl FnOnce(&mut Queue) -> R) -> R {
         let place = Place::new();
-        // SAFETY: the place stays here until the lock is given up, and the closures below neither panic nor
-        // send anything.
+        // SAFETY: the place stays here until the lock is given up, and the closures below neither
+        // panic nor send anything.
         unsafe {
             self.lock.acquire(&place, Wait::default());
             let result = self.queue.with_mut(change);
@@ -283,7 +285,7 @@ impl Ring {
         }
     }
 
-    /// Is there nothing to be taken? A hint, except to who has sent something itself.
+    /// True if there is nothing to take. A hint, except to a sender about its own letter.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
@@ -292,7 +294,7 @@ impl Ring {
     /// Puts a letter in. False if there is no room.
     ///
     /// # Safety
-    /// The letter stays until it is answered, and its sender leaves it alone but to wait.
+    /// The letter stays until it is answered; meanwhile its sender only waits.
     pub(crate) unsafe fn put(&self, letter: *mut Letter) -> bool {
         self.locked(|queue| {
             let capacity = queue.entries.len();
@@ -311,10 +313,10 @@ impl Ring {
         })
     }
 
-    /// Takes the first letter out, or all there are. Says how many.
+    /// Takes out the first letter, or all. Returns their number.
     ///
     /// # Safety
-    /// The caller holds the section's lock, and has served all that was taken before.
+    /// The caller holds the section's lock, and has served everything taken before.
     pub(crate) unsafe fn take(&self, all: bool) -> usize {
         // SAFETY: as the caller promises.
         unsafe {
@@ -348,7 +350,7 @@ impl Ring {
             );
             to.letter = from.letter;
             if self.copying == Copying::Double {
-                // The units were written, as far as the closure goes.
+                // The units were written, as far as the closure reaches.
                 to.copy.clear();
                 to.copy.extend_from_slice(&from.copy);
             }
@@ -359,18 +361,19 @@ impl Ring {
         count
     }
 
-    /// The letter at a place among those taken.
+    /// The letter at an index among those taken.
     ///
     /// # Safety
-    /// The caller holds the section's lock; `index` is below what `take` said, and each is asked for once.
+    /// The caller holds the section's lock; `index` is below the result of `take`, and each is used
+    /// once.
     pub(crate) unsafe fn taken(&self, index: usize) -> Received {
         // SAFETY: as the caller promises.
         unsafe {
             self.taken.with_mut(|taken| {
                 let entry = &mut taken.entries[index];
                 let letter = entry.letter;
-                // Nothing was copied with zero copies, of a closure that holds nothing, and of one that no copy
-                // would be aligned for.
+                // No copy exists in zero-copy mode, for zero-sized closures, or for over-aligned
+                // ones.
                 let closure = if entry.copy.is_empty() {
                     (*letter).closure
                 } else {
@@ -383,7 +386,7 @@ impl Ring {
 }
 
 /// # Safety
-/// There are so many bytes at the address.
+/// There are `bytes` bytes at the address.
 unsafe fn copy_closure(closure: *const (), bytes: usize, to: &mut Vec<Unit>) {
     to.clear();
     to.resize(bytes.div_ceil(size_of::<Unit>()), MaybeUninit::zeroed());
@@ -392,21 +395,22 @@ unsafe fn copy_closure(closure: *const (), bytes: usize, to: &mut Vec<Unit>) {
 }
 
 impl Received {
-    /// Runs the closure on the data, or drops it if `data` is null, and answers. What the answer is, `ended` is told
-    /// before the sender.
+    /// Runs the closure on the data, or drops it if `data` is null, and answers. `ended` gets the
+    /// outcome before the sender does.
     ///
     /// # Safety
-    /// `data` is null or what the letter is for, and nobody else touches it.
+    /// `data` is null or what the letter is for, and no other thread touches it.
     pub(crate) unsafe fn serve(self, data: *mut (), ended: impl FnOnce(u32)) {
         // SAFETY: a letter stays until it is answered.
         let (run, answer) = unsafe { ((*self.letter).run, (*self.letter).answer) };
         let closure = self.closure;
-        // However the closure ends, the sender is told.
+        // However the closure ends, the sender gets an answer.
         let mut sealed = Sealed {
             letter: self.letter,
             outcome: REFUSED,
         };
-        // SAFETY: the closure is there, or its copy, and used once; the rest is as the caller promises.
+        // SAFETY: the closure is there, or its copy, and used once; the rest is as the caller
+        // promises.
         sealed.outcome = unsafe { run(closure, answer, data) };
         ended(sealed.outcome);
     }
@@ -420,7 +424,8 @@ struct Sealed {
 
 impl Drop for Sealed {
     fn drop(&mut self) {
-        // SAFETY: not answered yet, so it is there; after the exchange only the state's address is used.
+        // SAFETY: not answered yet, so it is there; after the exchange only the state's address is
+        // used.
         unsafe {
             if let Some(free) = (*self.letter).free {
                 return free(self.letter);
@@ -438,13 +443,13 @@ impl Drop for Sealed {
 mod tests {
     use super::*;
 
-    /// More than any allocator gives by chance to a few bytes.
+    /// More alignment than an allocator gives a few bytes by chance.
     #[repr(align(4096))]
     struct Page(u32);
 
-    /// Sends a closure through the ring and serves it. Says where it was run from.
+    /// Sends a closure through the ring and serves it. Returns the address it was run from.
     fn pass<F: FnOnce(&mut u32) + Send + 'static>(ring: &Ring, closure: F, sum: &mut u32) -> usize {
-        // SAFETY: nobody else has the ring; the letter is served once, with what it is for.
+        // SAFETY: no other thread has the ring; the letter is served once, with what it is for.
         unsafe {
             send_and_go::<u32, F>(closure, |letter| assert!(ring.put(letter)));
             assert_eq!(ring.take(true), 1);
@@ -459,7 +464,7 @@ mod tests {
     fn a_closure_is_run_where_it_is_aligned() {
         for copying in [Copying::Zero, Copying::Single, Copying::Double] {
             let (ring, mut sum) = (Ring::new(1, copying), 0);
-            // Two after each other: what the first left is not taken for a copy of the second.
+            // Two in a row: the second does not run the first one's copy.
             let small = 1u32;
             pass(&ring, move |sum| *sum += small, &mut sum);
             let page = Page(2);

@@ -1,12 +1,12 @@
-//! Several sections, one for each part of the keys.
+//! Several sections, one for each shard of the keys.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 
 use crate::{CallError, Mode, NoProprietor, Owned, Statistics};
 
-/// Data in parts, each a section of its own: a key says which. By message, several proprietors serve at once, each
-/// the only one of its part.
+/// Sharded data: a key chooses the shard, each a section of its own. By message, several
+/// proprietors serve at once, each the only one of its shard.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -20,14 +20,14 @@ use crate::{CallError, Mode, NoProprietor, Owned, Statistics};
 /// # Ok::<(), hearth_sync::NoProprietor>(())
 /// ```
 ///
-/// Parts are independent: nothing is promised about the order of one thread's requests to different ones.
+/// Shards are independent: one thread's requests to different shards have no order.
 pub struct Sharded<T: Send + 'static, S = RandomState> {
     shards: Box<[Owned<T>]>,
     hasher: S,
 }
 
 impl<T: Send + 'static> Sharded<T> {
-    /// So many parts, at least one: each built as `builder` says, of the data that `data` makes for it.
+    /// Makes `count` shards, at least one, each from its own builder and data.
     ///
     /// # Errors
     /// The system has no thread for a proprietor.
@@ -41,7 +41,7 @@ impl<T: Send + 'static> Sharded<T> {
 }
 
 impl<T: Send + 'static, S: BuildHasher> Sharded<T, S> {
-    /// The same with a way to hash of the caller's.
+    /// Makes shards with a hasher of the caller's.
     ///
     /// # Errors
     /// As [`build`](Sharded::build).
@@ -58,15 +58,15 @@ impl<T: Send + 'static, S: BuildHasher> Sharded<T, S> {
         })
     }
 
-    /// The part that a key is in.
+    /// The shard of a key.
     pub fn shard_of<Q: Hash + ?Sized>(&self, key: &Q) -> &Owned<T> {
-        // The upper half of a product: every part gets its share, whatever their count.
+        // The upper half of a product: every shard gets its share, whatever their number.
         let hash = self.hasher.hash_one(key);
         let index = (u128::from(hash) * self.shards.len() as u128) >> 64;
         &self.shards[index as usize]
     }
 
-    /// Runs a closure on the part that a key is in, and returns its result.
+    /// Runs a closure on the shard of a key, and returns its result.
     ///
     /// # Panics
     /// As [`Owned::call`].
@@ -79,23 +79,23 @@ impl<T: Send + 'static, S: BuildHasher> Sharded<T, S> {
         self.shard_of(key).call(closure)
     }
 
-    /// The same, but refusals are returned.
+    /// Runs a closure on the shard of a key, and returns refusals.
     ///
     /// # Errors
-    /// As [`Owned::try_call`].
+    /// As [`Owned::checked_call`].
     ///
     /// # Panics
-    /// With what the closure panics with.
-    pub fn try_call_keyed<R, F, Q>(&self, key: &Q, closure: F) -> Result<R, CallError>
+    /// With the closure's panic.
+    pub fn checked_call_keyed<R, F, Q>(&self, key: &Q, closure: F) -> Result<R, CallError>
     where
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
         Q: Hash + ?Sized,
     {
-        self.shard_of(key).try_call(closure)
+        self.shard_of(key).checked_call(closure)
     }
 
-    /// Has a closure run on the part that a key is in, and does not wait for it.
+    /// Runs a closure on the shard of a key without waiting for it.
     ///
     /// # Panics
     /// As [`Owned::post`].
@@ -109,25 +109,25 @@ impl<T: Send + 'static, S: BuildHasher> Sharded<T, S> {
 }
 
 impl<T: Send + 'static, S> Sharded<T, S> {
-    /// All parts, in their order.
+    /// All shards, in order.
     pub fn shards(&self) -> impl ExactSizeIterator<Item = &Owned<T>> {
         self.shards.iter()
     }
 
-    /// Changes the way that calls take, in all parts.
+    /// Changes the way of calls in all shards.
     ///
     /// # Errors
-    /// The system has no thread for a proprietor; parts before that one have changed.
+    /// The system has no thread for a proprietor; shards before that one have changed.
     pub fn set_mode(&self, mode: Mode) -> Result<(), NoProprietor> {
         self.shards().try_for_each(|shard| shard.set_mode(mode))
     }
 
-    /// What each part has done so far.
+    /// Statistics of each shard.
     pub fn statistics(&self) -> Vec<Statistics> {
         self.shards().map(Owned::statistics).collect()
     }
 
-    /// The parts themselves.
+    /// The shards themselves.
     pub fn into_shards(self) -> Vec<Owned<T>> {
         self.shards.into_vec()
     }

@@ -1,14 +1,14 @@
-//! Small numbers for threads, so that what is kept for each of them is found by an index.
+//! Small numbers for threads, to index what is kept for each thread.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 const NONE: u32 = u32::MAX;
-/// The thread is ending and has given its number back: it may have no other.
+/// The thread is ending and has given back its number: it gets no other.
 const GONE: u32 = u32::MAX - 1;
 
-/// Numbers given back, and the first that was never given.
+/// Numbers given back, and the first never given out.
 struct Numbers {
     free: BTreeSet<u32>,
     next: u32,
@@ -41,7 +41,7 @@ fn numbers() -> std::sync::MutexGuard<'static, Numbers> {
     NUMBERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The calling thread's number: no other living thread has it. None while the thread ends.
+/// The calling thread's number, which no other living thread has. None while the thread ends.
 #[cfg(not(loom))]
 #[inline]
 pub(crate) fn number() -> Option<u32> {
@@ -55,7 +55,7 @@ pub(crate) fn number() -> Option<u32> {
 #[cfg(not(loom))]
 #[cold]
 fn number_slow() -> Option<u32> {
-    // A thread whose locals are being destroyed gets none: it could not give it back.
+    // A thread whose locals are being destroyed gets no number: it could not give it back.
     if RETURN.try_with(|_| ()).is_err() {
         NUMBER.set(GONE);
         return None;
@@ -72,7 +72,7 @@ fn number_slow() -> Option<u32> {
     Some(number)
 }
 
-// The model checker's threads share one thread of the system's; models number them.
+// The model checker's threads share one system thread; models number them.
 #[cfg(loom)]
 loom::thread_local! {
     pub(crate) static MODELLED: Cell<Option<u32>> = Cell::new(None);

@@ -1,7 +1,7 @@
-//! Which cores a thread may run on.
+//! Affinity: the cores that a thread may run on.
 //!
-//! A core's number is the system's. Masks grow with the machine: beyond 1024 cores the fixed set
-//! of the C library is too small and the call says so, which is how many systems' tools fail there.
+//! Cores have the system's numbers. Masks grow with the machine: beyond 1024 cores the C library's
+//! fixed set is too small and the call fails, which is how many tools break there.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ fn mask() -> io::Result<Vec<usize>> {
     }
     let mut words = vec![0usize; 1024 / WORD_BITS];
     loop {
-        // SAFETY: the buffer has the size that the call is told. The raw call tells how many
-        // bytes it wrote; those beyond stay zero.
+        // SAFETY: the size passed is that of the buffer. The raw call returns how many bytes it
+        // wrote; those beyond stay zero.
         let written = unsafe {
             libc::syscall(
                 libc::SYS_sched_getaffinity,
@@ -46,12 +46,12 @@ fn set_mask(words: &[usize]) -> io::Result<()> {
     set_mask_of(0, words)
 }
 
-/// Of any thread; 0 is the calling one.
+/// Sets the mask of any thread; 0 is the calling one.
 fn set_mask_of(thread: u32, words: &[usize]) -> io::Result<()> {
     if cfg!(miri) {
         return Ok(());
     }
-    // SAFETY: the buffer has the size that the call is told, and is only read.
+    // SAFETY: the size passed is that of the buffer, which is only read.
     let result = unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
@@ -85,8 +85,8 @@ fn mask_of(cores: &[usize]) -> io::Result<Vec<usize>> {
     Ok(words)
 }
 
-/// The cores the calling thread may use, ascending. Never empty: core 0 stands in where the system
-/// will not say.
+/// The cores that the calling thread may use, ascending. Never empty: core 0 stands in where the
+/// system does not say.
 pub fn allowed() -> Vec<usize> {
     match try_allowed() {
         Ok(cores) if !cores.is_empty() => cores,
@@ -94,36 +94,45 @@ pub fn allowed() -> Vec<usize> {
     }
 }
 
-/// The cores the calling thread may use, ascending; an error where the system will not say.
+/// The cores that the calling thread may use, ascending.
+///
+/// # Errors
+/// The system does not say.
 pub fn try_allowed() -> io::Result<Vec<usize>> {
     mask().map(|words| members(&words))
 }
 
-/// Keeps the calling thread on one core from now on. A core that does not exist, is offline, or
-/// is outside the process's set is an error.
+/// Pins the calling thread to one core.
+///
+/// # Errors
+/// The core does not exist, is offline, or is outside the process's set.
 pub fn pin_current(core: usize) -> io::Result<()> {
     set_mask(&mask_of(&[core])?)
 }
 
-/// Lets the calling thread run on all of these cores from now on.
+/// Lets the calling thread run on these cores.
 pub fn allow_current(cores: &[usize]) -> io::Result<()> {
     set_mask(&mask_of(cores)?)
 }
 
 /// The system's number of the calling thread, for [`allow_thread`].
 pub fn thread_id() -> u32 {
-    // SAFETY: the call takes nothing and always succeeds.
-    unsafe { libc::gettid() as u32 }
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs()
 }
 
-/// Lets another thread, of this process or of another one of the same user, run on all of these cores
-/// from now on. One that has ended is an error.
+/// Lets another thread, of this process or of another process of the same user, run on these cores.
+///
+/// # Errors
+/// The thread has ended, or as for [`pin_current`].
 pub fn allow_thread(thread: u32, cores: &[usize]) -> io::Result<()> {
     set_mask_of(thread, &mask_of(cores)?)
 }
 
-/// The core that the calling thread runs on now. None where the system will not say. It may be
-/// another one by the time the answer is read, unless the thread is pinned.
+/// The core that the calling thread runs on. None where the system does not say. It may change
+/// before the caller uses it, unless the thread is pinned.
 #[inline]
 pub fn current() -> Option<usize> {
     // Miri does not know the call: a thread that always moves.
@@ -136,8 +145,8 @@ pub fn current() -> Option<usize> {
     usize::try_from(core).ok()
 }
 
-/// A thread on one core; where it could run before comes back when this is dropped. It stays with
-/// the thread that made it.
+/// A thread pinned to one core. Dropping this restores its mask. It stays with the thread that made
+/// it.
 #[derive(Debug)]
 pub struct Pinned {
     before: Vec<usize>,
@@ -147,7 +156,7 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Keeps the calling thread on `core` for as long as the guard lives.
+    /// Pins the calling thread to `core` until the guard is dropped.
     ///
     /// # Errors
     /// The core is offline, outside the process's set, or the system forbids it.
@@ -170,7 +179,7 @@ impl Pinned {
         })
     }
 
-    /// A guard that changes nothing, for systems that are only imagined.
+    /// A guard that changes nothing, for fake systems.
     pub(crate) fn nowhere(core: usize) -> Pinned {
         Pinned {
             before: Vec::new(),

@@ -1,4 +1,4 @@
-//! Time, as finely as the machine counts it.
+//! Clocks: the finest that the machine has.
 //!
 //! On x86-64 the time stamp counter, once it is shown to be constant: the kernel's flags say that
 //! it neither stops nor changes its rate, and a check against the system's clock agrees. Anywhere
@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::refused::Refused;
 use crate::system::System;
+pub use crate::time::{
+    monotonic_ns, other_thread_ns, process_ns, steady_coarse_ns, steady_ns, thread_ns,
+};
 
-/// What a clock's ticks are.
+/// Unit of a clock's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The time stamp counter of x86-64, at a constant rate.
@@ -18,7 +21,7 @@ pub enum Source {
     Monotonic,
 }
 
-/// A clock that has been calibrated. Copy it freely; it holds no state.
+/// A calibrated clock. Stateless and cheap to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     source: Source,
@@ -27,91 +30,35 @@ pub struct Clock {
     error: f64,
 }
 
-/// How far the clocks of two cores are apart.
+/// Offset between the clocks of two cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offset {
-    /// What the second core's clock shows more than the first's, in nanoseconds: the midpoint of
-    /// what the exchange allows.
+    /// The second core's clock minus the first's, in nanoseconds: the midpoint of the possible
+    /// range.
     pub ns: f64,
     /// The true offset is within `ns ± uncertainty_ns`: half of the fastest round trip.
     pub uncertainty_ns: f64,
 }
 
 impl Offset {
-    /// Could the two clocks show the same, as far as the exchange can tell?
+    /// True if the two clocks may show the same, as far as the exchange can resolve.
     pub fn is_synchronous(&self) -> bool {
         self.ns.abs() <= self.uncertainty_ns
     }
-}
-
-/// The system's raw monotonic clock in nanoseconds. No steering by time servers.
-pub fn monotonic_ns() -> u64 {
-    // Miri does not know the raw clock.
-    system_ns(if cfg!(miri) {
-        libc::CLOCK_MONOTONIC
-    } else {
-        libc::CLOCK_MONOTONIC_RAW
-    })
-}
-
-/// The clock by which the system's waits end, and that of the standard library's `Instant`.
-pub fn steady_ns() -> u64 {
-    system_ns(libc::CLOCK_MONOTONIC)
-}
-
-/// The same as of the last tick, some milliseconds ago: a load or two.
-pub fn steady_coarse_ns() -> u64 {
-    system_ns(libc::CLOCK_MONOTONIC_COARSE)
-}
-
-/// For how long the calling thread has run, not waited or been kept waiting: a system call.
-pub fn thread_ns() -> u64 {
-    system_ns(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// As [`thread_ns`], of another thread of this process by its number ([`crate::affinity::thread_id`]); 0 if it has ended.
-pub fn other_thread_ns(thread: u32) -> u64 {
-    // As the system numbers threads' clocks: the complement of the thread's number before three bits, which say that it
-    // is one thread's and counts what the scheduler does.
-    system_ns(!(thread as libc::clockid_t) << 3 | 6)
-}
-
-/// For how long a process, all its threads together and those that have ended, has run; None if there is no such
-/// process. A system call.
-pub fn process_ns(process: u32) -> Option<u64> {
-    // As above, without the bit that says that it is one thread's. No system numbers processes that high.
-    let number = libc::clockid_t::try_from(process)
-        .ok()
-        .filter(|number| number >> 28 == 0)?;
-    read_ns(!number << 3 | 2)
-}
-
-fn system_ns(clock: libc::clockid_t) -> u64 {
-    read_ns(clock).unwrap_or(0)
-}
-
-fn read_ns(clock: libc::clockid_t) -> Option<u64> {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the call writes the structure given.
-    let status = unsafe { libc::clock_gettime(clock, &mut time) };
-    (status == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 #[cfg(target_arch = "x86_64")]
 mod counter {
     use std::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
 
-    /// The counter as the processor happens to read it, possibly before earlier instructions end.
+    /// Reads the counter out of order: possibly before earlier instructions end.
     #[inline(always)]
     pub(super) fn read() -> u64 {
         // SAFETY: every x86-64 has the instruction, and Linux lets user code run it.
         unsafe { _rdtsc() }
     }
 
-    /// Everything before has ended, nothing after has begun.
+    /// Reads the counter after everything before has ended and before anything after begins.
     #[inline(always)]
     pub(super) fn read_ordered() -> u64 {
         // SAFETY: as above; fences take nothing.
@@ -123,7 +70,7 @@ mod counter {
         }
     }
 
-    /// The counter after an instruction that waits for all others and is waited for by all.
+    /// Reads the counter after a serialising instruction.
     #[inline(always)]
     pub(super) fn read_serialised() -> u64 {
         #[allow(
@@ -136,7 +83,7 @@ mod counter {
         read()
     }
 
-    /// The counter after everything before has ended, and the core that read it, in one step.
+    /// Reads the counter and the core in one step, after everything before has ended.
     #[inline(always)]
     pub(super) fn read_with_core() -> (u64, u32) {
         let mut auxiliary = 0u32;
@@ -164,7 +111,7 @@ mod counter {
     }
 }
 
-/// Says whether the kernel's flags promise a counter at a constant rate that never stops.
+/// True if the kernel's flags promise a counter at a constant rate that never stops.
 pub fn promises_constant_tsc(system: &dyn System) -> bool {
     // Miri does not know the instruction that reads the counter.
     if !cfg!(target_arch = "x86_64") || cfg!(miri) {
@@ -178,7 +125,7 @@ pub fn promises_constant_tsc(system: &dyn System) -> bool {
     has("constant_tsc") && has("nonstop_tsc") && has("rdtscp")
 }
 
-/// A clock whose rate is found afterwards: from two moments, each as it and the system's clock show it.
+/// A clock whose rate is found afterwards, from two moments read by it and by the system's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamps(Source);
 
@@ -192,7 +139,7 @@ pub struct Moment {
 }
 
 impl Stamps {
-    /// The time stamp counter where it is promised to be constant, the system's clock elsewhere.
+    /// The time stamp counter where it is promised to be constant, or else the system's clock.
     pub fn here(system: &dyn System) -> Stamps {
         match promises_constant_tsc(system) {
             true => Stamps(Source::Tsc),
@@ -200,12 +147,12 @@ impl Stamps {
         }
     }
 
-    /// What the ticks are.
+    /// Unit of the ticks.
     pub fn source(self) -> Source {
         self.0
     }
 
-    /// Now, in ticks; the processor may move the reading within its window of instructions.
+    /// Now, in ticks; the processor may reorder the reading.
     #[inline(always)]
     pub fn ticks(self) -> u64 {
         match self.0 {
@@ -230,7 +177,7 @@ impl Stamps {
 }
 
 impl Clock {
-    /// The clock of the system itself: slower to read, right everywhere.
+    /// The system's clock: slower to read, correct everywhere.
     pub fn monotonic() -> Clock {
         Clock {
             source: Source::Monotonic,
@@ -239,8 +186,8 @@ impl Clock {
         }
     }
 
-    /// The best clock here: the counter if it is promised to be constant and proves to be, the
-    /// system's otherwise. Takes about `ms` milliseconds; 20 give an error of some parts in a
+    /// Calibrates the best clock: the counter if it is promised to be constant and proves to be, or
+    /// else the system's. Takes about `ms` milliseconds; 20 give an error of some parts in a
     /// million.
     pub fn calibrate(system: &dyn System, ms: u64) -> Clock {
         if promises_constant_tsc(system) {
@@ -273,12 +220,12 @@ impl Clock {
         })
     }
 
-    /// What the ticks are.
+    /// Unit of the ticks.
     pub fn source(&self) -> Source {
         self.source
     }
 
-    /// Nanoseconds a tick.
+    /// Nanoseconds per tick.
     pub fn ns_per_tick(&self) -> f64 {
         self.ns_per_tick
     }
@@ -288,7 +235,7 @@ impl Clock {
         self.error
     }
 
-    /// Now, in ticks; the processor may move the reading within its window of instructions.
+    /// Now, in ticks; the processor may reorder the reading.
     #[inline(always)]
     pub fn ticks(&self) -> u64 {
         match self.source {
@@ -297,7 +244,7 @@ impl Clock {
         }
     }
 
-    /// Now, in ticks, after all that comes before and before all that comes after.
+    /// Now, in ticks, after everything before and before everything after.
     #[inline(always)]
     pub fn ticks_ordered(&self) -> u64 {
         match self.source {
@@ -306,8 +253,9 @@ impl Clock {
         }
     }
 
-    /// Now, in ticks, after the processor's serialising instruction (CPUID), as older programs time.
-    /// In a virtual machine the hypervisor answers that instruction, which takes microseconds.
+    /// Now, in ticks, after the processor's serialising instruction (CPUID), as older programs
+    /// time. In a virtual machine the hypervisor emulates that instruction, which takes
+    /// microseconds.
     #[inline(always)]
     pub fn ticks_serialised(&self) -> u64 {
         match self.source {
@@ -316,7 +264,7 @@ impl Clock {
         }
     }
 
-    /// Now, after all that comes before, and the core that read it.
+    /// Now, after everything before, with the core that read it.
     #[inline(always)]
     pub fn ticks_with_core(&self) -> (u64, u32) {
         match self.source {
@@ -328,22 +276,22 @@ impl Clock {
         }
     }
 
-    /// The nanoseconds of a number of ticks.
+    /// Converts ticks to nanoseconds.
     #[inline]
     pub fn ns(&self, ticks: u64) -> f64 {
         ticks as f64 * self.ns_per_tick
     }
 
-    /// The ticks of a number of nanoseconds, rounded up.
+    /// Converts nanoseconds to ticks, rounded up.
     pub fn ticks_of(&self, ns: f64) -> u64 {
         (ns / self.ns_per_tick).ceil() as u64
     }
 
-    /// How far the clock of core `second` is ahead of that of `first`, by `rounds` exchanges of a
-    /// stamp over a line of memory; the fastest one bounds the offset best.
+    /// Measures how far the clock of core `second` is ahead of that of `first`, by `rounds`
+    /// exchanges of a stamp over a cache line; the fastest exchange bounds the offset best.
     ///
     /// # Errors
-    /// One of the cores cannot be pinned to.
+    /// The thread cannot be pinned to one of the cores.
     pub fn offset(
         &self,
         system: &dyn System,
@@ -389,7 +337,7 @@ impl Clock {
     }
 }
 
-/// Spins, and lets others run after a while: the other side may be on this very core.
+/// Spins, and yields after a while: the other side may be on this very core.
 fn wait_until(condition: impl Fn() -> bool) {
     let mut spins = 0u32;
     while !condition() {
@@ -402,7 +350,7 @@ fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
-/// The system's clock and the counter at one moment: of several readings the closest pair.
+/// Reads the system's clock and the counter together: of several readings the closest pair.
 fn both() -> (u64, u64) {
     (0..8)
         .map(|_| {

@@ -1,7 +1,7 @@
 //! Counters of the processor and of the kernel, for the calling thread.
 //!
-//! Virtual machines often have none of the processor's; the kernel's are there almost always.
-//! What is missing is told with its reason and never counted as zero.
+//! Virtual machines often have none of the processor's; the kernel's are almost always there. A
+//! missing counter is an error with its reason, never a zero.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::os::fd::FromRawFd;
 
 use crate::refused::{Reason, Refused};
 
-/// What is counted.
+/// An event that can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Cycles of the core while the thread ran.
@@ -26,9 +26,9 @@ pub enum Event {
     TaskClock,
     /// Page faults of all kinds.
     PageFaults,
-    /// Times the thread left its core.
+    /// Times that the thread left its core.
     ContextSwitches,
-    /// Times the thread came to another core.
+    /// Times that the thread moved to another core.
     Migrations,
 }
 
@@ -46,12 +46,12 @@ impl Event {
         Event::Migrations,
     ];
 
-    /// Does the processor count it, rather than the kernel?
+    /// True if the processor counts it, rather than the kernel.
     pub fn is_hardware(self) -> bool {
         self.code().0 == TYPE_HARDWARE
     }
 
-    /// Type and number from <linux/perf_event.h>.
+    /// Type and number from `<linux/perf_event.h>`.
     fn code(self) -> (u32, u64) {
         match self {
             Event::Cycles => (TYPE_HARDWARE, 0),
@@ -69,7 +69,7 @@ impl Event {
 
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
-/// Time enabled and time running come with the value, to see whether it was shared.
+/// Returns the times enabled and running with the value, to see whether the counter was shared.
 const FORMAT_TIMES: u64 = 0b11;
 /// Bits of the attributes' flag word: `exclude_kernel` and `exclude_hv`.
 const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -106,13 +106,13 @@ pub struct Count {
     pub value: u64,
     /// Nanoseconds since it was opened.
     pub enabled_ns: u64,
-    /// Nanoseconds it really counted; less when counters were shared by turns.
+    /// Nanoseconds for which it counted; fewer if counters were multiplexed.
     pub running_ns: u64,
 }
 
 impl Counter {
-    /// Begins to count for the calling thread, wherever it runs. Where the kernel's own part may
-    /// not be counted, only the program's part is: see [`Counter::is_user_only`].
+    /// Counts for the calling thread, wherever it runs, from now on. Where the kernel's part may
+    /// not be counted, it counts the program's part only: see [`Counter::is_user_only`].
     ///
     /// # Errors
     /// Absent: the machine (often a virtual one) or the kernel has no such counter. Permission:
@@ -139,12 +139,12 @@ impl Counter {
         })
     }
 
-    /// What it counts.
+    /// The event that it counts.
     pub fn event(&self) -> Event {
         self.event
     }
 
-    /// Is the kernel's part left out?
+    /// True if the kernel's part is left out.
     pub fn is_user_only(&self) -> bool {
         self.user_only
     }

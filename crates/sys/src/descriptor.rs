@@ -1,10 +1,15 @@
-//! Writing to file descriptors without a buffer in between, and reading what is there.
+//! File descriptors: unbuffered writes, and reads of what is there.
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::RecvFlags;
+use rustix::net::sockopt::set_socket_linger;
 
 pub const STDOUT: i32 = 1;
 pub const STDERR: i32 = 2;
@@ -31,19 +36,15 @@ pub fn write_all(descriptor: i32, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until more can be written to a descriptor, as a write would that waits.
+/// Waits until a descriptor can be written, as a blocking write would.
 pub fn wait_writable(descriptor: BorrowedFd<'_>) {
-    let mut poll = libc::pollfd {
-        fd: descriptor.as_raw_fd(),
-        events: libc::POLLOUT,
-        revents: 0,
-    };
-    // SAFETY: one pollfd, as told.
-    unsafe { libc::poll(&mut poll, 1, -1) };
+    let mut polled = [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)];
+    // A signal ends the wait early: the caller writes, and waits again.
+    let _ = rustix::event::poll(&mut polled, None);
 }
 
-/// Whether this descriptor can be read now; one that is not open cannot. If the number is another's by now, it is that one
-/// which is told of.
+/// True if the descriptor can be read now; false if it is not open. If its number has been reused,
+/// the answer is about the new descriptor.
 pub fn is_readable(descriptor: RawFd) -> bool {
     let mut poll = libc::pollfd {
         fd: descriptor,
@@ -54,23 +55,15 @@ pub fn is_readable(descriptor: RawFd) -> bool {
     unsafe { libc::poll(&mut poll, 1, 0) == 1 && poll.revents & libc::POLLIN != 0 }
 }
 
-/// Takes what has come at a socket, without waiting, though the socket waits otherwise: nothing there
-/// is an error, `WouldBlock`; the end is 0 bytes.
+/// Receives from a socket without waiting, even if the socket is blocking. With nothing there it
+/// fails with `WouldBlock`; at the end it returns 0 bytes.
 pub fn receive_now(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the pointer and length describe `bytes`.
-    let count = unsafe {
-        libc::recv(
-            socket.as_raw_fd(),
-            bytes.as_mut_ptr().cast(),
-            bytes.len(),
-            libc::MSG_DONTWAIT,
-        )
-    };
-    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    let (count, _) = rustix::net::recv(socket, bytes, RecvFlags::DONTWAIT)?;
+    Ok(count)
 }
 
-/// Opens a file for reading, and for writing if asked to, neither of which then waits; nor does the
-/// opening.
+/// Opens a file for reading, and for writing if asked to. Neither the opening nor later reads and
+/// writes block.
 pub fn open_unblocked(path: &Path, writes: bool) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -79,34 +72,17 @@ pub fn open_unblocked(path: &Path, writes: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// Is it a terminal?
+/// True if the descriptor is a terminal.
 pub fn is_terminal(descriptor: i32) -> bool {
     // SAFETY: isatty only looks the descriptor up.
     unsafe { libc::isatty(descriptor) == 1 }
 }
 
-/// Closing the socket will throw away what is not sent yet and tell the other side that the connection
+/// Has the closing of the socket discard unsent bytes and tell the other side that the connection
 /// broke, as when a process dies with bytes unread.
 ///
 /// # Errors
-/// It is no socket.
+/// It is not a socket.
 pub fn break_on_close(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let linger = libc::linger {
-        l_onoff: 1,
-        l_linger: 0,
-    };
-    // SAFETY: the pointer and length describe `linger`, which the call reads.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_LINGER,
-            std::ptr::from_ref(&linger).cast(),
-            size_of::<libc::linger>() as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(set_socket_linger(socket, Some(Duration::ZERO))?)
 }

@@ -1,4 +1,4 @@
-//! Sleeping on a word of memory until somebody says that it has changed.
+//! Futexes: sleeping on a word of memory until another thread changes it and wakes the sleeper.
 
 use std::sync::atomic::AtomicU32;
 
@@ -17,8 +17,8 @@ pub fn wait(word: &AtomicU32, expected: u32) {
     }
 }
 
-/// Wakes one thread that sleeps on the word at an address; see [`wake_one_at`]. Miri finds the sleeper if the
-/// caller has exposed the word.
+/// Wakes one thread that sleeps on the word at an address; see [`wake_one_at`]. Miri finds the
+/// sleeper if the caller has exposed the word.
 pub fn wake_one(word_address: usize) {
     wake_one_at(std::ptr::with_exposed_provenance(word_address));
 }
@@ -54,5 +54,79 @@ pub fn wake_all(word: &AtomicU32) {
             libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
             libc::c_int::MAX,
         );
+    }
+}
+
+/// A word that threads change, and sleep on while it does not change. Under `--cfg loom` the word
+/// and the sleep are the model checker's.
+pub struct Word {
+    value: hearth_atomics::AtomicU32,
+    #[cfg(loom)]
+    gate: loom::sync::Mutex<()>,
+    #[cfg(loom)]
+    changed: loom::sync::Condvar,
+}
+
+impl Word {
+    /// A word with this value.
+    pub fn new(value: u32) -> Word {
+        Word {
+            value: hearth_atomics::AtomicU32::new(value),
+            #[cfg(loom)]
+            gate: loom::sync::Mutex::new(()),
+            #[cfg(loom)]
+            changed: loom::sync::Condvar::new(),
+        }
+    }
+
+    /// Sleeps while the word holds `expected`; may wake spuriously.
+    pub fn wait(&self, expected: u32) {
+        #[cfg(not(loom))]
+        wait(&self.value, expected);
+        #[cfg(loom)]
+        {
+            // As in the kernel: those who wake see the look and the falling asleep as one step.
+            let gate = self.gate.lock().unwrap();
+            if self.value.load(hearth_atomics::Ordering::SeqCst) == expected {
+                drop(self.changed.wait(gate).unwrap());
+            }
+        }
+    }
+
+    /// Wakes one thread that sleeps on a word. The word may be gone already: then this wakes
+    /// nobody, or somebody spuriously.
+    ///
+    /// # Safety
+    /// Under loom the word exists; models keep their words to the end.
+    pub unsafe fn wake_one(word: *const Word) {
+        #[cfg(not(loom))]
+        // The value is the only field of a word.
+        wake_one_at(word.cast::<AtomicU32>());
+        #[cfg(loom)]
+        {
+            // SAFETY: the caller's promise.
+            let word = unsafe { &*word };
+            drop(word.gate.lock().unwrap());
+            word.changed.notify_one();
+        }
+    }
+
+    /// Wakes all threads that sleep on the word.
+    pub fn wake_all(&self) {
+        #[cfg(not(loom))]
+        wake_all(&self.value);
+        #[cfg(loom)]
+        {
+            drop(self.gate.lock().unwrap());
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl std::ops::Deref for Word {
+    type Target = hearth_atomics::AtomicU32;
+
+    fn deref(&self) -> &hearth_atomics::AtomicU32 {
+        &self.value
     }
 }

@@ -1,13 +1,15 @@
 //! The one door to the operating system.
 //!
-//! Safe functions over system calls, one module a matter. Nothing here knows what a component or
-//! a channel is, prints, or ends the process.
+//! Safe functions over system calls, one module a matter. Nothing here knows what a component or a
+//! channel is, prints, or ends the process.
 //!
-//! For every program: [`affinity`], [`memory`], [`futex`], [`signal`], [`stack`], [`descriptor`],
-//! [`poll`], [`ready`], [`mod@select`], [`bell`], [`uring`], [`limits`], [`claim`], [`paths`], [`shared`]. For those who measure: [`clock`], [`mapping`], [`policy`], [`usage`],
-//! [`schedule`], [`counters`], [`relay`], [`sync`], [`procfs`]. For those who look at others:
-//! [`process`], [`terminal`]. What the system will not do comes back as a [`Refused`], with the reason
-//! and the next step. [`System`] is the part that can be imagined for a test.
+//! For every program: [`affinity`], [`memory`], [`futex`], [`membarrier`], [`threading`], [`spin`],
+//! [`signal`], [`stack`], [`descriptor`], [`epoll`], [`epoll_once`], [`mod@select`], [`eventfd`],
+//! [`uring`], [`limits`], [`file_lock`], [`paths`], [`shared`], [`service`]. To measure: [`clock`],
+//! [`mapping`], [`policy`], [`usage`], [`schedule`], [`counters`], [`ping_pong`], [`semaphore`],
+//! [`procfs`]. To look at other processes and at people: [`process`], [`terminal`]. What the system
+//! will not do comes back as a [`Refused`], with the reason and the next step. [`System`] is the
+//! part that can be imagined for a test.
 //!
 //! ```
 //! use hearth_sys::clock::Clock;
@@ -23,33 +25,37 @@
 //! ```
 
 pub mod affinity;
-pub mod bell;
-pub mod claim;
 pub mod clock;
 pub mod counters;
 pub mod descriptor;
+pub mod epoll;
+pub mod epoll_once;
+pub mod eventfd;
+pub mod file_lock;
 pub mod futex;
 pub mod limits;
+mod lists;
 pub mod mapping;
 pub mod membarrier;
 pub mod memory;
 pub mod paths;
+pub mod ping_pong;
 pub mod policy;
-pub mod poll;
 pub mod process;
 pub mod procfs;
-pub mod ready;
 pub mod refused;
-pub mod relay;
 pub mod schedule;
 pub mod select;
+pub mod semaphore;
 pub mod service;
 pub mod shared;
 pub mod signal;
+pub mod spin;
 pub mod stack;
-pub mod sync;
 pub mod system;
 pub mod terminal;
+pub mod threading;
+mod time;
 pub mod uring;
 pub mod usage;
 

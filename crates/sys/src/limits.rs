@@ -1,52 +1,48 @@
-//! Limits the system sets this process.
+//! Limits of this process.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::refused::Refused;
 
-/// How many descriptors the process may have open, and how many it may allow itself.
+/// Limit of open descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
     /// The limit in force.
     pub soft: u64,
-    /// What the process may raise it to.
+    /// The value to which the process may raise it.
     pub hard: u64,
 }
 
-/// The limit of open descriptors.
+/// Reads the limit of open descriptors.
 pub fn open_files() -> OpenFiles {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the call writes the structure given.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    let limit = getrlimit(Resource::Nofile);
     OpenFiles {
-        soft: limit.rlim_cur,
-        hard: limit.rlim_max,
+        soft: limit.current.unwrap_or(u64::MAX),
+        hard: limit.maximum.unwrap_or(u64::MAX),
     }
 }
 
-/// Sees to it that `wanted` descriptors may be open, which raises the limit in force if it must.
+/// Allows `wanted` open descriptors, by raising the soft limit if necessary.
 ///
 /// # Errors
-/// That is more than this process may allow itself.
+/// The hard limit does not allow it.
 pub fn allow_open_files(wanted: u64) -> Result<(), Refused> {
     let OpenFiles { soft, hard } = open_files();
     if soft >= wanted {
         return Ok(());
     }
-    let limit = libc::rlimit {
-        rlim_cur: wanted,
-        rlim_max: hard.max(wanted),
+    let limit = Rlimit {
+        current: Some(wanted),
+        maximum: Some(hard.max(wanted)),
     };
-    // SAFETY: the call reads the structure given.
-    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) } == 0 {
-        return Ok(());
-    }
-    Err(Refused::last(
-        "have open",
-        format!("{wanted} files, where {hard} are allowed"),
-        "ask for fewer connections, or raise the limit (ulimit -n, or LimitNOFILE= in a unit)",
-    ))
+    setrlimit(Resource::Nofile, limit).map_err(|error| {
+        Refused::new(
+            "have open",
+            format!("{wanted} files, where {hard} are allowed"),
+            &error.into(),
+            "ask for fewer connections, or raise the limit (ulimit -n, or LimitNOFILE= in a unit)",
+        )
+    })
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Memory straight from the system, as aligned words.
+//! Memory mapped from the system, as aligned words.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::refused::{Reason, Refused};
 
-/// What a cache line is taken for where it must be known at build time.
+/// Assumed size of a cache line, where it must be known at build time.
 pub const LINE_BYTES: usize = 64;
-/// Words of eight bytes a line.
+/// Words of eight bytes in a line.
 pub const LINE_WORDS: usize = LINE_BYTES / 8;
 
-/// What is asked about pages larger than the smallest.
+/// Whether to use large pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugePages {
     /// The system's own choice.
@@ -20,16 +20,16 @@ pub enum HugePages {
     Refused,
 }
 
-/// How memory is to be mapped.
+/// Options of a mapping.
 #[derive(Clone, Copy, Debug)]
 pub struct MapOptions {
-    /// How much; rounded up to whole pages.
+    /// Size; rounded up to whole pages.
     pub bytes: usize,
-    /// The address is a multiple of it: a power of two, at least a page.
+    /// Alignment of the address: a power of two, at least a page.
     pub align: usize,
-    /// Larger pages?
+    /// Whether to use large pages.
     pub huge: HugePages,
-    /// Touched at once, so that later accesses do not fault.
+    /// Whether to touch it at once, so that later accesses do not fault.
     pub prefault: bool,
 }
 
@@ -44,7 +44,7 @@ impl MapOptions {
         }
     }
 
-    /// Aligned for large pages of 2 MiB, which are wanted, prefaulted.
+    /// Large pages of 2 MiB and their alignment, prefaulted.
     pub fn huge(bytes: usize) -> MapOptions {
         MapOptions {
             bytes,
@@ -55,10 +55,10 @@ impl MapOptions {
     }
 }
 
-/// Zeroed private memory, given back when dropped.
+/// Zeroed private memory, unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
-    /// What the system gave, for giving back.
+    /// The whole mapping, to be unmapped.
     base: *mut u8,
     whole: usize,
     /// The aligned part inside, `bytes` long.
@@ -73,30 +73,30 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
-/// The smallest page in bytes.
+/// Size of the smallest page in bytes.
 pub fn page_bytes() -> usize {
     // SAFETY: the call only reads.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 impl Mapping {
-    /// Maps memory as told.
+    /// Maps memory.
     ///
     /// # Errors
-    /// There is not so much memory or address space, or the alignment is not a power of two.
+    /// The system has too little memory or address space, or the alignment is not a power of two.
     pub fn new(options: MapOptions) -> Result<Mapping, Refused> {
         let page = page_bytes();
         let object = || format!("{} bytes of memory", options.bytes);
         let next = "ask for less, or free memory";
         let align = options.align.max(page);
         let bytes = options.bytes.max(1).checked_next_multiple_of(page);
-        // Alignments above a page are met by asking for more and using the middle.
+        // To align beyond a page, map more and use the middle.
         let extra = if align > page { align } else { 0 };
         let whole = bytes.and_then(|bytes| bytes.checked_add(extra));
         let (Some(bytes), Some(whole), true) = (bytes, whole, align.is_power_of_two()) else {
             return Err(Refused::because("map", object(), Reason::Invalid, next));
         };
-        // Miri knows no such flag.
+        // Miri has no such flag.
         let no_reserve = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
         // SAFETY: a new private mapping at an address of the system's choice disturbs nobody.
         let base = unsafe {
@@ -147,53 +147,53 @@ impl Mapping {
         }
     }
 
-    /// Writes to every small page, so that each one has memory behind it.
+    /// Writes to every small page, so that each has memory behind it.
     pub fn prefault(&mut self) {
         for word in self.atomics().iter().step_by(page_bytes() / 8) {
-            // An atomic store is not left out, even of zero over zero.
+            // An atomic store is not optimised away, even of zero over zero.
             word.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Gives the memory back to the system and keeps the addresses; the next access faults and
-    /// finds zeroes.
+    /// Gives the memory back to the system but keeps the addresses; the next access faults and
+    /// reads zeroes.
     pub fn forget_contents(&mut self) {
         // SAFETY: the range is this mapping's, private and anonymous, and no reference into it
         // is alive, as `self` is borrowed uniquely.
         unsafe { libc::madvise(self.start.cast(), self.bytes, libc::MADV_DONTNEED) };
     }
 
-    /// The size in bytes, whole pages.
+    /// Size in bytes, whole pages.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Why the system does not give large pages, if it said so.
+    /// The system's reason for not giving large pages, if it gave one.
     pub fn huge_refused(&self) -> Option<&Refused> {
         self.huge_refused.as_ref()
     }
 
-    /// All of it as words.
+    /// The memory as words.
     pub fn words(&self) -> &[u64] {
-        // SAFETY: mapped, readable, aligned to a page, zeroed by the system. Whoever writes holds
+        // SAFETY: mapped, readable, aligned to a page, zeroed by the system. The writer holds
         // a borrow from `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start, self.bytes / 8) }
     }
 
-    /// All of it as words to be written.
+    /// The memory as words to write.
     pub fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: as for `words`, and `self` is borrowed uniquely.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes / 8) }
     }
 
-    /// All of it as words that several threads may read and write.
+    /// The memory as words that several threads may read and write.
     pub fn atomics(&mut self) -> &[AtomicU64] {
         // SAFETY: as for `words`; an AtomicU64 has the layout of a u64, and for as long as this
         // borrow lives, unique as it began, there is no other kind of access.
         unsafe { std::slice::from_raw_parts(self.start.cast::<AtomicU64>(), self.bytes / 8) }
     }
 
-    /// The address of the first byte.
+    /// Address of the first byte.
     pub fn address(&self) -> usize {
         self.start.addr()
     }
@@ -206,8 +206,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Throws the line that holds a word out of every cache, changed contents to memory first. True
-/// if it was done; false where this processor has no such instruction for programs.
+/// Flushes a word's line from every cache, writing changed contents to memory first. True if done;
+/// false where this processor has no such instruction for programs.
 #[inline]
 pub fn flush(word: &AtomicU64) -> bool {
     #[cfg(target_arch = "x86_64")]

@@ -1,51 +1,86 @@
-//! A barrier on all threads of the process at once, paid for by the one that asks.
+//! Asymmetric barriers: one thread makes all threads of the process pass a barrier.
 //!
-//! A thread that does something all the time and one that rarely wants to know of it usually both
-//! need a fence. With this, the first needs none: its accesses are in order for whoever has called
-//! [`everywhere`] between.
+//! Two threads, one that acts often and one that rarely looks, usually both need a fence. With this
+//! barrier the first needs none: its accesses are in order for every thread that has called
+//! [`everywhere`] in between.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
-const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+use hearth_atomics::{compiler_fence, fence};
+use rustix::thread::MembarrierCommand;
 
-fn membarrier(command: libc::c_int) -> bool {
-    // Miri does not know the call: as a kernel without it.
-    if cfg!(miri) {
-        return false;
-    }
-    // SAFETY: the call takes numbers only.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+fn membarrier(command: MembarrierCommand) -> bool {
+    // Miri does not know the call; it counts as a kernel without it.
+    !cfg!(miri) && rustix::thread::membarrier(command).is_ok()
 }
 
-/// Can this process have such barriers? Linux has them since 4.14, and a filter of system calls may
-/// forbid them. Asked once; call it before the first barrier.
+/// True if this process can use such barriers. Linux has them since 4.14; a filter of system calls
+/// may forbid them. Asked once; call it before the first barrier.
 pub fn is_available() -> bool {
-    // Miri has no such call. There the barrier is a fence, and users make the other half one too.
+    // Miri does not know the call. There the barrier is a fence, and users make the other half one
+    // too.
     if cfg!(miri) {
         return true;
     }
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED))
+    *AVAILABLE.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited))
 }
 
-/// All threads of this process that run now pass a full barrier before this returns; those that do
-/// not run passed one when they stopped. Nothing where it is not available.
+/// Makes every running thread of this process pass a full barrier before this returns; threads that
+/// do not run passed one when they stopped. Does nothing where barriers are not available.
 ///
-/// Ends the process if it is refused after it was available, as by a filter of system calls that was
-/// installed since. The threads on the other side have left their fences out, relying on this, and
-/// may be past the place where one was missing: no fence here makes up for that, and to go on would
-/// be to sleep for ever now and then, or to touch together what one has to touch alone. To sleep
-/// with a limit of time would mend the first only, and hide it.
+/// Ends the process if the kernel refuses the call after it was available, as a filter of system
+/// calls installed later does. The threads on the other side have left out their fences, relying on
+/// this, and may be past the place where one was missing: no fence here makes up for that. To go on
+/// would mean sleeping forever now and then, or two threads touching what only one may. A timeout
+/// would mend only the first, and hide the second.
 pub fn everywhere() {
     if cfg!(miri) {
         std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
         return;
     }
-    // Once more, as it is refused before the process has registered, which the question does.
-    if !membarrier(PRIVATE_EXPEDITED) && is_available() && !membarrier(PRIVATE_EXPEDITED) {
+    // Tries again: the kernel refuses before the process has registered, which the question does.
+    if !membarrier(MembarrierCommand::PrivateExpedited)
+        && is_available()
+        && !membarrier(MembarrierCommand::PrivateExpedited)
+    {
         refused();
     }
+}
+
+/// True once [`light_fence`] may rely on the kernel's barrier. An atomic of the standard library in
+/// models too, where both halves are fences anyway.
+static RELIED_ON: AtomicBool = AtomicBool::new(false);
+
+/// Registers the process for the barrier that [`heavy_fence`] uses. Before this, and where the
+/// kernel has none, both halves are fences.
+pub fn prepare_fences() {
+    if is_available() {
+        // Relaxed: a thread that reads the old value uses a whole fence, which pairs with either
+        // form of the other half.
+        RELIED_ON.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The frequent half of a store-load barrier. Free where [`heavy_fence`], its other half, has the
+/// kernel order this thread's accesses.
+#[inline]
+pub fn light_fence() {
+    if RELIED_ON.load(Ordering::Relaxed) {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// The rare half of the barrier, for a thread about to sleep.
+pub fn heavy_fence() {
+    #[cfg(not(loom))]
+    if is_available() {
+        everywhere();
+    }
+    fence(Ordering::SeqCst);
 }
 
 #[cold]
@@ -64,10 +99,10 @@ fn refused() -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+    use std::sync::atomic::AtomicU32;
 
-    /// Each of two threads writes, then reads what the other writes. With a barrier on one side and
-    /// only the compiler's order on the other, never do both read nothing.
+    /// Two threads each write, then read what the other writes. With a barrier on one side and only
+    /// the compiler's order on the other, at least one reads the other's write.
     #[test]
     fn one_side_pays_for_both() {
         if !is_available() {

@@ -1,9 +1,9 @@
-//! The system's allocator, and what helps where it is slow.
+//! The system's allocator, with a cache for the sizes at which it is slow.
 //!
-//! glibc hands small blocks out of a cache of each thread's, but none above [`CACHED_BELOW`] bytes,
-//! and it takes zeroed ones past that cache. Larger ones up to a few KiB, the arrays that components
-//! send each other, are kept here in the same way: each thread has a few of each size. A block's size
-//! is what the allocator says it is, so that blocks may be given back here that came from elsewhere.
+//! glibc serves small blocks from a cache of each thread, but none above [`CACHED_BELOW`] bytes,
+//! and zeroed blocks bypass that cache. This module caches larger blocks of up to a few KiB, the
+//! arrays that components send each other, in the same way: each thread keeps a few of each size. A
+//! block's size is what the allocator reports, so blocks from elsewhere may be released here.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
@@ -11,17 +11,17 @@ use std::ptr;
 
 /// glibc's own cache serves blocks up to this size (`tcache_max`).
 const CACHED_BELOW: usize = 1032;
-/// Sizes come in steps of so many bytes, each 8 less than a multiple: what glibc gives.
+/// Step between sizes, each 8 less than a multiple: glibc's sizes.
 const STEP: usize = 16;
 const OVERHEAD: usize = 8;
-/// The steps of the smallest and behind the largest size that is kept.
+/// Step of the smallest size that is kept, and the one behind the largest.
 const FIRST: usize = (CACHED_BELOW + OVERHEAD).div_ceil(STEP) + 1;
 const BEHIND: usize = FIRST + 256;
-/// How many blocks of a size are kept: a few, for what goes to and fro, and at most some 3 MiB of a
-/// thread's if it uses all sizes.
+/// Number of blocks kept of each size: a few, for blocks that go back and forth, and at most 3 MiB
+/// for a thread that uses all sizes.
 const KEPT: u8 = 4;
 
-/// Blocks of one size that are free, linked by their first words.
+/// Free blocks of one size, linked through their first words.
 #[derive(Clone, Copy)]
 struct Kept {
     first: *mut c_void,
@@ -30,7 +30,7 @@ struct Kept {
 
 struct Cache {
     sizes: UnsafeCell<[Kept; BEHIND - FIRST]>,
-    /// The thread is ending, and its blocks are gone.
+    /// The thread is ending, and its blocks have been freed.
     is_closed: Cell<bool>,
 }
 
@@ -56,7 +56,7 @@ impl Cache {
         block
     }
 
-    /// False if there are enough of that size.
+    /// Keeps a block. False if there are enough of that size.
     fn keep(&self, step: usize, block: *mut c_void) -> bool {
         // SAFETY: as in `take`.
         let kept = unsafe { &mut (*self.sizes.get())[step - FIRST] };
@@ -87,7 +87,7 @@ impl Drop for Cache {
     }
 }
 
-/// At least `size` bytes aligned to 16, or null.
+/// Allocates at least `size` bytes aligned to 16. Null if there is no memory.
 #[inline]
 pub fn allocate(size: usize) -> *mut c_void {
     if size > CACHED_BELOW {
@@ -105,7 +105,7 @@ pub fn allocate(size: usize) -> *mut c_void {
     unsafe { libc::malloc(size.max(1)) }
 }
 
-/// The same, zeroed.
+/// Allocates zeroed memory.
 #[inline]
 pub fn allocate_zeroed(size: usize) -> *mut c_void {
     if size > CACHED_BELOW {
@@ -120,16 +120,16 @@ pub fn allocate_zeroed(size: usize) -> *mut c_void {
     block
 }
 
-/// Gives a block back.
+/// Releases a block.
 ///
 /// # Safety
-/// `block` is null or came from this module and has not been released.
+/// `block` is null, or came from this module and has not been released.
 #[inline]
 pub unsafe fn release(block: *mut c_void) {
     // SAFETY: as the caller promises; null has no bytes.
     let bytes = unsafe { libc::malloc_usable_size(block) };
     if bytes > CACHED_BELOW {
-        // Rounded down: what is handed out for a step has room for it.
+        // Rounded down: a block serves only steps for which it has room.
         let step = (bytes + OVERHEAD) / STEP;
         if (FIRST..BEHIND).contains(&step)
             && CACHE

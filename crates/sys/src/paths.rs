@@ -1,17 +1,17 @@
-//! Where files are that belong to a machine and not to a program.
+//! Paths of files that belong to a machine rather than to a program.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The machine's profile: `$HEARTH_PROFILE`, else `hearth/profile.json` in `$XDG_CONFIG_HOME`, else
-/// in `~/.config`. `hearth probe` writes it there, and all else reads it there. None if the
-/// environment names neither of them nor a home directory.
+/// in `~/.config`. `hearth probe` writes it there, and everything else reads it there. None if the
+/// environment names neither these nor a home directory.
 pub fn profile_path() -> Option<PathBuf> {
     profile_path_in(|name| std::env::var_os(name))
 }
 
-/// The same for an environment of one's own. Empty variables count as absent, and so does an
-/// `XDG_CONFIG_HOME` that is no absolute path, as its specification asks for.
+/// The same path for a given environment. Empty variables count as absent, and so does an
+/// `XDG_CONFIG_HOME` that is not an absolute path, as its specification demands.
 pub fn profile_path_in(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name| {
         let value = variable(name).filter(|value| !value.is_empty())?;

@@ -1,12 +1,12 @@
-//! On which node memory lies, and where it shall lie. By raw system calls: no library needed.
+//! Memory policy: the node that memory lies on, and how to choose it. Raw system calls, no library.
 //!
-//! A node's number is the system's. A kernel without NUMA support refuses all of it as absent.
+//! Nodes have the system's numbers. A kernel without NUMA support refuses all of it as absent.
 
 use crate::mapping::{Mapping, page_bytes};
 use crate::refused::{Reason, Refused};
 
 const WORD_BITS: usize = usize::BITS as usize;
-/// As many nodes as Linux can be built for.
+/// Largest number of nodes that Linux can be built for.
 const NODES_MAX: usize = 1024;
 
 // From <linux/mempolicy.h>.
@@ -22,7 +22,7 @@ const MPOL_MF_MOVE: usize = 1 << 1;
 /// The flags `MPOL_F_STATIC_NODES`, `RELATIVE_NODES` and `NUMA_BALANCING` share the mode's word.
 const MPOL_MODE_FLAGS: usize = 0b111 << 13;
 
-/// Where a thread's, or a mapping's, new pages go.
+/// Policy for the new pages of a thread or a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// The system's default: the node of the core that touches first.
@@ -33,7 +33,7 @@ pub enum Policy {
     Preferred(usize),
     /// These nodes in the system's order, others when they are full.
     PreferredMany(Vec<usize>),
-    /// These nodes and no other.
+    /// These nodes only.
     Bind(Vec<usize>),
     /// These nodes, page by page in turn.
     Interleave(Vec<usize>),
@@ -69,7 +69,7 @@ fn members(words: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-/// The kernel counts the bits of a mask from 1.
+/// Length of a mask as the kernel counts it, from 1.
 const MASK_BITS: usize = NODES_MAX + 1;
 const NEXT: &str = "choose nodes that have memory and that this process may use, or go without";
 
@@ -77,10 +77,10 @@ fn invalid(action: &'static str, policy: &Policy) -> Refused {
     Refused::because(action, format!("{policy:?}"), Reason::Invalid, NEXT)
 }
 
-/// Sets where the calling thread's new pages go.
+/// Sets the policy for the calling thread's new pages.
 ///
 /// # Errors
-/// A node does not exist or is not this process's, or the kernel knows no nodes.
+/// A node does not exist or is not this process's, or the kernel has no NUMA support.
 pub fn set_thread(policy: &Policy) -> Result<(), Refused> {
     let action = "set the memory policy";
     let (mode, nodes) = policy.encode();
@@ -90,21 +90,21 @@ pub fn set_thread(policy: &Policy) -> Result<(), Refused> {
     } else {
         (mask.as_ptr(), MASK_BITS)
     };
-    // SAFETY: the mask has the bits told, and is only read.
+    // SAFETY: the mask has the length passed, and is only read.
     match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) } {
         0 => Ok(()),
         _ => Err(Refused::last(action, format!("{policy:?}"), NEXT)),
     }
 }
 
-/// Where the calling thread's new pages go.
+/// The policy for the calling thread's new pages.
 ///
 /// # Errors
-/// The kernel knows no nodes, or a filter forbids the question, as in many containers.
+/// The kernel has no NUMA support, or a filter forbids the question, as in many containers.
 pub fn of_thread() -> Result<Policy, Refused> {
     let mut mode: libc::c_int = 0;
     let mut mask = vec![0usize; NODES_MAX / WORD_BITS];
-    // SAFETY: both buffers have the size told.
+    // SAFETY: both buffers have the size passed.
     let result = unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -140,7 +140,7 @@ pub fn of_thread() -> Result<Policy, Refused> {
 /// As for [`of_thread`].
 pub fn nodes_allowed() -> Result<Vec<usize>, Refused> {
     let mut mask = vec![0usize; NODES_MAX / WORD_BITS];
-    // SAFETY: the mask has the size told; no mode is asked for.
+    // SAFETY: the mask has the size passed; no mode is asked for.
     let result = unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -161,7 +161,7 @@ pub fn nodes_allowed() -> Result<Vec<usize>, Refused> {
     }
 }
 
-/// Sets where a mapping's pages go, and moves those that lie elsewhere already.
+/// Sets the policy of a mapping's pages, and moves those that lie elsewhere.
 ///
 /// # Errors
 /// As for [`set_thread`], or some page could not be moved.
@@ -192,16 +192,16 @@ pub fn set_mapping(mapping: &mut Mapping, policy: &Policy) -> Result<(), Refused
     }
 }
 
-/// The node of each page of a mapping, in order. None for a page that nothing is behind yet.
+/// The node of each page of a mapping, in order. None for a page without memory behind it.
 ///
 /// # Errors
-/// The kernel knows no nodes, or a filter forbids the question.
+/// The kernel has no NUMA support, or a filter forbids the question.
 pub fn pages_of(mapping: &Mapping) -> Result<Vec<Option<usize>>, Refused> {
     let pages: Vec<usize> = (mapping.address()..mapping.address() + mapping.bytes())
         .step_by(page_bytes())
         .collect();
     let mut status = vec![libc::c_int::MIN; pages.len()];
-    // SAFETY: both lists have the length told; with no target nodes nothing is moved.
+    // SAFETY: both lists have the length passed; without target nodes nothing is moved.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
@@ -220,6 +220,6 @@ pub fn pages_of(mapping: &Mapping) -> Result<Vec<Option<usize>>, Refused> {
             "measure without page locations",
         ));
     }
-    // Negative numbers are errors of single pages, of which "nothing there" is the usual.
+    // Negative numbers are errors of single pages, most often a page without memory.
     Ok(status.iter().map(|&s| usize::try_from(s).ok()).collect())
 }

@@ -1,5 +1,5 @@
-//! Other processes: their mappings, and their memory, read without stopping them; and children that end
-//! with whoever started them.
+//! Other processes: their mappings and their memory, read without stopping them; and children that
+//! die with their parent.
 
 use std::fs;
 use std::io;
@@ -8,12 +8,12 @@ use std::process::Command;
 
 use crate::refused::{Reason, Refused};
 
-/// What who may not look at a process is told.
+/// Rights needed to look into a process.
 const RIGHTS: &str = "a process may be looked at by its own user, if \
                       /proc/sys/kernel/yama/ptrace_scope is 0, and by root, who needs CAP_SYS_PTRACE \
                       for it in a container";
 
-/// A process, by its number. That number may become another's when the process has ended.
+/// A process, by its number, which may become another's when the process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
     number: i32,
@@ -22,22 +22,22 @@ pub struct Process {
 /// A range of a process's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Its first byte, and the one behind its last.
+    /// First byte.
     pub start: u64,
-    /// The same.
+    /// The byte behind the last.
     pub end: u64,
-    /// It may be read, and written.
+    /// Readable.
     pub is_readable: bool,
-    /// The same.
+    /// Writable.
     pub is_writable: bool,
-    /// It is no file's.
+    /// Not backed by a file.
     pub is_anonymous: bool,
-    /// The file, or what the kernel calls it: `[heap]`, `[anon:NAME]`; empty if neither.
+    /// The file, or the kernel's name for it: `[heap]`, `[anon:NAME]`; empty if neither.
     pub name: String,
 }
 
 impl Process {
-    /// The process of a number.
+    /// The process with this number.
     ///
     /// # Errors
     /// There is none.
@@ -54,22 +54,22 @@ impl Process {
         self.number.unsigned_abs()
     }
 
-    /// Whether it has not ended. One that nobody has waited for counts as ended.
+    /// True if it has not ended. A zombie counts as ended.
     pub fn is_there(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.number));
-        // The state comes behind the name, which may have brackets and blanks in it.
+        // The state follows the name, which may contain brackets and blanks.
         let state = stat.as_deref().ok().and_then(|text| text.rsplit_once(") "));
         state.is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
     }
 
-    /// The name of its program, as the kernel keeps it: 15 letters.
+    /// Name of its program as the kernel keeps it: 15 letters.
     pub fn name(&self) -> Option<String> {
         let text = fs::read_to_string(format!("/proc/{}/comm", self.number)).ok()?;
         Some(text.trim_end().to_owned())
     }
 
-    /// The processes that its first thread has started and that have not ended; none where the kernel
-    /// does not tell.
+    /// The processes started by its first thread that have not ended; none where the kernel does
+    /// not say.
     pub fn children(&self) -> Vec<Process> {
         let path = format!("/proc/{0}/task/{0}/children", self.number);
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -91,17 +91,19 @@ impl Process {
         }
     }
 
-    /// Reads from an address on, and fills all of it. False where it has no memory, or is read no more.
+    /// Reads from an address, filling the whole buffer. False where it has no memory or may no
+    /// longer be read.
     pub fn read(&self, address: u64, into: &mut [u8]) -> bool {
         matches!(self.try_read(address, into), Ok(read) if read == into.len())
     }
 
-    /// Whether its memory may be read: its list of mappings may be, where its memory may not.
+    /// Checks that its memory may be read: the list of mappings may be readable where the memory is
+    /// not.
     ///
     /// # Errors
     /// The rights do not suffice, or it has ended.
     pub fn may_read(&self) -> Result<(), Refused> {
-        // Nothing is at this address. Rights are asked for before that is found.
+        // Nothing is at this address; the kernel checks the rights before it finds that.
         match self.try_read(8, &mut [0]) {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
@@ -124,8 +126,8 @@ impl Process {
             iov_base: std::ptr::without_provenance_mut(address),
             iov_len: into.len(),
         };
-        // SAFETY: what is written is as long as said; the other address is the other process's, where the
-        // kernel looks whether it is one.
+        // SAFETY: the local buffer has the length passed; the kernel checks the other process's
+        // address.
         let read = unsafe { libc::process_vm_readv(self.number, &here, 1, &there, 1, 0) };
         usize::try_from(read).map_err(|_| io::Error::last_os_error())
     }
@@ -140,24 +142,24 @@ impl Process {
     }
 }
 
-/// What `command` starts is killed when the calling thread ends, however it does: also by `kill -9`, when
-/// this process could not pass anything on. So the calling thread must start it, and wait for its end.
+/// Has the child killed when the calling thread ends, however that ends: even by `kill -9`, when
+/// this process could not pass a signal on. So the calling thread must start the child, and wait
+/// for its end.
 ///
-/// It is SIGKILL, as who kills a program that nobody watches kills nothing but that program, and no other
-/// signal is sure to end it: it may ignore, block or handle them. Whoever would end it gently sends
-/// the signal to this process, which passes it on.
+/// The signal is SIGKILL: a program may ignore, block or handle any other. Who wants to end the
+/// child gently sends a signal to this process, which passes it on.
 pub fn ends_with_this_thread(command: &mut Command) {
     // SAFETY: getpid touches no memory.
     let parent = unsafe { libc::getpid() };
-    // SAFETY: the closure runs in a child of possibly many threads, before exec: it makes system calls only,
-    // all of which may be made there, and allocates only if the first is refused.
+    // SAFETY: the closure runs in the child, possibly of many threads, before exec: it makes only
+    // system calls that are allowed there, and allocates only if the first is refused.
     unsafe {
         command.pre_exec(move || {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
                 return Err(io::Error::last_os_error());
             }
-            // Who ended before that call sends nothing any more. 0 is a parent that is in another namespace
-            // of processes, as of `unshare --pid`: nothing is known of it.
+            // A parent that ended before that call sends no signal. 0 is a parent in another
+            // namespace of processes, as of `unshare --pid`: nothing is known about it.
             let now = libc::getppid();
             if now != parent && now != 0 {
                 libc::raise(libc::SIGKILL);
@@ -176,7 +178,7 @@ fn absent(number: u32) -> Refused {
     )
 }
 
-/// The lines of `/proc/PID/maps`. Those that make no sense are left out.
+/// Parses `/proc/PID/maps`. Lines that make no sense are left out.
 pub fn parse_maps(text: &str) -> Vec<Range> {
     text.lines().filter_map(parse_line).collect()
 }
@@ -245,7 +247,7 @@ mod tests {
         });
         let mut child = told.recv().expect("it was started");
         assert!(matches!(child.try_wait(), Ok(None)), "it waits for input");
-        // The standard library's `wait` would close the input, which ends it, too.
+        // The standard library's `wait` would close the input, which would end the child.
         let _input = child.stdin.take();
         drop(leave);
         thread.join().expect("it ends");

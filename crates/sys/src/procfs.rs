@@ -1,37 +1,18 @@
-//! What Linux's text files say, as numbers. Pure: text in, data out, so that recorded files serve.
+//! Linux's text files, parsed. Pure: text in, data out, so that recorded files work too.
 
+pub use crate::lists::parse_list;
 use crate::system::System;
 
-/// A list such as `0-3,8,10-11` as numbers, ascending. Parts that make no sense are left out, and
-/// so is all above 2^18: such a list is no list of cores or nodes.
-pub fn parse_list(text: &str) -> Vec<usize> {
-    const LARGEST: usize = 1 << 18;
-    let mut numbers = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<usize>();
-        let (Ok(first), Ok(last)) = (number(first), number(last)) else {
-            continue;
-        };
-        if last <= LARGEST {
-            numbers.extend(first..=last);
-        }
-    }
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
-/// Bytes that programs may still take without harm to others, by `MemAvailable` of
-/// `/proc/meminfo`. None where it cannot be read.
+/// Bytes that programs can still take without harm to others, by `MemAvailable` of `/proc/meminfo`.
+/// None where it cannot be read.
 pub fn available_bytes(system: &dyn System) -> Option<u64> {
     let text = system.read("/proc/meminfo").ok()?;
     Some(meminfo_kib(&text, "MemAvailable:")? << 10)
 }
 
-/// The same of one memory node: what is free and what the page cache can give back without
-/// writing. Memory bound to a node beyond this wakes the kernel's out-of-memory killer. None where
-/// it cannot be read.
+/// Bytes that programs can still take on one node: free memory and the part of the page cache that
+/// needs no writing. Memory bound to a node beyond this wakes the kernel's out-of-memory killer.
+/// None where it cannot be read.
 pub fn available_on_node(system: &dyn System, node: usize) -> Option<u64> {
     let path = format!("/sys/devices/system/node/node{node}/meminfo");
     let text = system.read(&path).ok()?;
@@ -39,14 +20,14 @@ pub fn available_on_node(system: &dyn System, node: usize) -> Option<u64> {
     Some((meminfo_kib(&text, "MemFree:")? + cached) << 10)
 }
 
-/// The number behind a word, in both forms of the file: nodes put `Node 0` before it.
+/// The number after a word, in both forms of the file: nodes put `Node 0` first.
 fn meminfo_kib(text: &str, word: &str) -> Option<u64> {
     let mut words = text.split_whitespace();
     words.find(|found| *found == word)?;
     words.next()?.parse().ok()
 }
 
-/// How a core's time went, from `/proc/stat`, in the kernel's ticks (usually 10 ms) since boot.
+/// A core's time from `/proc/stat`, in the kernel's ticks (usually 10 ms) since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// The core.
@@ -57,18 +38,18 @@ pub struct CpuTimes {
     pub system: u64,
     /// Nothing to do, waiting for devices included.
     pub idle: u64,
-    /// Ready to run, but the hypervisor ran somebody else.
+    /// Ready to run, while the hypervisor ran another guest.
     pub steal: u64,
 }
 
 impl CpuTimes {
-    /// All of it.
+    /// The sum of all.
     pub fn total(&self) -> u64 {
         self.user + self.system + self.idle + self.steal
     }
 }
 
-/// The lines of single cores in `/proc/stat`.
+/// Parses the lines of single cores in `/proc/stat`.
 pub fn parse_stat(text: &str) -> Vec<CpuTimes> {
     text.lines()
         .filter_map(|line| {
@@ -88,7 +69,7 @@ pub fn parse_stat(text: &str) -> Vec<CpuTimes> {
         .collect()
 }
 
-/// `/proc/interrupts` as it was, to be parsed when there is time.
+/// A snapshot of `/proc/interrupts`, to be parsed when there is time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interrupts(pub String);
 
@@ -137,7 +118,7 @@ impl Interrupts {
     }
 }
 
-/// How many cores' worth of time the process's control group may use, the least of its ancestors;
+/// The process's CPU quota in cores, the least of its control group and that group's ancestors;
 /// None for no limit. Knows both versions of control groups.
 pub fn quota(system: &dyn System) -> Option<f64> {
     let groups = system.read("/proc/self/cgroup").unwrap_or_default();
@@ -188,7 +169,7 @@ fn limit_of(system: &dyn System, folder: &str) -> Option<f64> {
     ratio(quota.trim(), period.trim())
 }
 
-/// Both in microseconds. `max` and -1 mean no limit.
+/// Quota over period, both in microseconds. `max` and -1 mean no limit.
 fn ratio(quota: &str, period: &str) -> Option<f64> {
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0.0 && period > 0.0).then_some(quota / period)

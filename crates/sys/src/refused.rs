@@ -1,16 +1,16 @@
-//! What the system would not do, and what to do then.
+//! Refusals of the system, with the next step.
 
 use std::fmt;
 use std::io;
 
-/// Why the system refused.
+/// Reason of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The rights of this process do not suffice.
     Permission,
     /// This kernel or machine has no such thing.
     Absent,
-    /// The thing named does not exist, or went away: an offline core, a node without memory.
+    /// The object does not exist or went away: an offline core, a node without memory.
     Invalid,
     /// Memory, descriptors or a limit of another kind ran out.
     Exhausted,
@@ -51,21 +51,21 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A request that the system refused: what was wanted, of what, why, and the next step.
+/// A refused request: action, object, reason and next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What was wanted, as a verb: `pin a thread to`.
+    /// The action, as a verb: `pin a thread to`.
     pub action: &'static str,
     /// The object, such as `core 3` or a path.
     pub object: String,
-    /// Why not.
+    /// Reason of the refusal.
     pub reason: Reason,
-    /// What somebody who wants it can do, as a clause.
+    /// The next step, as a clause.
     pub next: &'static str,
 }
 
 impl Refused {
-    /// The refusal behind an error of the standard library.
+    /// A refusal from an error of the standard library.
     pub fn new(
         action: &'static str,
         object: impl Into<String>,
@@ -90,7 +90,7 @@ impl Refused {
         }
     }
 
-    /// The refusal that the thread's last system call left behind.
+    /// A refusal from the error of the thread's last system call.
     pub(crate) fn last(
         action: &'static str,
         object: impl Into<String>,

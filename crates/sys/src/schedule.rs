@@ -1,4 +1,4 @@
-//! How the scheduler treats the calling thread.
+//! Scheduling of the calling thread.
 
 use crate::refused::{Reason, Refused};
 
@@ -7,13 +7,13 @@ use crate::refused::{Reason, Refused};
 pub enum Class {
     /// The usual time sharing.
     Other,
-    /// Time sharing for work that nobody waits for.
+    /// Time sharing, for work in the background.
     Batch,
-    /// Only when nobody else wants to run.
+    /// Only when nothing else is ready to run.
     Idle,
     /// Real time, first in first out, priority 1 to 99.
     Fifo(u8),
-    /// Real time, taking turns, priority 1 to 99.
+    /// Real time, round robin, priority 1 to 99.
     RoundRobin(u8),
     /// Real time by deadline.
     Deadline,
@@ -29,7 +29,7 @@ pub fn class() -> Class {
     // SAFETY: the call writes the structure given.
     unsafe { libc::sched_getparam(0, &mut parameters) };
     let priority = parameters.sched_priority.clamp(0, 99) as u8;
-    // The flag is only ever about children.
+    // The flag concerns children only.
     match policy & !libc::SCHED_RESET_ON_FORK {
         libc::SCHED_OTHER => Class::Other,
         libc::SCHED_BATCH => Class::Batch,
@@ -41,11 +41,11 @@ pub fn class() -> Class {
     }
 }
 
-/// Puts the calling thread into a class.
+/// Sets the calling thread's class.
 ///
 /// # Errors
 /// Real time needs a right (`CAP_SYS_NICE` or an `rtprio` limit); deadlines need parameters that
-/// this call has no place for.
+/// this call does not have.
 pub fn set_class(class: Class) -> Result<(), Refused> {
     let (policy, priority) = match class {
         Class::Other => (libc::SCHED_OTHER, 0),
@@ -86,7 +86,7 @@ pub fn nice() -> i32 {
 /// Sets the calling thread's nice value.
 ///
 /// # Errors
-/// A smaller value than now needs a right.
+/// Lowering it needs a right.
 pub fn set_nice(value: i32) -> Result<(), Refused> {
     // SAFETY: the call takes numbers.
     match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, value) } {
@@ -99,13 +99,12 @@ pub fn set_nice(value: i32) -> Result<(), Refused> {
     }
 }
 
-/// Lets others run first.
+/// Yields the core to other threads.
 pub fn give_way() {
-    // SAFETY: the call takes nothing.
-    unsafe { libc::sched_yield() };
+    rustix::thread::sched_yield();
 }
 
-/// A system call that does nothing but enter the kernel and return. The parent's number.
+/// The shortest system call: enters the kernel and returns. The parent's number.
 #[inline]
 pub fn shortest_call() -> i64 {
     // SAFETY: the call takes nothing and never fails. The raw form, as a library might remember
@@ -113,8 +112,8 @@ pub fn shortest_call() -> i64 {
     unsafe { libc::syscall(libc::SYS_getppid) }
 }
 
-/// Lets waits of the calling thread that end by time end at most so much later than asked, where the
-/// system otherwise takes 50 µs to end several at once.
+/// Sets the timer slack: how much later than asked the calling thread's timed waits may end. The
+/// default is 50 µs, which lets the system end several at once.
 pub fn set_lateness(ns: u32) {
     // SAFETY: this option takes a number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(ns.max(1))) };

@@ -1,24 +1,25 @@
-//! The oldest way to ask which of many descriptors are ready: sets of bits, copied into the kernel and back.
+//! `select`: sets of bits, copied into the kernel and back.
 //!
-//! The sets are as long as they have to be, not as the C library's `FD_SETSIZE` says; the kernel takes any
+//! The sets are as long as necessary, whatever the C library's `FD_SETSIZE`; the kernel takes any
 //! length up to the table of descriptors.
 
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// How many descriptors a word has.
+/// Descriptors in a word.
 pub const WORD_BITS: usize = 64;
 
-/// Waits until a descriptor of `readable` can be read, one of `writable` written, or so much time has
-/// passed, for ever if none is given; then the sets have those that can. A bit is a descriptor, the lowest of the first word is 0.
-/// Tells how many bits are left in both; 0 and empty sets when time has passed or a signal came.
+/// Waits until a descriptor of `readable` can be read, one of `writable` can be written, or the
+/// time has passed; forever without a time. Leaves in the sets those that can. A descriptor is a
+/// bit; the lowest bit of the first word is 0. Returns how many bits are left in both: 0, and empty
+/// sets, after the time or a signal.
 ///
 /// # Errors
 /// A descriptor of the sets is not open.
 ///
 /// # Panics
-/// If the sets are not of one length.
+/// If the sets differ in length.
 pub fn select(
     readable: &mut [u64],
     writable: &mut [u64],
@@ -32,8 +33,8 @@ pub fn select(
     let time = time
         .as_mut()
         .map_or(std::ptr::null_mut(), std::ptr::from_mut);
-    // SAFETY: both sets have as many bits as is said; the kernel writes into them and the time, which
-    // live until the call returns; no set of exceptions and no mask of signals is given.
+    // SAFETY: both sets have as many bits as is said; the kernel writes into them and the time,
+    // which live until the call returns; no set of exceptions and no mask of signals is given.
     let count = unsafe {
         libc::syscall(
             libc::SYS_pselect6,

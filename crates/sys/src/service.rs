@@ -1,31 +1,34 @@
-//! What a process does to become a service: another user, the background, memory that stays.
+//! Starting a service: change of user, background, locked memory.
 
 use std::ffi::{CStr, CString};
 use std::fs::OpenOptions;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
 use std::ptr;
+
+use rustix::fs::Mode;
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::refused::{Reason, Refused};
 
-/// Is this process the superuser's?
+/// True if this process is the superuser's.
 pub fn is_superuser() -> bool {
-    // SAFETY: the call touches no memory.
-    unsafe { libc::geteuid() == 0 }
+    rustix::process::geteuid().is_root()
 }
 
-/// Becomes another user for good, with that user's groups. For a process that has no threads yet that should stay what
-/// they are.
+/// Becomes another user for good, with that user's groups. For a process without threads that are
+/// to keep the old user.
 ///
 /// # Errors
-/// There is no such user, or the process may not.
+/// The user does not exist, or the process may not.
 pub fn become_user(name: &str) -> Result<(), Refused> {
     let next = "name a user of this system, and start as the superuser";
     let unknown = || Refused::because("find the user", name, Reason::Absent, next);
     let text = CString::new(name).map_err(|_| unknown())?;
     let (user, group) = user(&text).ok_or_else(unknown)?;
-    // SAFETY: the name is a string; the other two touch no memory. Groups first: afterwards it may not.
+    // SAFETY: the name is a string; the other two touch no memory. Groups first: afterwards it may
+    // not.
     let is_done = unsafe {
         libc::initgroups(text.as_ptr(), group) == 0
             && libc::setgid(group) == 0
@@ -38,14 +41,15 @@ pub fn become_user(name: &str) -> Result<(), Refused> {
     }
 }
 
-/// The numbers of a user and of its first group, if there is such a user.
+/// Numbers of a user and of the user's first group. None if there is no such user.
 fn user(name: &CStr) -> Option<(libc::uid_t, libc::gid_t)> {
-    // Not `getpwnam`, whose answer is in memory that all threads share.
+    // Not `getpwnam`, whose result is shared by all threads.
     let mut room = vec![0; 1 << 10];
     loop {
         let mut found = ptr::null_mut();
         let mut known = MaybeUninit::<libc::passwd>::uninit();
-        // SAFETY: the name ends in a zero byte; the rest is written, the room as far as it is said to be long.
+        // SAFETY: the name ends in a zero byte; the rest is written, the room as far as it is said
+        // to be long.
         let error = unsafe {
             libc::getpwnam_r(
                 name.as_ptr(),
@@ -64,7 +68,8 @@ fn user(name: &CStr) -> Option<(libc::uid_t, libc::gid_t)> {
     }
 }
 
-/// Goes on in the background, in a session of its own, away from the terminal. For a process of one thread.
+/// Moves the process into the background, in a session of its own, away from the terminal. For a
+/// process of one thread.
 ///
 /// # Errors
 /// The system has no room for another process.
@@ -77,71 +82,59 @@ pub fn go_to_background() -> Result<(), Refused> {
         // SAFETY: ends this process without running what the child will run.
         _ => unsafe { libc::_exit(0) },
     }
-    // SAFETY: the call touches no memory.
-    unsafe { libc::setsid() };
+    let _ = rustix::process::setsid();
     if let Ok(nothing) = OpenOptions::new().read(true).write(true).open("/dev/null") {
-        for standard in 0..3 {
-            // SAFETY: both are open descriptors, or the call fails.
-            unsafe { libc::dup2(nothing.as_raw_fd(), standard) };
-        }
+        let _ = rustix::stdio::dup2_stdin(&nothing);
+        let _ = rustix::stdio::dup2_stdout(&nothing);
+        let _ = rustix::stdio::dup2_stderr(&nothing);
     }
     Ok(())
 }
 
-/// Keeps all memory of the process in memory, now and later.
+/// Locks all memory of the process, now and in future.
 ///
 /// # Errors
-/// The process may not, or not so much.
+/// The process may not, or not that much.
 pub fn lock_memory() -> Result<(), Refused> {
-    // SAFETY: the call touches no memory of Rust's.
-    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } == 0 {
-        return Ok(());
-    }
-    let next =
-        "start it as the superuser, or raise the limit (ulimit -l, or LimitMEMLOCK= in a unit)";
-    Err(Refused::last("keep in memory", "all of the process", next))
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|error| {
+        let next =
+            "start it as the superuser, or raise the limit (ulimit -l, or LimitMEMLOCK= in a unit)";
+        Refused::new("keep in memory", "all of the process", &error.into(), next)
+    })
 }
 
-/// Lets the process keep as much in memory as it likes, if it is the superuser's; else as much as it may allow itself. For who
-/// is about to become another user.
+/// Lifts the limit of locked memory if the process is the superuser's, or else raises it to what
+/// the process may allow itself. For a process about to become another user.
 pub fn allow_locked_memory() {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
     };
-    // SAFETY: the calls read and write the structure given.
-    unsafe {
-        if libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) != 0
-            && libc::getrlimit(libc::RLIMIT_MEMLOCK, &mut limit) == 0
-        {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit);
-        }
+    if setrlimit(Resource::Memlock, unlimited).is_err() {
+        raise_to_hard_limit(Resource::Memlock);
     }
 }
 
 /// Lets a crash write as large a core file as the process may allow itself.
 pub fn allow_core_files() {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the calls read and write the structure given.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_CORE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_CORE, &limit);
-        }
-    }
+    raise_to_hard_limit(Resource::Core);
 }
 
-/// Runs something while files are made with these rights taken away.
+fn raise_to_hard_limit(resource: Resource) {
+    let maximum = getrlimit(resource).maximum;
+    let limit = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    // At worst the limit stays as it was.
+    let _ = setrlimit(resource, limit);
+}
+
+/// Runs something with a umask: new files are made without these rights.
 pub fn with_umask<R>(mask: u32, run: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-    // SAFETY: the call touches no memory.
-    let before = unsafe { libc::umask(mask as libc::mode_t) };
+    let before = rustix::process::umask(Mode::from_raw_mode(mask));
     let result = run();
-    // SAFETY: as above.
-    unsafe { libc::umask(before) };
+    rustix::process::umask(before);
     result
 }
 

@@ -1,38 +1,34 @@
-//! Memory that outlives its process: a file's, mapped shared, as atomic words.
+//! Shared memory that outlives its process: a file's, mapped as atomic words.
 
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
+
+use rustix::fs::MemfdFlags;
 
 use crate::refused::Refused;
 
-/// A file without a place in the file system, of so many bytes, that programs started from here on
-/// inherit. Its memory is used as it is touched. Mappings of it are called `/memfd:NAME (deleted)`.
+/// Makes a file of `bytes` without a place in the file system, which programs started later
+/// inherit. It uses memory as it is touched. Mappings of it are named `/memfd:NAME (deleted)`.
 ///
 /// # Errors
-/// The system has no such files, or not so much address space.
+/// The system has no such files, or too little address space.
 pub fn memory_file(name: &str, bytes: u64) -> Result<File, Refused> {
-    let refused = || {
+    let refused = |error: std::io::Error| {
         let next = "look at the limits (ulimit -n, ulimit -f)";
-        Refused::last("make", format!("a file in memory of {bytes} bytes"), next)
+        let object = format!("a file in memory of {bytes} bytes");
+        Refused::new("make", object, &error, next)
     };
     let name = CString::new(name.replace('\0', "?")).unwrap_or_default();
-    // SAFETY: the name is a string, and the call makes a descriptor that nobody has yet.
-    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), 0) };
-    if descriptor < 0 {
-        return Err(refused());
-    }
-    // SAFETY: the descriptor was just made and is nobody's.
-    let file = unsafe { File::from_raw_fd(descriptor) };
-    if file.set_len(bytes).is_err() {
-        return Err(refused());
-    }
+    let descriptor = rustix::fs::memfd_create(name, MemfdFlags::empty());
+    let file = File::from(descriptor.map_err(|error| refused(error.into()))?);
+    file.set_len(bytes).map_err(refused)?;
     Ok(file)
 }
 
-/// Maps the first bytes of a file, for as long as the process lives. Everybody who maps the file sees
-/// the same words. Whoever shortens the file takes them away, and ends those who then touch them.
+/// Maps the first bytes of a file for as long as the process lives. Everybody who maps the file
+/// sees the same words. Shortening the file takes them away; a later access ends the process.
 ///
 /// # Errors
 /// The file cannot be mapped, or is not open for both reading and writing.
@@ -53,8 +49,8 @@ pub fn map(file: &File, bytes: usize) -> Result<&'static [AtomicU64], Refused> {
         let next = "name a file on a local disk or in memory";
         return Err(Refused::last("map", object, next));
     }
-    // SAFETY: mapped for good, aligned to a page, and any bits are a word; nobody has these addresses but by
-    // this slice, and other processes only change the words' values.
+    // SAFETY: mapped for good, aligned to a page, and any bits are a word; no thread has these
+    // addresses but by this slice, and other processes only change the words' values.
     Ok(unsafe { std::slice::from_raw_parts(start.cast::<AtomicU64>(), bytes / 8) })
 }
 

@@ -1,4 +1,4 @@
-//! Waiting for signals in a thread of one's own.
+//! Signals, awaited in a thread of one's own.
 
 use std::io;
 use std::os::fd::IntoRawFd;
@@ -11,12 +11,12 @@ pub const PIPE: i32 = libc::SIGPIPE;
 pub const USER_1: i32 = libc::SIGUSR1;
 pub const HANG_UP: i32 = libc::SIGHUP;
 
-/// A signal nobody else uses, for a process to send itself.
+/// A signal that no other code uses, for a process to send to itself.
 pub fn own() -> i32 {
     libc::SIGRTMAX() - 1
 }
 
-/// Sends a signal to this process, as a signal handler may.
+/// Sends a signal to this process. May be called in a signal handler.
 pub fn send_self(signal: i32) {
     // SAFETY: neither call touches memory.
     unsafe { libc::kill(libc::getpid(), signal) };
@@ -26,7 +26,7 @@ pub fn send_self(signal: i32) {
 pub struct Signals(libc::sigset_t);
 
 impl Signals {
-    /// The set of the signals named.
+    /// A set of these signals.
     pub fn of(signals: &[i32]) -> Signals {
         // SAFETY: sigemptyset initialises the set; sigaddset takes any number.
         unsafe {
@@ -39,19 +39,19 @@ impl Signals {
         }
     }
 
-    /// Holds them back from the calling thread and those it will start, so that `wait` gets them.
+    /// Blocks the signals for the calling thread and those it will start, so that `wait` gets them.
     pub fn block(&self) {
         // SAFETY: the set is initialised.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &self.0, std::ptr::null_mut()) };
     }
 
-    /// Lets them through to the calling thread.
+    /// Unblocks the signals for the calling thread.
     pub fn unblock(&self) {
         // SAFETY: the set is initialised.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &self.0, std::ptr::null_mut()) };
     }
 
-    /// Sleeps until one of them, blocked before, arrives.
+    /// Waits for one of the signals, which must be blocked.
     pub fn wait(&self) -> io::Result<i32> {
         let mut signal = 0;
         // SAFETY: the set is initialised, and `signal` is written only on success.
@@ -62,7 +62,7 @@ impl Signals {
     }
 }
 
-/// Does this process ignore the signal, as `nohup` and background jobs do?
+/// True if this process ignores the signal, as under `nohup` and in background jobs.
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: with no new action, sigaction only fills `old`.
     unsafe {
@@ -72,26 +72,26 @@ pub fn is_ignored(signal: i32) -> bool {
     }
 }
 
-/// Ignores a signal from now on.
+/// Ignores a signal.
 pub fn ignore(signal: i32) {
     // SAFETY: SIG_IGN is a valid disposition.
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// What is read for an arrival.
+/// The byte that stands for an arrival.
 pub const NOTICE: u8 = 1;
 
-/// The end of a pair of sockets that the handler writes to; -1 before there is one.
+/// Descriptor that the handler writes to; -1 before there is one.
 static WRITER: AtomicI32 = AtomicI32::new(-1);
 
-/// From now on each arrival of the signal, in whichever thread, is a byte, [`NOTICE`], to be
-/// read from the socket that this returns. For one signal of a process, and once.
+/// Turns each arrival of the signal, in any thread, into a byte, [`NOTICE`], to be read from the
+/// returned socket. For one signal of a process, and once.
 pub fn arrivals(signal: i32) -> io::Result<UnixStream> {
     let (reader, writer) = UnixStream::pair()?;
-    // A handler must never wait. The socket holds hundreds of arrivals; later ones are lost.
+    // A handler must never block. The socket holds hundreds of arrivals; further ones are lost.
     writer.set_nonblocking(true)?;
     let writer = writer.into_raw_fd();
-    // Release pairs with the handler's load, though a number of its own needs no order.
+    // Release pairs with the handler's load, though the number needs no order.
     WRITER.store(writer, Ordering::Release);
     let handler: extern "C" fn(i32) = note;
     // SAFETY: the handler only does what a signal handler may: it reads an atomic and writes to a
@@ -122,8 +122,8 @@ extern "C" fn note(_signal: i32) {
 }
 
 impl Signals {
-    /// As `wait`, and whether another process sent it: then only this one has got it, while a key at a
-    /// terminal reaches all processes that were started there.
+    /// Waits as `wait` does; also returns whether a process sent the signal. That signal went to
+    /// this process only, while a key at a terminal reaches all processes started there.
     pub fn wait_and_tell(&self) -> io::Result<(i32, bool)> {
         // SAFETY: the set is initialised, and `told` is written on success.
         unsafe {
@@ -136,7 +136,8 @@ impl Signals {
     }
 }
 
-/// Sends a signal to another process; false if there is none of that number, or it is not ours to send.
+/// Sends a signal to another process. False if there is no such process, or it may not be
+/// signalled.
 pub fn send(process: u32, signal: i32) -> bool {
     let Ok(process) = i32::try_from(process) else {
         return false;

@@ -1,22 +1,24 @@
-//! Noticing that a thread has used up its stack.
+//! Stack overflow detection.
 //!
-//! The page below a stack refuses access. The signal that follows is handled on a stack of its
-//! own, where the thread's owner is told; without that the process would end without a word.
+//! The page below a stack refuses access. The signal that follows is handled on a stack of its own
+//! and reported for the thread's owner; otherwise the process would end without a word.
 
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Room for the handler. The system's minimum is near 12 KiB where vector registers are largest.
+/// Size of the handler's stack. The system's minimum is near 12 KiB where vector registers are
+/// largest.
 const HANDLER_BYTES: usize = 32 << 10;
 
-/// How far from where the end of the stack is reckoned an access may lie: the reckoning leaves out
-/// what the thread has used before it was watched, and frames reach beyond the end.
+/// Range around the computed end of the stack in which an access counts as an overflow: the
+/// computation leaves out what the thread has used before it was watched, and frames reach beyond
+/// the end.
 const BELOW: usize = 64 << 10;
 const ABOVE: usize = 192 << 10;
 
-/// What a watched thread's handler needs to know. `end` is 0 in other threads.
+/// The handler's knowledge of a watched thread. `end` is 0 in other threads.
 #[derive(Clone, Copy)]
 struct Watched {
     end: usize,
@@ -30,12 +32,12 @@ thread_local! {
 /// The function to call; null before there is one.
 static TELL: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// From now on `tell` is called with the owner of a watched thread whose stack is full, on that
-/// thread. Other bad accesses end the process as before.
+/// Has `tell` called with the owner of a watched thread whose stack overflows, on that thread.
+/// Other bad accesses end the process as before.
 ///
 /// # Safety
-/// `tell` does only what a signal handler may, in the middle of anything: it takes no lock, allocates nothing and does
-/// not unwind.
+/// `tell` does only what a signal handler may, at any point: it takes no lock, allocates nothing
+/// and does not unwind.
 pub unsafe fn on_overflow(tell: fn(usize) -> !) {
     // Release pairs with the handler's load, though a function needs no order.
     TELL.store(tell as *mut (), Ordering::Release);
@@ -52,7 +54,7 @@ pub unsafe fn on_overflow(tell: fn(usize) -> !) {
     }
 }
 
-/// Ends a watch, also when what is watched unwinds.
+/// Ends a watch, even when the watched code unwinds.
 struct Watch {
     outer: Watched,
     before: libc::stack_t,
@@ -67,15 +69,15 @@ impl Drop for Watch {
     }
 }
 
-/// Runs `action` on the calling thread, whose stack has `bytes`, and watches over it. Call near
-/// the bottom of the stack.
+/// Runs `action` on the calling thread, whose stack has `bytes`, and watches for an overflow. Call
+/// it near the bottom of the stack.
 pub fn watch<R>(bytes: usize, owner: usize, action: impl FnOnce() -> R) -> R {
-    // Miri has no signals, and watches over stacks itself.
+    // Miri has no signals, and watches stacks itself.
     if cfg!(miri) {
         return action();
     }
     let here = ptr::from_ref(&owner).addr();
-    // From the heap: untouched, it costs no memory, and no mapping of its own.
+    // From the heap: untouched, it takes no memory and no mapping of its own.
     let mut room = Vec::<u8>::with_capacity(HANDLER_BYTES);
     let stack = libc::stack_t {
         ss_sp: room.as_mut_ptr().cast(),
@@ -83,7 +85,7 @@ pub fn watch<R>(bytes: usize, owner: usize, action: impl FnOnce() -> R) -> R {
         ss_size: HANDLER_BYTES,
     };
     // SAFETY: `room` outlives its use: the guard puts the stack from before back. If either call is
-    // refused, an overflow is not told.
+    // refused, an overflow is not reported.
     let before = unsafe {
         let mut before: libc::stack_t = mem::zeroed();
         libc::sigaltstack(&stack, &mut before);
@@ -117,13 +119,13 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
-/// Sleeps, as a signal handler may.
+/// Sleeps. May be called in a signal handler.
 pub fn pause_handler(milliseconds: i32) {
     // SAFETY: no descriptors are given.
     unsafe { libc::poll(ptr::null_mut(), 0, milliseconds) };
 }
 
-/// Ends the process at once, as a signal handler may.
+/// Ends the process at once. May be called in a signal handler.
 pub fn leave_handler(code: i32) -> ! {
     // SAFETY: it does not return.
     unsafe { libc::_exit(code) }
@@ -164,7 +166,7 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// The thread's stack for handlers, and whether it is watched.
+    /// The thread's signal stack, and whether the thread is watched.
     fn handlers() -> (*mut libc::c_void, usize, bool) {
         // SAFETY: with no new stack the call only fills the structure.
         let now = unsafe {
@@ -213,7 +215,7 @@ mod tests {
     fn bad_access() {
         on_a_watched_thread(|| {
             let nowhere = std::hint::black_box(64 as *const u8);
-            // SAFETY: none; the signal is what is wanted.
+            // SAFETY: none; the test wants the signal.
             unsafe { nowhere.read_volatile() };
         });
     }

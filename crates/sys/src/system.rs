@@ -1,38 +1,38 @@
-//! The system as something that can be imagined: what is read and asked about the machine, behind
-//! a trait, so that recorded and broken machines are tested like the one at hand.
+//! The system behind a trait: what programs read and ask about the machine, so that recorded and
+//! broken machines can be tested like the real one.
 
 use std::io;
 
 use crate::affinity::{self, Pinned};
+use crate::lists::parse_list;
 use crate::policy::{self, Policy};
-use crate::procfs::parse_list;
 use crate::refused::Refused;
 
 pub mod fake;
 
 pub use fake::Fake;
 
-/// What is asked about a machine. [`Linux`] asks the real one, [`Fake`] an imagined one.
+/// Questions about a machine. [`Linux`] asks the real one, [`Fake`] an imagined one.
 pub trait System: Sync {
-    /// A text file, whole.
+    /// Reads a text file.
     ///
     /// # Errors
-    /// It is not there, or may not be read.
+    /// It does not exist, or may not be read.
     fn read(&self, path: &str) -> io::Result<String>;
 
-    /// The names in a folder, sorted.
+    /// Lists the names in a folder, sorted.
     ///
     /// # Errors
-    /// It is not there, or may not be read.
+    /// It does not exist, or may not be read.
     fn list(&self, path: &str) -> io::Result<Vec<String>>;
 
     /// The cores that this process may use, ascending.
     ///
     /// # Errors
-    /// The system will not say.
+    /// The system does not say.
     fn allowed(&self) -> io::Result<Vec<usize>>;
 
-    /// Keeps the calling thread on a core as long as the guard lives.
+    /// Pins the calling thread to a core until the guard is dropped.
     ///
     /// # Errors
     /// The core is offline or not this process's.
@@ -41,18 +41,18 @@ pub trait System: Sync {
     /// The nodes that this process may take memory from, ascending.
     ///
     /// # Errors
-    /// The system knows no nodes or will not say.
+    /// The system has no NUMA support or does not say.
     fn memory_nodes(&self) -> Result<Vec<usize>, Refused>;
 
-    /// Sets where the calling thread's new pages go.
+    /// Sets the policy for the calling thread's new pages.
     ///
     /// # Errors
-    /// A node is not there or not this process's.
+    /// A node does not exist or is not this process's.
     fn place_memory(&self, policy: &Policy) -> Result<(), Refused>;
 
-    /// Now, in nanoseconds since some moment that stays the same: what time budgets are kept by.
+    /// Now, in nanoseconds since a fixed moment: the clock of time budgets.
     fn now_ns(&self) -> u64 {
-        crate::clock::monotonic_ns()
+        crate::time::monotonic_ns()
     }
 
     /// The cores that are online, ascending, whoever may use them.

@@ -1,78 +1,63 @@
 //! The terminal: its size, and its keys as they are pressed.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// How many columns and rows a terminal has; None if it is none, or does not know.
+use rustix::event::{PollFd, PollFlags};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+};
+
+/// Columns and rows of a terminal. None for anything else, and for a terminal that does not know.
 pub fn size(terminal: BorrowedFd<'_>) -> Option<(usize, usize)> {
-    let mut size = libc::winsize {
-        ws_row: 0,
-        ws_col: 0,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    // SAFETY: the structure is written.
-    let told = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &mut size) } == 0;
-    (told && size.ws_col > 0 && size.ws_row > 0)
+    let size = tcgetwinsize(terminal).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0)
         .then(|| (usize::from(size.ws_col), usize::from(size.ws_row)))
 }
 
-/// Keys without waiting for the end of a line, and without showing them, until this is dropped. Ctrl-C
-/// is a key then, the byte 3, and no signal.
+/// Reads keys without waiting for the end of a line and without echo, until dropped. Ctrl-C is a
+/// key then, the byte 3, and sends no signal.
 #[derive(Debug)]
 pub struct Keys<'a> {
     terminal: BorrowedFd<'a>,
-    before: libc::termios,
+    before: Termios,
 }
 
 impl<'a> Keys<'a> {
-    /// From now on.
+    /// Switches the terminal to single keys.
     ///
     /// # Errors
-    /// It is no terminal.
+    /// It is not a terminal.
     pub fn of(terminal: BorrowedFd<'a>) -> io::Result<Keys<'a>> {
-        // SAFETY: the structure is plain numbers, for which zero is good.
-        let mut before: libc::termios = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure is written.
-        if unsafe { libc::tcgetattr(terminal.as_raw_fd(), &mut before) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let mut now = before;
-        now.c_lflag &= !(libc::ICANON | libc::ECHO | libc::ISIG);
-        now.c_cc[libc::VMIN] = 0;
-        now.c_cc[libc::VTIME] = 0;
-        // SAFETY: the structure is read.
-        if unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, &now) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let before = tcgetattr(terminal)?;
+        let mut now = before.clone();
+        now.local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        now.special_codes[SpecialCodeIndex::VMIN] = 0;
+        now.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(terminal, OptionalActions::Now, &now)?;
         Ok(Keys { terminal, before })
     }
 
-    /// The next byte, waited for so long at most. A terminal that has gone away gives byte 4, as
+    /// Waits for the next byte, at most this long. A terminal that has gone away gives byte 4, as
     /// Ctrl-D does.
     pub fn wait(&self, time: Duration) -> Option<u8> {
-        let mut waited = libc::pollfd {
-            fd: self.terminal.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let ms = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: one structure, which is written.
-        if unsafe { libc::poll(&mut waited, 1, ms) } <= 0 {
+        let time = time.try_into().ok();
+        let mut polled = [PollFd::from_borrowed_fd(self.terminal, PollFlags::IN)];
+        if !matches!(rustix::event::poll(&mut polled, time.as_ref()), Ok(1..)) {
             return None;
         }
-        let mut byte = 0u8;
-        // SAFETY: one byte, which is there.
-        let read = unsafe { libc::read(waited.fd, (&raw mut byte).cast(), 1) };
-        Some(if read == 1 { byte } else { 4 })
+        let mut byte = [0];
+        let read = rustix::io::read(self.terminal, &mut byte);
+        Some(if read == Ok(1) { byte[0] } else { 4 })
     }
 }
 
 impl Drop for Keys<'_> {
     fn drop(&mut self) {
-        // SAFETY: the structure is read. A terminal that has gone away needs nothing.
-        unsafe { libc::tcsetattr(self.terminal.as_raw_fd(), libc::TCSANOW, &self.before) };
+        // A terminal that has gone away needs nothing.
+        let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }
 

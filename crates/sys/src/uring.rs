@@ -1,13 +1,16 @@
-//! Requests and completions by rings shared with the kernel: `io_uring`, as servers use it.
+//! `io_uring` as servers use it: requests and completions through rings shared with the kernel.
 //!
-//! A receive is asked for once and goes on until it is cancelled or ends; what comes is in buffers that the
-//! kernel chose from those of the ring, and is lent during one call. What is to be sent belongs to the ring until the kernel is done with it. All requests go
-//! with the call that waits, so a server does one system call for as much as has come.
+//! A receive is requested once and continues until it is cancelled or ends; received bytes lie in
+//! buffers that the kernel chose from those of the ring, and are lent during one call. Bytes to
+//! send belong to the ring until the kernel is done with them. All requests are submitted by the
+//! call that waits, so a server makes one system call for as much as has come.
 //!
-//! Buffers, and the bytes of sends, must outlive what the kernel does with them. A ring that is dropped cancels
-//! everything and waits for the completions; if they do not come, it leaks the memory instead of freeing it.
+//! Buffers, and the bytes of sends, must outlive the kernel's use of them. Dropping a ring cancels
+//! everything and waits for the completions; if they do not come, it leaks the memory instead of
+//! freeing it.
 //!
-//! [`Uring`] moves bytes and belongs to one thread. [`Polls`] only tells what is ready, and may be of several.
+//! [`Uring`] moves bytes and belongs to one thread. [`Polls`] only reports readiness, and may
+//! belong to several.
 
 mod buffers;
 mod polls;
@@ -27,7 +30,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use buffers::{Buffers, GROUP};
 pub use polls::{Event, Polls, Waiters};
 
-/// What a request is, in the lowest bits of what the kernel gives back with its completion.
+/// Bits of a completion's user data that hold the kind of the request.
 const KIND_BITS: u32 = 2;
 const KINDS: u64 = (1 << KIND_BITS) - 1;
 const RECEIVE: u64 = 0;
@@ -36,69 +39,70 @@ const POLL: u64 = 2;
 const CANCEL: u64 = 3;
 /// Linux's `MSG_NOSIGNAL`.
 const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
-/// Linux's `IORING_ENTER_GETEVENTS`: what was put off until the thread comes by is done.
+/// Linux's `IORING_ENTER_GETEVENTS`: runs the work deferred until the thread enters the kernel.
 const GET_EVENTS: u32 = 1;
-/// How long a ring that is dropped waits for the kernel.
+/// Time that a dropped ring waits for the kernel.
 const DROP_WAIT: Duration = Duration::from_secs(1);
 
-/// What has happened.
+/// A completion.
 #[derive(Debug)]
 pub enum Done<'a> {
-    /// Bytes have come; none is the end.
+    /// Bytes have come; none means the end.
     Received {
-        /// Of the receive.
+        /// Key of the receive.
         key: u64,
-        /// For this call only.
+        /// Valid during this call.
         bytes: &'a [u8],
-        /// More will be told without being asked for.
+        /// More will be reported without a new request.
         goes_on: bool,
     },
-    /// A receive is over: cancelled, broken, or out of buffers (`ENOBUFS`), and then it may be asked for again.
+    /// A receive is over: cancelled, broken, or out of buffers (`ENOBUFS`), and then it may be
+    /// requested again.
     Ended {
-        /// Of the receive.
+        /// Key of the receive.
         key: u64,
-        /// Why.
+        /// Reason.
         error: io::Error,
     },
     /// The kernel is done with a send.
     Sent {
-        /// Of the send.
+        /// Key of the send.
         key: u64,
-        /// As they were given.
+        /// The bytes as given.
         bytes: Vec<u8>,
-        /// How many of them went.
+        /// Number of bytes sent.
         result: io::Result<usize>,
     },
-    /// A descriptor that is polled can be read.
+    /// A polled descriptor is readable.
     Readable {
-        /// Of the poll.
+        /// Key of the poll.
         key: u64,
-        /// It will be told again.
+        /// It will be reported again.
         goes_on: bool,
     },
 }
 
-/// Rings, and buffers for what comes. Stays in the thread that made it.
+/// Rings, and buffers to receive into. Stays in the thread that made it.
 pub struct Uring {
     requests: Box<Requests>,
     buffers: Buffers,
     completions: VecDeque<cqueue::Entry>,
-    /// Places of sends that are over, and are to be told.
+    /// Places of sends that are over and not reported yet.
     over: Vec<usize>,
-    /// The kernel takes requests of one thread.
+    /// The kernel accepts requests from one thread.
     _of_one_thread: PhantomData<*const ()>,
 }
 
-/// Rings that no thread has yet: what can fail has not.
+/// Rings that no thread has yet: everything that can fail has been done.
 pub struct Prepared {
     requests: Box<Requests>,
     buffers: Buffers,
 }
 
-/// Where requests are made.
+/// The requests to a ring.
 ///
-/// Its size is unknown to those who borrow it, so that nobody exchanges it for another ring's: the kernel would go on to
-/// fill the buffers, which stay with the [`Uring`], after that has freed them.
+/// Its size is unknown to borrowers, so that nobody swaps it for another ring's: the kernel would
+/// keep filling buffers that the [`Uring`] frees.
 ///
 /// ```compile_fail,E0277
 /// fn exchange(one: &mut hearth_sys::uring::Uring, other: &mut hearth_sys::uring::Uring) {
@@ -109,11 +113,11 @@ pub struct Requests<End: ?Sized = [()]> {
     ring: IoUring,
     sends: Vec<Option<Sending>>,
     free: Vec<usize>,
-    /// Requests of which a completion will come.
+    /// Number of requests without a completion yet.
     open: usize,
-    /// Places of sends that are over when they are handed in, and of which a completion comes only if not all went.
+    /// Places of sends that are over when submitted, with a completion only if not all bytes went.
     at_once: Vec<usize>,
-    /// How many times the kernel was called.
+    /// Number of calls of the kernel.
     calls: u64,
     _end: End,
 }
@@ -121,15 +125,15 @@ pub struct Requests<End: ?Sized = [()]> {
 struct Sending {
     key: u64,
     bytes: Vec<u8>,
-    /// How many of them are to go.
+    /// Number of bytes to send.
     length: u32,
-    /// It is over when it is handed in.
+    /// It is over when submitted.
     is_at_once: bool,
-    /// As the kernel told it, if it did.
+    /// The kernel's result, if it gave one.
     result: Option<io::Result<usize>>,
 }
 
-/// May this process use it? Some systems do not have it or switch it off.
+/// Checks that this process may use `io_uring`. Some systems lack it or switch it off.
 ///
 /// # Errors
 /// The kernel is too old, or `kernel.io_uring_disabled` or a filter forbids it.
@@ -138,20 +142,22 @@ pub fn is_there() -> io::Result<()> {
 }
 
 impl Prepared {
-    /// Rings for at least so many requests at once, and at most `buffers` buffers, a power of two of at most 32,768, of
-    /// `bytes` each. The kernel begins with few buffers, which stay in the cache, and gets more whenever they do not do.
+    /// Rings for at least `requests` requests at once and at most `buffers` buffers, a power of two
+    /// of at most 32,768, of `bytes` each. The kernel begins with few buffers, which stay in the
+    /// cache, and gets more when they run out.
     ///
     /// # Errors
-    /// The kernel has no such thing (it needs 6.1), forbids it, or has no memory.
+    /// The kernel has no `io_uring` (it needs 6.1), forbids it, or has no memory.
     ///
     /// # Panics
-    /// If the number of buffers is none of those.
+    /// If `buffers` is not such a number.
     pub fn new(requests: u32, buffers: u16, bytes: usize) -> io::Result<Prepared> {
         assert!(
             buffers.is_power_of_two() && buffers <= 1 << 15,
             "{buffers} buffers"
         );
-        // By a thread that ends: when a ring ends, the system interrupts whoever made it, and whatever timed wait it is in.
+        // By a thread that ends: when a ring ends, the system interrupts the thread that made it,
+        // and whatever timed wait that is in.
         let maker =
             thread::Builder::new().spawn(move || Prepared::make(requests, buffers, bytes))?;
         maker.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -181,10 +187,10 @@ impl Prepared {
         })
     }
 
-    /// Gives them to the thread that calls.
+    /// Gives the rings to the calling thread.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Those of the kernel.
     pub fn begin(self) -> io::Result<Uring> {
         self.requests.ring.submitter().register_enable_rings()?;
         Ok(Uring {
@@ -197,7 +203,8 @@ impl Prepared {
     }
 }
 
-/// The ring's own descriptor, which can be read when a wait would end; open for as long as the ring is.
+/// The ring's own descriptor, which is readable when a wait would end; open for as long as the ring
+/// is.
 impl AsRawFd for Uring {
     fn as_raw_fd(&self) -> RawFd {
         self.requests.ring.as_raw_fd()
@@ -205,7 +212,7 @@ impl AsRawFd for Uring {
 }
 
 impl Uring {
-    /// As [`Prepared::new`], for the thread that calls.
+    /// Makes rings as [`Prepared::new`] does, for the calling thread.
     ///
     /// # Errors
     /// As there.
@@ -216,16 +223,16 @@ impl Uring {
         Prepared::new(requests, buffers, bytes)?.begin()
     }
 
-    /// Where requests are made.
+    /// The ring's requests.
     pub fn requests(&mut self) -> &mut Requests {
         &mut self.requests
     }
 
-    /// Hands in what was asked for, waits until something has happened or so much time has passed, for ever if
-    /// none is given, and tells all that has; each call may ask for more.
+    /// Submits all requests, waits until something has completed or the time has passed, forever
+    /// without a time, and reports all completions; each call may make more requests.
     ///
     /// # Errors
-    /// The kernel's: not that time has passed or a signal came.
+    /// Those of the kernel, but not the end of the time nor a signal.
     pub fn wait(
         &mut self,
         time: Option<Duration>,
@@ -236,14 +243,14 @@ impl Uring {
         Ok(())
     }
 
-    /// The first half of [`Uring::wait`]: without telling. How much there is to tell.
+    /// The first half of [`Uring::wait`], without reporting. Returns how much there is to report.
     ///
     /// # Errors
     /// As there.
     pub fn look(&mut self, time: Option<Duration>) -> io::Result<usize> {
         self.requests.enter(time)?;
         for entry in self.requests.ring.completion() {
-            // One that should have gone at once and did not.
+            // A send that should have gone at once and did not.
             let sending = match entry.user_data() & KINDS {
                 SEND => self.requests.sends[(entry.user_data() >> KIND_BITS) as usize].as_mut(),
                 _ => None,
@@ -254,7 +261,7 @@ impl Uring {
             }
         }
         let submission = self.requests.ring.submission();
-        // If there was no room for some completion, it may be of one of these.
+        // If a completion had no room, it may belong to one of these.
         if submission.is_empty() && !submission.cq_overflow() {
             drop(submission);
             self.over.append(&mut self.requests.at_once);
@@ -262,7 +269,7 @@ impl Uring {
         Ok(self.completions.len() + self.over.len())
     }
 
-    /// The second half: tells what has happened.
+    /// The second half: reports completions.
     pub fn tell(&mut self, mut each: impl FnMut(&mut Requests, Done<'_>)) {
         while let Some(place) = self.over.pop() {
             self.requests.open -= 1;
@@ -273,7 +280,8 @@ impl Uring {
         }
     }
 
-    /// Cancels everything and tells what comes until nothing is open, or so much time has passed. True if nothing is.
+    /// Cancels everything and reports completions until nothing is open or the time has passed.
+    /// True if nothing is open.
     pub fn cancel_all(
         &mut self,
         time: Duration,
@@ -303,7 +311,7 @@ impl Uring {
         let Sending {
             key, bytes, length, ..
         } = sending;
-        // Without a completion all of it went.
+        // No completion: all of it went.
         let result = sending.result.unwrap_or(Ok(length as usize));
         each(&mut self.requests, Done::Sent { key, bytes, result });
     }
@@ -356,11 +364,12 @@ impl Requests {
     /// Receives from a socket until that is cancelled or ends. The key has 62 bits.
     pub fn receive(&mut self, from: BorrowedFd<'_>, key: u64) {
         let request = opcode::RecvMulti::new(Fd(from.as_raw_fd()), GROUP).build();
-        // SAFETY: its buffers are the ring's. A descriptor that is closed meanwhile stays open in the kernel.
+        // SAFETY: its buffers are the ring's. A descriptor that is closed meanwhile stays open in
+        // the kernel.
         unsafe { self.push(request, key, RECEIVE) };
     }
 
-    /// Tells whenever a descriptor can be read.
+    /// Reports whenever a descriptor can be read.
     pub fn poll(&mut self, of: BorrowedFd<'_>, key: u64) {
         let request = opcode::PollAdd::new(Fd(of.as_raw_fd()), libc::POLLIN as u32)
             .multi(true)
@@ -369,19 +378,19 @@ impl Requests {
         unsafe { self.push(request, key, POLL) };
     }
 
-    /// Sends bytes, from `from` on, as many as go at once; if none do, it is told as [`io::ErrorKind::WouldBlock`]. Two sends of one
-    /// socket at a time may go in any order.
+    /// Sends bytes, from `from` on, as many as go at once; if none do, the result is
+    /// [`io::ErrorKind::WouldBlock`]. Two sends of one socket at a time may go in any order.
     ///
     /// # Panics
-    /// If there are not so many bytes.
+    /// If there are fewer bytes.
     pub fn send(&mut self, to: BorrowedFd<'_>, key: u64, bytes: Vec<u8>, from: usize) {
         self.send_or_wait(to, key, bytes, from, true);
     }
 
-    /// As [`Requests::send`], as soon as some can go.
+    /// Sends as [`Requests::send`] does, as soon as some bytes can go.
     ///
     /// # Panics
-    /// If there are not so many bytes.
+    /// If there are fewer bytes.
     pub fn send_later(&mut self, to: BorrowedFd<'_>, key: u64, bytes: Vec<u8>, from: usize) {
         self.send_or_wait(to, key, bytes, from, false);
     }
@@ -410,7 +419,8 @@ impl Requests {
         let request = opcode::Send::new(Fd(to.as_raw_fd()), rest.as_ptr(), length);
         let request = if is_at_once {
             self.at_once.push(place);
-            // Whole or told: less than all counts as a failure, and only failures have completions.
+            // All or a completion: less than all counts as a failure, and only failures have
+            // completions.
             let flags = NO_SIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
             let request = request.flags(flags).build();
             request.flags(squeue::Flags::SKIP_SUCCESS)
@@ -421,26 +431,26 @@ impl Requests {
         unsafe { self.push(request, place as u64, SEND) };
     }
 
-    /// Ends all receives with a key; each is told as ended, or its last bytes are told as such.
+    /// Cancels all receives with a key; each is reported as ended, or its last bytes are.
     pub fn cancel_receive(&mut self, key: u64) {
         self.cancel(key, RECEIVE);
     }
 
-    /// Ends all polls with a key; each is told a last time.
+    /// Cancels all polls with a key; each is reported a last time.
     pub fn cancel_poll(&mut self, key: u64) {
         self.cancel(key, POLL);
     }
 
-    /// Hands in what was asked for, without a wait.
+    /// Submits all requests without waiting.
     pub fn hand_in(&mut self) {
         if !self.ring.submission().is_empty() {
             self.calls += 1;
-            // It fails only if the kernel lacks memory for a moment, and then the next call hands it in.
+            // Fails only if the kernel lacks memory for a moment; then the next call submits them.
             let _ = self.ring.submit();
         }
     }
 
-    /// How many times the kernel was called for these rings.
+    /// Number of calls of the kernel for these rings.
     pub fn calls(&self) -> u64 {
         self.calls
     }
@@ -462,7 +472,7 @@ impl Requests {
             if unsafe { self.ring.submission().push(&request) }.is_ok() {
                 return;
             }
-            // Full: what is there goes first.
+            // Full: submit what is there first.
             self.hand_in();
         }
     }
@@ -473,11 +483,11 @@ impl Requests {
     }
 }
 
-/// Hands in what is there and waits until there is a completion or so much time has passed.
+/// Submits what is there and waits until there is a completion or the time has passed.
 fn enter(ring: &mut IoUring, time: Option<Duration>) -> io::Result<()> {
     let result = match time {
         None => ring.submit_and_wait(1),
-        // No timer for no time.
+        // No time needs no timer.
         Some(Duration::ZERO) => {
             let count = ring.submission().len() as u32;
             // SAFETY: no memory is given.

@@ -1,13 +1,13 @@
-//! What a thread or the process has used: faults, switches, time.
+//! Resource usage: faults, switches, time.
 
-/// Whose usage.
+/// The threads or processes whose usage is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The calling thread's.
     Thread,
     /// The whole process's, threads that ended included.
     Process,
-    /// That of all processes which this one started and waited for.
+    /// That of all child processes waited for.
     Children,
 }
 
@@ -18,9 +18,9 @@ pub struct Usage {
     pub faults_minor: u64,
     /// Page faults that waited for a device.
     pub faults_major: u64,
-    /// Times it gave its core up.
+    /// Times that it gave up its core.
     pub switches_voluntary: u64,
-    /// Times its core was taken away.
+    /// Times that its core was taken away.
     pub switches_forced: u64,
     /// Time in its own code, in microseconds.
     pub user_us: u64,
@@ -29,7 +29,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What was used between an earlier reading and this one.
+    /// Usage between an earlier reading and this one.
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage {
             faults_minor: self.faults_minor.saturating_sub(earlier.faults_minor),

@@ -3,9 +3,9 @@
 use hearth_sys::clock::{self, Clock, Source};
 use hearth_sys::counters::{Counter, Event};
 use hearth_sys::mapping::MapOptions;
+use hearth_sys::ping_pong::{PingPong, Seat};
 use hearth_sys::policy::{self, Policy};
-use hearth_sys::relay::{Relay, Seat};
-use hearth_sys::sync::Semaphore;
+use hearth_sys::semaphore::Semaphore;
 use hearth_sys::usage::{self, Whose};
 use hearth_sys::{Fake, Linux, Reason, System, schedule};
 
@@ -131,7 +131,7 @@ fn memory_policies_hold_where_there_are_nodes() {
 
 #[test]
 fn turns_alternate_and_hand_memory_over() {
-    let mut relay = Relay::new(MapOptions::small(8192)).unwrap();
+    let mut relay = PingPong::new(MapOptions::small(8192)).unwrap();
     assert_eq!(relay.bytes(), 8192);
     const TURNS: u64 = 200;
     for is_asleep in [false, true] {

@@ -1,4 +1,4 @@
-//! Imagined systems, the text files, and what the real system must at least be able to do.
+//! Fake systems, the text files, and what the real system must support at least.
 
 use hearth_sys::mapping::{self, MapOptions, Mapping};
 use hearth_sys::policy::Policy;

@@ -1,4 +1,4 @@
-//! How many random programs are fit to be tests, and why the others are not.
+//! Counts the random programs that are fit to be tests, and the reasons why others are not.
 #![allow(clippy::print_stdout, reason = "a command prints")]
 
 use hearth_testing::generate::{Shape, program};
@@ -28,7 +28,7 @@ fn main() {
             println!("{count:5} {kind}");
         }
     };
-    // Trees are walked by recursion.
+    // Walking trees recurses.
     let thread = std::thread::Builder::new()
         .stack_size(256 << 20)
         .spawn(work);

@@ -1,4 +1,4 @@
-//! Prints the program of a seed, and after it the output it must have.
+//! Prints the program of a seed, and after it the expected output.
 #![allow(clippy::print_stdout, reason = "a command prints")]
 
 fn main() {

@@ -1,9 +1,9 @@
-//! Long programs without mistakes, for measuring the compiler: what a person might write, many
-//! times over with other names and numbers.
+//! Long programs without mistakes, for measuring the compiler: realistic code, repeated with other
+//! names and numbers.
 //!
-//! Every unit is a few types, procedures and a component of one of several kinds; the main
-//! sequence makes some of each and connects them. Comments, blank lines and line lengths are
-//! those of written programs.
+//! Every unit has a few types, procedures and a component of one of several kinds; the main
+//! sequence makes some of each and connects them. Comments, blank lines and line lengths are those
+//! of hand-written programs.
 
 use crate::random::Random;
 use std::fmt::Write as _;
@@ -129,7 +129,7 @@ proc {verb}{name}x{part}(integer[][] grid) : integer {{
         }
     }
 
-    /// Watches a value and reports when it leaves its range.
+    /// A component that watches a value and reports when it leaves its range.
     fn monitor(&mut self, name: &str) {
         let (low, high, rounds) = (self.small(), self.small() + 100, self.small());
         let text = format!(
@@ -140,7 +140,7 @@ type I{name} is interface(
     out {name}Report report
 )
 
-// Tells whoever listens what became of each reading.
+// Reports the result of each reading.
 component {name} presents I{name} {{
     seen = 0
     last = {name}Normal
@@ -183,7 +183,7 @@ component {name} presents I{name} {{
             .push(format!("connect {lower}In to {lower}.reading"));
     }
 
-    /// Reads boxed values and turns them into reals.
+    /// A component that reads boxed values and turns them into reals.
     fn converter(&mut self, name: &str) {
         let (a, b, c) = (self.small(), self.small(), self.small());
         let text = format!(
@@ -238,7 +238,7 @@ component {name} presents I{name} {{
             .push(format!("connect {lower}.complaint to {lower}Text"));
     }
 
-    /// A machine of states that serves several channels.
+    /// A state machine that serves several channels.
     fn controller(&mut self, name: &str) {
         let (a, b, c) = (self.small(), self.small(), self.small());
         let text = format!(
@@ -296,7 +296,7 @@ component {name} presents I{name} {{
             .push(format!("connect {lower}State to {lower}.state"));
     }
 
-    /// Arithmetic over its own arrays, no messages but the result.
+    /// A component that computes over its own arrays and sends only the result.
     fn statistics(&mut self, name: &str) {
         let (a, b, size) = (self.small(), self.small(), self.random.between(8, 64));
         let text = format!(
@@ -356,7 +356,7 @@ component {name} presents I{name} {{
             .push(format!("connect {lower}.mean{name} to {lower}Mean"));
     }
 
-    /// Hands work to components it makes.
+    /// A component that hands work to components it creates.
     fn dispatcher(&mut self, name: &str) {
         let (a, b, workers) = (self.small(), self.small(), self.random.between(2, 9));
         let text = format!(
@@ -402,7 +402,7 @@ component {name} presents I{name} {{
         total_ := total_ + one
         send total_ on total
         if job.number == {a} then {{
-            // The last job of the day; the workers are told by an empty title.
+            // The last job of the day: an empty title tells the workers.
             for i = 1 .. {workers} do {{
                 send new {name}Job(0, new byte[1] of #0, \"\") on toWorkers
             }}

@@ -1,8 +1,8 @@
-//! What Hearth's own tests, fuzzers and benchmarks share.
+//! Generators and oracles for Hearth's own tests, fuzzers and benchmarks.
 //!
 //! - [`generate`] makes random well-typed Insense programs as small typed trees ([`tree`]);
 //! - [`text`] prints a tree in many layouts;
-//! - [`oracle`] says what a tree's program must print, by an interpreter that shares nothing with
+//! - [`oracle`] computes a program's expected output, by an interpreter that shares nothing with
 //!   the compiler;
 //! - [`mutate`] breaks texts for the fuzzers, [`large`] writes long realistic ones.
 //!

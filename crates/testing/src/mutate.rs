@@ -1,9 +1,9 @@
-//! Breaks texts: for the fuzzers, which look for panics and hangs, and for what the compiler
-//! says of nearly correct programs.
+//! Mutates texts: for the fuzzers, which look for panics and hangs, and for the compiler's messages
+//! about nearly correct programs.
 
 use crate::random::Random;
 
-/// Words, marks and oddities to put where they do not belong.
+/// Words, marks and oddities to put in wrong places.
 const DICTIONARY: [&str; 88] = [
     "acknowledge",
     "after",
@@ -166,7 +166,7 @@ fn change(pieces: &mut Vec<String>, lent: &[&str], random: &mut Random) {
             pieces.insert(at, random.pick(&NESTS).repeat(count));
         }
         _ => {
-            // A line break less or more.
+            // One line break less or more.
             if pieces[at].contains('\n') {
                 pieces[at] = " ".into();
             } else {
@@ -176,7 +176,7 @@ fn change(pieces: &mut Vec<String>, lent: &[&str], random: &mut Random) {
     }
 }
 
-/// Ends the text somewhere.
+/// Cuts the text at a random place.
 fn cut(text: &mut String, random: &mut Random) {
     let mut end = random.below(text.len() + 1);
     while !text.is_char_boundary(end) {
@@ -185,7 +185,7 @@ fn cut(text: &mut String, random: &mut Random) {
     text.truncate(end);
 }
 
-/// Words, numbers, blanks and single marks; together they are the text.
+/// Words, numbers, blanks and single marks; concatenated they are the text.
 fn split(text: &str) -> Vec<&str> {
     let class = |character: char| match character {
         c if c.is_alphanumeric() || c == '_' => 0,
@@ -211,8 +211,8 @@ fn split(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// The smallest text found, by leaving out ever shorter runs of lines and then of pieces, for
-/// which `fails` still holds.
+/// The smallest text found for which `fails` still holds, by leaving out ever shorter runs of lines
+/// and then of pieces.
 pub fn shrink(text: &str, fails: impl Fn(&str) -> bool) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let fewer = reduce(lines, &fails).concat();

@@ -1,8 +1,8 @@
-//! Smaller trees, for showing what a finding needs.
+//! Smaller trees that still show a finding.
 
 use crate::tree::*;
 
-/// How many single things [`without`] can leave out of a program.
+/// Number of parts that [`without`] can leave out of a program.
 pub fn parts(program: &Program) -> usize {
     let mut counter = Pruner::default();
     let mut copy = program.clone();

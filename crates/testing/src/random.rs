@@ -8,7 +8,7 @@ impl Random {
         Random(fastrand::Rng::with_seed(seed))
     }
 
-    /// A source of its own, so that two consumers do not disturb each other.
+    /// An independent source, so that two consumers do not disturb each other.
     pub fn fork(&mut self) -> Self {
         Random(self.0.fork())
     }
@@ -31,7 +31,7 @@ impl Random {
         self.0.u32(..)
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: u32) -> bool {
         self.0.u32(..100) < percent
     }
@@ -40,7 +40,7 @@ impl Random {
         &choices[self.0.usize(..choices.len())]
     }
 
-    /// An index, each with the likelihood of its weight.
+    /// An index, with probabilities proportional to the weights.
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let total: u32 = weights.iter().sum();
         let mut rest = self.0.u32(..total.max(1));

@@ -1,5 +1,5 @@
-//! Generated C to a running program: the system's C compiler, the runtime's static library, a
-//! time limit.
+//! Turns generated C into a running program: the users' toolchain, the runtime's library of the
+//! profile under test, a time limit.
 
 use std::fs;
 use std::io::Read;
@@ -9,11 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What every generated program is compiled with; integers wrap.
-const FLAGS: [&str; 4] = ["-std=c11", "-fwrapv", "-Wall", "-Wextra"];
-const LIBRARIES: [&str; 3] = ["-lpthread", "-lm", "-ldl"];
-
-/// Memory errors, undefined behaviour and leaks end the program.
+/// Flags that make memory errors, undefined behaviour and leaks end the program.
 pub const SANITIZERS: [&str; 4] = [
     "-g",
     "-fsanitize=address,undefined",
@@ -21,18 +17,16 @@ pub const SANITIZERS: [&str; 4] = [
     "-fno-omit-frame-pointer",
 ];
 
-/// How to build a program.
+/// Tools and flags for building a program.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
-    /// The folder of `hearth.h`.
-    pub include: PathBuf,
     /// The runtime's static library.
     pub library: PathBuf,
-    /// Optimisation, sanitizers and the like.
+    /// Flags behind those of users' programs: another optimisation, sanitizers.
     pub flags: Vec<String>,
 }
 
-/// What a run showed.
+/// Result of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ran {
     pub stdout: String,
@@ -44,52 +38,41 @@ pub struct Ran {
 pub enum End {
     Exit(i32),
     Signal(i32),
-    /// Killed when its time was over.
+    /// Killed at the time limit.
     Late,
 }
 
 impl Toolchain {
-    /// With the library of the cargo profile that built the calling executable. Cargo builds a
-    /// static library only if it is asked to, so it is asked.
+    /// Uses the library of the cargo profile that built the calling executable. Cargo builds a
+    /// static library only on request, so this requests it.
     pub fn of_this_profile(flags: &[&str]) -> Result<Self, String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         Ok(Toolchain {
-            include: root.join("crates/abi/include"),
             library: built_library(&root)?,
             flags: flags.iter().map(ToString::to_string).collect(),
         })
     }
 
-    /// Does a sanitizer watch the programs?
+    /// Whether a sanitizer watches the programs.
     pub fn is_sanitized(&self) -> bool {
         self.flags.iter().any(|flag| flag.starts_with("-fsanitize"))
     }
 
     /// Compiles and links; warnings count as errors.
     pub fn build(&self, c: &str, folder: &Path) -> Result<PathBuf, String> {
-        let source = folder.join("program.c");
         let program = folder.join("program");
-        fs::write(&source, c).map_err(|error| error.to_string())?;
-        let output = Command::new("cc")
-            .args(FLAGS)
-            .arg("-Werror")
-            .args(&self.flags)
-            .arg("-I")
-            .arg(&self.include)
-            .arg("-o")
-            .args([&program, &source, &self.library])
-            .args(LIBRARIES)
-            .env("LC_ALL", "C")
-            .output()
-            .map_err(|error| format!("cannot start cc: {error}"))?;
-        if output.status.success() {
-            return Ok(program);
-        }
-        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        let flags: Vec<&str> = ["-Werror"]
+            .into_iter()
+            .chain(self.flags.iter().map(String::as_str))
+            .collect();
+        hearth_toolchain::Toolchain::with_library(self.library.clone())
+            .and_then(|toolchain| toolchain.build(c, &program, folder, &flags))
+            .map_err(|error| error.to_string())?;
+        Ok(program)
     }
 }
 
-/// Where the runtime's static library is, once cargo has built it.
+/// Path of the runtime's static library, once cargo has built it.
 fn built_library(root: &Path) -> Result<PathBuf, String> {
     static LIBRARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let build = || {
@@ -122,7 +105,7 @@ fn built_library(root: &Path) -> Result<PathBuf, String> {
     LIBRARY.get_or_init(build).clone()
 }
 
-/// Runs a program without input until it ends or `limit` is over.
+/// Runs a program without input until it ends or `limit` has passed.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Ran, String> {
     let mut child = command
         .stdin(Stdio::null())
@@ -143,12 +126,12 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Ran, String> {
 /// The most output of a run that is kept.
 const OUTPUT_LIMIT: u64 = 16 << 20;
 
-/// Reads a pipe beside the waiting.
+/// Reads a pipe while another thread waits.
 fn collect(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // What was read before an error counts.
+            // Keep the bytes read before an error.
             let _ = pipe.take(OUTPUT_LIMIT).read_to_end(&mut bytes);
         }
         String::from_utf8_lossy(&bytes).into_owned()
@@ -183,7 +166,7 @@ pub struct Workshop(PathBuf);
 impl Workshop {
     pub fn new(name: &str) -> Result<Self, String> {
         use std::sync::atomic::{AtomicU32, Ordering};
-        // Tests of one process work side by side. A count needs no ordering.
+        // Tests of one process run concurrently. A count needs no ordering.
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = format!("hearth-{name}-{}-{number}", std::process::id());

@@ -1,7 +1,7 @@
-//! The programs the generator makes: a small typed tree, independent of the compiler's own.
+//! Tree of the generated programs: small, typed, and independent of the compiler's own.
 //!
 //! Every variable is a number in its body, every expression knows its type. The printer turns a
-//! tree into text, the oracle into the output that text must have.
+//! tree into text, the oracle into the expected output.
 
 use std::rc::Rc;
 
@@ -50,7 +50,7 @@ impl Type {
         self.rank().is_some()
     }
 
-    /// Place in the order byte < unsigned < integer < real.
+    /// Position in the order byte < unsigned < integer < real.
     pub fn rank(&self) -> Option<u8> {
         match self {
             Type::Byte => Some(0),
@@ -61,7 +61,7 @@ impl Type {
         }
     }
 
-    /// The type in which two numbers meet.
+    /// The type in which two numbers are joined.
     pub fn join(&self, other: &Type) -> Type {
         if self.rank() >= other.rank() {
             self.clone()
@@ -78,7 +78,7 @@ pub struct Program {
     pub structs: Vec<StructType>,
     /// Second names of types, `type name is ty`, in order.
     pub aliases: Vec<(String, Type)>,
-    /// What stands before the main sequence, in the order of the text.
+    /// Declarations before the main sequence, in the order of the text.
     pub order: Vec<Item>,
     pub procs: Vec<Proc>,
     pub components: Vec<Component>,
@@ -220,7 +220,7 @@ impl Binary {
         }
     }
 
-    /// How tightly it binds; all group to the left.
+    /// Binding strength; all operators group to the left.
     pub fn precedence(self) -> u8 {
         match self {
             Binary::Or => 0,
@@ -240,7 +240,7 @@ impl Binary {
     }
 }
 
-/// Standard procedures whose effect the oracle knows.
+/// Standard procedures that the oracle implements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standard {
     PrintString,
@@ -324,7 +324,7 @@ pub enum ExprKind {
     Integer(i32),
     Unsigned(u32),
     Byte(u8),
-    /// As written, so that the text and the value agree.
+    /// As written, so that text and value agree.
     Real(String),
     Bool(bool),
     /// With its escapes resolved.
@@ -343,14 +343,14 @@ pub enum ExprKind {
     /// Port of another component.
     PortOf(Box<Expr>, usize),
     Call(usize, Vec<Expr>),
-    /// Through a forward type: the name is the type's, the target the later procedure.
+    /// A call through a forward type: the name is the type's, the target the later procedure.
     CallValue(Box<Expr>, Vec<Expr>),
     Standard(Standard, Vec<Expr>),
     Box(Box<Expr>),
     NewArray(Vec<u32>, Box<Expr>),
     NewStruct(Vec<Expr>),
     NewChannel,
-    /// Which component and which of its constructors the language must choose.
+    /// The component and the constructor that the language must choose.
     NewComponent(usize, usize, Vec<Expr>),
     Block(Vec<Stmt>, Box<Expr>),
     If(Box<Expr>, Box<Expr>, Option<Box<Expr>>),
@@ -380,7 +380,7 @@ pub enum Stmt {
     Try(Vec<Stmt>, Vec<(Option<usize>, Vec<Stmt>)>),
     Throw(usize),
     Return(Option<Expr>),
-    /// Oneself, or the component in a variable.
+    /// The component itself, or the one in a variable.
     Stop(Option<Expr>),
     Send(Expr, Expr),
     Receive(usize, Expr),

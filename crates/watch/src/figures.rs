@@ -1,35 +1,36 @@
-//! What a recording comes to.
+//! Figures derived from a recording.
 
 use std::collections::HashMap;
 
 use crate::recording::{Component, Event, Happening, Port, Recording};
 
-/// What is known of a channel.
+/// Figures of a channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Channel {
-    /// Component and port, of the end that sends and of the other; in any order where that was not told.
+    /// Component and port of the sending end and of the other; in either order where the direction
+    /// is unknown.
     pub ends: [(u64, u16); 2],
-    /// Waits that ended with a message here, at each end. At a rendezvous whoever comes first waits, so
-    /// their sum is the number of messages, but for those to or from a select that waited; and both may
-    /// have waited for the first one before they were connected.
+    /// Waits that ended with a message, at each end. At a rendezvous the first to arrive waits, so
+    /// their sum is the number of messages, except for those to or from a select that waited; and
+    /// both may have waited for the first one before they were connected.
     pub waits: [u64; 2],
-    /// For how long each end waited, in nanoseconds.
+    /// Waiting time at each end, in nanoseconds.
     pub waited: [u64; 2],
-    /// About how many messages came to or from a select that waited, by samples.
+    /// Estimated number of messages to or from a select that waited, by samples.
     pub selected: u64,
-    /// What is known of the bytes of a value.
+    /// Size of a value.
     pub value: ValueBytes,
 }
 
-/// How many bytes a value at a channel takes, without what it refers to.
+/// Bytes of a value at a channel, without anything it refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ValueBytes {
-    /// None was looked at.
+    /// No value was sampled.
     #[default]
     Unknown,
-    /// All have as many.
+    /// The same for all values.
     Each(u64),
-    /// In the mean, over so many that were looked at.
+    /// The mean, and the number of sampled values.
     Mean(f64, u64),
 }
 
@@ -42,7 +43,7 @@ impl ValueBytes {
         }
     }
 
-    /// Both ends have looked, for themselves.
+    /// Combines the sizes that both ends sampled on their own.
     fn and(self, other: ValueBytes) -> ValueBytes {
         match (self, other) {
             (ValueBytes::Mean(a, n), ValueBytes::Mean(b, m)) => {
@@ -53,7 +54,7 @@ impl ValueBytes {
         }
     }
 
-    /// Of one value.
+    /// Bytes of one value.
     pub fn bytes(self) -> Option<f64> {
         match self {
             ValueBytes::Unknown => None,
@@ -64,12 +65,13 @@ impl ValueBytes {
 }
 
 impl Channel {
-    /// Messages: counted, but for those of selects. One more where both ends waited to be connected.
+    /// Number of messages: counted, except for those of selects. One too many where both ends
+    /// waited to be connected.
     pub fn messages(&self) -> u64 {
         self.waits[0] + self.waits[1] + self.selected
     }
 
-    /// Turned round, if it is the other end that sends.
+    /// Swaps the ends if the other one sends.
     fn directed(mut self, recording: &Recording) -> Channel {
         let is_send = |(id, port): (u64, u16)| {
             let ports = &recording.component(id)?.ports;
@@ -83,15 +85,15 @@ impl Channel {
         self
     }
 
-    /// Bytes of all messages, as far as that can be estimated.
+    /// Bytes of all messages, as far as they can be estimated.
     pub fn bytes(&self) -> Option<f64> {
         let bytes = self.value.bytes()?;
         Some(bytes * self.messages() as f64)
     }
 }
 
-/// Pairs of ports that were connected, those with most messages first. Of a port that was connected with
-/// several, the first; what happened there is told once.
+/// Pairs of connected ports, those with most messages first. For a port that was connected with
+/// several, the first; its figures are reported once.
 pub fn channels(recording: &Recording) -> Vec<Channel> {
     let mut found: Vec<Channel> = Vec::new();
     let mut known: HashMap<(u64, u16), usize> = HashMap::new();
@@ -129,7 +131,7 @@ pub fn channels(recording: &Recording) -> Vec<Channel> {
     found
 }
 
-/// A component's name and that of its port: `Ping.ball`.
+/// Names of a component and its port: `Ping.ball`.
 pub fn end_name(recording: &Recording, (id, port): (u64, u16)) -> String {
     let Some(component) = recording.component(id) else {
         return format!("component {id}");
@@ -140,25 +142,25 @@ pub fn end_name(recording: &Recording, (id, port): (u64, u16)) -> String {
     }
 }
 
-/// Figures of several components together.
+/// Sums over several components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How many.
+    /// Number of components.
     pub components: u64,
-    /// Times in nanoseconds, and counts, as of one [`Component`].
+    /// Time running, in nanoseconds.
     pub running: u64,
-    /// The same.
+    /// Time ready, in nanoseconds.
     pub ready: u64,
-    /// The same.
+    /// Time waiting, in nanoseconds.
     pub waiting: u64,
-    /// The same.
+    /// Number of runs.
     pub runs: u64,
-    /// The same.
+    /// Number of moves.
     pub moves: u64,
 }
 
 impl Sum {
-    /// Of all these.
+    /// Sums over these components.
     pub fn of<'a>(components: impl IntoIterator<Item = &'a Component>) -> Sum {
         let mut sum = Sum::default();
         for one in components {
@@ -176,25 +178,25 @@ impl Sum {
 /// A run of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Of whom.
+    /// The component.
     pub id: u64,
-    /// Where; none for a thread of its own.
+    /// The worker; none for a thread of its own.
     pub worker: Option<u16>,
-    /// In nanoseconds since the beginning.
+    /// Start, in nanoseconds since the beginning.
     pub from: u64,
-    /// The same.
+    /// End, in nanoseconds since the beginning.
     pub to: u64,
-    /// How it ended; none for one that goes on.
+    /// The event that ended it; none for one that continues.
     pub end: Option<Happening>,
 }
 
-/// The runs in the window of the events, in the order of their beginnings. One that had begun before it, or
-/// goes on behind it, is cut there.
+/// The runs in the window of the events, in the order of their starts. A run that begins before the
+/// window, or ends after it, is cut there.
 pub fn slices(recording: &Recording) -> Vec<Slice> {
     let Some(first) = recording.events.first() else {
         return Vec::new();
     };
-    // Where events were lost, whose run ends without having begun began before all of these.
+    // Where events were lost, a run that ends without a beginning began before all of these.
     let before = match recording.events_lost {
         0 => None,
         _ => Some(first.ns),

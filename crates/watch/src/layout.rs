@@ -1,16 +1,16 @@
-//! Where everything lies in a recording. All of it is words of 64 bits, as the machine has them.
+//! Layout of a recording. It consists of 64-bit words in the machine's byte order.
 //!
 //! ```text
 //! header ─ names ─ workers ─ components ─ ports ─ moves ─ remarks ─ chunks: 512 words each
 //! ```
 //!
-//! A component's figures stand at its number less one, so nobody looks for them. Moves and remarks are rings:
-//! the latest are kept, however many events come after them. Chunks hold the events; a thread writes into
-//! one of its own, and takes the one that was written longest ago when it is full.
+//! A component's figures stand at its number less one, so no search is needed. Moves and remarks
+//! are rings: the latest are kept, however many events follow. Chunks hold the events; a thread
+//! writes into its own, and takes the oldest one when it is full.
 
 use std::num::NonZeroU64;
 
-/// What mappings of a recording in memory are called.
+/// Name of a recording's mappings in memory.
 pub const NAME: &str = "hearth-watch";
 
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"HEARTHWA");
@@ -25,26 +25,26 @@ pub(crate) mod header {
     pub(crate) const SOURCE: usize = 3;
     pub(crate) const BEGIN_TICKS: usize = 4;
     pub(crate) const BEGIN_NS: usize = 5;
-    /// The latest moment that both clocks were read at.
+    /// The latest moment at which both clocks were read.
     pub(crate) const LATEST_TICKS: usize = 6;
     pub(crate) const LATEST_NS: usize = 7;
     /// The highest number of a component.
     pub(crate) const MADE: usize = 8;
-    /// How many chunks were taken.
+    /// Number of chunks taken.
     pub(crate) const TAKEN: usize = 9;
-    /// Events for which there was no chunk.
+    /// Events lost for want of a chunk.
     pub(crate) const REFUSED: usize = 10;
-    /// Events that were written over.
+    /// Events that were overwritten.
     pub(crate) const OVERWRITTEN: usize = 11;
     pub(crate) const NAME_WORDS: usize = 12;
     pub(crate) const PORTS: usize = 13;
-    /// 0: it runs, or was ended from outside; else 1 and the exit code.
+    /// 0 while it runs, or if it was killed from outside; otherwise 1 and the exit code.
     pub(crate) const END: usize = 14;
     /// 0: workers; 1: threads.
     pub(crate) const CARRYING: usize = 15;
     pub(crate) const WORKERS: usize = 16;
     pub(crate) const PROCESS: usize = 17;
-    /// How many moves were noted, and how many remarks.
+    /// Number of moves noted, then of remarks.
     pub(crate) const MOVES: usize = 18;
     pub(crate) const REMARKS: usize = 19;
     /// 0, or 1 and the bytes of blocks of the one heap that all components share.
@@ -64,22 +64,22 @@ pub(crate) mod worker {
     pub(crate) const CORE: usize = 0;
     pub(crate) const BUSY: usize = 1;
     pub(crate) const RUNS: usize = 2;
-    /// 0, or 1 and the core where its thread was seen last; and how many times that had changed.
+    /// 0, or 1 and the core where its thread was last seen; then the number of changes.
     pub(crate) const SEEN_ON: usize = 3;
     pub(crate) const MOVES: usize = 4;
 }
 
 pub(crate) const COMPONENTS: usize = WORKERS + WORKERS_MAX * WORKER;
-/// Components that were made after so many others have no figures of their own.
+/// Most components with figures of their own.
 pub const COMPONENTS_MAX: usize = 1 << 17;
 pub(crate) const COMPONENT: usize = 24;
 /// Words of a component.
 pub(crate) mod component {
-    /// Its name's word, and behind 32 bits which of its type.
+    /// The word of its name, and above 32 bits its number within its type.
     pub(crate) const IDENTITY: usize = 0;
     /// State, wait, port, worker, flags: see `Packed`.
     pub(crate) const STATE: usize = 1;
-    /// Since when it is in that state.
+    /// Start of that state.
     pub(crate) const SINCE: usize = 2;
     pub(crate) const RUNNING: usize = 3;
     pub(crate) const READY: usize = 4;
@@ -89,21 +89,21 @@ pub(crate) mod component {
     pub(crate) const MADE_AT: usize = 8;
     pub(crate) const ENDED_AT: usize = 9;
     pub(crate) const CREATOR: usize = 10;
-    /// Its first port, and behind 32 bits how many.
+    /// Its first port, and above 32 bits the number of ports.
     pub(crate) const PORTS: usize = 11;
     /// The number of its heap.
     pub(crate) const HEAP: usize = 12;
-    /// The most bytes that its heap had when somebody looked.
+    /// Largest size of its heap at any inspection, in bytes.
     pub(crate) const HEAP_BYTES: usize = 13;
-    /// The bytes that it had when somebody looked last.
+    /// Size of its heap at the last inspection, in bytes.
     pub(crate) const HEAP_LAST: usize = 14;
-    /// 0, or 1 and the worker, or core of a thread of its own, where it ran for more than half of the time,
-    /// if there is such a one; and by how much it leads.
+    /// 0, or 1 and the worker, or the core of its own thread, where it ran for more than half of
+    /// the time, if one exists; then its lead.
     pub(crate) const MOSTLY: usize = 15;
     pub(crate) const LEAD: usize = 16;
-    /// 0, or 1 and the core where its own thread was seen last.
+    /// 0, or 1 and the core where its own thread was last seen.
     pub(crate) const SEEN_ON: usize = 17;
-    /// What it waited for last, as in its state.
+    /// Its last wait, encoded as in its state.
     pub(crate) const WAITED_FOR: usize = 18;
 }
 
@@ -112,37 +112,39 @@ pub(crate) const PORTS_MAX: usize = 1 << 18;
 pub(crate) const PORT: usize = 8;
 /// Words of a port.
 pub(crate) mod port {
-    /// How many waits ended there, each with a message.
+    /// Number of waits that ended there, each with a message.
     pub(crate) const WAITS: usize = 0;
     pub(crate) const WAITED: usize = 1;
-    /// The number of the component that it was connected with first, and behind 32 bits the port there.
+    /// The number of the component that it was first connected with, and above 32 bits the port
+    /// there.
     pub(crate) const PEER: usize = 2;
-    /// How many times it was connected.
+    /// Number of connections.
     pub(crate) const CONNECTIONS: usize = 3;
-    /// Bytes of a value, if all have the same, or 0; and behind 32 bits 1 if it receives, 2 if it sends.
+    /// Bytes of a value, if all have the same, or 0; and above 32 bits 1 if it receives, 2 if it
+    /// sends.
     pub(crate) const KIND: usize = 4;
-    /// How many values were looked at, and the bytes of these.
+    /// Number of sampled values, then their bytes.
     pub(crate) const SIZED: usize = 5;
     pub(crate) const SIZED_BYTES: usize = 6;
-    /// How many waits of selects ended here, by samples.
+    /// Estimated number of selects' waits that ended here, by samples.
     pub(crate) const SELECTED: usize = 7;
 }
 
 pub(crate) const MOVES: usize = PORTS + PORTS_MAX * PORT;
-/// So many of the latest moves are kept, as events are written.
+/// Number of latest moves that are kept, in the form of events.
 pub(crate) const MOVES_MAX: usize = 4096;
 pub(crate) const MOVE: usize = 2;
 
 pub(crate) const REMARKS: usize = MOVES + MOVES_MAX * MOVE;
-/// So many of the latest remarks are kept: when, how many bytes, and the text.
+/// Number of latest remarks that are kept: time, length in bytes, and text.
 pub(crate) const REMARKS_MAX: usize = 256;
 pub(crate) const REMARK: usize = 64;
 pub(crate) const REMARK_BYTES: usize = (REMARK - 2) * 8;
 
 pub(crate) const CHUNKS: usize = REMARKS + REMARKS_MAX * REMARK;
 pub(crate) const CHUNK: usize = 512;
-/// Words of a chunk, before its events: how many chunks were taken before it, and one; whether somebody
-/// writes it; how many events are in it.
+/// Words of a chunk before its events: one more than the number of chunks taken before it; whether
+/// a thread writes it; its number of events.
 pub(crate) mod chunk {
     pub(crate) const ORDER: usize = 0;
     pub(crate) const IS_OPEN: usize = 1;
@@ -150,22 +152,22 @@ pub(crate) mod chunk {
     pub(crate) const EVENTS: usize = 4;
 }
 pub(crate) const EVENTS_A_CHUNK: usize = (CHUNK - chunk::EVENTS) / 2;
-/// Fewer would be taken from each other by a handful of threads.
+/// With fewer, a handful of threads would take chunks from each other.
 const CHUNKS_MIN: usize = 16;
 
-/// The bytes of a recording whose events may take so many.
+/// Bytes of a recording with a window of events of this size.
 pub fn bytes_for(window: u64) -> u64 {
     let chunks = (window as usize / (CHUNK * 8)).max(CHUNKS_MIN);
     ((CHUNKS + chunks * CHUNK) * 8) as u64
 }
 
-/// How many chunks a file of so many words has.
+/// Number of chunks in a file of this many words.
 pub(crate) fn chunks_in(words: usize) -> Option<usize> {
     let chunks = words.checked_sub(CHUNKS)? / CHUNK;
     (chunks >= CHUNKS_MIN).then_some(chunks)
 }
 
-/// What carries components.
+/// Kind of carrier of components.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrying {
     /// A worker a core.
@@ -175,13 +177,13 @@ pub enum Carrying {
     Threads,
 }
 
-/// The worker of a component that has a thread of its own.
+/// Stands for the worker of a component with its own thread.
 pub const NO_WORKER: u16 = u16::MAX;
 
-/// What a component waits for, and at which of its ports if that is known.
+/// Reason why a component waits, and the port if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
     /// For a receiver.
@@ -197,7 +199,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// The port, if it is one's own.
+    /// The port, if it is the component's own.
     pub fn port(self) -> Option<u16> {
         match self {
             Wait::Send(port) | Wait::Receive(port) | Wait::Linked(port) => port,
@@ -205,7 +207,7 @@ impl Wait {
         }
     }
 
-    /// 8 bits of what and 16 of where.
+    /// 8 bits for the reason and 16 for the port.
     pub(crate) fn packed(self) -> u32 {
         let kind = match self {
             Wait::Unknown => 0,
@@ -232,13 +234,13 @@ impl Wait {
     }
 }
 
-/// What a component does.
+/// State of a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum State {
     /// It was made and has not begun.
     #[default]
     Made,
-    /// It could run, and stands in a queue.
+    /// It could run, and is in a queue.
     Ready,
     /// Its code runs.
     Running,
@@ -263,7 +265,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Never 0: what was not written is nobody's.
+    /// Never 0: 0 marks an unused word.
     pub(crate) fn word(self) -> u64 {
         let (state, wait) = match self.state {
             State::Made => (1, 0),
@@ -295,25 +297,25 @@ impl Packed {
     }
 }
 
-/// Kinds of events, in the low 8 bits of an event's second word; 24 bits of detail follow, and 32 of the
-/// component.
+/// Kinds of events, in the low 8 bits of an event's second word; 24 bits of detail follow, and 32
+/// for the component.
 pub(crate) mod event {
     pub(crate) const MADE: u64 = 1;
     pub(crate) const READY: u64 = 2;
     pub(crate) const RUNS: u64 = 3;
     pub(crate) const WAITS: u64 = 4;
     pub(crate) const ENDED: u64 = 5;
-    /// The detail is `Between`: of workers.
+    /// Detail: `Between` two workers.
     pub(crate) const MOVED: u64 = 6;
-    /// The same of cores: a component's own thread.
+    /// Detail: `Between` two cores, for a component's own thread.
     pub(crate) const THREAD_MOVED: u64 = 7;
-    /// The same, and the component's place has the worker's number.
+    /// Detail: `Between` two cores, with the worker's number in the place of the component.
     pub(crate) const WORKER_MOVED: u64 = 8;
-    /// The detail is the remark's number.
+    /// Detail: the remark's number.
     pub(crate) const REMARK: u64 = 9;
 }
 
-/// From where to where, in 24 bits. More places than fit are told as the last.
+/// Source and destination, in 24 bits. Numbers that do not fit become the last one that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Between {
     pub(crate) from: u16,

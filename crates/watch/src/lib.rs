@@ -1,11 +1,12 @@
-//! What happens in a run: written by the runtime as it goes on, read by whoever wants to know.
+//! Recordings of a run: the runtime writes them as it goes on, and tools read them.
 //!
-//! A *recording* is a file of words that the program maps: totals of each component and worker, who is
-//! connected with whom, and the latest events. [`Recorder`] writes it, with plain stores and without
-//! locks; it stays whole however the program ends. [`Recording`] is what was read of it, [`figures`]
-//! what that comes to, [`trace`] the same for Perfetto.
+//! A *recording* is a file of words that the program maps: totals of each component and worker,
+//! connections, and the latest events. [`Recorder`] writes it, with plain stores and without locks;
+//! it stays intact however the program ends. [`Recording`] is one that was read, [`figures`]
+//! derives figures from it, [`trace`] a trace for Perfetto.
 //!
-//! This crate must never know what a component is made of, nor print. Names and numbers are given to it.
+//! This crate must never know what a component is made of, nor print. It receives names and
+//! numbers.
 //!
 //! ```
 //! use hearth_watch::{Made, Recorder, Recording, State, Wait};

@@ -1,27 +1,27 @@
-//! A thread's place among the chunks of events.
+//! A thread's place in the chunks of events.
 //!
 //! | word of a chunk | written by | read by |
 //! |---|---|---|
 //! | order, count, events | the thread that has it open | readers |
 //! | is open | 0 → 1: who takes it, by exchange; 1 → 0: who has it | both |
 //!
-//! The chunk that was taken longest ago is written over. If a thread still has it open, because it has written
-//! little since, the next one is taken instead. So no two threads write into one chunk, nobody waits, and
-//! of an event that finds nothing free after some tries only the number is kept.
+//! The oldest chunk is overwritten. If a thread still has it open, because it has written little
+//! since, the next one is taken instead. So no two threads write into one chunk, and nobody waits;
+//! an event that finds no free chunk after some tries is only counted.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::layout::{CHUNK, CHUNKS, EVENTS_A_CHUNK, chunk, header};
 
-/// So many chunks are tried before an event is given up.
+/// Chunks tried before an event is given up.
 const TRIES: u64 = 64;
 
-/// What a thread knows of its chunk.
+/// A thread's current chunk.
 struct Pen {
-    /// Of which recording; a process usually has one.
+    /// Its recording; a process usually has one.
     words: Cell<Option<&'static [AtomicU64]>>,
-    /// Where its chunk begins.
+    /// Start of its chunk.
     base: Cell<usize>,
     count: Cell<usize>,
 }
@@ -41,7 +41,7 @@ impl Drop for Pen {
 impl Pen {
     fn close(&self) {
         if let Some(words) = self.words.take() {
-            // Release pairs with the Acquire of who takes it next.
+            // Release pairs with the Acquire of the next thread that takes it.
             words[self.base.get() + chunk::IS_OPEN].store(0, Ordering::Release);
         }
     }
@@ -60,7 +60,7 @@ impl Pen {
         words[place].store(at, Ordering::Relaxed);
         words[place + 1].store(what, Ordering::Relaxed);
         self.count.set(count + 1);
-        // Release: who sees the count sees the event.
+        // Release: a reader that sees the count sees the event.
         words[base + chunk::COUNT].store(count as u64 + 1, Ordering::Release);
     }
 
@@ -92,7 +92,7 @@ impl Pen {
     }
 }
 
-/// Writes an event, by the thread's own pen. At the very end of a thread there is none any more.
+/// Writes an event by the thread's own pen. None is left at the very end of a thread.
 pub(crate) fn write(words: &'static [AtomicU64], at: u64, what: u64) {
     if PEN.try_with(|pen| pen.write(words, at, what)).is_err() {
         words[header::REFUSED].fetch_add(1, Ordering::Relaxed);

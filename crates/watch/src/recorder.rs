@@ -28,7 +28,7 @@ use crate::layout::{
 };
 use crate::pen;
 
-/// Writes what happens.
+/// Writes events and totals.
 #[derive(Debug)]
 pub struct Recorder {
     words: &'static [AtomicU64],
@@ -36,28 +36,28 @@ pub struct Recorder {
     naming: Mutex<()>,
 }
 
-/// What is known of a component when it is made.
+/// Properties of a new component.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Made {
     /// From [`Recorder::name`].
     pub name: u32,
-    /// Which of its type, from 1.
+    /// Its number within its type, from 1.
     pub number: u32,
     /// Part of the language's environment.
     pub is_service: bool,
     /// The main sequence.
     pub is_main: bool,
-    /// Who made it; 0 for nobody.
+    /// Number of its creator; 0 for none.
     pub creator: u64,
-    /// How many ports it has.
+    /// Number of its ports.
     pub ports: u16,
 }
 
 impl Recorder {
-    /// Begins a recording in a file, which is as long as it is to become.
+    /// Begins a recording in a file that already has its final length.
     ///
     /// # Errors
-    /// The file is too short, or cannot be mapped.
+    /// If the file is too short, or cannot be mapped.
     pub fn begin(file: &File, carrying: Carrying, workers: usize) -> Result<Recorder, Refused> {
         let refused = |error: &io::Error| {
             let next = "name another file";
@@ -90,12 +90,12 @@ impl Recorder {
         ] {
             words[at].store(value, Ordering::Relaxed);
         }
-        // Release: whoever sees the magic number sees the rest.
+        // Release: a reader that sees the magic number sees the rest.
         words[header::MAGIC].store(MAGIC, Ordering::Release);
         Ok(recorder)
     }
 
-    /// Now, in ticks.
+    /// The present time, in ticks.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         self.stamps.ticks()
@@ -107,12 +107,12 @@ impl Recorder {
 
     fn add(&self, at: usize, value: u64) {
         let word = self.word(at);
-        // Its one writer at a time has the thing that it is of.
+        // Only the present owner of the object writes it.
         let now = word.load(Ordering::Relaxed).wrapping_add(value);
         word.store(now, Ordering::Relaxed);
     }
 
-    /// The words of a component, if it has some.
+    /// The words of a component, if it has any.
     fn component(&self, id: u64) -> Option<usize> {
         let nth = usize::try_from(id.checked_sub(1)?).ok()?;
         (nth < COMPONENTS_MAX).then_some(COMPONENTS + nth * COMPONENT)
@@ -124,8 +124,8 @@ impl Recorder {
         pen::write(self.words, at, what);
     }
 
-    /// Keeps the name of a type and those of its ports, and gives the number that stands for them; 0
-    /// when there is no room.
+    /// Stores the name of a type and of its ports, and returns a number for them; 0 when there is
+    /// no room.
     pub fn name(&self, of: &str, ports: &[&str]) -> u32 {
         let mut text = of.replace('\0', "?");
         for port in ports {
@@ -141,13 +141,13 @@ impl Recorder {
         let first = NAMES + used;
         self.word(first).store(text.len() as u64, Ordering::Relaxed);
         self.write_text(first + 1, &text);
-        // Release: who sees the length sees the name.
+        // Release: a reader that sees the length sees the name.
         self.word(header::NAME_WORDS)
             .store((used + length) as u64, Ordering::Release);
         used as u32 + 1
     }
 
-    /// A component was made, by the calling thread.
+    /// Records that the calling thread created a component.
     pub fn made(&self, id: u64, made: &Made) {
         let at = self.now();
         self.word(header::MADE).fetch_max(id, Ordering::Relaxed);
@@ -179,16 +179,15 @@ impl Recorder {
         ] {
             self.word(base + word).store(value, Ordering::Relaxed);
         }
-        // Release: who sees the state sees the name.
+        // Release: a reader that sees the state sees the name.
         self.word(base + component::STATE)
             .store(state.word(), Ordering::Release);
     }
 
-    /// Closes the account of the state that a component has been in, and for how long. None if it has no
-    /// words.
+    /// Ends the present state of a component, and returns its duration. None if it has no words.
     fn leave_state(&self, id: u64, at: u64) -> Option<(usize, Packed, u64)> {
         let base = self.component(id)?;
-        // Acquire pairs with the Release of who changed it last.
+        // Acquire pairs with the Release of the last change.
         let packed = Packed::of_word(self.word(base + component::STATE).load(Ordering::Acquire))?;
         let since = self
             .word(base + component::SINCE)
@@ -214,8 +213,8 @@ impl Recorder {
         Some((base, packed, took))
     }
 
-    /// Where it runs mostly: a place wins what it is run at, and loses what others are, so that whoever has
-    /// more than half of the time stays.
+    /// Updates the place where it mostly runs, as a majority vote: a place gains the time run there
+    /// and loses the time run elsewhere, so one with more than half of the time remains.
     fn ran_at(&self, base: usize, worker: u16, took: u64) {
         let place = match worker {
             NO_WORKER => self.word(base + component::SEEN_ON).load(Ordering::Relaxed),
@@ -247,8 +246,8 @@ impl Recorder {
             .store(packed.word(), Ordering::Release);
     }
 
-    /// A component that was made or waited could go on from here on. Of one that is ready or runs nothing is
-    /// noted, so this may be told twice. `by` is the number of the component that did it, or 0.
+    /// Records that a new or waiting component became ready. Ignored for one that is ready or runs,
+    /// so it may be called twice. `by` is the number of the component that caused it, or 0.
     pub fn ready(&self, id: u64, at: u64, by: u64) {
         let by = u32::try_from(by)
             .ok()
@@ -270,7 +269,7 @@ impl Recorder {
         }
     }
 
-    /// A component's code runs from here on, by a worker or [`NO_WORKER`].
+    /// Records that a component starts to run, on a worker or [`NO_WORKER`].
     pub fn runs(&self, id: u64, worker: u16, at: u64) {
         self.event(at, event::RUNS, id, u32::from(worker));
         if let Some((base, packed, _)) = self.leave_state(id, at) {
@@ -287,7 +286,7 @@ impl Recorder {
         }
     }
 
-    /// A component is taken off its worker while it could go on.
+    /// Records that a component leaves its worker while it could continue.
     pub fn stands_by(&self, id: u64, at: u64) {
         self.event(at, event::READY, id, 0);
         if let Some((base, packed, _)) = self.leave_state(id, at) {
@@ -296,7 +295,8 @@ impl Recorder {
         }
     }
 
-    /// A component's code has returned, and waits. For how many ticks it had run since it was resumed.
+    /// Records that a component's code has returned, and waits. Returns the ticks that it ran since
+    /// it was resumed.
     pub fn waits(&self, id: u64, heap: u32, wait: Wait, at: u64) -> u64 {
         self.event(at, event::WAITS, id, wait.packed());
         let left = self.leave_state(id, at);
@@ -311,7 +311,7 @@ impl Recorder {
         left.map_or(0, |(_, _, took)| took)
     }
 
-    /// A component is over. For how many ticks it had run since it was resumed.
+    /// Records that a component has ended. Returns the ticks that it ran since it was resumed.
     pub fn ended(&self, id: u64, at: u64) -> u64 {
         self.event(at, event::ENDED, id, 0);
         let left = self.leave_state(id, at);
@@ -324,7 +324,7 @@ impl Recorder {
         left.map_or(0, |(_, _, took)| took)
     }
 
-    /// A component has gone from one worker to another.
+    /// Records that a component has moved from one worker to another.
     pub fn moved(&self, id: u64, from: u16, to: u16) {
         let between = Between::new(usize::from(from), usize::from(to));
         self.note_move(event::MOVED, id, between);
@@ -333,7 +333,7 @@ impl Recorder {
         }
     }
 
-    /// A component's own thread, which calls, is on a core.
+    /// Records the core of a component's own thread, which calls.
     pub fn on_core(&self, id: u64, core: usize) {
         let Some(base) = self.component(id) else {
             return;
@@ -345,7 +345,7 @@ impl Recorder {
         }
     }
 
-    /// A worker's thread, which calls, is on a core.
+    /// Records the core of a worker's thread, which calls.
     pub fn worker_on_core(&self, index: usize, core: usize) {
         if index >= WORKERS_MAX {
             return;
@@ -365,14 +365,14 @@ impl Recorder {
         let nth = self.word(header::MOVES).fetch_add(1, Ordering::Relaxed);
         let base = MOVES + nth as usize % MOVES_MAX * MOVE;
         let id = u32::try_from(id).unwrap_or(u32::MAX);
-        // Nobody's while it changes.
+        // Taken by no writer while it changes.
         self.word(base + 1).store(0, Ordering::Relaxed);
         self.word(base).store(at, Ordering::Release);
         let what = kind | u64::from(between.packed()) << 8 | u64::from(id) << 32;
         self.word(base + 1).store(what, Ordering::Release);
     }
 
-    /// Something that concerns the whole program, in words. What is longer than some hundred bytes is cut.
+    /// Records a remark about the whole program. Texts beyond some hundred bytes are cut.
     pub fn remark(&self, text: &str) {
         let text = cut(text, REMARK_BYTES);
         let at = self.now();
@@ -383,7 +383,7 @@ impl Recorder {
         self.word(base + 1)
             .store(text.len() as u64, Ordering::Relaxed);
         self.write_text(base + 2, text);
-        // Release: who sees the count sees the text.
+        // Release: a reader that sees the count sees the text.
         self.word(header::REMARKS).store(nth + 1, Ordering::Release);
         self.event(at, event::REMARK, 0, nth as u32);
     }
@@ -397,7 +397,7 @@ impl Recorder {
         }
     }
 
-    /// A component's heap has so many bytes of blocks, as who has the component sees.
+    /// Records the bytes of blocks in a component's heap, as seen by its present owner.
     pub fn heap(&self, id: u64, bytes: u64) {
         let Some(base) = self.component(id) else {
             return;
@@ -410,7 +410,7 @@ impl Recorder {
         }
     }
 
-    /// The heaps, by number, as they are at the end: those of components that have not ended.
+    /// Records the heaps, by number, at the end: those of components that have not ended.
     pub fn heaps(&self, bytes_of: impl Fn(u32) -> Option<u64>) {
         let made = self.word(header::MADE).load(Ordering::Relaxed);
         for id in 1..=made.min(COMPONENTS_MAX as u64) {
@@ -429,14 +429,14 @@ impl Recorder {
         }
     }
 
-    /// All components share a heap, which has so many bytes of blocks.
+    /// Records the bytes of blocks in the heap that all components share.
     pub fn shared_heap(&self, bytes: u64) {
         self.word(header::HEAP_SHARED)
             .store(bytes + 1, Ordering::Relaxed);
     }
 
-    /// A port of a component that was just made; `value_bytes` is what all values there take, if they take
-    /// the same.
+    /// Records a port of a component that was just made; `value_bytes` is the size of all values
+    /// there, if they have the same.
     pub fn port(&self, id: u64, port: u16, is_send: bool, value_bytes: Option<u32>) {
         if let Some(place) = self.place_of_port(id, port) {
             let kind = u64::from(value_bytes.unwrap_or(0)) | (1 + u64::from(is_send)) << 32;
@@ -444,8 +444,8 @@ impl Recorder {
         }
     }
 
-    /// Is it of use to look how large a value is at a port? Where values differ, and few are known or it is
-    /// time again.
+    /// Whether sampling the size of a value at a port is useful: where values differ, and few are
+    /// known or it is time again.
     pub fn wants_size(&self, id: u64, port: u16, is_time: bool) -> bool {
         const ENOUGH: u64 = 16;
         self.place_of_port(id, port).is_some_and(|place| {
@@ -454,8 +454,9 @@ impl Recorder {
         })
     }
 
-    /// A component that is about to be resumed has waited at a port with this outcome, and was looked at by
-    /// chance, for so many such waits: what the value took, if that is known.
+    /// Records a sampled wait. A component that is about to be resumed has waited at a port with
+    /// this outcome; the sample stands for this many such waits. `bytes` is the size of the value,
+    /// if known.
     pub fn sampled(&self, id: u64, port: u16, stands_for: u64, bytes: Option<u64>) {
         let Some((base, place)) = self.component(id).zip(self.place_of_port(id, port)) else {
             return;
@@ -464,7 +465,7 @@ impl Recorder {
             self.add(place + port::SIZED, 1);
             self.add(place + port::SIZED_BYTES, bytes);
         }
-        // The others are counted, each.
+        // The others are counted one by one.
         let last = self
             .word(base + component::WAITED_FOR)
             .load(Ordering::Relaxed);
@@ -478,12 +479,13 @@ impl Recorder {
             .and_then(|base| self.port_of(base, Some(port)))
     }
 
-    /// Two ports were connected, each given by its component's number and its place there.
+    /// Records that two ports were connected, each given by its component's number and its position
+    /// there.
     pub fn connected(&self, a: (u64, u16), b: (u64, u16)) {
         for ((id, port), (other, other_port)) in [(a, b), (b, a)] {
             if let Some(place) = self.place_of_port(id, port) {
                 let peer = other & 0xffff_ffff | u64::from(other_port) << 32;
-                // Only the first: the report tells of it, and how many there were.
+                // Only the first: the report names it, and their number.
                 let _ = self.word(place + port::PEER).compare_exchange(
                     0,
                     peer,
@@ -496,7 +498,7 @@ impl Recorder {
         }
     }
 
-    /// A worker's thread begins on a core, if it keeps to one.
+    /// Records that a worker's thread begins, on a core if it is pinned.
     pub fn worker(&self, index: usize, core: Option<usize>) {
         if index < WORKERS_MAX {
             let core = core.map_or(0, |core| core as u64 + 1);
@@ -505,7 +507,7 @@ impl Recorder {
         }
     }
 
-    /// A worker, whose thread calls, has run a component for so many ticks.
+    /// Records that a worker, whose thread calls, has run a component for this many ticks.
     pub fn worked(&self, index: usize, ticks: u64) {
         if index < WORKERS_MAX {
             self.add(WORKERS + index * WORKER + worker::BUSY, ticks);
@@ -513,7 +515,7 @@ impl Recorder {
         }
     }
 
-    /// The program ends so.
+    /// Records the exit code of the program.
     pub fn ends(&self, code: i32) {
         let now = self.stamps.moment();
         self.word(header::LATEST_NS)
@@ -525,7 +527,7 @@ impl Recorder {
     }
 }
 
-/// Writes a core down, and says which it was before if that was another.
+/// Stores a core, and returns the one before if it differs.
 fn changed(seen: &AtomicU64, core: usize) -> Option<usize> {
     let core = core as u64 + 1;
     let before = seen.load(Ordering::Relaxed);
@@ -536,7 +538,7 @@ fn changed(seen: &AtomicU64, core: usize) -> Option<usize> {
     before.checked_sub(1).map(|before| before as usize)
 }
 
-/// As much of a text as so many bytes hold.
+/// The part of a text that fits this many bytes.
 fn cut(text: &str, bytes: usize) -> &str {
     let mut end = text.len().min(bytes);
     while !text.is_char_boundary(end) {

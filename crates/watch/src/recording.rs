@@ -1,4 +1,4 @@
-//! A recording that was read: while it is written, or afterwards.
+//! A recording that was read, during the run or afterwards.
 
 use std::fs::File;
 use std::io;
@@ -14,55 +14,55 @@ use crate::layout::{
     chunk, component, event, header, port, worker,
 };
 
-/// What was read, all times in nanoseconds since the beginning.
+/// A recording's contents, all times in nanoseconds since the beginning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
     /// The number of the process.
     pub process: u32,
-    /// What carries components.
+    /// The carrier of components.
     pub carrying: Carrying,
-    /// From the beginning to the reading, or to the end.
+    /// Time from the beginning to the reading, or to the end.
     pub ns: u64,
     /// How it ended.
     pub ending: Ending,
-    /// In creation order, those that have figures of their own.
+    /// Components with figures of their own, in creation order.
     pub components: Vec<Component>,
-    /// How many more there were.
+    /// Number of further components.
     pub components_left: u64,
-    /// Those that have run something.
+    /// Workers that have run something.
     pub workers: Vec<Worker>,
-    /// The latest, in the order in which they happened; empty where only totals were asked for.
+    /// The latest events, in the order in which they happened; empty where only totals were read.
     pub events: Vec<Event>,
-    /// How many events there were before those that were kept, or that were not written.
+    /// Number of events before those, or that were not written.
     pub events_lost: u64,
-    /// The latest moves, in their order, also those whose events are lost.
+    /// The latest moves, in order, including those whose events are lost.
     pub moves: Vec<Event>,
-    /// How many there were before them.
+    /// Number of moves before them.
     pub moves_left: u64,
-    /// What was said of the whole program: the latest, in their order.
+    /// The latest remarks about the whole program, in order.
     pub remarks: Vec<Remark>,
-    /// How many there were before them.
+    /// Number of remarks before them.
     pub remarks_left: u64,
     /// Bytes of blocks in the one heap that all components share, if they do.
     pub heap_shared: Option<u64>,
 }
 
-/// Something that concerns the whole program.
+/// A remark about the whole program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remark {
-    /// When.
+    /// Its time.
     pub ns: u64,
-    /// What.
+    /// Its text.
     pub text: String,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// It has not, or something from outside ended it at once.
+    /// It has not ended, or was killed from outside.
     #[default]
     Open,
-    /// With this code.
+    /// It ended with this code.
     Code(u32),
 }
 
@@ -73,130 +73,130 @@ pub struct Component {
     pub id: u64,
     /// `Ping`, or `Ping#2` if there are several.
     pub name: String,
-    /// `Ping`.
+    /// Its type, `Ping`.
     pub of: String,
-    /// Which of these, from 1.
+    /// Its number within its type, from 1.
     pub number: u32,
     /// Part of the language's environment.
     pub is_service: bool,
     /// The main sequence.
     pub is_main: bool,
-    /// Who made it; 0 for nobody.
+    /// Number of its creator; 0 for none.
     pub creator: u64,
-    /// What it does.
+    /// Its present state.
     pub state: State,
-    /// The worker where it ran last.
+    /// The worker where it last ran.
     pub worker: Option<u16>,
-    /// From when to when there was such a component, so far.
+    /// Time of its creation.
     pub made: u64,
-    /// The same.
+    /// Time of its end, if it has ended.
     pub ended: Option<u64>,
-    /// For how long it was in each state, the present one included.
+    /// Time running, including the present state.
     pub running: u64,
-    /// The same.
+    /// Time ready, likewise.
     pub ready: u64,
-    /// The same.
+    /// Time waiting, likewise.
     pub waiting: u64,
-    /// How many times it was resumed.
+    /// Number of times that it was resumed.
     pub runs: u64,
-    /// The worker, or core of a thread of its own, where it ran for more than half of the time; if there is
-    /// none such, one of those where it ran long.
+    /// The worker, or the core of its own thread, where it ran for more than half of the time; if
+    /// there is none, one of those where it ran long.
     pub mostly: Option<u16>,
-    /// How many times it went to another worker, or its own thread to another core.
+    /// Number of times that it moved to another worker, or its own thread to another core.
     pub moves: u64,
     /// The number of its heap; 0 if it has none.
     pub heap: u32,
-    /// The most bytes of blocks that its heap had when somebody looked.
+    /// Largest size of its heap at any inspection, in bytes of blocks.
     pub heap_bytes: u64,
-    /// The bytes that it had when somebody looked last.
+    /// Size of its heap at the last inspection.
     pub heap_last: u64,
     /// Its ports.
     pub ports: Vec<Port>,
 }
 
-/// What a component did at one of its ports.
+/// Figures of one of a component's ports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Port {
-    /// As the interface has it.
+    /// Its name in the interface.
     pub name: String,
-    /// How many waits ended there: each with a message, but for the last of one that was stopped.
+    /// Number of waits that ended there: each with a message, except for the last of a stopped
+    /// component.
     pub waits: u64,
-    /// For how long.
+    /// Time waited there.
     pub waited: u64,
-    /// The component and the port that it was connected with first.
+    /// The component and the port that it was first connected with.
     pub peer: Option<(u64, u16)>,
-    /// How many times it was connected.
+    /// Number of connections.
     pub connections: u64,
-    /// Whether it sends, if that was told.
+    /// Whether it sends, if known.
     pub is_send: Option<bool>,
-    /// About how many waits of selects ended there, by samples.
+    /// Estimated number of selects' waits that ended there, by samples.
     pub selected: u64,
     /// Bytes of a value, if all have the same.
     pub value_bytes: Option<u64>,
-    /// How many values were looked at, and their bytes.
+    /// Number of sampled values.
     pub sized: u64,
-    /// The same.
+    /// Bytes of the sampled values.
     pub sized_bytes: u64,
 }
 
 /// A worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Worker {
-    /// Its number, and the core that its thread keeps to.
+    /// Its number.
     pub index: u16,
-    /// The same.
+    /// The core that its thread is pinned to.
     pub core: Option<usize>,
-    /// For how long its components ran.
+    /// Time that its components ran.
     pub busy: u64,
-    /// How many times one was resumed.
+    /// Number of times that it resumed one.
     pub runs: u64,
-    /// The core where its thread was seen last.
+    /// The core where its thread was last seen.
     pub seen_on: Option<usize>,
-    /// How many times that was another than before.
+    /// Number of times that this changed.
     pub moves: u64,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Its time.
     pub ns: u64,
-    /// To whom: the number of a component; of a worker where that moves.
+    /// The number of the component; of the worker where that moves.
     pub id: u64,
-    /// What.
+    /// Its kind.
     pub what: Happening,
 }
 
-/// What happens to components.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// Another one made it.
+    /// The component with this number created it.
     Made(u64),
-    /// It could go on, since this one did something; 0 if nobody knows who.
+    /// It became ready because of the component with this number; 0 if unknown.
     Ready(u64),
-    /// It runs, at a worker or with a thread of its own.
+    /// It runs, on a worker or with its own thread.
     Runs(Option<u16>),
     /// It waits.
     Waits(Wait),
     /// It is over.
     Ended,
-    /// It goes from a worker to another.
+    /// It moves from one worker to another.
     Moved(u16, u16),
-    /// Its own thread was on the one core and is on the other.
+    /// Its own thread moved from one core to another.
     ThreadMoved(u16, u16),
-    /// The same of the thread of the worker with this number; to no component.
+    /// The thread of the worker with this number moved; concerns no component.
     WorkerMoved(u16, u16),
-    /// Something is said of the whole program: the remark with this number, from 0 over all that there
-    /// were.
+    /// A remark about the whole program: the one with this number, counted from 0 over all of them.
     Remark(u32),
 }
 
-/// Why something is no recording that can be read.
+/// Reason why something is not a readable recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is none, or cannot be read.
+    /// It is not a recording, or cannot be read.
     Absent,
-    /// It is of another version of Hearth, and has this number.
+    /// It comes from another version of Hearth, with this number.
     Version(u64),
 }
 
@@ -214,14 +214,14 @@ impl std::fmt::Display for Unfit {
 
 impl std::error::Error for Unfit {}
 
-/// Reads words from a word on, and fills all of it; false where there are none.
+/// Fills a slice with words from a position on; false where there are none.
 type Words<'a> = dyn Fn(usize, &mut [u64]) -> bool + 'a;
 
 impl Recording {
-    /// All of a file's.
+    /// Reads a whole file.
     ///
     /// # Errors
-    /// It is no recording.
+    /// If it is not a recording.
     pub fn of_file(file: &File) -> Result<Recording, Unfit> {
         let read = |from: usize, into: &mut [u64]| read_words(file, from, into).is_ok();
         let mut recording = Recording::totals(&read)?;
@@ -232,18 +232,18 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Only what was added up of a file.
+    /// Reads only the totals of a file.
     ///
     /// # Errors
-    /// It is no recording.
+    /// If it is not a recording.
     pub fn totals_of_file(file: &File) -> Result<Recording, Unfit> {
         Recording::totals(&|from, into| read_words(file, from, into).is_ok())
     }
 
-    /// What was added up, from wherever words can be read.
+    /// Reads the totals from any source of words.
     ///
     /// # Errors
-    /// They are no recording.
+    /// If they are not a recording.
     pub fn totals(read: &Words<'_>) -> Result<Recording, Unfit> {
         let clock = Rate::of(read)?;
         let head = |at| one(read, at);
@@ -291,7 +291,7 @@ impl Recording {
         })
     }
 
-    /// Whose number this is.
+    /// The component with this number.
     pub fn component(&self, id: u64) -> Option<&Component> {
         let nth = self
             .components
@@ -322,7 +322,7 @@ fn one(read: &Words<'_>, at: usize) -> u64 {
     if read(at, &mut word) { word[0] } else { 0 }
 }
 
-/// From ticks to nanoseconds since the beginning.
+/// Conversion from ticks to nanoseconds since the beginning.
 struct Rate {
     begin: u64,
     ns_per_tick: f64,
@@ -330,7 +330,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// By the moments of the recording, or, of a program that runs, by this one.
+    /// Derived from the recording's moments or, for a running program, from the present one.
     fn of(read: &Words<'_>) -> Result<Rate, Unfit> {
         let mut head = vec![0; HEADER];
         if !read(0, &mut head) || head[header::MAGIC] != MAGIC {
@@ -342,7 +342,7 @@ impl Rate {
         let (begin, begin_ns) = (head[header::BEGIN_TICKS], head[header::BEGIN_NS]);
         let mut latest = (head[header::LATEST_TICKS], head[header::LATEST_NS]);
         if head[header::END] == 0 {
-            // Still the same machine, unless somebody has brought the file to another one.
+            // Still the same machine, unless the file was brought to another one.
             let stamps = Stamps::here(&Linux);
             let is_counter = stamps.source() == Source::Tsc;
             let now = stamps.moment();
@@ -396,7 +396,7 @@ fn component_of(
         .into_iter();
     let of = texts.next().unwrap_or_else(|| "?".to_owned());
     let since = clock.at(words[component::SINCE]);
-    // The state that it is in goes on.
+    // The present state continues.
     let open = |state: bool| {
         if state {
             clock.now.saturating_sub(since)
@@ -464,7 +464,7 @@ fn component_of(
     })
 }
 
-/// Names them as the runtime does in its messages.
+/// Names them as the runtime's messages do.
 fn name_all(components: &mut [Component]) {
     let mut made = std::collections::HashMap::new();
     for component in components.iter() {
@@ -537,7 +537,7 @@ fn text_of(words: &[u64], length: usize) -> String {
     String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
-/// The events of all chunks, and how many are lost.
+/// The events of all chunks, and the number of lost ones.
 fn events(read: &Words<'_>, chunks: usize, clock: &Rate) -> (Vec<Event>, u64) {
     let taken = (one(read, header::TAKEN) as usize).min(chunks);
     let mut found = Vec::new();
@@ -548,7 +548,7 @@ fn events(read: &Words<'_>, chunks: usize, clock: &Rate) -> (Vec<Event>, u64) {
             break;
         }
         let order = words[chunk::ORDER];
-        // Taken by another meanwhile: its events are gone.
+        // Taken by another thread meanwhile: its events are gone.
         if order == 0 || one(read, base + chunk::ORDER) != order {
             continue;
         }
@@ -557,7 +557,7 @@ fn events(read: &Words<'_>, chunks: usize, clock: &Rate) -> (Vec<Event>, u64) {
         let events = pairs.filter_map(|pair| event_of(pair[0], pair[1], clock));
         found.push((order, events.collect::<Vec<Event>>()));
     }
-    // What a thread did within a nanosecond stays in its order.
+    // A thread's events within a nanosecond stay in order.
     found.sort_by_key(|(order, _)| *order);
     let mut found: Vec<Event> = found.into_iter().flat_map(|(_, events)| events).collect();
     found.sort_by_key(|event| event.ns);

@@ -1,12 +1,12 @@
 //! A trace as Perfetto reads it: a sequence of packets, in Protocol Buffers.
 //!
-//! Each worker is a thread of the process, with a slice for each run, and so is each component, with what it
-//! does: running, ready, or waiting and for what. An arrow leads from the run that made a component
-//! ready to the run that follows. Moves are marks on the tracks of who moves, and what was said of the whole
-//! program has a track of its own.
+//! Each worker is a thread of the process, with a slice for each run, and so is each component,
+//! with its state: running, ready, or waiting and for what. An arrow leads from the run that made a
+//! component ready to the run that follows. Moves are marks on the tracks of the components or
+//! workers that move, and remarks about the whole program have a track of their own.
 //!
-//! There are millions of events. So each packet is written as it comes about and none is kept, and names are told
-//! once and then stand by their numbers.
+//! There are millions of events. So each packet is written at once and none is kept, and names are
+//! written once and then referred to by their numbers.
 
 mod names;
 mod schema;
@@ -25,8 +25,8 @@ const SEQUENCE: u32 = 1;
 const EXPLICIT: i32 = 3;
 /// `Trace.packet`: field 1, with a length.
 const PACKET: u8 = 0x0a;
-// Numbers of tracks: the process, the three groups, then workers, of which 2^16 are numbered, and components from
-// their first on. Each packet has one, so they are small.
+// Numbers of tracks: the process, the three groups, then workers, of which 2^16 are numbered, and
+// components from their first on. Each packet has one, so they are small.
 const PROCESS: u64 = 1;
 const WORKERS: u64 = 2;
 const COMPONENTS: u64 = 3;
@@ -34,13 +34,14 @@ const PLACEMENT: u64 = 4;
 const WORKER: u64 = 1 << 8;
 const COMPONENT: u64 = 1 << 17;
 
-/// What a component does, as a category and as a name: its place here is the number of either, from 1.
+/// States of a component, as a category and as a name: the position here is the number of either,
+/// from 1.
 const CATEGORIES: [&str; 3] = ["running", "ready", "waiting"];
 const RUNNING: u64 = 1;
 const READY: u64 = 2;
 const WAITING: u64 = 3;
 
-/// The file of a recording's trace, whose program is called so.
+/// The trace file of a recording of the named program.
 pub fn bytes(recording: &Recording, program: &str) -> Vec<u8> {
     let mut writer = Writer::default();
     writer.tracks(recording, program);
@@ -51,58 +52,58 @@ pub fn bytes(recording: &Recording, program: &str) -> Vec<u8> {
     writer.bytes
 }
 
-/// Reads a file of a trace. Names stand where the file has numbers for them.
+/// Reads a trace file. Replaces the file's numbers by names.
 ///
 /// # Errors
-/// It is none.
+/// If it is not a trace.
 pub fn read(bytes: &[u8]) -> Result<Trace, prost::DecodeError> {
     let mut trace = read_as_it_is(bytes)?;
     names::resolve(&mut trace);
     Ok(trace)
 }
 
-/// The same, with numbers for names as in the file.
+/// Reads a trace file with numbers for names as in the file.
 ///
 /// # Errors
-/// It is none.
+/// If it is not a trace.
 pub fn read_as_it_is(bytes: &[u8]) -> Result<Trace, prost::DecodeError> {
     Trace::decode(bytes)
 }
 
-/// What is known of a component so far.
+/// State of a component so far.
 #[derive(Default)]
 struct Life {
-    /// A slice is open on its track.
+    /// Whether a slice is open on its track.
     is_open: bool,
     /// The worker on whose track its slice is open.
     worker: Option<u16>,
     /// The arrow that leads to its next run.
     flow: Option<u64>,
-    /// The numbers of its name, and of that it is made ready; 0 if they have none yet.
+    /// The numbers of its name, and of the name for becoming ready; 0 if they have none yet.
     name: u64,
     made_ready: u64,
-    /// That of what it waited for last.
+    /// Its last wait, with the number of its name.
     wait: Option<(Wait, u64)>,
 }
 
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
-    /// The packet that is written; its parts are used again.
+    /// The packet being written; its parts are reused.
     packet: TracePacket,
     names: Names,
-    /// Those of whom there are events.
+    /// Components with events.
     lives: ByNumber<Life>,
     /// The component whose slice is open on a worker's track.
     on_worker: ByNumber<u64>,
     last_flow: u64,
 }
 
-/// How an event is called.
+/// Name of an event.
 enum Name<'a> {
     /// By number.
     Known(u64),
-    /// So, as it comes once.
+    /// As text, since it occurs once.
     Once(&'a str),
 }
 
@@ -158,7 +159,7 @@ impl Writer {
         event
     }
 
-    /// The packet has an event whose name or categories are numbers.
+    /// Writes the packet with an event whose name or categories are numbers.
     fn write_numbered(&mut self) {
         self.packet.sequence_flags = Some(NEEDS_STATE);
         self.write();
@@ -273,7 +274,7 @@ impl Writer {
         number
     }
 
-    /// That of what it waits for. Most wait for the same again and again.
+    /// The number of the name of its wait. Most components wait for the same again and again.
     fn name_of_wait(&mut self, recording: &Recording, id: u64, wait: Wait) -> u64 {
         match self.life(id).wait {
             Some((last, number)) if last == wait => number,
@@ -285,7 +286,7 @@ impl Writer {
         }
     }
 
-    /// An arrow begins at one component, to where another runs next.
+    /// Begins an arrow from one component to the next run of another.
     fn wakes(&mut self, recording: &Recording, ns: u64, by: u64, id: u64) {
         self.last_flow += 1;
         let flow = self.last_flow;
@@ -303,7 +304,7 @@ impl Writer {
         self.instant(ns, COMPONENT + by, Name::Known(number), Some(flow));
     }
 
-    /// A component does something else from here on: the name's number and the category's.
+    /// Changes the state of a component: the name's number and the category's.
     fn turns(&mut self, ns: u64, id: u64, to: Option<(u64, u64)>) {
         let life = self.life(id);
         let was_open = std::mem::replace(&mut life.is_open, to.is_some());
@@ -329,7 +330,7 @@ impl Writer {
 
     fn comes_to_worker(&mut self, recording: &Recording, ns: u64, id: u64, worker: u16) {
         let track = WORKER + u64::from(worker);
-        // One that was detached runs on elsewhere; its end will come without a slice.
+        // A detached one runs on elsewhere; its end comes without a slice.
         if let Some(other) = self.on_worker.insert(u64::from(worker), id) {
             self.life(other).worker = None;
             self.end(ns, track);
@@ -400,7 +401,7 @@ impl Writer {
     }
 }
 
-/// What a component waits for, in words: `sends on ball`.
+/// Describes a wait in words: `sends on ball`.
 pub fn describe(recording: &Recording, id: u64, wait: Wait) -> String {
     let port = || {
         let port = usize::from(wait.port()?);

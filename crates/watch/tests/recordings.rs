@@ -37,7 +37,7 @@ fn times_go_where_they_were_spent() {
     recorder.runs(1, 1, at + 1_000);
     assert_eq!(recorder.waits(1, 9, Wait::Send(Some(1)), at + 4_000), 3_000);
     recorder.ready(1, at + 10_000, 7);
-    // Told twice, it counts once.
+    // Called twice, it counts once.
     recorder.ready(1, at + 11_000, 7);
     recorder.runs(1, 0, at + 12_000);
     recorder.moved(1, 0, 1);
@@ -92,7 +92,7 @@ fn the_window_keeps_the_latest_and_counts_the_rest() {
         recording.events.last().map(|event| event.what),
         Some(Happening::Waits(_))
     ));
-    // What was added up is whole.
+    // The totals are complete.
     assert_eq!(recording.components[0].runs, rounds);
 }
 
@@ -118,7 +118,7 @@ fn many_threads_write_side_by_side() {
     let all = 8 * (2 * rounds + 1);
     assert_eq!(recording.events.len() as u64 + recording.events_lost, all);
     assert!(recording.components.iter().all(|one| one.runs == rounds));
-    // Nobody wrote into another's chunk: each component's worker is its own.
+    // No thread wrote into another's chunk: each component's worker is its own.
     for event in &recording.events {
         if let Happening::Runs(worker) = event.what {
             assert_eq!(worker.map(u64::from), Some(event.id));
@@ -167,7 +167,7 @@ fn values_are_estimated_by_those_that_were_looked_at() {
     for port in 0..3 {
         recorder.connected((1, port), (2, port));
     }
-    // Numbers need no look, and of the others a few are enough until it is time again.
+    // Fixed sizes need no samples, and of the others a few are enough until it is time again.
     assert!(!recorder.wants_size(1, 0, true) && recorder.wants_size(1, 1, false));
     // The one end has seen a value of 100 bytes, the other two of 40 bytes in the mean.
     recorder.sampled(1, 1, 9, Some(100));
@@ -184,7 +184,7 @@ fn values_are_estimated_by_those_that_were_looked_at() {
     let recording = Recording::of_file(&file).expect("it can be read");
     let mut channels = figures::channels(&recording);
     channels.sort_by_key(|channel| channel.ends[0].1);
-    // Who sends is told first; of the last nobody has told who does.
+    // The sender comes first; for the last one the sender is unknown.
     assert_eq!(channels[1].ends, [(2, 1), (1, 1)]);
     assert_eq!(channels[2].ends, [(1, 2), (2, 2)]);
     assert_eq!(channels[0].value, figures::ValueBytes::Each(8));
@@ -207,7 +207,7 @@ fn messages_of_selects_are_estimated() {
         recorder.runs(2, 0, at + 10 * nth);
         recorder.waits(2, 0, wait, at + 10 * nth + 1);
         recorder.ready(2, at + 10 * nth + 2, 1);
-        // One that is counted anyway adds nothing.
+        // An event that is counted anyway adds nothing.
         if nth != 1 {
             recorder.sampled(2, 0, 2, Some(4));
         }
@@ -246,7 +246,7 @@ fn moves_are_kept_however_many_events_follow() {
     let (file, recorder) = begin();
     make(&recorder, 1, &[]);
     recorder.moved(1, 0, 3);
-    // Where a thread is first is no move.
+    // The first core of a thread is not a move.
     for core in [5, 5, 6] {
         recorder.on_core(1, core);
         recorder.worker_on_core(1, core + 4);
@@ -284,7 +284,7 @@ fn the_latest_moves_and_remarks_are_kept_and_the_others_counted() {
     for nth in 0..300 {
         recorder.remark(&format!("remark {nth}"));
     }
-    // Not in the middle of a letter.
+    // Not in the middle of a character.
     recorder.remark(&"é".repeat(1000));
     let recording = Recording::totals_of_file(&file).expect("it can be read");
     assert_eq!(recording.moves.len() as u64 + recording.moves_left, 5000);

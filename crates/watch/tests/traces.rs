@@ -8,7 +8,7 @@ use hearth_watch::trace::{
 };
 use hearth_watch::{Carrying, Made, Recorder, Recording, Wait, bytes_for};
 
-/// Two components that wake each other, of which one goes on at the end.
+/// Two components that wake each other; one is still running at the end.
 fn recorded() -> Recording {
     let file = memory_file("test", bytes_for(0)).expect("there is memory");
     let recorder = Recorder::begin(&file, Carrying::Workers, 1).expect("it is fit");
@@ -120,12 +120,12 @@ fn moves_and_remarks_are_marks_on_their_tracks() {
     }
 }
 
-/// Bytes as the public schema has them, so that a wrong number of a field is seen.
+/// Bytes as the public schema has them, so that a wrong field number is noticed.
 #[test]
 fn fields_have_their_public_numbers() {
     let bytes = trace::bytes(&recorded(), "play");
-    // Trace.packet = 1: a tag of 0x0a, then the length; in it sequence id = 10 (0x50), what numbers stand for =
-    // 12 (0x62), flags = 13 (0x68), descriptor = 60 (0xe2 0x03).
+    // Trace.packet = 1: a tag of 0x0a, then the length; in it sequence id = 10 (0x50), interned
+    // data = 12 (0x62), flags = 13 (0x68), descriptor = 60 (0xe2 0x03).
     assert_eq!(bytes[0], 0x0a);
     let has = |wanted: &[u8]| bytes.windows(wanted.len()).any(|bytes| bytes == wanted);
     assert!(has(b"\x50\x01\x62"));
@@ -134,8 +134,8 @@ fn fields_have_their_public_numbers() {
     assert!(has(b"\x0a\x0b\x08\x01\x12\x07running"));
     assert!(has(b"\x12\x0b\x08\x01\x12\x07running"));
     assert!(has(b"\x12\x0dsends on ball"));
-    // TrackEvent: category = 3 (0x18), type = 9 (0x48), name = 10 (0x50), track = 11 (0x58), a name in full = 23
-    // (0xba 0x01), flows = 47 and 48, fixed. Whoever has numbers has 2 as a flag.
+    // TrackEvent: category = 3 (0x18), type = 9 (0x48), name = 10 (0x50), track = 11 (0x58), a name
+    // in full = 23 (0xba 0x01), flows = 47 and 48, fixed. Events with numbers have 2 as a flag.
     assert!(has(b"\x18\x01\x48\x01\x50\x01\x58"));
     assert!(has(b"\x68\x02"));
     assert!(has(b"\xba\x01\x162 of 2 components move"));
@@ -184,7 +184,7 @@ fn names_are_told_once_and_before_they_are_used() {
     assert!(numbered > names.len(), "{names:?}");
     let different: HashSet<&str> = names.values().copied().collect();
     assert_eq!(different.len(), names.len(), "{names:?}");
-    // Whoever reads it finds names.
+    // A reader finds names.
     let read = written();
     let events = || {
         read.packet

@@ -1,4 +1,4 @@
-//! A hash table of items: chains of those whose hashes end alike.
+//! Hash table of items, with chains.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -7,8 +7,8 @@ use super::{
     ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Marks, Out, header, id, key, value_parts,
 };
 
-/// The items of one part of the store, to be found by their keys. It grows by itself: when there are more
-/// items than chains, the number of chains doubles.
+/// The items of one stripe of the store, found by their keys. The table grows by itself: when there
+/// are more items than chains, the number of chains doubles.
 #[derive(Debug)]
 pub struct Chains {
     /// A power of two.
@@ -19,7 +19,7 @@ pub struct Chains {
 // SAFETY: it owns the cells of its items that are not the queues'; the rest is atomic.
 unsafe impl Send for Chains {}
 
-/// At first so many chains, a cache line of them.
+/// Initial number of chains, a cache line of them.
 const HEADS_MIN: usize = 8;
 
 impl Chains {
@@ -33,19 +33,19 @@ impl Chains {
         }
     }
 
-    /// How many items there are.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items
     }
 
-    /// Is there none?
+    /// True without items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items == 0
     }
 
-    /// What the table itself needs, in bytes.
+    /// Size of the table itself, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.heads.len() * size_of::<Link>()
@@ -60,7 +60,7 @@ impl Chains {
     fn position(&self, hash: u64, wanted: &[u8]) -> Link {
         let mut next = self.heads[self.head(hash)];
         while let Some(item) = next {
-            // SAFETY: what is in a chain is alive.
+            // SAFETY: items in a chain are alive.
             let known = unsafe { header(item) };
             // SAFETY: as above.
             if known.hash == hash && unsafe { key(item) } == wanted {
@@ -71,7 +71,7 @@ impl Chains {
         None
     }
 
-    /// The item with this key.
+    /// Finds the item with this key.
     #[inline]
     #[must_use]
     pub fn find(&self, hash: u64, key: &[u8]) -> Option<Entry<'_>> {
@@ -81,7 +81,7 @@ impl Chains {
         })
     }
 
-    /// The item with this key, to be changed.
+    /// Finds the item with this key, to change it.
     #[inline]
     #[must_use]
     pub fn find_mut(&mut self, hash: u64, key: &[u8]) -> Option<EntryMut<'_>> {
@@ -91,7 +91,7 @@ impl Chains {
         })
     }
 
-    /// Takes an item in, whose value was written. Another with the same key is let go.
+    /// Adds an item whose value is complete. Returns another with the same key.
     pub fn put(&mut self, fresh: Fresh) -> Option<Out> {
         assert_eq!(fresh.missing(), 0, "the value is not written");
         let item = fresh.item;
@@ -106,13 +106,13 @@ impl Chains {
         out
     }
 
-    /// Lets the item with this key go.
+    /// Removes the item with this key.
     pub fn take(&mut self, hash: u64, wanted: &[u8]) -> Option<Out> {
         let item = self.position(hash, wanted)?;
         self.take_one(hash, id(item))
     }
 
-    /// One item, if it is here.
+    /// Finds one item, if it is here.
     #[must_use]
     pub fn find_one(&self, hash: u64, wanted: ItemId) -> Option<Entry<'_>> {
         let mut next = self.heads[self.head(hash)];
@@ -123,19 +123,19 @@ impl Chains {
                     _chains: self,
                 });
             }
-            // SAFETY: what is in a chain is alive.
+            // SAFETY: items in a chain are alive.
             next = unsafe { header(item) }.chain.get();
         }
         None
     }
 
-    /// Lets one item go, if it is here.
+    /// Removes one item, if it is here.
     pub fn take_one(&mut self, hash: u64, wanted: ItemId) -> Option<Out> {
         let head = self.head(hash);
         let mut before: Link = None;
         let mut next = self.heads[head];
         while let Some(item) = next {
-            // SAFETY: what is in a chain is alive.
+            // SAFETY: items in a chain are alive.
             let after = unsafe { header(item) }.chain.get();
             if id(item) == wanted {
                 match before {
@@ -152,8 +152,8 @@ impl Chains {
         None
     }
 
-    /// Lets items go of which something is true, from a place on, and looks at so many or a few more. How many it looked
-    /// at, and where to go on; None at the end.
+    /// Removes the items that satisfy a predicate, from a place on, among about `most` items.
+    /// Returns the number looked at, and the place to continue at; None at the end.
     pub fn take_some(
         &mut self,
         from: Place,
@@ -165,7 +165,7 @@ impl Chains {
         while let Some(head) = steps.next() {
             let mut next = self.heads[head];
             while let Some(item) = next {
-                // SAFETY: what is in a chain is alive.
+                // SAFETY: items in a chain are alive.
                 let known = unsafe { header(item) };
                 next = known.chain.get();
                 steps.looked += 1;
@@ -180,7 +180,8 @@ impl Chains {
         (steps.looked, steps.place())
     }
 
-    /// Looks at items from a place on, so many or a few more. How many it looked at, and where to go on; None at the end.
+    /// Looks at about `most` items from a place on. Returns the number looked at, and the place to
+    /// continue at; None at the end.
     pub fn look_at_some(
         &self,
         from: Place,
@@ -196,7 +197,7 @@ impl Chains {
                     item,
                     _chains: self,
                 });
-                // SAFETY: what is in a chain is alive.
+                // SAFETY: items in a chain are alive.
                 next = unsafe { header(item) }.chain.get();
             }
         }
@@ -223,7 +224,7 @@ impl Chains {
         let old = std::mem::replace(&mut self.heads, more);
         for mut next in old {
             while let Some(item) = next {
-                // SAFETY: what is in a chain is alive.
+                // SAFETY: items in a chain are alive.
                 let known = unsafe { header(item) };
                 next = known.chain.get();
                 let head = self.head(known.hash);
@@ -234,22 +235,23 @@ impl Chains {
     }
 }
 
-/// How far somebody has come who looks at all items little by little. The default is the beginning.
+/// A place in a walk over all items. The default is the beginning.
 ///
-/// A table that has doubled meanwhile has the items of chain `i` in the chains whose numbers are `i` modulo the number of
-/// chains at the beginning. These are passed together, so nothing is seen twice and nothing is left out.
+/// A table that has doubled since has the items of chain `i` in the chains whose numbers are `i`
+/// modulo the number of chains at the beginning. The walk passes these together, so nothing is seen
+/// twice and nothing is left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     next: usize,
-    /// How many chains there were at the beginning; 0 before it.
+    /// Number of chains at the beginning; 0 before it.
     heads: usize,
 }
 
-/// The chains to be passed now.
+/// Chains to pass now.
 struct Steps {
     heads: usize,
     begun: usize,
-    /// The first of those that are passed together, and the one of them that is next.
+    /// The first of the chains passed together, and the next of them.
     next: usize,
     chain: usize,
     looked: usize,
@@ -257,7 +259,7 @@ struct Steps {
     passed: usize,
 }
 
-/// So many chains are passed for each item that may be looked at: where most are empty that takes time, too.
+/// Chains passed for each item that may be looked at: empty ones take time, too.
 const CHAINS_PER_ITEM: usize = 8;
 
 impl Steps {
@@ -285,7 +287,7 @@ impl Steps {
     }
 }
 
-/// An item that was found.
+/// A found item.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     item: NonNull<Header>,
@@ -295,11 +297,11 @@ pub struct Entry<'a> {
 impl<'a> Entry<'a> {
     #[inline]
     fn header(&self) -> &'a Header {
-        // SAFETY: while the chains are borrowed nobody takes the item out.
+        // SAFETY: while the chains are borrowed no thread takes the item out.
         unsafe { header(self.item) }
     }
 
-    /// Which one it is.
+    /// Its identity.
     #[must_use]
     pub fn id(&self) -> ItemId {
         id(self.item)
@@ -312,14 +314,14 @@ impl<'a> Entry<'a> {
         unsafe { key(self.item) }
     }
 
-    /// Its value, and `\r\n`.
+    /// Its value and `\r\n`.
     #[inline]
     #[must_use]
     pub fn value_and_end(&self) -> &'a [u8] {
         // SAFETY: as in `header`.
         let (start, bytes) = unsafe { value_parts(self.item) };
-        // SAFETY: they were written when the item was made, and are changed only by who has the chains
-        // exclusively.
+        // SAFETY: the bytes were written when the item was made, and change only while the chains
+        // are borrowed exclusively.
         unsafe { std::slice::from_raw_parts(start, bytes) }
     }
 
@@ -330,50 +332,50 @@ impl<'a> Entry<'a> {
         &bytes[..bytes.len() - 2]
     }
 
-    /// How long its value is.
+    /// Length of its value.
     #[must_use]
     pub fn value_bytes(&self) -> usize {
         self.header().value_bytes as usize
     }
 
-    /// Changes with every change of the value.
+    /// Number that changes with every change of the value.
     #[must_use]
     pub fn cas(&self) -> u64 {
         self.header().cas.get()
     }
 
-    /// The number that the client keeps with it.
+    /// The client's own number.
     #[must_use]
     pub fn client_flags(&self) -> u32 {
         self.header().client_flags.get()
     }
 
-    /// When it ends; 0 is never.
+    /// Expiry; 0 is never.
     #[must_use]
     pub fn expires(&self) -> u32 {
         self.header().expires.load(Ordering::Relaxed)
     }
 
-    /// When it was last used.
+    /// Time of its last use.
     #[must_use]
     pub fn used(&self) -> u32 {
         self.header().used.load(Ordering::Relaxed)
     }
 
-    /// Was it fetched since it was stored?
+    /// True if it was fetched since it was stored.
     #[must_use]
     pub fn is_fetched(&self) -> bool {
         self.header().bits.load(Ordering::Relaxed) & FETCHED != 0
     }
 
-    /// What is noted at it.
+    /// The marks.
     #[must_use]
     pub fn marks(&self) -> Marks {
         Marks(self.header().marks.get())
     }
 
-    /// Notes that it is used. Where that is noted already nothing is written, so that what many read stays in
-    /// the caches of all.
+    /// Records a use. Writes nothing if that is recorded already, so that what many read stays in
+    /// all caches.
     #[inline]
     pub fn bump(&self, now: u32) {
         let header = self.header();
@@ -384,14 +386,14 @@ impl<'a> Entry<'a> {
             FETCHED | ACTIVE
         };
         if bits | more != bits {
-            // Relaxed: a hint. The pool may clear a bit meanwhile, and so not be heard; then the item is not
-            // held for active for once.
+            // Relaxed: a hint. If the pool clears a bit meanwhile and is not heard, the item misses
+            // being active once.
             header.bits.store(bits | more, Ordering::Relaxed);
         }
         self.set_used(now);
     }
 
-    /// Notes that it was changed and is worth keeping, but not that it was fetched.
+    /// Records a change: the item is worth keeping, but was not fetched.
     pub fn renew(&self, now: u32) {
         self.header().bits.fetch_or(ACTIVE, Ordering::Relaxed);
         self.set_used(now);
@@ -405,7 +407,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// An item that was found, and may be changed.
+/// A found item that may be changed.
 #[derive(Debug)]
 pub struct EntryMut<'a> {
     item: NonNull<Header>,
@@ -413,7 +415,7 @@ pub struct EntryMut<'a> {
 }
 
 impl EntryMut<'_> {
-    /// To be looked at.
+    /// The item for reading.
     #[must_use]
     pub fn entry(&self) -> Entry<'_> {
         Entry {
@@ -424,21 +426,21 @@ impl EntryMut<'_> {
 
     #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: while the chains are borrowed nobody takes the item out.
+        // SAFETY: while the chains are borrowed no thread takes the item out.
         unsafe { header(self.item) }
     }
 
-    /// Sets what changes with every change of the value.
+    /// Sets the number that changes with every change of the value.
     pub fn set_cas(&mut self, cas: u64) {
         self.header().cas.set(cas);
     }
 
-    /// Sets when it ends; 0 is never.
+    /// Sets the expiry; 0 is never.
     pub fn set_expires(&mut self, expires: u32) {
         self.header().expires.store(expires, Ordering::Relaxed);
     }
 
-    /// Sets what is noted at it.
+    /// Sets the marks.
     pub fn set_marks(&mut self, marks: Marks) {
         self.header().marks.set(marks.0);
     }
@@ -447,8 +449,8 @@ impl EntryMut<'_> {
     pub fn value_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `header`.
         let (start, bytes) = unsafe { value_parts(self.item) };
-        // SAFETY: they were written when the item was made; who has the chains exclusively is the only one who
-        // knows them.
+        // SAFETY: the bytes were written when the item was made; with the chains borrowed
+        // exclusively nothing else refers to them.
         unsafe { std::slice::from_raw_parts_mut(start, bytes - 2) }
     }
 }

@@ -1,5 +1,5 @@
-//! Items: one block each, that holds what is known of the item, its key and its value. The one module with
-//! unsafe code.
+//! Items: one block each, which holds the item's header, its key and its value. The only module
+//! with unsafe code.
 //!
 //! ```text
 //! 0        8        16       24       32      40           56            64
@@ -8,21 +8,25 @@
 //! └────────┴────────┴────────┴────────┴───────┴────────────┴─────────────┴─────┴───────┴──────┘
 //! ```
 //!
-//! An item is in up to two structures at once, each with rules of its own:
+//! An item is in up to two structures at once, each with its own rules:
 //!
-//! | field | who writes | who reads | when |
-//! |---|---|---|---|
-//! | `chain`, `cas`, `client_flags`, `marks`, key and value | who has the [`Fresh`], later who has the [`Chains`] exclusively | who has the `Chains` | first while the item is new, later while it is in a chain |
-//! | `newer`, `older`, `segment` | who has the [`Pool`] exclusively | the same | always |
-//! | `expires`, `used`, `bits` | both, atomically | both | always |
-//! | `hash`, lengths, `pool` | nobody, once it is made | all | always |
+//! *maker* is the owner of the [`Fresh`] while the item is new; *chain* the borrower of the
+//! [`Chains`] that it is in later, exclusive to write; *pool* the exclusive borrower of the
+//! [`Pool`].
 //!
-//! What may be done is told by tokens that cannot be copied. A [`Fresh`] is an item that is in the pool's
-//! queues and in no chain; [`Chains`] take it in, and give an [`Out`] when they let an item go; only
-//! [`Pool::release`] takes that, and frees the block. So what is in a chain is alive, and what is in
-//! a queue is, too: it is taken out of there by whoever frees it.
+//! | field | writer | reader |
+//! |---|---|---|
+//! | `chain`, `cas`, `client_flags`, `marks`, key, value | maker, then chain | maker, then chain |
+//! | `newer`, `older`, `segment` | pool | pool |
+//! | `expires`, `used`, `bits` | both, atomically | both |
+//! | `hash`, lengths, `pool` | nobody after it is made | all |
 //!
-//! A token that is dropped leaks its block and does no other harm.
+//! Tokens that cannot be copied control access. A [`Fresh`] is an item in the pool's queues and in
+//! no chain; [`Chains`] take it in, and return an [`Out`] when they let an item go; only
+//! [`Pool::release`] takes that, and frees the block. So an item in a chain is alive, and so is one
+//! in a queue: releasing takes it out first.
+//!
+//! Dropping a token leaks its block and does no other harm.
 
 mod chains;
 mod pool;
@@ -36,16 +40,16 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 pub use chains::{Chains, Entry, EntryMut, Place};
 pub use pool::{Pool, Segment, Tail, block_bytes};
 
-/// The longest key, in bytes, as memcached has it.
+/// Longest key in bytes, as in memcached.
 pub const KEY_MAX: usize = 250;
 
-/// What an item needs beside its key and its value, in bytes: what is known of it, and the end of line after
-/// the value, which is kept there so that an answer is one copy.
+/// Overhead of an item in bytes: its header, and the end of line after the value, which is stored
+/// so that an answer is one copy.
 pub const OVERHEAD: usize = size_of::<Header>() + 2;
 
 /// The item was fetched since it was stored.
 const FETCHED: u8 = 1;
-/// It was fetched again: worth keeping.
+/// It was fetched again, so it is worth keeping.
 const ACTIVE: u8 = 2;
 
 #[repr(C)]
@@ -66,7 +70,7 @@ struct Header {
     segment: Cell<u8>,
 }
 
-/// The next one, if there is one.
+/// Link to the next item.
 type Link = Option<NonNull<Header>>;
 
 const _: () = assert!(
@@ -74,38 +78,38 @@ const _: () = assert!(
     "an item begins with one cache line"
 );
 
-/// What the meta commands note at an item.
+/// Marks that the meta commands leave on an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks(u8);
 
 impl Marks {
-    /// It is to be fetched anew from where it comes from.
+    /// The value should be fetched again from its origin.
     pub const STALE: Marks = Marks(1);
-    /// Somebody was told to fetch it anew.
+    /// A client was told to fetch it again.
     pub const TOKEN_SENT: Marks = Marks(2);
-    /// Its key was given in base64.
+    /// The key was given in base64.
     pub const BINARY_KEY: Marks = Marks(4);
 
-    /// Is any of these noted?
+    /// True if any of these marks is set.
     #[must_use]
     pub fn has(self, other: Marks) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// With these, too.
+    /// These marks added.
     #[must_use]
     pub fn with(self, other: Marks) -> Marks {
         Marks(self.0 | other.0)
     }
 
-    /// Without these.
+    /// These marks removed.
     #[must_use]
     pub fn without(self, other: Marks) -> Marks {
         Marks(self.0 & !other.0)
     }
 }
 
-/// Which item, to be compared and nothing else: the item may be gone.
+/// Identity of an item, for comparison only: the item may be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ItemId(usize);
 
@@ -113,25 +117,25 @@ fn id(item: NonNull<Header>) -> ItemId {
     ItemId(item.as_ptr().addr())
 }
 
-/// What is known of an item that is alive.
+/// The header of a living item.
 ///
 /// # Safety
 /// The item is not freed while the reference is used.
 #[inline]
 unsafe fn header<'a>(item: NonNull<Header>) -> &'a Header {
-    // SAFETY: as the caller promises; all fields that change are cells or atomic, and the tables above says who
-    // may use them.
+    // SAFETY: as the caller promises; all fields that change are cells or atomic, and the tables
+    // above says who may use them.
     unsafe { item.as_ref() }
 }
 
-/// Where the bytes of an item's key begin.
+/// Address of an item's key.
 #[inline]
 fn key_start(item: NonNull<Header>) -> *mut u8 {
     // SAFETY: a block is longer than the header that it begins with.
     unsafe { item.as_ptr().add(1).cast::<u8>() }
 }
 
-/// The key of an item that is alive.
+/// The key of a living item.
 ///
 /// # Safety
 /// As for [`header`]; the key never changes.
@@ -143,7 +147,7 @@ unsafe fn key<'a>(item: NonNull<Header>) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(key_start(item), bytes) }
 }
 
-/// The value of an item and the end of line after it, as raw parts.
+/// The value of an item with its end of line, as pointer and length.
 ///
 /// # Safety
 /// As for [`header`].
@@ -156,17 +160,17 @@ unsafe fn value_parts(item: NonNull<Header>) -> (*mut u8, usize) {
     (start, header.value_bytes as usize + 2)
 }
 
-/// A new item, which its maker fills: in a queue, but not to be found.
+/// A new item that its maker fills: in a queue, but not to be found.
 #[derive(Debug)]
 #[must_use = "it is to be stored, or given up"]
 pub struct Fresh {
     item: NonNull<Header>,
-    /// So many bytes of the value, and of the end of line after it, were written.
+    /// Number of bytes of the value and its end of line written so far.
     filled: usize,
 }
 
-// SAFETY: whoever has it is the only one to use its cells but those of the queues, which the pool's user uses;
-// the rest is atomic.
+// SAFETY: only its owner uses its cells, except those of the queues, which only the pool's user
+// uses; the rest is atomic.
 unsafe impl Send for Fresh {}
 
 impl Fresh {
@@ -176,7 +180,7 @@ impl Fresh {
         unsafe { header(self.item) }
     }
 
-    /// The hash of its key.
+    /// Hash of its key.
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.header().hash
@@ -185,23 +189,24 @@ impl Fresh {
     /// Its key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
-        // SAFETY: it is alive, as above.
+        // SAFETY: the item is alive, as above.
         unsafe { key(self.item) }
     }
 
-    /// How long its value will be.
+    /// Length of its value.
     #[must_use]
     pub fn value_bytes(&self) -> usize {
         self.header().value_bytes as usize
     }
 
-    /// How many bytes of the value and of the `\r\n` after it are missing yet.
+    /// Number of missing bytes of the value and the `\r\n` after it.
     #[must_use]
     pub fn missing(&self) -> usize {
         self.value_bytes() + 2 - self.filled
     }
 
-    /// Adds bytes to the value, the last two of which are `\r\n`. There must not be more than are missing.
+    /// Appends bytes to the value, the last two of which are `\r\n`. At most as many as are
+    /// missing.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         assert!(
@@ -210,63 +215,64 @@ impl Fresh {
             bytes.len(),
             self.missing()
         );
-        // SAFETY: it is alive, as above.
+        // SAFETY: the item is alive, as above.
         let (start, _) = unsafe { value_parts(self.item) };
         // SAFETY: so many bytes were written, so it is not beyond the block.
         let place = unsafe { start.add(self.filled) };
-        // SAFETY: as many bytes are missing, so they belong to the block, which nobody else knows to be theirs.
+        // SAFETY: as many bytes are missing, so they fit the block, and no other thread has
+        // the block yet.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
         self.filled += bytes.len();
     }
 
-    /// What of the value was written, with the end of line.
+    /// The part of the value written so far, with its end of line.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: it is alive, as above.
+        // SAFETY: the item is alive, as above.
         let (start, _) = unsafe { value_parts(self.item) };
-        // SAFETY: so many bytes were written, and nobody writes meanwhile.
+        // SAFETY: so many bytes were written, and no thread writes meanwhile.
         unsafe { std::slice::from_raw_parts(start, self.filled) }
     }
 
-    /// The number that the client keeps with the item.
+    /// The client's own number.
     #[must_use]
     pub fn client_flags(&self) -> u32 {
         self.header().client_flags.get()
     }
 
-    /// Sets the number that the client keeps with it.
+    /// Sets the client's own number.
     pub fn set_client_flags(&mut self, flags: u32) {
         self.header().client_flags.set(flags);
     }
 
-    /// When it ends; 0 is never.
+    /// Sets the expiry; 0 is never.
     pub fn set_expires(&mut self, expires: u32) {
         self.header().expires.store(expires, Ordering::Relaxed);
     }
 
-    /// Sets the number of its value.
+    /// Sets the number of the value.
     pub fn set_cas(&mut self, cas: u64) {
         self.header().cas.set(cas);
     }
 
-    /// Sets what is noted at it.
+    /// Sets the marks.
     pub fn set_marks(&mut self, marks: Marks) {
         self.header().marks.set(marks.0);
     }
 
-    /// What is noted at it.
+    /// The marks.
     #[must_use]
     pub fn marks(&self) -> Marks {
         Marks(self.header().marks.get())
     }
 
-    /// It will not be stored: it may be released.
+    /// Gives the item up: it may be released.
     pub fn give_up(self) -> Out {
         Out(self.item)
     }
 }
 
-/// An item that is in no chain any more. To be released.
+/// An item that is no longer in a chain, to be released.
 #[derive(Debug)]
 #[must_use = "its memory is to be released"]
 pub struct Out(NonNull<Header>);
@@ -280,27 +286,27 @@ impl Out {
         unsafe { header(self.0) }
     }
 
-    /// How many bytes it needs.
+    /// Size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let header = self.header();
         bytes_of(header.key_bytes as usize, header.value_bytes as usize)
     }
 
-    /// When it was to end; 0 is never.
+    /// Expiry; 0 is never.
     #[must_use]
     pub fn expires(&self) -> u32 {
         self.header().expires.load(Ordering::Relaxed)
     }
 
-    /// The number of its value; 0 if it was never stored.
+    /// Number of the value; 0 if it was never stored.
     #[must_use]
     pub fn cas(&self) -> u64 {
         self.header().cas.get()
     }
 }
 
-/// How many bytes an item needs.
+/// Size of an item in bytes.
 #[must_use]
 pub fn bytes_of(key_bytes: usize, value_bytes: usize) -> usize {
     OVERHEAD + key_bytes + value_bytes
@@ -335,14 +341,14 @@ unsafe fn write(block: NonNull<u8>, made: &Making<'_>, pool: u32) -> NonNull<Hea
     item
 }
 
-/// What an item is made of.
+/// Parts of a new item.
 #[derive(Clone, Copy, Debug)]
 pub struct Making<'a> {
     /// At most [`KEY_MAX`] bytes.
     pub key: &'a [u8],
     /// The hash of the key.
     pub hash: u64,
-    /// How long the value will be.
+    /// Length of the value.
     pub value_bytes: u32,
     /// The present second.
     pub now: u32,

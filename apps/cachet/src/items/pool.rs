@@ -1,4 +1,4 @@
-//! The memory of items, and the order in which it is taken from them.
+//! Memory of items, and the order in which they give it up.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use super::{
     ACTIVE, FETCHED, Fresh, Header, ItemId, Link, Making, Out, bytes_of, header, id, write,
 };
 
-/// How far an item has come. The order within each is by when it came there.
+/// Segment of an item. Within each, items are ordered by when they came there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Segment {
@@ -33,33 +33,33 @@ struct Queue {
 /// The oldest item of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Tail {
-    /// Which one it is.
+    /// Its identity.
     pub id: ItemId,
-    /// The hash of its key, which tells where it can be found.
+    /// Hash of its key, to find it.
     pub hash: u64,
-    /// Was it fetched at least twice since it was last asked?
+    /// True if it was fetched at least twice since it was last asked.
     pub is_active: bool,
-    /// Was it ever fetched?
+    /// True if it was ever fetched.
     pub is_fetched: bool,
-    /// When it ends; 0 is never.
+    /// Expiry; 0 is never.
     pub expires: u32,
-    /// When it was last used.
+    /// Time of its last use.
     pub used: u32,
 }
 
-/// The items of a store as memory: a heap, and a queue for each segment.
+/// The memory of a store's items: a heap, and a queue for each segment.
 #[derive(Debug)]
 pub struct Pool {
     heap: PrivateHeap,
     queues: [Queue; 3],
-    /// What the items need, in bytes.
+    /// Size of the items in bytes.
     bytes: usize,
-    /// What their blocks have.
+    /// Size of their blocks.
     charged: usize,
-    /// The part of it in blocks that are mapped one by one.
+    /// The part of it in blocks mapped one by one.
     large: usize,
     number: u32,
-    /// What blocks may have before tests have it that the system gives no more.
+    /// Limit of the blocks' size, set by tests that want the system to give no more.
     #[cfg(test)]
     pub given_most: usize,
 }
@@ -67,7 +67,7 @@ pub struct Pool {
 // SAFETY: the heap is used by one thread at a time, and the links of the queues only through this.
 unsafe impl Send for Pool {}
 
-/// Pools are numbered, so that no item gets into another's queues.
+/// Number of pools so far, so that no item gets into another's queues.
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
 
 impl Pool {
@@ -86,37 +86,37 @@ impl Pool {
         })
     }
 
-    /// What the items need, in bytes.
+    /// Size of the items in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What their blocks have, in bytes.
+    /// Size of their blocks in bytes.
     #[must_use]
     pub fn charged(&self) -> usize {
         self.charged
     }
 
-    /// What the heap has for them, in bytes: with what is free between them.
+    /// Size of the heap in bytes, including free memory between blocks.
     #[must_use]
     pub fn owned(&self) -> usize {
         self.heap.figures().owned + self.large
     }
 
-    /// How many items a segment has.
+    /// Number of items in a segment.
     #[must_use]
     pub fn items_in(&self, segment: Segment) -> usize {
         self.queues[segment as usize].items
     }
 
-    /// What the items of a segment need, in bytes.
+    /// Size of a segment's items in bytes.
     #[must_use]
     pub fn bytes_in(&self, segment: Segment) -> usize {
         self.queues[segment as usize].bytes
     }
 
-    /// A new item, the newest of the hot ones. None if there is no memory.
+    /// Makes an item, the newest of the hot ones. None if there is no memory.
     pub fn make(&mut self, making: &Making<'_>) -> Option<Fresh> {
         assert!(
             making.key.len() <= super::KEY_MAX,
@@ -141,7 +141,7 @@ impl Pool {
     /// Frees an item that is in no chain.
     pub fn release(&mut self, out: Out) {
         let item = out.0;
-        // SAFETY: it is alive until the end of this function.
+        // SAFETY: the item is alive until this function ends.
         let known = unsafe { header(item) };
         assert_eq!(known.pool, self.number, "an item of another pool");
         let bytes = out.bytes();
@@ -149,7 +149,8 @@ impl Pool {
         self.bytes -= bytes;
         self.charged -= block_bytes(bytes);
         self.large -= large(bytes);
-        // SAFETY: the block came from this heap; it is in no chain, as the token says, and in no queue any more.
+        // SAFETY: the block came from this heap; it is in no chain, as the token says, and in no
+        // queue any more.
         unsafe { self.heap.free(item.as_ptr().cast()) };
     }
 
@@ -159,24 +160,24 @@ impl Pool {
         self.queues[segment as usize].oldest.map(tail_of)
     }
 
-    /// The oldest items of a segment, the oldest first.
+    /// The oldest items of a segment, oldest first.
     pub fn tails(&self, segment: Segment) -> impl Iterator<Item = Tail> {
         let mut next = self.queues[segment as usize].oldest;
         std::iter::from_fn(move || {
             let item = next?;
-            // SAFETY: what is in a queue is alive, and the pool is borrowed.
+            // SAFETY: items in a queue are alive, and the pool is borrowed.
             next = unsafe { header(item) }.newer.get();
             Some(tail_of(item))
         })
     }
 
-    /// Makes the oldest item of one segment the newest of another, or of the same, and asks anew whether it is
-    /// active. False if there is none.
+    /// Makes the oldest item of one segment the newest of another, or of the same, and resets its
+    /// activity. False if there is none.
     pub fn shift(&mut self, from: Segment, to: Segment) -> bool {
         let Some(item) = self.queues[from as usize].oldest else {
             return false;
         };
-        // SAFETY: what is in a queue is alive.
+        // SAFETY: items in a queue are alive.
         let known = unsafe { header(item) };
         let bits = known.bits.load(Ordering::Relaxed);
         known.bits.store(bits & !ACTIVE, Ordering::Relaxed);
@@ -194,7 +195,7 @@ impl Pool {
         known.newer.set(None);
         known.older.set(queue.newest);
         match queue.newest {
-            // SAFETY: what is in a queue is alive.
+            // SAFETY: items in a queue are alive.
             Some(newest) => unsafe { header(newest) }.newer.set(Some(item)),
             None => queue.oldest = Some(item),
         }
@@ -209,7 +210,7 @@ impl Pool {
         let queue = &mut self.queues[known.segment.get() as usize];
         let (newer, older) = (known.newer.get(), known.older.get());
         match newer {
-            // SAFETY: what is in a queue is alive.
+            // SAFETY: items in a queue are alive.
             Some(newer) => unsafe { header(newer) }.older.set(older),
             None => queue.newest = older,
         }
@@ -231,7 +232,7 @@ fn large(bytes: usize) -> usize {
     }
 }
 
-/// How large a block for so many bytes is.
+/// Size of a block for this many bytes.
 #[must_use]
 pub fn block_bytes(bytes: usize) -> usize {
     if bytes > MEDIUM_MAX {
@@ -242,8 +243,8 @@ pub fn block_bytes(bytes: usize) -> usize {
 }
 
 fn tail_of(item: NonNull<Header>) -> Tail {
-    // SAFETY: what is in a queue is alive while the pool is borrowed; and what is read here is atomic or never
-    // changes.
+    // SAFETY: items in a queue are alive while the pool is borrowed; and what is read here is
+    // atomic or never changes.
     let known = unsafe { header(item) };
     let bits = known.bits.load(Ordering::Relaxed);
     Tail {

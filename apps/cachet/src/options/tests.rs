@@ -1,4 +1,4 @@
-//! What command lines mean.
+//! Command lines and their meaning.
 
 use clap::{CommandFactory, Parser};
 
@@ -49,7 +49,7 @@ fn options_mean_what_they_mean_to_memcached() {
     assert_eq!((told.pattern, told.mechanism), (Pattern::Adaptive, None));
 }
 
-/// Those that memcached 1.6.18 names in its help, and those that it takes besides.
+/// The options that memcached 1.6.18 names in its help, and those that it accepts besides.
 #[test]
 fn whatever_memcached_takes_to_tune_itself_is_taken() {
     for word in [
@@ -102,13 +102,13 @@ fn whatever_memcached_takes_to_tune_itself_is_taken() {
 #[test]
 fn what_is_wrong_is_told_with_what_to_do() {
     for (line, told) in [
-        ("-U 11211", "leave -U away"),
-        ("-C", "leave -C away"),
-        ("-S", "leave -S and -Y away"),
-        ("-Y /etc/users", "leave -S and -Y away"),
-        ("-Z", "leave -Z away"),
-        ("-e /mnt/items", "leave -e away"),
-        ("-N 4", "leave -N away"),
+        ("-U 11211", "omit -U"),
+        ("-C", "omit -C"),
+        ("-S", "omit -S and -Y"),
+        ("-Y /etc/users", "omit -S and -Y"),
+        ("-Z", "omit -Z"),
+        ("-e /mnt/items", "omit -e"),
+        ("-N 4", "omit -N"),
         ("-I 2048m", "from 1k to 1024m"),
         ("-I 64m", "-m more"),
         ("-o hashpower", "-o hashpower=NUM"),

@@ -1,4 +1,4 @@
-//! The classic commands: `get`, `set` and those beside them.
+//! Classic commands: `get`, `set` and the like.
 
 use super::session::{ANSWERS_MAX, Asked, Context, Kind, Storing, refusal};
 use super::statistics;
@@ -14,15 +14,15 @@ const NOT_NUMERIC: &[u8] = b"CLIENT_ERROR cannot increment or decrement non-nume
 const ERROR: &[u8] = b"ERROR\r\n";
 const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
 const OK: &[u8] = b"OK\r\n";
-/// More megabytes are taken for bytes, as by memcached.
+/// Largest number of megabytes; larger ones count as bytes, as in memcached.
 const MEGABYTES_MAX: u32 = 1_000_000_000;
-/// A length above is refused whatever items may need.
+/// Longest length; longer ones are refused whatever the limit of items.
 const VALUE_MAX: i32 = i32::MAX - 2;
-/// So many keys of one list are looked for before others have their turn. A line may have two million that are not there, and
-/// without answers nothing else would end the turn.
+/// Keys of one list looked up before others have their turn. A line may have two million that are
+/// not there, and without answers nothing else would end the turn.
 const KEYS_AT_ONCE: usize = 4096;
 
-/// Answers any command but the meta commands.
+/// Handles any command but the meta commands.
 pub(super) fn command(context: &mut Context<'_>, line: &[u8], words: &Words<'_>) -> Asked {
     let count = words.len();
     match (words.get(0), count) {
@@ -65,7 +65,7 @@ fn version() -> &'static [u8] {
     concat!("VERSION 1.6.18-cachet-", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes()
 }
 
-/// What follows the first word of a line.
+/// The rest of a line after its first word.
 fn after_word(line: &[u8]) -> &[u8] {
     let start = line
         .iter()
@@ -78,17 +78,18 @@ fn after_word(line: &[u8]) -> &[u8] {
     &line[start + word..]
 }
 
-/// A list of keys that is answered piece by piece, as the answers may be much more than a client reads at once.
+/// A list of keys answered piece by piece, as the answers may be much more than a client reads at
+/// once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     with_cas: bool,
-    /// The items get this time, as clients give times.
+    /// New expiry of the items, as clients give times.
     touch: Option<i32>,
-    /// Some are answered, and sent perhaps.
+    /// Some keys have been answered, and perhaps sent.
     is_begun: bool,
 }
 
-/// `get` and `gets`.
+/// Handles `get` and `gets`.
 #[inline]
 pub(super) fn get(context: &mut Context<'_>, keys: &[u8], with_cas: bool) -> Asked {
     let list = Keys {
@@ -109,7 +110,7 @@ pub(super) fn go_on(context: &mut Context<'_>, keys: &[u8], list: Keys) -> Asked
     })
 }
 
-/// Answers each key, until there is so much that it must be sent first, or it was enough at once.
+/// Answers keys until the output must be sent first or the turn is over.
 #[inline]
 fn go_through(
     context: &mut Context<'_>,
@@ -135,7 +136,7 @@ fn go_through(
     say(context, false, if is_empty { ERROR } else { b"END\r\n" })
 }
 
-/// The first keys are answered. A key that is too long costs the whole command its answer, so that is to be known
+/// Answers the first keys. A key that is too long costs the whole command its answer, so check that
 /// before anything is sent.
 #[cold]
 fn pause(context: &mut Context<'_>, begin: usize, rest: &[u8], list: Keys) -> Asked {
@@ -173,7 +174,7 @@ fn note_get(context: &Context<'_>, is_hit: bool) {
     }
 }
 
-/// Writes an item as it is answered.
+/// Writes an item's answer.
 #[inline]
 fn value(out: &mut Vec<u8>, entry: Entry<'_>, with_cas: bool) {
     let (key, value) = (entry.key(), entry.value_and_end());
@@ -282,7 +283,7 @@ fn store(context: &mut Context<'_>, words: &Words<'_>, mode: Mode, is_cas: bool)
     }
 }
 
-/// What could not be replaced must not be there any more: it is not what the client wants it to be.
+/// Deletes a value that could not be replaced: it is not what the client wants it to be.
 pub(super) fn refuse(context: &mut Context<'_>, key: (&[u8], u64), mode: Mode, _: Refused) {
     if mode == Mode::Set {
         let out = context.store.slot(context.worker, key).take();
@@ -290,7 +291,7 @@ pub(super) fn refuse(context: &mut Context<'_>, key: (&[u8], u64), mode: Mode, _
     }
 }
 
-/// What is answered when a value is there.
+/// The answer to a store.
 pub(super) fn answer(stored: Stored) -> &'static [u8] {
     match stored {
         Stored::Stored(_) => b"STORED\r\n",
@@ -310,7 +311,7 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
             _ => is_zero && is_quiet,
         };
         if !is_right {
-            // Who asks wrongly for no answer gets one.
+            // A wrong `noreply` is answered.
             return say(context, false, USAGE_OF_DELETE);
         }
     }
@@ -362,19 +363,19 @@ fn touch(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     )
 }
 
-/// How a number is changed.
+/// A change of a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) by: u64,
     pub(super) is_up: bool,
-    /// The value must have this number.
+    /// Expected number of the value.
     pub(super) cas: Option<u64>,
 }
 
-/// What came of it.
+/// Result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changed {
-    /// `expires` is when the item was to end before.
+    /// The new number; `expires` is the item's former expiry.
     To {
         value: u64,
         cas: u64,
@@ -384,14 +385,14 @@ pub(super) enum Changed {
     NotNumeric,
     Exists,
     NoMemory,
-    /// The same, of a number that is to begin.
+    /// No memory for a number that is to begin.
     NoMemoryForNew,
 }
 
-/// The longest number, and longer values are not taken for numbers beyond what memcached looks at.
+/// Values longer than this are not treated as numbers, as in memcached.
 const VALUE_OF_NUMBER_MAX: usize = 512 << 10;
 
-/// Counts up or down. The item may get another time, too.
+/// Increments or decrements, optionally with a new expiry.
 pub(super) fn change(
     context: &mut Context<'_>,
     key: (&[u8], u64),
@@ -430,7 +431,7 @@ pub(super) fn change(
             if let Some(mut entry) = slot.find_mut() {
                 let place = entry.value_mut();
                 place[..text.len()].copy_from_slice(&text);
-                // A number that became shorter leaves spaces, as the length stays.
+                // A shorter number is followed by spaces, as the length stays.
                 place[text.len()..].fill(b' ');
                 entry.set_cas(cas);
                 entry.set_expires(then);
@@ -450,7 +451,7 @@ pub(super) fn change(
         fresh.push(b"\r\n");
         fresh.set_client_flags(flags);
         fresh.set_expires(then);
-        // What was noted at the shorter number is gone, as in memcached.
+        // Marks of the shorter number are gone, as in memcached.
         let mut slot = context.store.slot(context.worker, key);
         if slot.find().is_some_and(|entry| entry.cas() == known) {
             let (cas, out) = slot.put(fresh);
@@ -462,7 +463,7 @@ pub(super) fn change(
                 expires,
             };
         }
-        // Somebody was faster.
+        // Another client was faster.
         drop(slot);
         context.worker.keep(Some(fresh.give_up()));
     }

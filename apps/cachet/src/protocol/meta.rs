@@ -1,4 +1,4 @@
-//! The meta commands: two letters, a key, and flags of one letter each, some with a token.
+//! Meta commands: two letters, a key, and flags of one letter each, some with a token.
 
 use super::classic::{self, Change, Changed};
 use super::session::{Asked, Context, Kind, Storing, refusal};
@@ -10,15 +10,15 @@ const FORMAT: &str = "CLIENT_ERROR bad command line format\r\n";
 const NO_KEY: &str = "CLIENT_ERROR error decoding key\r\n";
 const INVALID_OR_DUPLICATE: &str = "CLIENT_ERROR invalid or duplicate flag\r\n";
 const NOT_NUMERIC: &str = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
-/// A token that comes back may be so long, with its letter.
+/// Longest token to return, with its letter.
 const OPAQUE_MAX: usize = 32;
 const OPAQUE_TOO_LONG: &str = "CLIENT_ERROR opaque token too long\r\n";
-/// So many words of flags are looked at.
+/// Number of flags that are looked at.
 const FLAGS_MAX: usize = 16;
 const TOO_MANY: &str = "CLIENT_ERROR options flags are too long\r\n";
 const VALUE_MAX: i32 = i32::MAX - 2;
 
-/// Answers a meta command, which is `m` and another letter.
+/// Handles a meta command, which is `m` and another letter.
 pub(super) fn command(context: &mut Context<'_>, kind: u8, words: &Words<'_>) -> Asked {
     match (kind, words.len()) {
         (b'n', _) => return say(context, "MN\r\n"),
@@ -45,14 +45,14 @@ fn say(context: &mut Context<'_>, answer: &str) -> Asked {
     Asked::Done
 }
 
-/// The flags that a command was given.
+/// Flags of a command.
 #[derive(Debug, Default)]
 struct Flags {
     /// A bit for each letter.
     given: u64,
     cas: Option<u64>,
     client_flags: u32,
-    /// In seconds, as clients give times.
+    /// Time to live in seconds, as clients give times.
     ttl: i32,
     vivify: i32,
     recache: i32,
@@ -61,7 +61,7 @@ struct Flags {
     mode: u8,
 }
 
-/// The flags that there are. Each command takes all of them, and does not look at those that mean nothing to it.
+/// All flags. Each command accepts all of them, and ignores those that mean nothing to it.
 const LETTERS: &[u8] = b"CDFIJLMNOPRTbcfhklqstuv";
 
 fn bit(letter: u8) -> u64 {
@@ -73,7 +73,10 @@ impl Flags {
         self.given & bit(letter) != 0
     }
 
-    /// Reads which there are, or tells what is wrong.
+    /// Parses the letters.
+    ///
+    /// # Errors
+    /// The first thing wrong.
     fn letters(words: &[&[u8]]) -> Result<Flags, &'static str> {
         let mut flags = Flags {
             delta: 1,
@@ -98,7 +101,8 @@ impl Flags {
         Ok(flags)
     }
 
-    /// Reads them and the key, or tells what is wrong: with the letters the first thing, else the last one.
+    /// Parses flags and key. Of several errors, those of letters give the first, the others the
+    /// last.
     fn read<'a>(
         word: &'a [u8],
         options: &[&[u8]],
@@ -113,7 +117,7 @@ impl Flags {
                 letter => flags.take(letter, &option[1..]).err(),
             };
             wrong = match what {
-                // As memcached: only if nothing else is wrong.
+                // As in memcached: only if nothing else is wrong.
                 Some(FORMAT) => wrong.or(what),
                 _ => what.or(wrong),
             };
@@ -159,14 +163,14 @@ fn key<'a>(word: &'a [u8], flags: &Flags, place: &'a mut [u8; KEY_MAX]) -> Optio
     }
 }
 
-/// Is there a token to come back that is too long?
+/// True if a token to return is too long.
 fn has_long_opaque(words: &[&[u8]]) -> bool {
     words
         .iter()
         .any(|word| word[0] == b'O' && word.len() > OPAQUE_MAX)
 }
 
-/// Writes the key as a flag, and that it is in base64 if it is.
+/// Writes the key as a flag, marked if it is in base64.
 fn write_key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     out.extend_from_slice(b" k");
     if is_binary {
@@ -177,9 +181,10 @@ fn write_key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     }
 }
 
-/// Is an item's key to be told in base64? If it was given so; and if no text command could name it, though that it was given so is
-/// forgotten, as when a number becomes longer or an item is begun by who asks for it. memcached tells it as it is then: whoever
-/// chooses a key with an end of line chooses what the reader of the answer takes for the next answer.
+/// True if an item's key must be written in base64: if it was given so; and if no text command
+/// could name it, even if that it was given so is forgotten, as when a number becomes longer or an
+/// item is vivified. memcached writes it as it is then: a client that chooses a key with an end of
+/// line chooses what the reader of the answer takes for the next answer.
 pub(super) fn has_binary_key(entry: Entry<'_>) -> bool {
     entry.marks().has(Marks::BINARY_KEY) || memchr::memchr3(b' ', b'\n', 0, entry.key()).is_some()
 }
@@ -194,17 +199,17 @@ fn write_number(out: &mut Vec<u8>, letter: u8, value: u64) {
     decimal(out, value);
 }
 
-/// The time that is left. What has no end shows -1.
+/// Writes the time to live; -1 without an end.
 fn write_time(out: &mut Vec<u8>, expires: u32, now: u32) {
     if expires == 0 {
         out.extend_from_slice(b" t-1");
     } else {
-        // What ended shows how long ago, modulo 2^32.
+        // An expired item shows how long ago, modulo 2^32.
         write_number(out, b't', u64::from(expires.wrapping_sub(now)));
     }
 }
 
-/// What every answer may carry: the key and the token.
+/// Writes what every answer may carry: key and token.
 fn write_common(out: &mut Vec<u8>, words: &[&[u8]], key: &[u8], is_binary: bool) {
     for word in words {
         match word[0] {
@@ -216,7 +221,8 @@ fn write_common(out: &mut Vec<u8>, words: &[&[u8]], key: &[u8], is_binary: bool)
     out.extend_from_slice(b"\r\n");
 }
 
-// ---- mg --------------------------------------------------------------------------------------------
+// ---- mg
+// --------------------------------------------------------------------------------------------
 
 fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let options = words.from(2);
@@ -226,7 +232,7 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         Err(wrong) => return say(context, wrong),
     };
     let key = (key, context.store.hash_of(key));
-    // Where there is no memory for it, there is nothing: as memcached.
+    // Without memory there is no item, as in memcached.
     let is_new = flags.has(b'N')
         && context.store.slot(context.worker, key).find().is_none()
         && vivify(context, key);
@@ -256,7 +262,8 @@ fn get(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     Asked::Done
 }
 
-/// Stores an empty item where there is none. False if somebody was faster, or there is no memory.
+/// Stores an empty item if there is none. False if another client was faster, or there is no
+/// memory.
 fn vivify(context: &mut Context<'_>, key: (&[u8], u64)) -> bool {
     let Ok(mut fresh) = context.store.make(context.worker, key, 0) else {
         return false;
@@ -281,7 +288,7 @@ fn hit(
     is_new: bool,
 ) -> bool {
     let clock = context.store.clock();
-    // What was just made is shown even if its time has come already.
+    // A new item is shown even if it has expired already.
     let mut slot = match is_new {
         true => context.store.slot_as_it_is(key),
         false => context.store.slot(context.worker, key),
@@ -305,13 +312,13 @@ fn hit(
     for word in options {
         match word[0] {
             b'O' if word.len() > OPAQUE_MAX => {
-                // As memcached: what stands before it was done.
+                // As in memcached: flags before this one have been done.
                 out.truncate(begin);
                 out.extend_from_slice(OPAQUE_TOO_LONG.as_bytes());
                 return true;
             }
             b'T' => found.set_expires(clock.expiry(flags.ttl)),
-            // What is new gets its time when its flag is come to.
+            // A new item gets its time at its flag.
             b'N' if is_new => found.set_expires(clock.expiry(flags.vivify)),
             b'R' => {
                 let expires = found.entry().expires();
@@ -326,7 +333,7 @@ fn hit(
     if marks.has(Marks::STALE) && !marks.has(Marks::TOKEN_SENT) {
         is_won = true;
     }
-    // Who has won hears it last; who has not hears that somebody has.
+    // The winner's `W` flag is written last; losers get `Z`.
     if !is_won && marks.has(Marks::TOKEN_SENT) {
         out.extend_from_slice(b" Z");
     }
@@ -361,14 +368,15 @@ fn write_fact(out: &mut Vec<u8>, word: &[u8], entry: Entry<'_>, now: u32) {
     }
 }
 
-// ---- ms --------------------------------------------------------------------------------------------
+// ---- ms
+// --------------------------------------------------------------------------------------------
 
 fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let length = match signed_32(words.get(2)) {
         Some(length) if words.len() > 2 && (0..VALUE_MAX).contains(&length) => length as usize,
         _ => return say(context, FORMAT),
     };
-    // Whatever is wrong from now on, the value will come.
+    // The value will come, even after an error from here on.
     let swallow = Asked::Swallow(length + 2);
     let options = words.from(3);
     let mut place = [0; KEY_MAX];
@@ -422,7 +430,7 @@ fn set(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     }
 }
 
-/// Stores the value of `ms` when it is there, and answers as its line wants it.
+/// Stores the complete value of `ms`, and answers as its line asks.
 pub(super) fn finish_set(
     context: &mut Context<'_>,
     fresh: crate::items::Fresh,
@@ -459,7 +467,8 @@ pub(super) fn finish_set(
     out.extend_from_slice(b"\r\n");
 }
 
-// ---- md --------------------------------------------------------------------------------------------
+// ---- md
+// --------------------------------------------------------------------------------------------
 
 fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let options = words.from(2);
@@ -512,7 +521,8 @@ fn delete(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     Asked::Done
 }
 
-// ---- ma --------------------------------------------------------------------------------------------
+// ---- ma
+// --------------------------------------------------------------------------------------------
 
 fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let options = words.from(2);
@@ -558,7 +568,7 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         Changed::NotNumeric | Changed::NoMemory | Changed::NoMemoryForNew
     );
     if has_long_opaque(options) && !is_refused {
-        // As memcached, which looks at what it may answer when all is done.
+        // As in memcached, which checks the answer when all is done.
         return say(context, OPAQUE_TOO_LONG);
     }
     match changed {
@@ -598,7 +608,7 @@ fn arithmetic(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     Asked::Done
 }
 
-/// Stores the first number. None if there is one by now.
+/// Stores the first number. None if there is an item by now.
 fn begin_at(
     context: &mut Context<'_>,
     key: (&[u8], u64),
@@ -612,7 +622,7 @@ fn begin_at(
     };
     text.extend_from_slice(b"\r\n");
     fresh.push(&text);
-    // The last of its times counts; and what stands after a token that is too long is not looked at.
+    // The last of its times counts; and flags after a token that is too long are not looked at.
     let reached = options
         .iter()
         .take_while(|word| !has_long_opaque(std::slice::from_ref(word)));
@@ -664,7 +674,7 @@ fn write_changed(
     }
     for word in options {
         match word[0] {
-            // An item has its time from where its flag stands.
+            // An item has its time from its flag on.
             b'N' if is_new => expires = clock.expiry(flags.vivify),
             b'T' => expires = clock.expiry(flags.ttl),
             b'c' => write_number(out, b'c', cas),
@@ -680,7 +690,8 @@ fn write_changed(
     }
 }
 
-// ---- me --------------------------------------------------------------------------------------------
+// ---- me
+// --------------------------------------------------------------------------------------------
 
 fn debug(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let mut flags = Flags::default();
@@ -705,7 +716,7 @@ fn debug(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     } else {
         out.extend_from_slice(key);
     }
-    // memcached tells the time that is left as a negative number.
+    // memcached writes the time that is left as a negative number.
     let expires = match entry.expires() {
         0 => -1,
         at => i64::from(slot.now()) - i64::from(at),

@@ -1,4 +1,4 @@
-//! One connection: what was sent so far, and what is to come.
+//! A connection's session: parsing across reads, and pending answers.
 
 use super::classic::Keys;
 use super::statistics::About;
@@ -8,37 +8,37 @@ use super::{classic, meta};
 use crate::items::Fresh;
 use crate::store::{Condition, Mode, Refused, Share, Store, Worker};
 
-/// A line may be so long before its end has come, unless it asks for many keys.
+/// Longest line before its end has come, unless it asks for many keys.
 const LINE_MAX: usize = 2048;
-/// The same if it does: what a client may make the server keep.
+/// Longest line of many keys: what a client can make the server keep.
 pub const LINE_OF_KEYS_MAX: usize = 4 << 20;
-/// Spaces that may stand before a command of such a line.
+/// Spaces allowed before a command of such a line.
 const SPACES_MAX: usize = 100;
-/// When so much waits to be sent, what waits to be served must wait.
+/// Pending output beyond which nothing more is served.
 pub(super) const ANSWERS_MAX: usize = 1 << 20;
 
-/// What may come after what was served.
+/// The connection's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// More bytes are needed.
+    /// It needs more input.
     More,
-    /// There is more to do, but it was enough at once.
+    /// There is more to do, but the turn is over.
     Again,
-    /// The connection is to be closed when the answers are sent.
+    /// It is to be closed once the answers are sent.
     Close,
-    /// So is the server; at once, or as gracefully as it can.
+    /// The server is to stop.
     Stop {
-        /// It shall let connections finish.
+        /// Whether connections may finish first.
         gracefully: bool,
     },
 }
 
-/// What became of some bytes.
+/// Result of serving some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// So many of them are done with.
+    /// Number of bytes consumed.
     pub consumed: usize,
-    /// What may come now.
+    /// The next action.
     pub then: Then,
 }
 
@@ -46,38 +46,38 @@ pub struct Served {
 #[derive(Debug, Default)]
 pub struct Session {
     state: State,
-    /// So many bytes at the front of the next input were looked through for the end of their line: it is not there. A line of many
-    /// keys may come byte by byte, and would be looked through as often.
+    /// Number of bytes at the front of the next input without the end of their line. A line of many
+    /// keys may come byte by byte, and would otherwise be searched each time.
     searched: usize,
 }
 
 #[derive(Debug, Default)]
 enum State {
-    /// A line is to come.
+    /// Expects a line.
     #[default]
     Line,
-    /// A value is to come, and its end of line.
+    /// Expects a value and its end of line.
     Value(Box<Awaited>),
-    /// So many bytes are to come that nobody wants.
+    /// Skips this many bytes.
     Swallow(usize),
-    /// The line is there, and its keys are answered up to where the input begins.
+    /// Answers the keys of a complete line, up to where the input begins.
     Keys(Keys),
-    /// Items are listed.
+    /// Lists items.
     Survey(Box<Survey>),
 }
 
-/// A value of which a part has come.
+/// An incomplete value.
 #[derive(Debug)]
 struct Awaited {
     fresh: Fresh,
     storing: Storing,
-    /// The line that announced it, if it tells what to answer.
+    /// The line that announced it, if it decides the answer.
     line: Vec<u8>,
-    /// Given back with this.
+    /// Returned with this.
     _share: Share,
 }
 
-/// What is to be done with a value when it is there.
+/// The action for a complete value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storing {
     pub(super) mode: Mode,
@@ -85,35 +85,35 @@ pub(super) struct Storing {
     pub(super) kind: Kind,
 }
 
-/// Who wants the answer.
+/// The kind of command that wants the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A classic command; or nobody.
+    /// A classic command, or nobody.
     Classic { is_quiet: bool },
     /// A meta command.
     Meta,
 }
 
-/// What a line asks for.
+/// Result of a line.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// Nothing more than was answered.
+    /// Nothing beyond the answer.
     Done,
-    /// A value comes next.
+    /// A value follows.
     Value { fresh: Fresh, storing: Storing },
-    /// So many bytes come next, which nobody wants.
+    /// This many bytes follow that are to be skipped.
     Swallow(usize),
-    /// So many bytes of the line are keys that are not answered yet.
+    /// This many bytes of the line are keys not answered yet.
     Keys { left: usize, list: Keys },
     /// A list of items.
     Survey(Box<Survey>),
-    /// To be left alone.
+    /// The connection is to be closed.
     Close,
-    /// The server's end.
+    /// The server is to stop.
     Stop { gracefully: bool },
 }
 
-/// What the commands use.
+/// The commands' environment.
 pub(super) struct Context<'a> {
     pub(super) store: &'a Store,
     pub(super) worker: &'a mut Worker,
@@ -128,14 +128,14 @@ impl Session {
         Session::default()
     }
 
-    /// Does it wait for the rest of a command?
+    /// True in the middle of a command.
     #[must_use]
     pub fn is_amid(&self) -> bool {
         !matches!(self.state, State::Line)
     }
 
-    /// Serves what has come, `commands` commands at most, and adds the answers to `out`. What is not
-    /// consumed is to be given again as it is, with what comes after it.
+    /// Serves input, at most `commands` commands, and appends the answers to `out`. Unconsumed
+    /// bytes must be passed again, with what follows them.
     pub fn serve(
         &mut self,
         (store, worker, about): (&Store, &mut Worker, &dyn About),
@@ -188,12 +188,12 @@ impl Session {
         Served { consumed, then }
     }
 
-    /// Is there something to answer whether or not more comes?
+    /// True if there is something to answer whether or not more comes.
     fn has_more_to_say(&self) -> bool {
         matches!(self.state, State::Survey(_))
     }
 
-    /// Frees what an unfinished command holds: the connection is gone.
+    /// Frees an unfinished command when the connection closes.
     pub fn end(&mut self, worker: &mut Worker) {
         if let State::Value(awaited) = std::mem::take(&mut self.state) {
             worker.keep(Some(awaited.fresh.give_up()));
@@ -242,7 +242,7 @@ impl Session {
         }
     }
 
-    /// Answers more keys of a line whose end is there, as nothing of it was looked at before.
+    /// Answers more keys of a complete line of which nothing was looked at before.
     fn keys(&mut self, context: &mut Context<'_>, input: &[u8], list: Keys) -> Step {
         let Some(end) = memchr::memchr(b'\n', input) else {
             return Step::Short(0);
@@ -315,16 +315,16 @@ impl Session {
     }
 }
 
-/// How far one step went: so many bytes are done with.
+/// Result of one step, with the number of bytes consumed.
 enum Step {
     Done(usize),
     Short(usize),
-    /// There is more to do with what is there, when the answers are sent.
+    /// There is more to do with the input, once the answers are sent.
     Pause(usize),
     End(Then),
 }
 
-/// May a line that has no end yet go on?
+/// True if a line without its end may continue.
 fn may_go_on(input: &[u8]) -> bool {
     if input.len() <= LINE_MAX {
         return true;
@@ -338,7 +338,7 @@ fn may_go_on(input: &[u8]) -> bool {
 
 #[inline]
 fn command(context: &mut Context<'_>, line: &[u8]) -> Asked {
-    // By far the most frequent ones, whose keys may be more than there are words.
+    // By far the most frequent command, whose keys may be more than there are words.
     if let Some(keys) = line.strip_prefix(b"get ") {
         return classic::get(context, keys, false);
     }
@@ -374,7 +374,8 @@ fn finish(context: &mut Context<'_>, fresh: Fresh, storing: Storing, line: &[u8]
     }
 }
 
-/// Gives up an item of whose value a part is missing, as too many are. The same is answered and done as where there is no memory.
+/// Gives up an incomplete item, as too many values are under way. Answers and acts as without
+/// memory.
 #[cold]
 fn refuse_to_wait(context: &mut Context<'_>, fresh: Fresh, storing: Storing) {
     if storing.kind != (Kind::Classic { is_quiet: true }) {
@@ -390,7 +391,7 @@ fn refuse_to_wait(context: &mut Context<'_>, fresh: Fresh, storing: Storing) {
     classic::refuse(context, (&key.0, key.1), mode, Refused::NoMemory);
 }
 
-/// What is answered where there can be no new item.
+/// The answer where a new item is refused.
 pub(super) fn refusal(refused: Refused) -> &'static [u8] {
     match refused {
         Refused::TooLarge => b"SERVER_ERROR object too large for cache\r\n",

@@ -1,4 +1,4 @@
-//! What a client may ask about the server, and tell it.
+//! Statistics and control commands.
 
 use std::fmt::Display;
 
@@ -7,34 +7,34 @@ use super::survey::{self, Survey};
 use super::words::{Words, signed_32, unsigned_32};
 use crate::store::counters::Counters;
 
-/// Takes a name and a value.
+/// Receives a name and a value.
 pub type Say<'a> = dyn FnMut(&str, &dyn Display) + 'a;
 
-/// What the protocol wants to know of the server that it runs in.
+/// The protocol's view of the server around it.
 pub trait About: Sync {
-    /// May clients have everything forgotten?
+    /// Whether clients may flush everything.
     fn may_flush(&self) -> bool {
         true
     }
-    /// May clients stop the server?
+    /// Whether clients may stop the server.
     fn may_shut_down(&self) -> bool {
         false
     }
-    /// May clients list keys?
+    /// Whether clients may list keys.
     fn may_dump(&self) -> bool {
         true
     }
-    /// Changes how much the server tells its operator.
+    /// Sets the verbosity of the log.
     fn set_verbosity(&self, _level: u32) {}
-    /// What all workers have counted.
+    /// The sum of all workers' counters.
     fn counters(&self) -> Counters;
-    /// All from 0 on.
+    /// Resets all counters.
     fn reset_counters(&self);
-    /// The process and its connections.
+    /// Reports the process and its connections.
     fn process(&self, _say: &mut Say<'_>) {}
-    /// What it was told when it was started.
+    /// Reports the options it was started with.
     fn settings(&self, _say: &mut Say<'_>) {}
-    /// Each connection.
+    /// Reports each connection.
     fn connections(&self, _say: &mut Say<'_>) {}
 }
 
@@ -43,7 +43,7 @@ pub(super) fn answer(context: &mut Context<'_>, text: &[u8]) -> Asked {
     Asked::Done
 }
 
-/// `stats` and what may follow it.
+/// Handles `stats` and its arguments.
 pub(super) fn stats(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let about = context.about;
     let mut lines = Vec::new();
@@ -58,7 +58,7 @@ pub(super) fn stats(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         b"slabs" => slabs(context, &mut say),
         b"hearth" => hearth(context, &mut say),
         b"sizes" => return Asked::Survey(Survey::sizes()),
-        // The sizes are found when they are asked for, which costs nothing before.
+        // Sizes are computed when asked for, and cost nothing before.
         b"sizes_enable" => return answer(context, b"STAT sizes_status enabled\r\n"),
         b"sizes_disable" => return answer(context, b"STAT sizes_status disabled\r\n"),
         b"extstore" => {}
@@ -150,7 +150,7 @@ fn general(context: &Context<'_>, say: &mut Say<'_>) {
     say("crawler_items_checked", &looked_at);
 }
 
-/// All items are of one class, as blocks have the size that items need.
+/// Reports all items as one class, as blocks have the size that items need.
 fn items(context: &Context<'_>, say: &mut Say<'_>) {
     let (held, moves) = (context.store.holdings(), context.store.moves());
     let now = context.store.clock().now();
@@ -186,7 +186,7 @@ fn slabs(context: &Context<'_>, say: &mut Say<'_>) {
     say("total_malloced", &held.owned);
 }
 
-/// What is measured of the allocation section.
+/// Reports the measurements of the allocation section.
 fn hearth(context: &Context<'_>, say: &mut Say<'_>) {
     let ((measured, section), held) = (context.store.measured(), context.store.holdings());
     say("section_mode", &context.store.settings().running.mode);
@@ -210,7 +210,7 @@ fn hearth(context: &Context<'_>, say: &mut Say<'_>) {
     say("heap_bytes", &held.charged);
 }
 
-/// Commands that tune memcached's own machinery.
+/// Handles commands that tune memcached's own machinery.
 pub(super) fn control(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     let text: &[u8] = match words.get(0) {
         b"lru" => lru(context, words),
@@ -261,10 +261,10 @@ fn slabs_control(words: &Words<'_>) -> &'static [u8] {
     }
 }
 
-/// What is answered where a class is named that there is not.
+/// The answer to a class that does not exist.
 pub(super) const BAD_CLASS: &[u8] = b"BADCLASS invalid class id\r\n";
 
-/// Is that a class, or all of them? There is one.
+/// True for the only class, or all.
 pub(super) fn is_class(word: &[u8]) -> bool {
     matches!(word, b"all" | b"hash" | b"1")
 }
@@ -276,7 +276,7 @@ fn crawler(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
         (b"crawl" | b"metadump", 3..) if !context.store.crawls() => {
             return answer(context, b"CLIENT_ERROR lru crawler disabled\r\n");
         }
-        // Who has the clock does it.
+        // The clock's thread does it.
         (b"crawl", 3..) if is_class(words.get(2)) => context.store.ask_for_crawl(),
         (b"crawl", 3..) => return answer(context, BAD_CLASS),
         (b"sleep" | b"tocrawl", 3..) => {

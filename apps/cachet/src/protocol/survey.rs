@@ -1,4 +1,4 @@
-//! Lists of items, which are made piece by piece: there may be millions.
+//! Lists of items, made piece by piece: there may be millions.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::items::{Entry, bytes_of};
 use crate::store::Walk;
 use crate::store::clock::Clock;
 
-/// So many items are looked at before others have their turn: half a millisecond if none of them is in a cache.
+/// Items looked at before others have their turn: half a millisecond if none of them is in a cache.
 const TURN: usize = 4096;
-/// And so many with one part of the store locked.
+/// Items looked at with one stripe locked.
 const PIECE: usize = 256;
-/// What `stats cachedump` lists is so long at most, as memcached has it.
+/// Longest output of `stats cachedump`, as in memcached.
 const CACHE_DUMP_MAX: usize = 2 << 20;
-/// Sizes in classes of 32 bytes, as memcached tells them.
+/// Width of a size class, as in memcached.
 const SIZE_CLASS: usize = 32;
 
-/// A list that is being made.
+/// A list in progress.
 #[derive(Debug)]
 pub(super) struct Survey {
     walk: Walk,
@@ -30,9 +30,9 @@ pub(super) struct Survey {
 enum Kind {
     /// `lru_crawler metadump`.
     Meta,
-    /// `stats cachedump`: so many items and bytes more.
+    /// `stats cachedump`: items and bytes still allowed.
     Cache { items: usize, bytes: usize },
-    /// `stats sizes`: how many items of each class there are so far.
+    /// `stats sizes`: number of items in each class so far.
     Sizes(BTreeMap<usize, usize>),
 }
 
@@ -44,12 +44,12 @@ impl Survey {
         })
     }
 
-    /// How many items there are of each size.
+    /// Lists the number of items of each size.
     pub(super) fn sizes() -> Box<Survey> {
         Survey::new(Kind::Sizes(BTreeMap::new()))
     }
 
-    /// Answers more of it. False if that was all.
+    /// Answers more of the list. False at the end.
     pub(super) fn go_on(&mut self, context: &mut Context<'_>) -> bool {
         let mut looked = 0;
         while looked < TURN && context.out.len() <= ANSWERS_MAX {
@@ -58,7 +58,7 @@ impl Survey {
                 self.end(context.out);
                 return false;
             }
-            // To lock a part takes time, too, if there is nothing in it.
+            // Locking a stripe takes time, even if it is empty.
             looked += count + 1;
         }
         true
@@ -70,7 +70,8 @@ impl Survey {
         store.look(walk, PIECE, |entry| match kind {
             Kind::Meta => write_meta(out, entry, clock),
             Kind::Cache { items: 0, .. } | Kind::Cache { bytes: 0, .. } => {}
-            // As memcached: here keys are told as they are, and such a one may have ends of lines in it.
+            // As in memcached: keys are written as they are here, and such a key may contain ends
+            // of lines.
             Kind::Cache { .. } if has_binary_key(entry) => {}
             Kind::Cache { items, bytes } => {
                 let before = out.len();
@@ -86,7 +87,7 @@ impl Survey {
         })
     }
 
-    /// Nothing more would be listed.
+    /// True if nothing more would be listed.
     fn is_full(&self) -> bool {
         matches!(
             self.kind,
@@ -104,7 +105,7 @@ impl Survey {
     }
 }
 
-/// `stats cachedump`.
+/// Begins `stats cachedump`.
 pub(super) fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     if !context.about.may_dump() {
         return answer(context, b"CLIENT_ERROR stats cachedump not allowed\r\n");
@@ -128,7 +129,7 @@ pub(super) fn cache_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked 
     }))
 }
 
-/// `lru_crawler metadump`.
+/// Begins `lru_crawler metadump`.
 pub(super) fn meta_dump(context: &mut Context<'_>, words: &Words<'_>) -> Asked {
     if !context.about.may_dump() {
         return answer(context, b"ERROR metadump not allowed\r\n");

@@ -1,6 +1,6 @@
 //! Words, numbers and base64, with the habits of the C functions that clients rely on.
 
-/// So many words of a line are told apart at most.
+/// Largest number of words of a line.
 pub(super) const WORDS_MAX: usize = 24;
 
 /// The words of a line.
@@ -11,7 +11,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// What stands between spaces. Other white space is a part of words, and a zero byte ends the line.
+    /// Splits a line at spaces. Other white space is part of words, and a zero byte ends the line.
     #[inline]
     #[must_use]
     pub(super) fn of(line: &'a [u8]) -> Words<'a> {
@@ -29,25 +29,25 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// How many there are, as far as they are told apart.
+    /// Number of words, up to the largest.
     #[must_use]
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
-    /// One of them; nothing if there are fewer.
+    /// One word; empty if there are fewer.
     #[must_use]
     pub(super) fn get(&self, at: usize) -> &'a [u8] {
         self.words.get(at).copied().unwrap_or_default()
     }
 
-    /// Those from one on.
+    /// The words from one on.
     #[must_use]
     pub(super) fn from(&self, at: usize) -> &[&'a [u8]] {
         self.words[..self.count].get(at..).unwrap_or_default()
     }
 
-    /// Is the last word `noreply`?
+    /// True if the last word is `noreply`.
     #[must_use]
     pub(super) fn end_in_noreply(&self) -> bool {
         self.count > 0 && self.words[self.count - 1] == b"noreply"
@@ -67,8 +67,8 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
 }
 
-/// What stands before the digits of a number: is it negative; and the digits. After them comes nothing, or white
-/// space and then anything.
+/// Splits a number into its sign and its digits, which end the text or are followed by white space
+/// and then anything.
 fn digits(text: &[u8]) -> Option<(bool, &[u8])> {
     let start = text.iter().position(|&byte| !is_space(byte))?;
     let text = &text[start..];
@@ -94,7 +94,7 @@ fn magnitude(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number of 64 bits without a sign.
+/// Parses a number of 64 bits without a sign.
 #[must_use]
 pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     let (is_negative, digits) = digits(text)?;
@@ -104,17 +104,17 @@ pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     } else {
         size
     };
-    // A minus is let pass if what comes of it looks positive.
+    // A minus is accepted if the result looks positive.
     (!is_negative || value >> 63 == 0).then_some(value)
 }
 
-/// The low 32 bits of a number without a sign.
+/// Parses a number without a sign, to its low 32 bits.
 #[must_use]
 pub(super) fn unsigned_32(text: &[u8]) -> Option<u32> {
     unsigned(text).map(|value| value as u32)
 }
 
-/// The low 32 bits of a number with a sign.
+/// Parses a number with a sign, to its low 32 bits.
 #[must_use]
 pub(super) fn signed_32(text: &[u8]) -> Option<i32> {
     let (is_negative, digits) = digits(text)?;
@@ -157,7 +157,7 @@ fn sextet(byte: u8) -> Option<u32> {
     Some(u32::from(value))
 }
 
-/// The bytes that a text in base64 stands for. What follows the first padding is not looked at.
+/// Decodes base64. Whatever follows the first padding is ignored.
 #[must_use]
 pub(super) fn from_base64<'a>(text: &[u8], place: &'a mut [u8]) -> Option<&'a [u8]> {
     if text.is_empty() || !text.len().is_multiple_of(4) {

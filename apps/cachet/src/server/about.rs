@@ -1,4 +1,4 @@
-//! What a server knows of itself, and what it tells.
+//! The server's knowledge of itself, and its log.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,20 +16,20 @@ use crate::protocol::{About, Say};
 use crate::store::counters::Counters;
 use crate::store::{AllCounters, Store};
 
-/// A server, for those who serve in it.
+/// The state that all parts of a server share.
 pub struct Server {
     store: Store,
     options: Options,
     counters: AllCounters,
     listens_at: OnceLock<Vec<String>>,
     verbosity: AtomicU32,
-    /// Those that have said something, by their numbers: the other end.
+    /// Connections that have said something, by number: the other end.
     connections: Mutex<BTreeMap<u64, Peer>>,
     last: AtomicU64,
     rejected: AtomicU64,
-    /// Who has the connections, as long as they are served.
+    /// The network server, while it serves.
     net: Mutex<Option<hearth_net::Server<Cachet>>>,
-    /// What that had counted when counting began anew: connections, and those that were silent for too long.
+    /// Its counters at the last reset: connections, and those closed for silence.
     counted_before: [AtomicU64; 2],
     stops: AtomicBool,
 }
@@ -51,12 +51,12 @@ impl Server {
         }
     }
 
-    /// What is stored.
+    /// The store.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What it was told.
+    /// The options.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -72,7 +72,7 @@ impl Server {
     }
 
     pub(super) fn set_addresses(&self, addresses: Vec<String>) {
-        // Told once, when it listens.
+        // Set once, when it listens.
         let _ = self.listens_at.set(addresses);
     }
 
@@ -101,16 +101,16 @@ impl Server {
         self.net().take()
     }
 
-    /// How many connections are open, whether or not they have said something.
+    /// Number of open connections, whether or not they have said something.
     fn open(&self) -> usize {
         match &*self.net() {
             Some(net) => net.connections(),
-            // It begins, or ends.
+            // It is starting or ending.
             None => self.known().len(),
         }
     }
 
-    /// How many connections there were, and how many of them were silent for too long, since the server began.
+    /// Number of connections, and of those closed for silence, since the server began.
     fn counted(&self) -> [u64; 2] {
         match &*self.net() {
             Some(net) => {
@@ -126,7 +126,7 @@ impl Server {
     }
 
     pub(super) fn stop(&self) {
-        // Release: what was done before is seen by who sees it.
+        // Release: a thread that sees it sees everything done before.
         self.stops.store(true, Ordering::Release);
     }
 
@@ -134,7 +134,7 @@ impl Server {
         self.stops.load(Ordering::Acquire)
     }
 
-    /// Has the process stopped, as a signal would.
+    /// Stops the process, as a signal would.
     pub(super) fn ask_to_stop(&self, gracefully: bool) {
         signal::send_self(if gracefully {
             signal::USER_1
@@ -143,21 +143,21 @@ impl Server {
         });
     }
 
-    /// Tells the operator, if so much is wanted.
+    /// Logs a message at a level.
     pub fn tell(&self, level: u32, what: impl FnOnce() -> String) {
         if self.verbosity.load(Ordering::Relaxed) >= level {
             self.complain(&what());
         }
     }
 
-    /// Tells the operator in any case, if there is one who reads: `eprintln!` would panic where nobody does, and with it the
-    /// connection that is told of, at a level that clients may set.
+    /// Logs a message at any level. `eprintln!` would panic without a reader, and with it the
+    /// connection that the message is about.
     pub fn complain(&self, what: &str) {
         let _ = writeln!(std::io::stderr(), "cachet: {what}");
     }
 }
 
-/// The other end, as statistics tell it.
+/// Formats the other end for statistics.
 fn name(peer: &Peer) -> String {
     match peer {
         Peer::Tcp(address) if address.is_ipv6() => format!("tcp6:{address}"),
@@ -222,7 +222,7 @@ impl About for Server {
 
     fn settings(&self, say: &mut Say<'_>) {
         let options = &self.options;
-        // What may be changed is told as it is now.
+        // Shows the present values of settings that may change.
         let held = self.store.holdings();
         let on = |is: bool| if is { "on" } else { "off" };
         let yes = |is: bool| if is { "yes" } else { "no" };

@@ -1,7 +1,7 @@
-//! The server: the protocol as a service of `hearth-net`, and what is beside it.
+//! The server: the protocol as a service of `hearth-net`, and what it needs besides.
 //!
-//! A connection stays with one thread for life, unless another pattern is asked for. The threads share the
-//! [`Store`] and nothing else that is written often. One more thread has the clock.
+//! A connection stays with one thread for life, unless another pattern is chosen. The threads share
+//! the [`Store`] and nothing else that is often written. One more thread keeps the clock.
 
 mod about;
 mod service;
@@ -23,40 +23,31 @@ use crate::store::{NoStore, Store, Worker};
 pub use about::Server;
 use service::Cachet;
 
-/// A server that runs.
+/// A running server.
 pub struct Running {
     server: Arc<Server>,
     addresses: Vec<SocketAddr>,
     clock: Option<JoinHandle<()>>,
 }
 
-/// Why a server does not start.
-#[derive(Debug)]
+/// Reason why a server does not start.
+#[derive(Debug, thiserror::Error)]
 pub enum NoServer {
-    /// There is no store.
+    /// The store cannot be made.
+    #[error("{0}")]
     Store(NoStore),
-    /// It cannot listen, or there are no threads for it.
+    /// It cannot listen, or gets no threads.
+    #[error("{0}")]
     Net(StartError),
-    /// There is no thread for its clock.
+    /// Its clock gets no thread.
+    #[error("cannot start a thread for the clock: {0}")]
     Clock(std::io::Error),
 }
 
-impl std::fmt::Display for NoServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NoServer::Store(error) => error.fmt(f),
-            NoServer::Net(error) => error.fmt(f),
-            NoServer::Clock(error) => write!(f, "there is no thread for the clock: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for NoServer {}
-
-/// Who stops waits so long for those who are amid something, if told to be graceful, and if not.
+/// Time for clients in the middle of something when the server stops, gracefully and otherwise.
 const GRACE: Duration = Duration::from_secs(5);
 const HASTE: Duration = Duration::from_millis(500);
-/// As much may wait to be sent to one client before it must read.
+/// Output waiting for a client beyond which nothing more is read from it.
 const OUTPUT_MAX: usize = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -64,14 +55,15 @@ impl Running {
     /// Listens and serves.
     ///
     /// # Errors
-    /// It cannot, and says why.
+    /// It cannot; the error says why.
     pub fn start(options: Options) -> Result<Running, NoServer> {
         let ticks = Ticks::calibrate(&Linux, 5);
         let store = Store::new(options.store_settings(), ticks).map_err(NoServer::Store)?;
         store.set_crawler(options.crawls);
         store.set_shares(options.hot_percent as usize, options.warm_percent as usize);
         let builder = builder(&options);
-        // Rings need memory that may be kept in memory, of which a process may have little: nobody asked for them.
+        // Rings need memory that may be locked, of which a process may have little; and nobody
+        // asked for them.
         let instead = (options.mechanism.is_none() && options.pattern == Pattern::Sharded)
             .then(|| builder.clone().mechanism(Mechanism::Edge));
         let server = Arc::new(Server::new(store, options));
@@ -99,7 +91,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Where it listens: addresses with ports, and paths.
+    /// The addresses it listens on, with ports, and paths.
     #[must_use]
     pub fn addresses(&self) -> Vec<String> {
         let network = self.addresses.iter().map(ToString::to_string);
@@ -112,13 +104,13 @@ impl Running {
         network.chain(path).collect()
     }
 
-    /// What it knows of itself.
+    /// The shared state.
     #[must_use]
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Takes no more connections, answers what has come, and ends.
+    /// Stops: accepts no more connections, answers what has come, and ends.
     pub fn stop(mut self, gracefully: bool) {
         self.end(if gracefully { GRACE } else { HASTE });
     }
@@ -130,22 +122,25 @@ impl Running {
         }
         if let Some(clock) = self.clock.take() {
             clock.thread().unpark();
-            // Who has panicked has told so.
+            // A panic has been reported already.
             let _ = clock.join();
         }
     }
 }
 
 impl Drop for Running {
-    /// Who knows the server and who serves know each other, so neither would end by itself.
+    /// The shared state and the network server refer to each other, so neither would be dropped by
+    /// itself.
     fn drop(&mut self) {
         self.end(Duration::ZERO);
     }
 }
 
-/// How so many threads wait on so many cores, if nobody has said. Where they leave no core to anybody else, clients on this
-/// machine share theirs, and what rings serve together waits together: with two threads on two cores a 99th percentile of 1.1
-/// to 1.4 of memcached's, and of 0.8 to 1.0 by edges, for a fifth less throughput of a core, which then still is more.
+/// The default mechanism for this many threads and cores. Where the threads leave no core to
+/// others, clients on this machine share theirs, and requests that rings serve together wait
+/// together: two threads on two cores have a 99th percentile of 1.1 to 1.4 of memcached's with
+/// rings, and of 0.8 to 1.0 with edges, for a fifth less throughput per core, which is then still
+/// more.
 fn mechanism(pattern: Pattern, threads: usize, cores: usize) -> Mechanism {
     if pattern == Pattern::Sharded && threads > 1 && threads >= cores {
         return Mechanism::Edge;
@@ -169,7 +164,7 @@ fn builder(options: &Options) -> hearth_net::Builder {
         .output_bytes_max(OUTPUT_MAX);
     builder = match (options.mechanism, options.pattern) {
         (Some(mechanism), _) => builder.mechanism(mechanism),
-        // It finds out.
+        // It finds out by itself.
         (None, Pattern::Adaptive) => builder,
         (None, pattern) => builder.mechanism(mechanism(pattern, options.threads, allowed().len())),
     };
@@ -185,12 +180,12 @@ fn builder(options: &Options) -> hearth_net::Builder {
     builder
 }
 
-/// The addresses to listen at: all of this machine if none is named.
+/// The addresses to listen on: all of this machine by default.
 fn places(options: &Options) -> Vec<String> {
     if options.listen.is_empty() {
         return everywhere(&options.port.to_string());
     }
-    // memcached takes semicolons, too.
+    // memcached accepts semicolons, too.
     let names = options.listen.iter().flat_map(|names| names.split(';'));
     names
         .filter(|name| !name.is_empty())
@@ -201,15 +196,15 @@ fn places(options: &Options) -> Vec<String> {
 /// All addresses of this machine.
 fn everywhere(port: &str) -> Vec<String> {
     let mut places = vec![format!("0.0.0.0:{port}")];
-    // Not every system has IPv6; and two ports that the system chooses would not be the same.
+    // Not every system has IPv6; and two ports chosen by the system would differ.
     if port != "0" && std::net::TcpListener::bind("[::1]:0").is_ok() {
         places.push(format!("[::]:{port}"));
     }
     places
 }
 
-/// What one name means: an address or a name, with a port or without one; an address of IPv6 is in brackets, or has no
-/// port; a star is all of this machine.
+/// Parses an address or a name, with or without a port; an IPv6 address is in brackets, or has no
+/// port; a star means all of this machine.
 fn place(name: &str, port: u16) -> Vec<String> {
     if name == "*" {
         return everywhere(&port.to_string());
@@ -227,7 +222,7 @@ fn place(name: &str, port: u16) -> Vec<String> {
     }]
 }
 
-/// Every second: the clock, and then, as far as there is time until the next one, what may be late.
+/// Advances the clock every second, and does chores in the time left until the next.
 fn keep_time(server: &Server) {
     let mut worker = Worker::new(server.counters_for_one());
     let store = server.store();
@@ -242,7 +237,7 @@ fn keep_time(server: &Server) {
             continue;
         }
         store.tick();
-        // Seconds that were missed, as the system was asleep, are not made up for.
+        // Seconds missed while the system was asleep are not made up for.
         next += SECOND * (1 + now.duration_since(next).as_secs() as u32);
         let mut chores = store.chores();
         while !server.stops() && Instant::now() < next && store.work(&mut worker, &mut chores) {}

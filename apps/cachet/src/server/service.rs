@@ -1,4 +1,4 @@
-//! The protocol, as `hearth-net` wants it.
+//! The protocol as a service of `hearth-net`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::store::Worker;
 /// The service of one server.
 pub(super) struct Cachet(pub(super) Arc<Server>);
 
-/// A connection: its number among all, and what it is amid.
+/// A connection: its number, and its session.
 pub(super) struct Connected {
     id: u64,
     session: Session,

@@ -1,15 +1,15 @@
-//! The allocation section: memory for new items, and who must go for it.
+//! The allocation section: memory for new items, and eviction.
 //!
-//! Everything here is one critical section. It never waits for a connection, and it takes the lock of a part of the
-//! store only to take one item out of it; so who holds such a lock must not enter it.
+//! Everything here is one critical section. It never waits for a connection, and takes the lock of
+//! a stripe only to remove one item; so a thread that holds such a lock must not enter it.
 //!
-//! Items come to the hot queue and leave it for the cold one, or, when they were fetched at least twice meanwhile,
-//! for the warm one. What was fetched twice while cold becomes warm, too. Only cold items are evicted. So keys
-//! that are asked for once, however many, push out each other and not what is used. An item moves when it is
-//! the oldest of its queue and at no other time: to fetch it is to set a bit.
+//! Items come to the hot queue and leave it for the cold one, or, if they were fetched at least
+//! twice meanwhile, for the warm one. An item fetched twice while cold becomes warm, too. Only cold
+//! items are evicted. So keys that are read once, however many, push out each other and not the
+//! items in use. An item moves only when it is the oldest of its queue: a fetch just sets a bit.
 //!
-//! Where nothing may be evicted items go nevertheless that are as good as gone, as far as they are found at the ends of
-//! the queues.
+//! With eviction off, dead items (expired or flushed) at the ends of the queues are still
+//! reclaimed.
 
 use std::sync::Arc;
 
@@ -21,31 +21,31 @@ use crate::items::{Fresh, Making, Out, Pool, Segment, block_bytes, bytes_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoMemory;
 
-/// What the section counts.
+/// Counters of the section.
 #[derive(Debug, Default)]
 pub struct Moves {
-    /// Items that had to go before their time.
+    /// Evicted items.
     pub evictions: Counter,
-    /// Of these, items that were never fetched.
+    /// Evicted items never fetched.
     pub evicted_unfetched: Counter,
-    /// Of these, items that were active.
+    /// Evicted active items.
     pub evicted_active: Counter,
-    /// Items found at the end of a queue whose time had come, or that were told to be forgotten.
+    /// Dead items found at the end of a queue: expired or flushed.
     pub reclaimed: Counter,
-    /// Of these, items that were never fetched.
+    /// Dead items never fetched.
     pub expired_unfetched: Counter,
-    /// From hot or warm to cold.
+    /// Moves from hot or warm to cold.
     pub to_cold: Counter,
-    /// From hot or cold to warm.
+    /// Moves from hot or cold to warm.
     pub to_warm: Counter,
-    /// Warm items that stay warm.
+    /// Warm items that stayed warm.
     pub within: Counter,
-    /// How often there was no memory.
+    /// Allocations refused.
     pub refusals: Counter,
 }
 
 impl Moves {
-    /// All from 0 on. For who is in the section, where they are counted.
+    /// Resets the counters. For the thread in the section, where they are counted.
     fn reset(&self) {
         let all = [
             &self.evictions,
@@ -62,57 +62,57 @@ impl Moves {
     }
 }
 
-/// The data of the section.
+/// Data of the section.
 #[derive(Debug)]
 pub struct Allocation {
     pool: Pool,
     stripes: Arc<Stripes>,
     limit: usize,
     evicts: bool,
-    /// How much of the limit hot and warm items may have, in percent.
+    /// Shares of hot and warm items in the limit, in percent.
     hot: usize,
     warm: usize,
     moves: Arc<Moves>,
 }
 
-/// What there is, for statistics.
+/// Contents, for statistics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Holdings {
     /// Items, by segment: hot, warm, cold.
     pub items: [usize; 3],
-    /// What they need, in bytes.
+    /// Size of the items in bytes.
     pub bytes: usize,
-    /// What their blocks have, in bytes: what the limit is for.
+    /// Size of their blocks in bytes, to which the limit applies.
     pub charged: usize,
-    /// What the heap has for them, in bytes.
+    /// Size of the heap in bytes.
     pub owned: usize,
-    /// What they may need, in bytes.
+    /// Limit in bytes.
     pub limit: usize,
-    /// How much of the limit hot and warm items may have, in percent.
+    /// Shares of hot and warm items in the limit, in percent.
     pub shares: [usize; 2],
-    /// When the oldest item of each segment was last used.
+    /// Last use of the oldest item of each segment.
     pub oldest: [Option<u32>; 3],
 }
 
-/// So many items change their queue in one allocation at most, and so many are let go beyond what it needs: this
+/// Most items that change their queue in one allocation, and most that go beyond its need: this
 /// bounds its time.
 const SHIFTS: usize = 4;
 const EXTRA: usize = 4;
-/// So large a part of the limit may be free between items before items go for more of it.
+/// Divisor of the limit that may be free between items before more items go.
 const LOOSE: usize = 16;
-/// So many active items are spared in a row; then one goes nevertheless.
+/// Most active items spared in a row.
 const SPARED: usize = 32;
-/// So many items at the end of a queue are skipped that are just being stored or freed.
+/// Most items skipped at the end of a queue because they are being stored or freed.
 const SKIPPED: usize = 64;
-/// Where nothing may be evicted so many items at the end of each queue are looked at for one that is as good as gone.
-/// memcached looks at five of a class; here are all classes in one queue.
+/// Items looked at, at the end of each queue, for a dead one where nothing may be evicted.
+/// memcached looks at five of a class; here all classes are in one queue.
 const LOOKED_AT: usize = 16;
-/// So many items go at most, one after the other, for a block that the system does not give. Items of about one size
-/// need one or two to go.
+/// Most items evicted for a block that the system does not give. Items of about one size need one
+/// or two to go.
 const NEEDED: usize = 64;
 
 impl Allocation {
-    /// For items of so many bytes. None if there is no memory for a heap.
+    /// An empty section with this limit. None if there is no memory for a heap.
     #[must_use]
     pub fn new(stripes: Arc<Stripes>, limit: usize, evicts: bool) -> Option<Allocation> {
         let moves = Arc::new(Moves::default());
@@ -127,30 +127,30 @@ impl Allocation {
         })
     }
 
-    /// What is counted here.
+    /// Its counters.
     #[must_use]
     pub fn moves(&self) -> Arc<Moves> {
         Arc::clone(&self.moves)
     }
 
-    /// Another limit, in bytes. What is above it goes little by little: with the next allocations, and by
-    /// [`Allocation::shrink`].
+    /// Sets the limit in bytes. Items above it go little by little: with the next allocations, and
+    /// by [`Allocation::shrink`].
     pub fn set_limit(&mut self, bytes: usize) {
         self.limit = bytes;
     }
 
-    /// From now on the system gives no more memory than items have already.
+    /// From now on the system gives no more memory than items already have.
     #[cfg(test)]
     pub fn starve(&mut self) {
         self.pool.given_most = self.pool.charged();
     }
 
-    /// All that is counted from 0 on.
+    /// Resets the counters.
     pub fn reset_moves(&mut self) {
         self.moves.reset();
     }
 
-    /// Lets so many items go at most that are above the limit. Are there more?
+    /// Evicts at most `most` items above the limit. True if there are more.
     pub fn shrink(&mut self, now: u32, most: usize) -> bool {
         for _ in 0..most {
             if self.pool.charged() <= self.limit || !self.let_one_go(now) {
@@ -160,12 +160,12 @@ impl Allocation {
         self.pool.charged() > self.limit
     }
 
-    /// How much of the limit hot and warm items may have, in percent.
+    /// Sets the shares of hot and warm items in the limit, in percent.
     pub fn set_shares(&mut self, hot: usize, warm: usize) {
         (self.hot, self.warm) = (hot, warm);
     }
 
-    /// What there is.
+    /// Contents.
     #[must_use]
     pub fn holdings(&self) -> Holdings {
         let segments = [Segment::Hot, Segment::Warm, Segment::Cold];
@@ -180,27 +180,28 @@ impl Allocation {
         }
     }
 
-    /// Frees what is in no chain any more.
+    /// Frees items that are in no chain any more.
     pub fn release(&mut self, out: impl Iterator<Item = Out>) {
         for out in out {
             self.pool.release(out);
         }
     }
 
-    /// A new item, for which others may have to go.
+    /// Makes an item, evicting others if necessary.
     ///
     /// # Errors
-    /// The memory is used up, and nothing may go, or all that there is is just being stored.
+    /// The memory is used up, and nothing may be evicted, or all items are being stored.
     pub fn allocate(&mut self, making: &Making<'_>) -> Result<Fresh, NoMemory> {
         let need = block_bytes(bytes_of(making.key.len(), making.value_bytes as usize));
         self.balance();
-        // Where the limit was lowered there is more than it allows: then no more goes at once than is needed now.
+        // After the limit was lowered, no more goes at once than is needed now.
         let least = self.pool.charged().saturating_sub(need);
         let mut extra = 0;
         loop {
             let charged = self.pool.charged();
             let is_needed = charged + need > self.limit && charged > least;
-            // Beyond the limit items go one at a time, as memory between them becomes less, but not at once.
+            // Beyond the limit items go one at a time, as free memory between them shrinks only
+            // with time.
             let is_extra = self.evicts && extra < EXTRA && charged + need > self.room();
             if need <= self.limit && !is_needed && !is_extra {
                 break;
@@ -221,7 +222,7 @@ impl Allocation {
         }
     }
 
-    /// The system gives no more memory, though there might be: items have what there is, so they go for it.
+    /// Evicts because the system gives no more memory, though the limit would allow it.
     #[cold]
     fn make_slow(&mut self, making: &Making<'_>) -> Result<Fresh, NoMemory> {
         for _ in 0..NEEDED {
@@ -236,7 +237,7 @@ impl Allocation {
         Err(NoMemory)
     }
 
-    /// Lets one item go that may. False if none is found.
+    /// Evicts or reclaims one item. False if none is found.
     fn let_one_go(&mut self, now: u32) -> bool {
         if self.evicts {
             self.evict(now)
@@ -245,16 +246,17 @@ impl Allocation {
         }
     }
 
-    /// What items may need, now: what is free between them is memory, too, and so much as the heap has beyond a
-    /// bound, items give up. They give up no more than that, as the heap keeps what it has: a heap a little beyond its
-    /// bound would cost every item in the end. Half of the limit is theirs in any case.
+    /// Present limit of the items: free memory between them counts, too, and items give up as much
+    /// as the heap has beyond a bound. They give up no more than that, as the heap keeps what it
+    /// has: a heap a little beyond its bound would cost every item in the end. Half of the limit is
+    /// theirs in any case.
     fn room(&self) -> usize {
         let bound = self.limit.saturating_add(self.limit / LOOSE);
         let beyond = self.pool.owned().saturating_sub(bound);
         self.limit - beyond.min(self.limit / 2)
     }
 
-    /// Moves some items on from queues that have more than their share.
+    /// Moves some items on from queues that exceed their share.
     fn balance(&mut self) {
         for _ in 0..SHIFTS {
             let has_more =
@@ -283,12 +285,12 @@ impl Allocation {
         }
     }
 
-    /// Lets one item go. False if none can.
+    /// Evicts one item. False if none can go.
     fn evict(&mut self, now: u32) -> bool {
         let (mut spared, mut skipped) = (0, 0);
         while skipped < SKIPPED {
             let Some(tail) = self.pool.tail(Segment::Cold) else {
-                // All is hot or warm: the oldest there become cold.
+                // All items are hot or warm: the oldest there become cold.
                 if self.pool.shift(Segment::Hot, Segment::Cold)
                     || self.pool.shift(Segment::Warm, Segment::Cold)
                 {
@@ -305,7 +307,7 @@ impl Allocation {
                 continue;
             }
             let Some((out, gone)) = self.stripes.take_one(tail.hash, tail.id, now) else {
-                // Just being stored, or taken out by somebody who has not told it yet.
+                // It is being stored, or was removed by a thread that has not said so yet.
                 self.pool.shift(Segment::Cold, Segment::Cold);
                 skipped += 1;
                 continue;
@@ -317,7 +319,7 @@ impl Allocation {
         false
     }
 
-    /// Lets one item go that is as good as gone, if there is one at the end of a queue. Those that are not go to the other
+    /// Reclaims one dead item at the end of a queue, if there is one. Living ones move to the other
     /// end, where they do no harm as none of them is evicted; so all have their turn in the end.
     fn reclaim(&mut self, now: u32) -> bool {
         for segment in [Segment::Cold, Segment::Hot, Segment::Warm] {

@@ -1,27 +1,28 @@
-//! The present second. Items tell times in seconds since shortly before the server began.
+//! The clock: seconds since shortly before the server began.
 //!
-//! Seconds are counted by a clock that nobody sets, so that a step of the wall clock neither ends items nor keeps them.
-//! The wall clock is asked only what a second of ours is called outside: for times that clients give and see as Unix
-//! times.
+//! A monotonic clock counts the seconds, so that a step of the wall clock neither ends items nor
+//! keeps them. The wall clock only names our seconds outside: for the Unix times that clients give
+//! and see.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Times given by clients up to this are from now on, in seconds; above it they are those of Unix. 30 days.
+/// Largest relative time of clients, in seconds; larger ones are Unix times. 30 days.
 const RELATIVE_MAX: i32 = 60 * 60 * 24 * 30;
 /// The first second, so that there are some before it.
 const FIRST: u32 = 62;
-/// So far the wall clock may be from what we take it for, in seconds. The two do not begin their seconds together, so
-/// one is no step, and to follow it would change the times that clients are told back and forth.
+/// Difference from the wall clock that does not count as a step, in seconds. The two do not begin
+/// their seconds together, and following it would make the times that clients see jump back and
+/// forth.
 const STEP: i64 = 1;
 
-/// A clock that somebody advances every second, and that all read with one load.
+/// A clock advanced every second, which all read with one load.
 #[derive(Debug)]
 pub struct Clock {
     now: AtomicU32,
-    /// The Unix time of second 0.
+    /// Unix time of second 0.
     origin: AtomicI64,
-    /// When the first second began.
+    /// Beginning of the first second.
     begin: Instant,
 }
 
@@ -49,19 +50,19 @@ impl Clock {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// How long it has run, in seconds.
+    /// Seconds since it began.
     #[must_use]
     pub fn uptime(&self) -> u32 {
         self.now() - FIRST
     }
 
-    /// The present second as Unix time.
+    /// The present second in Unix time.
     #[must_use]
     pub fn unix_now(&self) -> i64 {
         self.unix(self.now())
     }
 
-    /// What a second of this clock is in Unix time.
+    /// Converts a second of this clock to Unix time.
     #[must_use]
     pub fn unix(&self, second: u32) -> i64 {
         self.origin() + i64::from(second)
@@ -71,12 +72,12 @@ impl Clock {
         self.origin.load(Ordering::Relaxed)
     }
 
-    /// Sets it to the system's time. It never goes back.
+    /// Advances it to the system's time. It never goes back.
     pub fn follow(&self) {
         self.follow_to(self.begin.elapsed(), unix_seconds());
     }
 
-    /// So much has passed since it began, and the wall clock shows this.
+    /// Advances it, given the time passed since it began and the wall clock.
     fn follow_to(&self, passed: Duration, unix: i64) {
         let now = (u64::from(FIRST) + passed.as_secs()).min(u64::from(u32::MAX)) as u32;
         let now = now.max(self.now.fetch_max(now, Ordering::Relaxed));
@@ -86,12 +87,12 @@ impl Clock {
         }
     }
 
-    /// Makes it later by so many seconds. For tests.
+    /// Advances it by a number of seconds. For tests.
     pub fn advance(&self, seconds: u32) {
         self.now.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// When an item ends for which a client gave this time: 0 if never.
+    /// Expiry of an item for which a client gave this time: 0 is never.
     #[must_use]
     pub fn expiry(&self, given: i32) -> u32 {
         match given {
@@ -122,7 +123,7 @@ mod tests {
         for step in [-1_000_000, 1_000_000] {
             clock.follow_to(Duration::from_secs(4), unix + 4 + step);
             assert_eq!(clock.now(), begin + 4, "whatever the wall clock shows");
-            // What is told as Unix time is by the wall clock.
+            // Unix times follow the wall clock.
             assert_eq!(clock.unix_now(), unix + 4 + step);
             let given = i32::try_from(unix + 4 + step + 100).expect("it is before 2038");
             assert_eq!(clock.expiry(given), begin + 104);

@@ -1,4 +1,4 @@
-//! What is counted. Each worker has counters of its own, so that counting is a plain addition.
+//! Counters. Each worker has its own, so that counting is a plain addition.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,23 +7,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Adds one.
     #[inline]
     pub fn bump(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds a number.
     #[inline]
     pub fn add(&self, more: u64) {
-        // Relaxed, and no atomic addition: one thread adds, and what others see may be a little old.
+        // Relaxed, and no atomic addition: one thread adds, and others may see a value a little
+        // old.
         self.0.store(
             self.0.load(Ordering::Relaxed).wrapping_add(more),
             Ordering::Relaxed,
         );
     }
 
-    /// So many less.
+    /// Subtracts a number.
     #[inline]
     pub fn subtract(&self, less: u64) {
         self.0.store(
@@ -32,13 +33,13 @@ impl Counter {
         );
     }
 
-    /// What it shows.
+    /// The present value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// From 0 on. What its thread adds at the same moment may be lost.
+    /// Resets it. An addition of its thread at the same moment may be lost.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
@@ -46,7 +47,7 @@ impl Counter {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What one worker counts.
+        /// Counters of one worker.
         #[derive(Debug, Default)]
         #[repr(align(128))]
         pub struct Counters {
@@ -54,12 +55,12 @@ macro_rules! counters {
         }
 
         impl Counters {
-            /// Adds what another has counted.
+            /// Adds another worker's counters.
             pub fn absorb(&self, other: &Counters) {
                 $(self.$name.add(other.$name.get());)*
             }
 
-            /// All from 0 on.
+            /// Resets all.
             pub fn reset(&self) {
                 $(self.$name.reset();)*
             }
@@ -72,9 +73,9 @@ counters! {
     cmd_get,
     /// Values sent to be stored.
     cmd_set,
-    /// Everything told to be forgotten.
+    /// Flushes of everything.
     cmd_flush,
-    /// Times changed, by `touch` and by who gets and touches.
+    /// Changes of expiry, by `touch` and by get-and-touch.
     cmd_touch,
     /// Meta commands.
     cmd_meta,
@@ -82,43 +83,43 @@ counters! {
     get_hits,
     /// Keys not found.
     get_misses,
-    /// Of these, keys whose time had come.
+    /// Keys found expired.
     get_expired,
-    /// Of these, keys that were told to be forgotten.
+    /// Keys found flushed.
     get_flushed,
-    /// Deleted.
+    /// Deletions.
     delete_hits,
-    /// Not found to be deleted.
+    /// Deletions of missing keys.
     delete_misses,
-    /// Counted up.
+    /// Increments.
     incr_hits,
-    /// Not found to be counted up.
+    /// Increments of missing keys.
     incr_misses,
-    /// Counted down.
+    /// Decrements.
     decr_hits,
-    /// Not found to be counted down.
+    /// Decrements of missing keys.
     decr_misses,
-    /// Compared and stored.
+    /// Successful compare-and-store.
     cas_hits,
-    /// Not found to be compared.
+    /// Compare-and-store of missing keys.
     cas_misses,
-    /// Compared and found to be changed.
+    /// Compare-and-store of changed values.
     cas_badval,
-    /// Times changed.
+    /// Changes of expiry.
     touch_hits,
-    /// Not found to be touched.
+    /// Changes of expiry of missing keys.
     touch_misses,
-    /// Too large.
+    /// Values refused as too large.
     store_too_large,
-    /// There was no memory.
+    /// Values refused for lack of memory.
     store_no_memory,
-    /// Stored.
+    /// Values stored.
     total_items,
     /// Bytes received.
     bytes_read,
     /// Bytes sent.
     bytes_written,
-    /// Times that a connection had more to do than it may at once.
+    /// Times that a connection had more to do than one turn allows.
     conn_yields,
     /// Connections opened.
     total_connections,

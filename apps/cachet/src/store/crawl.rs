@@ -1,7 +1,7 @@
-//! What looks at all items: the crawler, which frees those whose time has come, and who lists them.
+//! Walks over all items: the crawler, which frees dead ones, and lists.
 //!
-//! There may be a hundred million, so whoever does it does it in pieces, each with one part locked for some ten
-//! microseconds, and others have their turn between two.
+//! There may be a hundred million items, so a walk is done in pieces, each with one stripe locked
+//! for some ten microseconds; others have their turn in between.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,17 +9,17 @@ use std::sync::{Mutex, PoisonError};
 use super::{Store, Worker};
 use crate::items::{Entry, Place};
 
-/// In so many seconds the crawler looks at everything once, if that is not too much.
+/// Seconds in which the crawler looks at everything once, if that is not too much.
 const CRAWL_SECONDS: usize = 10;
-/// It looks at so many items in a second at most: about a tenth of a core's time, at 100 ns for an item that is in no
-/// cache.
+/// Most items it looks at in a second: about a tenth of a core's time, at 100 ns for an item that
+/// is in no cache.
 const CRAWLED_MAX: usize = 1 << 20;
-/// And at so many with one part locked, which others wait for meanwhile.
+/// Items looked at with one stripe locked, for which others wait.
 const PIECE: usize = 256;
-/// So many items go in one entry of the section where the limit was lowered.
+/// Items evicted in one entry of the section after the limit was lowered.
 const SHRINK: usize = 64;
 
-/// How far somebody has come who looks at all items: in which part, and where in it. The default is the beginning.
+/// A place in a walk over all items: the stripe, and the place in it. The default is the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Walk {
     part: usize,
@@ -27,7 +27,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Goes on at a place of the same part, or with the next one.
+    /// Continues at a place of the same stripe, or with the next one.
     fn go_on(&mut self, place: Option<Place>) {
         match place {
             Some(place) => self.place = place,
@@ -41,17 +41,17 @@ impl Walk {
     }
 }
 
-/// How far the crawler has come, and what it is told.
+/// State of the crawler, and its orders.
 #[derive(Debug, Default)]
 pub(super) struct Crawl {
-    /// Locked by who crawls, which is one thread but for tests.
+    /// Locked by the thread that crawls, which is one except in tests.
     walk: Mutex<Walk>,
     is_off: AtomicBool,
-    /// So many parts are to be looked at as soon as may be, as somebody asked for it.
+    /// Number of stripes to look at as soon as possible, by request.
     urgent: AtomicUsize,
     reclaimed: AtomicU64,
     looked_at: AtomicU64,
-    /// When everything is to be forgotten; 0 if not.
+    /// Time at which everything is to be flushed; 0 if not.
     forgets_at: AtomicU64,
 }
 
@@ -62,10 +62,10 @@ impl Crawl {
     }
 }
 
-/// What is left to do of a second's work.
+/// The work left of a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Chores {
-    /// Parts and items that the crawler may look at yet.
+    /// Stripes and items that the crawler may still look at.
     parts: usize,
     items: usize,
     /// There may be more than the limit allows.
@@ -73,32 +73,32 @@ pub struct Chores {
 }
 
 impl Store {
-    /// How many items the crawler has freed, and how many it looked at.
+    /// Number of items that the crawler has freed, and number it has looked at.
     #[must_use]
     pub fn crawled(&self) -> (u64, u64) {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (read(&self.crawl.reclaimed), read(&self.crawl.looked_at))
     }
 
-    /// Shall expired items be looked for?
+    /// Switches the crawler on or off.
     pub fn set_crawler(&self, is_on: bool) {
         self.crawl.is_off.store(!is_on, Ordering::Relaxed);
     }
 
-    /// Are they?
+    /// True if the crawler is on.
     #[must_use]
     pub fn crawls(&self) -> bool {
         !self.crawl.is_off.load(Ordering::Relaxed)
     }
 
-    /// Has everything looked at as soon as may be, by who has the clock.
+    /// Asks the clock's thread to look at everything as soon as possible.
     pub fn ask_for_crawl(&self) {
         self.crawl
             .urgent
             .store(self.stripes.count(), Ordering::Relaxed);
     }
 
-    /// Forgets everything that is stored now; or, after so many seconds, everything that is stored then.
+    /// Flushes everything stored now; or, after this many seconds, everything stored then.
     pub fn forget(&self, seconds: u32) {
         if seconds > 0 {
             let at = u64::from(self.clock.now()) + u64::from(seconds);
@@ -111,8 +111,7 @@ impl Store {
         }
     }
 
-    /// What must be done every second in time: the clock, and what is to be forgotten. What may be late is
-    /// [`Store::work`].
+    /// Does each second's punctual work: the clock, and flushes. Other work is [`Store::work`].
     pub fn tick(&self) {
         self.clock.follow();
         let forgets_at = self.crawl.forgets_at.load(Ordering::Relaxed);
@@ -121,7 +120,7 @@ impl Store {
         }
     }
 
-    /// What may be done in a second besides.
+    /// The other work of a second.
     #[must_use]
     pub fn chores(&self) -> Chores {
         Chores {
@@ -131,7 +130,7 @@ impl Store {
         }
     }
 
-    /// Does a piece of it, which takes some ten microseconds. False if there is no more to do.
+    /// Does a piece of it, some ten microseconds. False if there is no more to do.
     pub fn work(&self, worker: &mut Worker, chores: &mut Chores) -> bool {
         if chores.shrinks {
             let now = self.clock.now();
@@ -151,7 +150,7 @@ impl Store {
         chores.items = chores.items.saturating_sub(looked);
         chores.parts = chores.parts.saturating_sub(usize::from(is_whole));
         if is_whole && urgent > 0 {
-            // If more was asked for meanwhile that stays.
+            // A request made meanwhile stays.
             let _ = self.crawl.urgent.compare_exchange(
                 urgent,
                 urgent - 1,
@@ -162,7 +161,8 @@ impl Store {
         true
     }
 
-    /// Frees what has expired in a piece of a part. How many items it looked at, and whether the part is done with.
+    /// Frees the dead items in a piece of a stripe. Returns the number of items looked at, and
+    /// whether the stripe is done.
     fn crawl_piece(&self, worker: &mut Worker) -> (usize, bool) {
         let mut walk = self
             .crawl
@@ -194,15 +194,15 @@ impl Store {
         while self.work(worker, &mut chores) {}
     }
 
-    /// Looks at all items that are alive.
+    /// Looks at all living items.
     #[cfg(test)]
     pub fn for_each(&self, mut each: impl FnMut(Entry<'_>)) {
         let mut walk = Walk::default();
         while self.look(&mut walk, PIECE, &mut each).1 {}
     }
 
-    /// Looks at a piece of the items: at those that are alive, about so many at most, all of one part, which is locked
-    /// meanwhile. How many it looked at, dead or alive; false at the end.
+    /// Looks at a piece of the items: about `most` living ones of one stripe, which is locked
+    /// meanwhile. Returns the number looked at, dead or alive; false at the end.
     pub fn look(
         &self,
         walk: &mut Walk,

@@ -1,9 +1,10 @@
-//! Where a key belongs: a keyed hash, as fast as keys are short.
+//! A keyed hash, fast for short keys.
 //!
-//! The key of the hash is random in each process, so who does not know it cannot choose keys that fall into one
-//! chain. It mixes by multiplying 64 by 64 bits and folding the result, which is a few cycles for 16 bytes, and
-//! is not a cryptographic promise: who can measure single requests to the nanosecond might learn something.
-//! SipHash would promise more and costs some five times as much.
+//! The hash's key is random in each process, so a client that does not know it cannot choose keys
+//! that fall into one chain. It multiplies 64 by 64 bits and folds the result, which is a few
+//! cycles for 16 bytes, and is not a cryptographic promise: a client that can time single requests
+//! to the nanosecond might learn something. SipHash would promise more and costs about five times
+//! as much.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -18,13 +19,13 @@ impl Default for KeyHash {
 }
 
 impl KeyHash {
-    /// With what is random in this process.
+    /// A hash function with this process's random key.
     #[must_use]
     pub fn new() -> KeyHash {
         let random = |i: u64| {
             let mut hasher = RandomState::new().build_hasher();
             hasher.write_u64(i);
-            // Odd, so that no multiplication by it loses anything.
+            // Odd, so that a multiplication by it loses nothing.
             hasher.finish() | 1
         };
         KeyHash([random(0), random(1), random(2), random(3)])

@@ -1,4 +1,4 @@
-//! The store: what keys have which values, for how long, in how much memory.
+//! The store: keys, values and expiry in limited memory.
 
 pub mod allocation;
 pub mod clock;
@@ -30,20 +30,20 @@ use stripes::{Gone, Stripes};
 
 pub use slot::{Condition, Mode, Slot, Stored};
 
-/// What a store may be told.
+/// Settings of a store.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What items may need, in bytes.
+    /// Memory for items, in bytes.
     pub memory: usize,
-    /// Items go when memory is needed; else nothing more is stored.
+    /// Whether items are evicted for memory; otherwise nothing more is stored.
     pub evicts: bool,
-    /// The largest item, in bytes, as memcached counts them.
+    /// Largest item in bytes, as memcached counts them.
     pub item_max: usize,
-    /// How many items there may be before a table grows: this power of two.
+    /// Number of items before a table grows, as a power of two.
     pub hash_power: u32,
-    /// How many locks there are: this power of two.
+    /// Number of locks, as a power of two.
     pub lock_power: u32,
-    /// How the allocation section runs.
+    /// Options of the allocation section.
     pub running: Running,
 }
 
@@ -60,36 +60,27 @@ impl Default for Settings {
     }
 }
 
-/// Why there is no new item.
+/// Reason why there is no new item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It would be larger than items may be.
+    /// It would exceed the largest size.
     TooLarge,
     /// There is no memory for it.
     NoMemory,
 }
 
-/// Why there is no store.
-#[derive(Debug)]
+/// Reason why there is no store.
+#[derive(Debug, thiserror::Error)]
 pub enum NoStore {
     /// There is no memory for one.
+    #[error("there is no memory for a store")]
     Memory,
-    /// There is no thread for the proprietor of its allocation section.
+    /// The proprietor of its allocation section gets no thread.
+    #[error("{0}")]
     Proprietor(hearth_sync::NoProprietor),
 }
 
-impl std::fmt::Display for NoStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NoStore::Memory => f.write_str("there is no memory for a store"),
-            NoStore::Proprietor(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for NoStore {}
-
-/// The items and all that belongs to them.
+/// The items and everything about them.
 #[derive(Debug)]
 pub struct Store {
     settings: Settings,
@@ -99,12 +90,12 @@ pub struct Store {
     section: Section,
     moves: Arc<Moves>,
     crawl: Crawl,
-    /// What blocks have whose values are under way, in bytes, and what they may have.
+    /// Bytes in blocks whose values are incomplete, and their limit.
     awaited: Arc<AtomicUsize>,
     awaited_max: AtomicUsize,
 }
 
-/// A share of the memory for a value that is under way; given back when it is dropped.
+/// A share of the memory for an incomplete value; returned when dropped.
 #[derive(Debug)]
 pub struct Share {
     of: Arc<AtomicUsize>,
@@ -117,21 +108,21 @@ impl Drop for Share {
     }
 }
 
-/// What a thread needs to use the store.
+/// A thread's own part of the store.
 #[derive(Debug, Default)]
 pub struct Worker {
-    /// What it counts.
+    /// Its counters.
     pub counters: Arc<Counters>,
     out: Vec<Out>,
     out_bytes: usize,
 }
 
-/// A worker keeps so much back at most before it frees it; else it does so when it allocates anyway.
+/// Items that a worker keeps before it frees them, unless it allocates first.
 const KEPT_ITEMS: usize = 32;
 const KEPT_BYTES: usize = 64 << 10;
 
 impl Worker {
-    /// With counters that others read.
+    /// A worker with counters that others read.
     #[must_use]
     pub fn new(counters: Arc<Counters>) -> Worker {
         Worker {
@@ -149,18 +140,19 @@ impl Worker {
     }
 }
 
-/// What memcached needs for an item beside key and value, by which it says what is too large: what is known of it, the
-/// number of its value, the end of its key.
+/// memcached's overhead of an item, by which it judges what is too large: header, number of the
+/// value, end of the key.
 const MEMCACHED_OVERHEAD: usize = 48 + 8 + 1 + 2;
-/// This part of the memory may be for values that are under way. Nothing evicts those, so whoever announces values and does not
-/// send them would have all of it; the largest item that may be asked for (`-I`) has as much.
+/// Divisor of the memory that incomplete values may have. Nothing evicts those, so clients that
+/// announce values without sending them would take all of it; the largest item that can be
+/// configured (`-I`) needs as much.
 const AWAITED: usize = 2;
 
 impl Store {
-    /// A store.
+    /// Makes a store.
     ///
     /// # Errors
-    /// There is no memory for one, or no thread for the proprietor of its allocation section.
+    /// There is no memory, or no thread for the proprietor of its allocation section.
     pub fn new(settings: Settings, ticks: Ticks) -> Result<Store, NoStore> {
         let stripes = Arc::new(Stripes::new(
             1 << settings.lock_power,
@@ -188,25 +180,25 @@ impl Store {
         &self.clock
     }
 
-    /// What it was told.
+    /// Its settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What the allocation section counts.
+    /// Counters of the allocation section.
     #[must_use]
     pub fn moves(&self) -> &Moves {
         &self.moves
     }
 
-    /// What there is. Enters the allocation section.
+    /// Contents. Enters the allocation section.
     #[must_use]
     pub fn holdings(&self) -> Holdings {
         self.section.enter(|allocation| allocation.holdings())
     }
 
-    /// What was measured of the allocation section, and what the section itself has counted.
+    /// Measurements of the allocation section, and the section's own counts.
     #[must_use]
     pub fn measured(&self) -> (Measured, hearth_sync::Statistics) {
         self.section.measured()
@@ -224,19 +216,19 @@ impl Store {
         self.section.enter(Allocation::starve);
     }
 
-    /// Counts all from 0 on that is counted here and not by workers.
+    /// Resets all counters kept here rather than by workers.
     pub fn reset_counted(&self) {
         self.section.enter(Allocation::reset_moves);
         self.crawl.reset();
     }
 
-    /// Changes what items may need, in bytes.
+    /// Sets the memory for items, in bytes.
     pub fn set_memory(&self, bytes: usize) {
         self.awaited_max.store(bytes / AWAITED, Ordering::Relaxed);
         self.section.enter(|allocation| allocation.set_limit(bytes));
     }
 
-    /// Changes how much of it hot and warm items may have, in percent.
+    /// Sets the shares of hot and warm items, in percent.
     pub fn set_shares(&self, hot: usize, warm: usize) {
         self.section
             .enter(|allocation| allocation.set_shares(hot, warm));
@@ -249,7 +241,7 @@ impl Store {
         self.hash.of(key)
     }
 
-    /// A new item for a key, which is to be filled and then stored or given up.
+    /// Makes an item for a key, to be filled and then stored or given up.
     ///
     /// # Errors
     /// It is too large, or there is no memory.
@@ -282,10 +274,12 @@ impl Store {
         })
     }
 
-    /// A share for a new item whose value has not come yet; None if those before have theirs. One may always be under way.
+    /// Takes a share for a new incomplete value; None if all shares are taken. One value is always
+    /// allowed.
     ///
-    /// Relaxed: a number is compared and added to, and nothing else is read by it. By one exchange: a share that is refused
-    /// must not stand in the sum for a moment, where it would have others refused that there is room for.
+    /// Relaxed: a number is compared and added to, and orders nothing. By one exchange: a refused
+    /// share must not stand in the sum for a moment, where it would have others refused for which
+    /// there is room.
     #[must_use]
     pub fn share_for(&self, fresh: &Fresh) -> Option<Share> {
         let bytes = block_bytes(bytes_of(fresh.key().len(), fresh.value_bytes()));
@@ -302,14 +296,14 @@ impl Store {
         })
     }
 
-    /// Frees what a worker has kept back, if it is much.
+    /// Frees the items that a worker has kept, if there are many.
     pub fn settle(&self, worker: &mut Worker) {
         if worker.out.len() >= KEPT_ITEMS || worker.out_bytes >= KEPT_BYTES {
             self.free_kept(worker);
         }
     }
 
-    /// Frees all that a worker has kept back.
+    /// Frees all items that a worker has kept.
     pub fn free_kept(&self, worker: &mut Worker) {
         worker.out_bytes = 0;
         let out = &mut worker.out;
@@ -319,7 +313,7 @@ impl Store {
         }
     }
 
-    /// Looks for an item, and shows it if there is one. It stays locked meanwhile.
+    /// Looks up an item and lends it, locked, to a closure.
     #[inline]
     pub fn get<R>(
         &self,
@@ -346,7 +340,7 @@ impl Store {
         }
     }
 
-    /// The place of a key, locked. Not to be held while anything is allocated.
+    /// The slot of a key, locked. Not to be held during an allocation.
     pub fn slot<'a>(&'a self, worker: &mut Worker, (key, hash): (&'a [u8], u64)) -> Slot<'a> {
         let mut stripe = self.stripes.lock(hash);
         let now = self.clock.now();
@@ -364,7 +358,7 @@ impl Store {
         }
     }
 
-    /// The same, with what is there although its time has come.
+    /// The slot of a key, with its item even if expired.
     pub fn slot_as_it_is<'a>(&'a self, (key, hash): (&'a [u8], u64)) -> Slot<'a> {
         Slot {
             stripe: self.stripes.lock(hash),
@@ -408,9 +402,10 @@ impl Store {
         stored
     }
 
-    /// Stores what there is and a new piece as one value.
+    /// Appends or prepends a piece, storing the whole as one value.
     ///
-    /// The new item is made while nothing is locked; if the value is another one by then, once more.
+    /// The new item is made while nothing is locked; if the value has changed by then, it tries
+    /// again.
     fn join(&self, worker: &mut Worker, piece: Fresh, is_after: bool, cas: Option<u64>) -> Stored {
         let mut key = [0; KEY_MAX];
         let key = (copy_key(&piece, &mut key), piece.hash());
@@ -423,7 +418,7 @@ impl Store {
             let Some((known, old)) = found else {
                 break Stored::NotStored;
             };
-            // Where pieces are joined 0 is no number.
+            // When pieces are joined, 0 is not a number.
             if cas.is_some_and(|wanted| wanted != known && wanted != 0) {
                 break Stored::Exists;
             }
@@ -460,7 +455,7 @@ impl Store {
         stored
     }
 
-    /// What the tables need, in bytes.
+    /// Size of the tables in bytes.
     #[must_use]
     pub fn table_bytes(&self) -> usize {
         let parts = 0..self.stripes.count();
@@ -492,7 +487,7 @@ fn note_gone(worker: &Worker, why: Gone) {
     }
 }
 
-/// The key of an item that is about to be handed over.
+/// Copies the key of an item about to be handed over.
 fn copy_key<'a>(fresh: &Fresh, place: &'a mut [u8; KEY_MAX]) -> &'a [u8] {
     let key = fresh.key();
     place[..key.len()].copy_from_slice(key);
@@ -504,7 +499,7 @@ fn copy_key<'a>(fresh: &Fresh, place: &'a mut [u8; KEY_MAX]) -> &'a [u8] {
 pub struct AllCounters(Mutex<Vec<Arc<Counters>>>);
 
 impl AllCounters {
-    /// Counters for one more worker.
+    /// Counters for another worker.
     #[must_use]
     pub fn one_more(&self) -> Arc<Counters> {
         let one = Arc::new(Counters::default());
@@ -515,7 +510,7 @@ impl AllCounters {
         one
     }
 
-    /// What all have counted together.
+    /// The sum of all counters.
     #[must_use]
     pub fn sum(&self) -> Counters {
         let sum = Counters::default();
@@ -525,7 +520,7 @@ impl AllCounters {
         sum
     }
 
-    /// All from 0 on.
+    /// Resets all counters.
     pub fn reset(&self) {
         for one in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             one.reset();

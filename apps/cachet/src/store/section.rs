@@ -1,24 +1,24 @@
-//! How the allocation section is entered: by lock, by message, or by whichever is better.
+//! Entry to the allocation section: by lock, by message, or by whichever is better.
 
 use hearth_sync::{Drain, LockKind, Mode, NoProprietor, Owned, Queue, Statistics, Wait};
 use hearth_sys::clock::Clock as Ticks;
 
 use super::allocation::Allocation;
 
-/// How the section runs.
+/// Options of the section.
 #[derive(Clone, Debug)]
 pub struct Running {
-    /// Synchronously, asynchronously, or as measured.
+    /// Lock, message, or as measured.
     pub mode: Mode,
-    /// Which lock protects it.
+    /// Kind of lock.
     pub lock: LockKind,
-    /// How requests reach its proprietor.
+    /// Queue to its proprietor.
     pub queue: Queue,
-    /// How many of them the proprietor takes at once.
+    /// How many requests the proprietor takes at once.
     pub drain: Drain,
     /// How callers wait for answers.
     pub wait: Wait,
-    /// The core that the proprietor stays on.
+    /// Core of the proprietor.
     pub core: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Default for Running {
     }
 }
 
-/// The data of the section, and what is measured of it.
+/// Data of the section, and its measurements.
 #[derive(Debug)]
 struct Timed {
     allocation: Allocation,
@@ -43,12 +43,12 @@ struct Timed {
     measured: Measured,
 }
 
-/// What was measured of the section.
+/// Measurements of the section.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured {
-    /// How often it was entered.
+    /// Number of entries.
     pub entries: u64,
-    /// For how long, in ticks of the time stamp counter, without what it took to get in and out.
+    /// Time inside, in ticks of the time stamp counter, without entering and leaving.
     pub ticks: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct Measured {
 pub struct Section(Owned<Timed>);
 
 impl Section {
-    /// A section over its data.
+    /// Makes a section over its data.
     ///
     /// # Errors
     /// There is no thread for its proprietor.
@@ -86,7 +86,7 @@ impl Section {
             .map(Section)
     }
 
-    /// Runs something in the section. Not to be called by who has a part of the store locked.
+    /// Runs a closure in the section. Not for threads that hold the lock of a stripe.
     #[inline]
     pub fn enter<R: Send>(&self, run: impl FnOnce(&mut Allocation) -> R + Send) -> R {
         self.0.call(|timed| {
@@ -98,13 +98,13 @@ impl Section {
         })
     }
 
-    /// What was measured so far, and what the section itself has counted. Enters it.
+    /// Measurements so far, and the section's own counts. Enters it.
     #[must_use]
     pub fn measured(&self) -> (Measured, Statistics) {
         (self.0.call(|timed| timed.measured), self.0.statistics())
     }
 
-    /// How it runs now, and why, in words.
+    /// How it runs now, and why.
     #[must_use]
     pub fn explain(&self) -> String {
         self.0.explain()

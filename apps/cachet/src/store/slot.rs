@@ -1,11 +1,11 @@
-//! The place of one key: what is stored there is looked at, changed, replaced and taken out under one lock.
+//! The slot of a key: its item is read, changed, replaced and removed under one lock.
 
 use std::sync::MutexGuard;
 
 use super::stripes::Stripe;
 use crate::items::{Entry, EntryMut, Fresh, Marks, Out};
 
-/// The place of one key, locked.
+/// The slot of one key, locked.
 #[derive(Debug)]
 pub struct Slot<'a> {
     pub(super) stripe: MutexGuard<'a, Stripe>,
@@ -14,40 +14,40 @@ pub struct Slot<'a> {
     pub(super) now: u32,
 }
 
-/// How a value is to be stored.
+/// Condition on the present value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In any case.
+    /// None.
     Set,
-    /// If there is none.
+    /// There is none.
     Add,
-    /// If there is one.
+    /// There is one.
     Replace,
-    /// After the one that there is.
+    /// There is one, which the new piece follows.
     Append,
-    /// Before it.
+    /// There is one, which the new piece precedes.
     Prepend,
 }
 
-/// On what condition a value is stored.
+/// Condition on the number of the present value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// The value that there is must have this number.
+    /// The number it must have.
     pub cas: Option<u64>,
-    /// A lower number will do, but then the item is marked as stale.
+    /// A lower number is accepted, but marks the item as stale.
     pub takes_stale: bool,
 }
 
-/// What came of it.
+/// Result of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// Stored under this number.
     Stored(u64),
-    /// There is one, or there is none.
+    /// There is a value, or there is none.
     NotStored,
-    /// There is another value than expected.
+    /// The value is not the expected one.
     Exists,
-    /// There is none whose number could be compared.
+    /// There is no value to compare with.
     NotFound,
 }
 
@@ -58,13 +58,13 @@ impl Slot<'_> {
         self.now
     }
 
-    /// What is stored.
+    /// The stored item.
     #[must_use]
     pub fn find(&self) -> Option<Entry<'_>> {
         self.stripe.chains.find(self.hash, self.key)
     }
 
-    /// What is stored, to be changed.
+    /// The stored item, to be changed.
     #[must_use]
     pub fn find_mut(&mut self) -> Option<EntryMut<'_>> {
         self.stripe.chains.find_mut(self.hash, self.key)
@@ -75,20 +75,21 @@ impl Slot<'_> {
         self.stripe.numbers.next_cas()
     }
 
-    /// Takes out what is stored.
+    /// Removes the stored item.
     pub fn take(&mut self) -> Option<Out> {
         self.stripe.chains.take(self.hash, self.key)
     }
 
-    /// Stores an item in any case. Its number, and what was there.
+    /// Stores an item unconditionally. Returns its number, and the former item.
     pub fn put(&mut self, mut fresh: Fresh) -> (u64, Option<Out>) {
         let cas = self.stripe.numbers.next_cas();
         fresh.set_cas(cas);
         (cas, self.stripe.chains.put(fresh))
     }
 
-    /// Stores an item under a condition. The item that is not needed any more, the new one if it is not stored.
-    /// What is to be joined with another is not stored: see [`Store::store`](super::Store::store).
+    /// Stores an item under a condition. Returns the item no longer needed, which is the new one if
+    /// it is not stored. Pieces to be joined are not stored here: see
+    /// [`Store::store`](super::Store::store).
     pub fn store(
         &mut self,
         mut fresh: Fresh,

@@ -1,41 +1,41 @@
-//! The items as they are found: parts by hash, each with a lock and a hash table of its own.
+//! Stripes: the items by hash, in parts with a lock and a hash table each.
 //!
-//! A part grows alone, under its own lock: that holds up who wants this part for as long as it takes to move its
-//! some hundred items, and nobody else. So no table is ever moved as a whole, and there is nothing to be taken
-//! along step by step.
+//! A stripe grows alone, under its own lock: that delays only its own users, for as long as it
+//! takes to move some hundred items. So no table is ever moved as a whole, and nothing has to be
+//! moved step by step.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::items::{Chains, Entry, ItemId, Out, Place};
 
-/// A part of the items.
+/// A stripe of the items.
 #[derive(Debug)]
 pub struct Stripe {
     /// The items.
     pub chains: Chains,
-    /// The numbers of their values.
+    /// Numbers of their values.
     pub numbers: Numbers,
 }
 
-/// What numbers were given to values.
+/// The numbers given to values.
 #[derive(Debug)]
 pub struct Numbers {
-    /// The last one given.
+    /// Last number given.
     last: u64,
-    /// Items with this one and those before were told to be forgotten.
+    /// Items with this number and lower ones are flushed.
     forgotten: u64,
-    /// As many as there are parts, so that no two items have the same.
+    /// Number of stripes, so that no two items have the same number.
     step: u64,
 }
 
 impl Numbers {
-    /// The next number, larger than those before and no other part's.
+    /// The next number, larger than those before and no other stripe's.
     pub fn next_cas(&mut self) -> u64 {
         self.last += self.step;
         self.last
     }
 
-    /// Is an item as good as gone?
+    /// True if an item is dead.
     #[inline]
     #[must_use]
     pub fn is_gone(&self, entry: Entry<'_>, now: u32) -> Option<Gone> {
@@ -51,24 +51,24 @@ impl Numbers {
     }
 }
 
-/// Why an item is as good as gone.
+/// Reason why an item is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// Its time has come.
+    /// It has expired.
     Expired,
-    /// All were told to be forgotten.
+    /// It was flushed.
     Forgotten,
 }
 
 impl Stripe {
-    /// All items that are here now are as good as gone.
+    /// Flushes all items that are here now.
     pub fn forget(&mut self) {
-        // With a number of its own, as memcached has it.
+        // Takes a number of its own, as memcached does.
         self.numbers.forgotten = self.numbers.next_cas();
     }
 
-    /// Lets items go that are as good as gone, from a place on, and looks at so many or a few more. How many it looked at,
-    /// and where to go on; None at the end.
+    /// Removes dead items, from a place on, among about `most` items. Returns the number looked at,
+    /// and the place to continue at; None at the end.
     pub fn sweep(
         &mut self,
         from: Place,
@@ -82,21 +82,21 @@ impl Stripe {
     }
 }
 
-/// Apart from each other, so that no two locks share a cache line.
+/// Aligned so that no two locks share a cache line.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Apart(Mutex<Stripe>);
 
-/// All parts.
+/// All stripes.
 #[derive(Debug)]
 pub struct Stripes {
     all: Box<[Apart]>,
-    /// The high bits of a hash choose the part; the low ones the chain in it.
+    /// The high bits of a hash choose the stripe; the low ones the chain in it.
     shift: u32,
 }
 
 impl Stripes {
-    /// So many parts, a power of two, for so many items at first.
+    /// Makes `count` stripes, a power of two, for an initial number of items.
     #[must_use]
     pub fn new(count: usize, items: usize) -> Stripes {
         assert!(count.is_power_of_two(), "{count} parts");
@@ -118,30 +118,30 @@ impl Stripes {
         }
     }
 
-    /// The part of a hash, locked.
+    /// Locks the stripe of a hash.
     #[inline]
     pub fn lock(&self, hash: u64) -> MutexGuard<'_, Stripe> {
-        // A shift by 64 is none.
+        // A shift by 64 gives none.
         let part = hash.checked_shr(self.shift).unwrap_or(0);
         self.lock_one(part as usize)
     }
 
-    /// A part by its number, locked.
+    /// Locks a stripe by its number.
     pub fn lock_one(&self, part: usize) -> MutexGuard<'_, Stripe> {
-        // Who panics with a part locked leaves it in order: all changes are made in one step.
+        // A panic leaves the stripe in order: all changes are made in one step.
         self.all[part]
             .0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many parts there are.
+    /// Number of stripes.
     #[must_use]
     pub fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// Lets one item go, if it is there; and tells whether it was as good as gone.
+    /// Removes one item, if it is there. Returns also whether it was dead.
     pub fn take_one(&self, hash: u64, id: ItemId, now: u32) -> Option<(Out, Option<Gone>)> {
         let mut stripe = self.lock(hash);
         let out = stripe.chains.take_one(hash, id)?;
@@ -149,7 +149,7 @@ impl Stripes {
         Some((out, why))
     }
 
-    /// The same, if it is as good as gone.
+    /// Removes one item, if it is there and dead.
     pub fn take_gone(&self, hash: u64, id: ItemId, now: u32) -> Option<Out> {
         let mut stripe = self.lock(hash);
         stripe

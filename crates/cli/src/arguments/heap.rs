@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, value_parser};
 
-/// Look into the heaps of a running program, from outside.
+/// Inspect the heaps of a running program from outside.
 ///
-/// The program was started by `hearth run` or with libhearth_malloc.so. It does nothing for being looked at
-/// and is not stopped; so figures are of slightly different moments.
+/// The program was started by `hearth run` or with libhearth_malloc.so. It is neither involved nor
+/// stopped, so figures are of slightly different moments.
 #[derive(Args, Debug)]
 #[command(
     arg_required_else_help = true,
@@ -29,10 +29,10 @@ pub(crate) enum HeapAction {
     Top(HeapTop),
 }
 
-/// Show what a program's heaps have at this moment.
+/// Show the contents of a program's heaps now.
 ///
-/// Live are the bytes of blocks that the program has; in front are blocks that a heap keeps at hand; idle is
-/// memory that no heap has and that has not gone back to the system.
+/// Live: bytes of blocks in use. In front: blocks that a heap keeps at hand. Idle: memory that no
+/// heap uses and that has not been returned to the system.
 #[derive(Args, Debug)]
 #[command(
     after_help = "\
@@ -73,7 +73,7 @@ pub(crate) struct HeapShow {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Draw all chunks as SVG: whose they are, and how full
+    /// Draw all chunks as SVG, with their owners and how full they are
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<PathBuf>,
 
@@ -84,7 +84,7 @@ pub(crate) struct HeapShow {
 
 /// Show the same each second, in the terminal; the largest heaps first.
 ///
-/// q leaves. Without a terminal it writes a line of totals for each reading.
+/// Press q to leave. Without a terminal it writes a line of totals for each reading.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

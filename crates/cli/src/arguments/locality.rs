@@ -6,14 +6,14 @@ use clap::Args;
 
 use super::machine::Basis;
 
-/// Say how far apart a trace's uses of data are, and what caches make of it.
+/// Show how far apart the uses of data in a trace are, and what caches make of them.
 ///
-/// Shows reuse distances, what the machine's caches would miss, and what the trace's components do to
-/// each other: data displacement and data invalidation. A trace is one of valgrind's lackey, or lines
-/// of our own form: `r ADDRESS [BYTES]`, `w ADDRESS [BYTES]`, `t THREAD`, `c COMPONENT`.
+/// Shows reuse distances, what the machine's caches would miss, and what the trace's components do
+/// to each other: data displacement and data invalidation. A trace is one of valgrind's lackey, or
+/// lines of our own form: `r ADDRESS [BYTES]`, `w ADDRESS [BYTES]`, `t THREAD`, `c COMPONENT`.
 ///
-/// With `--throughput`, runs with several numbers of threads are judged for internal thrashing: throughput that
-/// falls as threads are added.
+/// With `--throughput`, runs with several numbers of threads are judged for internal thrashing:
+/// throughput that falls as threads are added.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,8 @@ pub(crate) struct Locality {
     #[arg(value_name = "TRACE", required_unless_present = "throughput")]
     pub(crate) trace: Option<PathBuf>,
 
-    /// Runs, one a line: threads, throughput; two runs at least with each number of threads; `-` reads standard input
+    /// Runs, one a line: threads, throughput; two runs at least with each number of threads; `-`
+    /// reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "line", "sample", "svg", "profile", "machine"])]
     pub(crate) throughput: Option<PathBuf>,
 
@@ -46,7 +47,7 @@ pub(crate) struct Locality {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Show it as JSON and not as text
+    /// Show it as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -8,22 +8,22 @@ use hearth_machine::topology::{Bytes, OsThread, parse_list};
 
 /// Measure this machine and keep its profile.
 ///
-/// Takes about a minute, and wants the machine to itself. All else that depends on the machine
-/// reads the profile: `hearth predict`, `hearth advise`, and programs that place their components.
-/// Needs no special rights. Interrupted, it leaves an older profile as it was.
+/// Takes about a minute, on a machine that is otherwise idle. Everything else that depends on the
+/// machine reads the profile: `hearth predict`, `hearth advise`, and programs that place their
+/// components. Needs no special rights. If interrupted, it leaves an older profile unchanged.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  hearth probe                          measures, keeps the profile, shows what was found
+  hearth probe                          measures, keeps the profile and shows it
   hearth probe --quick --html page.html draws it, too
   hearth probe --from old.json --html page.html
-  hearth probe --capture mine.json      what the machine says of itself, to be sent to us
+  hearth probe --capture mine.json      the machine's own description, to be sent to us
 
 Environment:
   HEARTH_PROFILE   the file that the profile is kept in; otherwise hearth/profile.json in
                    $XDG_CONFIG_HOME or ~/.config")]
 pub(crate) struct Probe {
-    /// Take about 10 seconds; intervals are wider
+    /// Take about 10 seconds, with wider intervals
     #[arg(long, conflicts_with = "deep")]
     pub(crate) quick: bool,
 
@@ -31,7 +31,7 @@ pub(crate) struct Probe {
     #[arg(long)]
     pub(crate) deep: bool,
 
-    /// Write the profile to FILE and not to where it is kept
+    /// Write the profile to FILE instead of its usual place
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
@@ -39,7 +39,7 @@ pub(crate) struct Probe {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Show the profile as JSON and not as text
+    /// Show the profile as JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -51,7 +51,7 @@ pub(crate) struct Probe {
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub(crate) cpus: Option<Cpus>,
 
-    /// What random choices begin with
+    /// The seed of random choices
     #[arg(
         long,
         value_name = "N",
@@ -61,7 +61,7 @@ pub(crate) struct Probe {
     )]
     pub(crate) seed: u64,
 
-    /// Measure nothing; write what the machine says of itself, without names, to FILE
+    /// Measure nothing; write the machine's own description, without names, to FILE
     #[arg(
         long,
         value_name = "FILE",
@@ -70,10 +70,10 @@ pub(crate) struct Probe {
     pub(crate) capture: Option<PathBuf>,
 }
 
-/// Where figures come from.
-#[derive(Args, Debug)]
+/// The source of figures.
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Basis {
-    /// Use the profile in FILE and not the one that is kept
+    /// Use the profile in FILE instead of the kept one
     #[arg(long, value_name = "FILE", conflicts_with = "machine")]
     pub(crate) profile: Option<PathBuf>,
 
@@ -82,10 +82,19 @@ pub(crate) struct Basis {
     pub(crate) machine: Option<String>,
 }
 
+impl From<Basis> for hearth_driver::profiles::Basis {
+    fn from(basis: Basis) -> Self {
+        Self {
+            profile: basis.profile,
+            machine: basis.machine,
+        }
+    }
+}
+
 /// How messages go.
 #[derive(Args, Debug)]
 pub(crate) struct Passing {
-    /// How control passes from the sender to the receiver
+    /// How control passes from sender to receiver
     #[arg(long, value_enum, value_name = "CARRIER", default_value = "threads")]
     pub(crate) carrier: Passed,
 
@@ -126,11 +135,11 @@ impl From<Passed> for Carrier {
 pub(crate) enum Mode {
     /// The sender waits until the receiver is done
     Alternating,
-    /// The sender goes on while the receiver reads
+    /// The sender continues while the receiver reads
     Streaming,
 }
 
-/// Say what passing bytes between two threads costs.
+/// Predict the cost of passing bytes between two threads.
 ///
 /// Modelled from the machine's profile, for one pair of CPUs or for each way in which two of them
 /// are related. One exchange lasts from the sender's first store to the receiver's last load.
@@ -140,7 +149,7 @@ Examples:
   hearth predict 4K                              each relation of this machine
   hearth predict 4K --from 0 --to 1 --carrier spin
   hearth predict --table 64-64M --plot time.svg  powers of two, as a table and as a picture
-  hearth predict 1M --machine nmart-8            a machine that nobody has at hand")]
+  hearth predict 1M --machine nmart-8            a machine that is not at hand")]
 pub(crate) struct Predict {
     /// The size of a message: 64, 4K, 1MiB
     #[arg(value_name = "BYTES", value_parser = size, required_unless_present = "table")]
@@ -160,7 +169,7 @@ pub(crate) struct Predict {
     #[command(flatten)]
     pub(crate) basis: Basis,
 
-    /// Whose equations to use
+    /// The equations to use
     #[arg(long, value_enum, value_name = "MODEL", default_value = "hearth")]
     pub(crate) model: Equations,
 
@@ -181,16 +190,16 @@ pub(crate) struct Predict {
 pub(crate) enum Equations {
     /// Hearth's own, with uncertainty
     Hearth,
-    /// Those of the cache-impact source, as intended
+    /// The cache-impact source's, as intended
     Source,
-    /// The same as printed, mistakes and all
+    /// The same as printed, with their mistakes
     SourcePrinted,
 }
 
-/// Say where a sender and a receiver run best, or that it does not matter.
+/// Find the best CPUs for a sender and a receiver, if it matters.
 ///
-/// Ranks the pairs of CPUs by the predicted time of a message. Where the pairs differ by less than
-/// the prediction is uncertain, it says so.
+/// Ranks the pairs of CPUs by the predicted time of a message, and says so where they differ by
+/// less than the prediction's uncertainty.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -210,7 +219,7 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "CPU", value_parser = cpu)]
     pub(crate) receiver: Option<OsThread>,
 
-    /// Messages a second, to say how much of the time they take
+    /// Messages a second, to show their share of the time
     #[arg(long, value_name = "N", value_parser = rate)]
     pub(crate) rate: Option<f64>,
 
@@ -220,7 +229,7 @@ pub(crate) struct Advise {
     #[command(flatten)]
     pub(crate) basis: Basis,
 
-    /// Show all pairs and not the best ones only
+    /// Show all pairs, not only the best
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -250,7 +259,7 @@ pub(crate) struct Machine {
 pub(crate) enum MachineAction {
     /// Show packages, nodes, cores and caches
     Show(MachineShow),
-    /// Write them for hwloc, with what the profile knows
+    /// Write them for hwloc, with the figures of the profile
     Export(MachineExport),
     /// Read them from hwloc's XML
     Import(MachineImport),
@@ -270,7 +279,7 @@ pub(crate) struct MachineExport {
     #[arg(long, value_name = "FILE")]
     pub(crate) hwloc: PathBuf,
 
-    /// What to export, as for `show`; if not given, this machine's profile, else its parts
+    /// The machine to export, as for `show`; by default this machine's profile, or its parts
     #[arg(value_name = "MACHINE")]
     pub(crate) machine: Option<String>,
 }
@@ -307,7 +316,7 @@ fn cpu(text: &str) -> Result<OsThread, String> {
         .ok_or_else(|| "a CPU is a number, as the operating system counts them: 0, 1, …".into())
 }
 
-/// A size: bytes, or with K, M, G, T for powers of 1024, and `iB` or `B` behind if one likes.
+/// A size: bytes, or with K, M, G, T for powers of 1024, optionally followed by `iB` or `B`.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
     const HINT: &str = "a size is a number, with K, M or G for powers of 1024: 64, 4K, 1MiB";
     let letters = text.trim().to_ascii_uppercase();

@@ -6,25 +6,26 @@ use clap::{Args, ValueEnum};
 
 use super::machine::{Basis, Cpus, cpus};
 
-/// Say where a program's components would best run, and why.
+/// Find the best places for a program's components, and explain them.
 ///
 /// The compiler finds the program's components and connections in its text, and estimates how often
-/// they send and how much they compute; the model of this machine's profile says what each placement
-/// would cost. `hearth run --place talk` uses the same plan, and goes on from what it then sees.
+/// they send and how much they compute; the model of this machine's profile says what each
+/// placement would cost. `hearth run --place talk` starts with the same plan and adapts it to what
+/// it observes.
 ///
-/// Other programs can be placed, too: from a graph in Hearth's JSON, or from a communication matrix as
-/// TreeMatch reads it.
+/// Other programs can be placed, too: from a graph in Hearth's JSON, or from a communication matrix
+/// as TreeMatch reads it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  hearth place server.isf                      who goes where, and what that costs
-  hearth place server.isf --why                with reasons, and other ways
+  hearth place server.isf                      the places, and their cost
+  hearth place server.isf --why                with reasons and other placements
   hearth place server.isf --svg place.svg      as a picture
   hearth place server.isf --plan plan.json     kept, for hearth run --place plan.json
   hearth place server.isf --machine '2 packages, 8 cores' --why
   hearth place server.isf --machine box.xml    a machine as hwloc's lstopo writes it
-  hearth place traffic.mat --export numactl    commands for a program that is not ours
-  hearth place server.isf --export matrix      what goes between whom, for TreeMatch
+  hearth place traffic.mat --export numactl    commands for a program that is not Hearth's
+  hearth place server.isf --export matrix      the messages between components, for TreeMatch
 
 Environment:
   HEARTH_PROFILE_CHECK=off   do not check whether the kept profile is still this machine's")]
@@ -33,15 +34,15 @@ pub(crate) struct Place {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Say why each component is where it is, and what other ways would cost
+    /// Explain each place, and show what other placements would cost
     #[arg(long)]
     pub(crate) why: bool,
 
-    /// How to decide
+    /// The policy that decides
     #[arg(long, value_enum, value_name = "POLICY", default_value = "talk")]
     pub(crate) policy: Decides,
 
-    /// What carries components
+    /// How components are run
     #[arg(long, value_enum, value_name = "CARRIER", default_value = "workers")]
     pub(crate) carrier: super::Carrier,
 
@@ -56,7 +57,7 @@ pub(crate) struct Place {
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
 
-    /// Draw components on the machine, and what goes between them, to FILE
+    /// Draw components on the machine, and the messages between them, to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
@@ -68,11 +69,11 @@ pub(crate) struct Place {
     #[arg(long, value_name = "FILE")]
     pub(crate) graph: Option<PathBuf>,
 
-    /// Write JSON and no text
+    /// Write JSON
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// What random choices begin with
+    /// The seed of random choices
     #[arg(
         long,
         value_name = "N",
@@ -85,7 +86,7 @@ pub(crate) struct Place {
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decides {
-    /// Where it costs least
+    /// At the lowest cost
     Talk,
     /// In turn, in creation order
     Spread,
@@ -109,7 +110,7 @@ pub(crate) enum Form {
     Rankfile,
     /// The CPUs as a list, as in 0-3,8
     CpuList,
-    /// What goes between any two components, as a matrix that TreeMatch reads
+    /// The messages between any two components, as a matrix that TreeMatch reads
     Matrix,
     /// The graph as METIS reads it
     Metis,

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, value_parser};
 
-/// Show what a program's components do, each second: who runs, who waits, and where.
+/// Show each second what a program's components do: which run, which wait, and where.
 ///
-/// The program was started with `hearth run --watch`, --report or --trace, or with HEARTH_WATCH=FILE. It
-/// does nothing for being looked at. q leaves; without a terminal it writes once.
+/// The program was started with `hearth run --watch`, --report or --trace, or with
+/// HEARTH_WATCH=FILE. It is not involved. Press q to leave; without a terminal it writes once.
 #[derive(Args, Debug)]
 #[command(
     after_help = "\
@@ -44,7 +44,7 @@ With --json standard output is one object:
 pub(crate) struct Top {
     /// The number of the process, or the file of a recording
     #[arg(value_name = "PID|FILE")]
-    pub(crate) of: Whom,
+    pub(crate) of: Target,
 
     /// Write once and end
     #[arg(long)]
@@ -61,18 +61,18 @@ pub(crate) struct Top {
 
 /// A process or a file.
 #[derive(Clone, Debug)]
-pub(crate) enum Whom {
+pub(crate) enum Target {
     Process(u32),
     File(PathBuf),
 }
 
-impl std::str::FromStr for Whom {
+impl std::str::FromStr for Target {
     type Err = ParseIntError;
 
-    fn from_str(text: &str) -> Result<Whom, ParseIntError> {
+    fn from_str(text: &str) -> Result<Target, ParseIntError> {
         Ok(match text.parse() {
-            Ok(number) => Whom::Process(number),
-            Err(_) => Whom::File(text.into()),
+            Ok(number) => Target::Process(number),
+            Err(_) => Target::File(text.into()),
         })
     }
 }

@@ -3,23 +3,24 @@
 use std::fmt::Write as _;
 
 use hearth_draw::scale::Unit;
+use hearth_driver::profiles;
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::hearth::{Advice, Model, Ranked};
+use hearth_model::fitted::{Advice, Model, Ranked};
+use hearth_terminal::{Failure, output};
+use hearth_text::columns::{Columns, Side};
+use hearth_text::prose::capitalised;
 use serde_json::json;
 
-use super::predict::{capitalised, manner, passing_document, placement, pretty, thread};
+use super::predict::{manner, passing_document, placement, thread};
 use crate::arguments::machine::Advise;
-use crate::columns::{Columns, Side};
-use crate::failure::Failure;
-use crate::{output, profiles};
 
 /// On machines with more hardware threads one pair stands for all that are related alike.
 const THREADS_IN_PAIRS: usize = 64;
-/// So many ways are shown, unless all are asked for.
+/// The most pairs shown unless all are asked for.
 const SHOWN: usize = 8;
 
 pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
-    let chosen = profiles::choose(&arguments.basis)?;
+    let chosen = profiles::choose(&arguments.basis.clone().into())?;
     let model =
         Model::fitted(&chosen.profile).map_err(|error| Failure::input(error.to_string()))?;
     let (advice, by_relation) = rank(arguments, &model)?;
@@ -30,7 +31,7 @@ pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
         ));
     };
     if let Some(warning) = &chosen.warning {
-        eprintln!("hearth: {warning}");
+        output::tell(warning);
     }
     let machine = model.topology();
     if arguments.json {
@@ -53,7 +54,7 @@ pub(crate) fn advise(arguments: &Advise) -> Result<(), Failure> {
                 "share_of_time": arguments.rate.map(|rate| rate * ranked.prediction.ns / 1e9),
             })).collect::<Vec<_>>(),
         });
-        return output::write(pretty(&document));
+        return output::write_json(&document);
     }
     let mut text = format!("{}, {}\n\n", arguments.bytes, manner(&arguments.passing));
     text.push_str(&table(arguments, machine, &advice, by_relation));

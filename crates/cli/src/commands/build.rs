@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hearth_driver::{input, program};
+use hearth_terminal::{Failure, output};
+use hearth_toolchain::{DEBUGGABLE, STRIPPED};
+
 use crate::arguments::{Build, Emit};
-use crate::failure::Failure;
-use crate::toolchain::{Debugging, Toolchain};
-use crate::{input, output, program};
 
 pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
     let source = input::read_program(&arguments.file)?;
@@ -30,11 +31,11 @@ pub(crate) fn build(arguments: &Build) -> Result<(), Failure> {
 }
 
 impl Build {
-    fn debugging(&self) -> Debugging {
-        if self.debug {
-            Debugging::Full
-        } else {
-            Debugging::None
+    /// The C compiler's flag.
+    fn debugging(&self) -> &'static str {
+        match self.debug {
+            true => DEBUGGABLE,
+            false => STRIPPED,
         }
     }
 }
@@ -66,10 +67,10 @@ fn refuse_unfit(out: &Path, program: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Built elsewhere, copied beside its place, then there by one rename: nobody sees half of it, an
-/// executable that is running is no obstacle, and a full disk is blamed on the right directory.
-fn build_executable(c: &str, out: &Path, debugging: Debugging) -> Result<(), Failure> {
-    let built = program::build_for_once(&Toolchain::find()?, c, debugging)?;
+/// Builds elsewhere, copies the executable beside its place and renames it: it is never seen half
+/// written, a running executable is no obstacle, and a full disk is blamed on the right directory.
+fn build_executable(c: &str, out: &Path, debugging: &str) -> Result<(), Failure> {
+    let built = program::build(c, debugging)?;
     let beside = output::beside(out);
     let moved = fs::copy(&built.path, &beside).and_then(|_| fs::rename(&beside, out));
     moved.map_err(|error| {

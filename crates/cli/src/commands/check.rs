@@ -2,25 +2,26 @@
 
 use std::fmt::Write as _;
 
-use hearth_lang::compile::{Options, Sources};
+use hearth_driver::input::{self, Source};
+use hearth_driver::program;
+use hearth_lang::analysis::heap_bound::{HeapBound, Reason};
+use hearth_lang::analysis::size::ComponentSize;
+use hearth_lang::compile::Options;
 use hearth_lang::diagnostic::{Diagnostic, Label};
-use hearth_lang::emit::heap_bound::{HeapBound, Reason};
-use hearth_lang::emit::layout::{ComponentSize, Part};
+use hearth_lang::layout::Part;
+use hearth_lang::source::Sources;
 use hearth_lang::source::{LineIndex, Span};
+use hearth_terminal::{DiagnosticPrinter, Failure, output, render};
 use serde_json::{Value, json};
 
 use crate::arguments::Check;
-use crate::failure::Failure;
-use crate::input::{self, Source};
-use crate::report::Report;
-use crate::{output, program, render};
 
 pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
     let options = arguments.compilation.options(None);
-    let mut report = Report::for_terminal();
+    let mut report = DiagnosticPrinter::for_terminal();
     let mut unreadable = None;
     for file in &arguments.files {
-        // One file that cannot be read is no reason not to check the others.
+        // The other files are checked even if one cannot be read.
         let source = match input::read(file) {
             Ok(source) => source,
             Err(failure) => {
@@ -52,7 +53,7 @@ pub(crate) fn check(arguments: &Check) -> Result<(), Failure> {
 fn check_and_show_sizes(
     source: &Source,
     options: &Options,
-    report: &mut Report,
+    report: &mut DiagnosticPrinter,
 ) -> Result<(), Failure> {
     let diagnostics = program::check(source, options);
     report.add(Sources::new(&source.name, &source.text), &diagnostics);
@@ -69,7 +70,7 @@ fn check_and_show_sizes(
     output::write(text)
 }
 
-/// How large a component's heap can get, or why nobody knows.
+/// The bound of a component's heap, or the reason why there is none.
 fn heap_text(source: &Source, heap: &HeapBound) -> String {
     match heap {
         HeapBound::Bounded(room) if room.bytes == 0 => "nothing".to_owned(),
@@ -83,7 +84,7 @@ fn heap_text(source: &Source, heap: &HeapBound) -> String {
     }
 }
 
-/// What a component, or a frame in it, is made of.
+/// The parts of a component, or of a frame in it.
 fn add_parts(text: &mut String, parts: &[Part], depth: usize) {
     let indent = "  ".repeat(depth);
     let width = parts.iter().map(|part| part.name.chars().count()).max();

@@ -1,10 +1,11 @@
-//! `hearth explain`: the stories behind the codes.
+//! `hearth explain`: the story of each code.
 
 use hearth_lang::codes;
+use hearth_terminal::{Failure, output};
+use hearth_text::near;
+use hearth_text::prose::wrapped;
 
 use crate::arguments::Explain;
-use crate::failure::Failure;
-use crate::{near, output};
 
 /// Longer lines are hard to read.
 const WIDTH: usize = 80;
@@ -22,7 +23,7 @@ pub(crate) fn explain(arguments: &Explain) -> Result<(), Failure> {
             .map(|near| format!("did you mean {near}? "))
             .unwrap_or_default();
         return Err(Failure::input(format!(
-            "there is no code {code:?}; {advice}`hearth explain` lists them all"
+            "there is no code {code:?}; {advice}`hearth explain` lists all codes"
         )));
     };
     output::write(format!(
@@ -44,32 +45,9 @@ fn for_terminal(story: &str) -> String {
             text.push_str(format!("    {line}").trim_end());
             text.push('\n');
         } else {
-            wrap(line, &mut text);
+            let next = if line.starts_with("- ") { "  " } else { "" };
+            text.push_str(&wrapped(line, WIDTH, "", next));
         }
     }
     text
-}
-
-fn wrap(paragraph: &str, text: &mut String) {
-    let indent = if paragraph.starts_with("- ") {
-        "  "
-    } else {
-        ""
-    };
-    let mut width = 0;
-    for word in paragraph.split_whitespace() {
-        let letters = word.chars().count();
-        if width > 0 && width + 1 + letters > WIDTH {
-            text.push('\n');
-            text.push_str(indent);
-            width = 0;
-        }
-        if width > 0 {
-            text.push(' ');
-            width += 1;
-        }
-        text.push_str(word);
-        width += letters;
-    }
-    text.push('\n');
 }

@@ -2,21 +2,19 @@
 
 use std::path::Path;
 
-use hearth_lang::compile::Sources;
+use hearth_driver::input::{self, Source};
 use hearth_lang::format::format;
+use hearth_lang::source::Sources;
+use hearth_terminal::{DiagnosticPrinter, Failure, output};
 
 use crate::arguments::Fmt;
-use crate::failure::Failure;
-use crate::input::{self, Source};
-use crate::output;
-use crate::report::Report;
 
 pub(crate) fn fmt(arguments: &Fmt) -> Result<(), Failure> {
-    let mut report = Report::for_terminal();
+    let mut report = DiagnosticPrinter::for_terminal();
     let mut worst = Ok(());
     for file in &arguments.files {
         if let Err(failure) = one(file, arguments.check, &mut report) {
-            // One unfit file is no reason to leave the others.
+            // The other files are formatted all the same.
             if let Err(earlier) = std::mem::replace(&mut worst, Err(failure)) {
                 earlier.report();
             }
@@ -28,7 +26,7 @@ pub(crate) fn fmt(arguments: &Fmt) -> Result<(), Failure> {
     }
 }
 
-fn one(file: &Path, check: bool, report: &mut Report) -> Result<(), Failure> {
+fn one(file: &Path, check: bool, report: &mut DiagnosticPrinter) -> Result<(), Failure> {
     let source = input::read(file)?;
     let formatted = match format(&source.text) {
         Ok(formatted) => formatted,

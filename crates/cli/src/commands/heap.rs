@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use hearth_heap::geometry::{granule_bytes, region_shift};
 use hearth_heap::inspect::HeapReading;
 use hearth_machine::topology::Bytes;
+use hearth_report::heap_map;
+use hearth_report::heaps::{self, Depth, Reading, Spaces};
+use hearth_terminal::{Failure, output};
+use hearth_text::columns::{Columns, Side};
+use hearth_text::counted;
 
 use super::heap_top;
 use crate::arguments::heap::{Heap, HeapAction, HeapShow};
-use crate::columns::{Columns, Side};
-use crate::failure::Failure;
-use crate::heaps::{self, Depth, Reading, Spaces};
-use crate::{heap_map, output};
 
 pub(crate) fn heap(arguments: &Heap) -> Result<(), Failure> {
     match &arguments.action {
@@ -33,13 +34,13 @@ fn show(arguments: &HeapShow) -> Result<(), Failure> {
     }
     if arguments.json {
         let document = heaps::document(&spaces, &readings);
-        return output::write(format!("{document:#}\n"));
+        return output::write_json(&document);
     }
     let mut text = text(&spaces, &readings, arguments.heaps);
     if let Some(path) = &arguments.map {
         let _ = writeln!(
             text,
-            "\nWrote {}: each chunk, whose it is and how full.",
+            "\nWrote {}: each chunk with its owner and how full it is.",
             path.display()
         );
     }
@@ -83,10 +84,7 @@ pub(super) fn bytes(count: u64) -> String {
 
 pub(super) fn totals(reading: &Reading) -> String {
     let mut columns = Columns::new(&[Side::Left, Side::Right, Side::Left]);
-    let of = |count: u64, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    };
+    let of = |count: u64, what: &str| counted(count as usize, what);
     columns.row([
         "held",
         &bytes(reading.held),
@@ -171,10 +169,7 @@ fn levels(reading: &Reading) -> String {
 
 /// A part of a whole in percent; nothing of nothing is none.
 pub(super) fn share(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "-".into();
-    }
-    format!("{:.0} %", 100.0 * part as f64 / whole as f64)
+    hearth_text::percent(part as f64, whole as f64, 0)
 }
 
 /// The first heaps, and what else there is to say of each.

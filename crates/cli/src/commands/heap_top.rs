@@ -8,14 +8,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hearth_heap::inspect::HeapReading;
+use hearth_report::heaps::{self, Depth, Reading, Spaces};
 use hearth_sys::terminal::{self, Keys};
+use hearth_terminal::{Failure, Interruption, output};
 
 use super::heap::{bytes, heap_table, totals};
 use crate::arguments::heap::HeapTop;
-use crate::failure::Failure;
-use crate::heaps::{self, Depth, Reading, Spaces};
-use crate::interruption::Interruption;
-use crate::output;
 
 const PERIOD: Duration = Duration::from_secs(1);
 /// So often keys and signals are looked at.
@@ -23,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// A terminal that does not know its size.
 const SIZE: (usize, usize) = (80, 24);
 
-// What terminals are told, by ECMA-48 and as xterm has it.
+// Control sequences, by ECMA-48 and as xterm has them.
 const OTHER_SCREEN: &str = "\x1b[?1049h\x1b[?25l";
 const FIRST_SCREEN: &str = "\x1b[?25h\x1b[?1049l";
 const TO_THE_TOP: &str = "\x1b[H";
@@ -46,7 +44,7 @@ pub(crate) fn top(arguments: &HeapTop) -> Result<(), Failure> {
     }
 }
 
-// ---- lines -------------------------------------------------------------------------------------------
+// ---- lines -------------------------------------------------------------------------------------
 
 /// A line for each reading of each space.
 fn lines(spaces: &Spaces, count: u64) -> Result<(), Failure> {
@@ -89,9 +87,9 @@ fn line(cells: [String; 8]) -> String {
     text
 }
 
-// ---- the screen ----------------------------------------------------------------------------------------
+// ---- the screen --------------------------------------------------------------------------------
 
-/// The screen that was there comes back when this is dropped.
+/// The terminal's other screen. The former one comes back when this is dropped.
 struct Screen;
 
 impl Screen {
@@ -136,8 +134,8 @@ fn screens(spaces: &Spaces, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
     }
 }
 
-/// Shows lines each second, of which the first is the title, until the reader leaves or there are none. They
-/// are made for so many columns and rows.
+/// Shows lines each second, of which the first is the title, until the reader leaves or there are
+/// none. They are made for so many columns and rows.
 pub(super) fn on_screen(
     keys: &Keys<'_>,
     count: u64,
@@ -205,7 +203,7 @@ fn frame(
     lines
 }
 
-/// What the terminal is to show, no line wider than it and none below its last.
+/// The text for the terminal, clipped to its size.
 fn painted(lines: &[String], (columns, rows): (usize, usize)) -> String {
     let mut text = String::from(TO_THE_TOP);
     for (nth, line) in lines.iter().take(rows).enumerate() {

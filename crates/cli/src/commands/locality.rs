@@ -7,22 +7,22 @@ use std::path::Path;
 
 use hearth_draw::line::{Axis, LineChart, Mark, Point, Series};
 use hearth_draw::scale::{Scale, Unit};
+use hearth_driver::{input, profiles};
 use hearth_machine::topology::{Thread, Topology};
 use hearth_model::locality::trace::Reader;
 use hearth_model::locality::{Access, Analysis, Estimate, Histogram, Level, Options, Report};
+use hearth_terminal::progress::Progress;
+use hearth_terminal::{Failure, output};
+use hearth_text::cause;
+use hearth_text::columns::{Columns, Side};
 use serde_json::{Value, json};
 
-use super::predict::pretty;
 use super::thrashing::thrashing;
 use crate::arguments::locality::Locality;
-use crate::columns::{Columns, Side};
-use crate::failure::{Failure, cause};
-use crate::progress::Progress;
-use crate::{input, output, profiles};
 
-/// Where no machine says how long a line is: as on nearly all.
+/// The size of a cache line where no machine tells: that of nearly all.
 const LINE_BYTES: u64 = 64;
-/// No line of a trace is longer; a file that is no trace may have no ends of lines.
+/// The longest line of a trace; a file that is not a trace may have no ends of lines.
 const TRACE_LINE_BYTES_MAX: u64 = 64 * 1024;
 /// The signs of the longest bar.
 const BAR: f64 = 40.0;
@@ -33,7 +33,7 @@ pub(crate) fn locality(arguments: &Locality) -> Result<(), Failure> {
     match (&arguments.throughput, &arguments.trace) {
         (Some(runs), _) => thrashing(runs, arguments.json),
         (None, Some(trace)) => distances(arguments, trace),
-        (None, None) => Err(Failure::input("a trace or --throughput is wanted")),
+        (None, None) => Err(Failure::input("a trace or --throughput is needed")),
     }
 }
 
@@ -41,7 +41,7 @@ fn distances(arguments: &Locality, trace: &Path) -> Result<(), Failure> {
     if let Some(path) = &arguments.svg {
         output::try_out(path)?;
     }
-    let chosen = profiles::choose(&arguments.basis)?;
+    let chosen = profiles::choose(&arguments.basis.clone().into())?;
     let (line_bytes, levels) = levels(&chosen.profile.topology, arguments.line);
     let mut options = Options::new();
     for level in levels {
@@ -58,7 +58,7 @@ fn distances(arguments: &Locality, trace: &Path) -> Result<(), Failure> {
         output::replace(path, chart(&report, line_bytes).draw().file().as_bytes())?;
     }
     if arguments.json {
-        return output::write(pretty(&document(&report, line_bytes)));
+        return output::write_json(&document(&report, line_bytes));
     }
     output::write(text(&report, line_bytes))
 }
@@ -111,7 +111,7 @@ fn read(path: &Path, line_bytes: u64, options: Options) -> Result<Report, Failur
             return Err(wrong("no line of a trace is so long; is this a trace?"));
         }
         let text = std::str::from_utf8(&line)
-            .map_err(|_| wrong("this is no text; a trace is lines of text"))?;
+            .map_err(|_| wrong("this is not text; a trace is lines of text"))?;
         let reference = reader.line(text).map_err(|e| wrong(&e.to_string()))?;
         if let Some(reference) = reference {
             let component = analysis.component(reader.component());
@@ -199,7 +199,7 @@ fn findings(report: &Report) -> Vec<String> {
     let mut words: Vec<String> = displaced.chain(invalidated).collect();
     if words.is_empty() {
         words.push(match (report.components.len(), report.threads) {
-            (1, 1) => "one component in one thread: nobody displaces or invalidates its data; `c` and `t` \
+            (1, 1) => "one component in one thread: its data are neither displaced nor invalidated; `c` and `t` \
                        lines name others"
                 .to_owned(),
             _ => "no component displaces or invalidates another's data".to_owned(),

@@ -3,16 +3,17 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use hearth_driver::{profiles, this_machine};
 use hearth_machine::capture::Capture;
 use hearth_machine::hwloc::{self, Extras};
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::Topology;
+use hearth_report::summary;
+use hearth_terminal::{Failure, output};
 
 use crate::arguments::machine::{
     Machine, MachineAction, MachineExport, MachineImport, MachineShow,
 };
-use crate::failure::Failure;
-use crate::{output, profiles, summary, surroundings};
 
 pub(crate) fn machine(arguments: &Machine) -> Result<(), Failure> {
     match &arguments.action {
@@ -22,24 +23,24 @@ pub(crate) fn machine(arguments: &Machine) -> Result<(), Failure> {
     }
 }
 
-/// A machine and what is known of it beside its parts.
-pub(super) struct Found {
+/// A machine, with the known facts beside its parts.
+pub(super) struct NamedMachine {
     pub(super) topology: Topology,
     pub(super) profile: Option<Profile>,
     notes: Vec<String>,
 }
 
-impl Found {
-    fn parts(topology: Topology, notes: Vec<String>) -> Found {
-        Found {
+impl NamedMachine {
+    fn parts(topology: Topology, notes: Vec<String>) -> NamedMachine {
+        NamedMachine {
             topology,
             profile: None,
             notes,
         }
     }
 
-    fn profile(profile: Profile) -> Found {
-        Found {
+    fn profile(profile: Profile) -> NamedMachine {
+        NamedMachine {
             topology: profile.topology.clone(),
             profile: Some(profile),
             notes: Vec::new(),
@@ -48,14 +49,14 @@ impl Found {
 }
 
 /// The machine that was named: a file if there is one of that name, else a description.
-pub(super) fn named(text: &str) -> Result<Found, Failure> {
+pub(super) fn named(text: &str) -> Result<NamedMachine, Failure> {
     let path = Path::new(text);
     if !path.exists() {
         // Descriptions may have slashes, too. What is none and looks like a file is missed as one.
         let looks_like_a_file =
             text.ends_with(".json") || text.ends_with(".xml") || text.contains('/');
         match profiles::described(text) {
-            Ok(topology) => return Ok(Found::parts(topology, Vec::new())),
+            Ok(topology) => return Ok(NamedMachine::parts(topology, Vec::new())),
             Err(failure) if !looks_like_a_file => return Err(failure),
             Err(_) => {}
         }
@@ -64,22 +65,22 @@ pub(super) fn named(text: &str) -> Result<Found, Failure> {
     let unfit = |error: String| Failure::input(format!("{text}: {error}"));
     if contents.trim_start().starts_with('<') {
         let imported = hwloc::import(&contents).map_err(|error| unfit(error.to_string()))?;
-        return Ok(Found::parts(imported.topology, imported.notes));
+        return Ok(NamedMachine::parts(imported.topology, imported.notes));
     }
     if contents.contains("\"hearth_capture\"") {
         let capture = Capture::from_json(&contents).map_err(|error| unfit(error.to_string()))?;
         let reading = capture.read().map_err(|error| unfit(error.to_string()))?;
         let notes = reading.notes.iter().map(ToString::to_string).collect();
-        return Ok(Found::parts(reading.topology, notes));
+        return Ok(NamedMachine::parts(reading.topology, notes));
     }
     let profile = Profile::from_json(&contents).map_err(|error| unfit(error.to_string()))?;
-    Ok(Found::profile(profile))
+    Ok(NamedMachine::profile(profile))
 }
 
-fn here() -> Result<Found, Failure> {
-    let reading = surroundings::reading()?;
+fn here() -> Result<NamedMachine, Failure> {
+    let reading = this_machine::reading()?;
     let notes = reading.notes.iter().map(ToString::to_string).collect();
-    Ok(Found::parts(reading.topology, notes))
+    Ok(NamedMachine::parts(reading.topology, notes))
 }
 
 fn show(arguments: &MachineShow) -> Result<(), Failure> {
@@ -101,7 +102,7 @@ fn export(arguments: &MachineExport) -> Result<(), Failure> {
     let found = match &arguments.machine {
         Some(text) => named(text)?,
         None => match profiles::kept().ok().filter(|path| path.exists()) {
-            Some(path) => Found::profile(profiles::read(&path)?),
+            Some(path) => NamedMachine::profile(profiles::read(&path)?),
             None => here()?,
         },
     };

@@ -1,13 +1,12 @@
-//! `hearth completions` and `hearth man`: what is derived from the definition of the arguments.
+//! `hearth completions` and `hearth man`, derived from the definition of the arguments.
 
 use std::fs;
 use std::path::Path;
 
 use clap::CommandFactory;
+use hearth_terminal::{Failure, output};
 
 use crate::arguments::{Arguments, Completions, Man};
-use crate::failure::Failure;
-use crate::output;
 
 pub(crate) fn completions(arguments: &Completions) -> Result<(), Failure> {
     let mut script = Vec::new();

@@ -11,24 +11,18 @@ mod locality;
 mod machine;
 mod manual;
 mod new;
-pub(crate) mod place;
-mod place_for_run;
+mod place;
 mod predict;
 mod probe;
 mod run;
 mod simulate;
 mod study;
-mod study_course;
-mod study_events;
-mod study_memcached;
-mod study_message;
-mod study_multicore;
-mod study_tool;
 mod thrashing;
 mod top;
 
+use hearth_terminal::Failure;
+
 use crate::arguments::Command;
-use crate::failure::Failure;
 
 pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
@@ -46,7 +40,7 @@ pub(crate) fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Locality(arguments) => locality::locality(&arguments),
         Command::Heap(arguments) => heap::heap(&arguments),
         Command::Top(arguments) => top::top(&arguments),
-        Command::Study(arguments) => study::study(&arguments),
+        Command::Study(_) => study::study(),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
     }

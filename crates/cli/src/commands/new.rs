@@ -4,9 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use hearth_terminal::{Failure, output};
+use hearth_text::cause;
+
 use crate::arguments::New;
-use crate::failure::{Failure, cause};
-use crate::output;
 
 const FILES: &[(&str, &str)] = &[
     ("main.isf", include_str!("../../templates/new/main.isf")),

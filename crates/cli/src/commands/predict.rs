@@ -1,34 +1,36 @@
 //! `hearth predict`: what a message costs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use hearth_draw::line::{Axis, LineChart, Point, Series};
 use hearth_draw::scale::{Scale, Unit};
+use hearth_driver::profiles;
 use hearth_machine::profile::{Carrier, Profile};
-use hearth_machine::relation::{Closeness, Relation};
+use hearth_machine::relation::{Closeness, Relation, SourceType};
 use hearth_machine::topology::{Bytes, OsThread, Thread, Topology};
-use hearth_model::hearth::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
-use hearth_model::source::{Access, Parameters, Slope, Type, printed};
+use hearth_model::fitted::{Between, Buffer, Flow, Model, Parts, Placement, PredictError};
+use hearth_terminal::{Failure, output};
+use hearth_text::columns::{Columns, Side};
+use hearth_text::prose::capitalised;
 use serde_json::{Value, json};
 
+use super::study;
 use crate::arguments::machine::{Equations, Mode, Passed, Passing, Predict};
-use crate::columns::{Columns, Side};
-use crate::failure::Failure;
-use crate::{output, profiles};
 
 /// How many sizes of a plot there are from one power of two to the next.
 const PLOT_POINTS_PER_DOUBLING: u32 = 2;
-/// What a plot covers if no table says otherwise: the range that the model is judged on.
+/// The sizes of a plot without a table: the range that the model is judged on.
 const PLOT_BYTES: (u64, u64) = (64, 64 << 20);
 
 pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
-    let chosen = profiles::choose(&arguments.basis)?;
-    let oracle = Oracle::new(arguments, &chosen.profile)?;
+    let chosen = profiles::choose(&arguments.basis.clone().into())?;
     let places = places(arguments, &chosen.profile.topology)?;
     let sizes = match &arguments.table {
         Some(sizes) => sizes.0.clone(),
         None => arguments.bytes.into_iter().collect(),
     };
+    let oracle = Oracle::new(arguments, &chosen.profile, &sizes)?;
     let mut rows = Vec::new();
     for &bytes in &sizes {
         for place in &places {
@@ -49,10 +51,10 @@ pub(crate) fn predict(arguments: &Predict) -> Result<(), Failure> {
         output::replace(path, picture.file().as_bytes())?;
     }
     if let Some(warning) = &chosen.warning {
-        eprintln!("hearth: {warning}");
+        output::tell(warning);
     }
     if arguments.json {
-        return output::write(document(arguments, &chosen, &rows));
+        return output::write_json(&document(arguments, &chosen, &rows));
     }
     let mut text = match (rows.as_slice(), arguments.from) {
         ([(bytes, place, answer)], Some(_)) => one(arguments, *bytes, place, answer),
@@ -75,7 +77,7 @@ struct Place {
     relation: Relation,
 }
 
-/// What a prediction says.
+/// A prediction.
 struct Answer {
     ns: f64,
     /// The 95 % interval, if the equations know one.
@@ -83,7 +85,7 @@ struct Answer {
     parts: Parts,
 }
 
-/// The hardware thread of a CPU that somebody named.
+/// The hardware thread of a named CPU.
 pub(crate) fn thread(machine: &Topology, cpu: OsThread) -> Result<Thread, Failure> {
     machine.thread_of(cpu).ok_or_else(|| {
         let all = machine.threads().iter().map(|thread| thread.os.0);
@@ -132,36 +134,39 @@ fn places(arguments: &Predict, machine: &Topology) -> Result<Vec<Place>, Failure
         .collect())
 }
 
-/// Whoever knows the answers.
+/// The source of predictions.
 enum Oracle {
     Hearth(Box<Model>, Placement),
+    /// The source's equations, evaluated by `hearth-study` for all sizes at once.
     Source {
-        parameters: Box<Parameters>,
         carrier: Carrier,
-        as_printed: bool,
+        parts: BTreeMap<(u64, u32), Parts>,
     },
 }
 
 impl Oracle {
-    fn new(arguments: &Predict, profile: &Profile) -> Result<Oracle, Failure> {
+    fn new(arguments: &Predict, profile: &Profile, sizes: &[Bytes]) -> Result<Oracle, Failure> {
         let passing = &arguments.passing;
-        if arguments.model != Equations::Hearth {
-            if passing.mode != Mode::Alternating || passing.fresh {
-                return Err(Failure::input(
-                    "the source's equations know one exchange after the other in a reused buffer \
-                     only; leave out --mode and --fresh, or use --model hearth",
-                ));
-            }
-            let carrier = passing.carrier.into();
-            return Ok(Oracle::Source {
-                parameters: Box::new(Parameters::from_profile(profile, carrier)),
-                carrier,
-                as_printed: arguments.model == Equations::SourcePrinted,
-            });
+        if arguments.model == Equations::Hearth {
+            let model = Model::fitted(profile);
+            let model = model.map_err(|error| Failure::input(error.to_string()))?;
+            let placement = placement(arguments.bytes.unwrap_or_default(), passing);
+            return Ok(Oracle::Hearth(Box::new(model), placement));
         }
-        let model = Model::fitted(profile).map_err(|error| Failure::input(error.to_string()))?;
-        let placement = placement(arguments.bytes.unwrap_or_default(), passing);
-        Ok(Oracle::Hearth(Box::new(model), placement))
+        if passing.mode != Mode::Alternating || passing.fresh {
+            return Err(Failure::input(
+                "the source's equations know one exchange after the other in a reused buffer \
+                 only; leave out --mode and --fresh, or use --model hearth",
+            ));
+        }
+        let mut asked: Vec<u64> = sizes.iter().map(|size| size.0).collect();
+        if arguments.plot.is_some() {
+            asked.extend(plotted(arguments, sizes));
+        }
+        Ok(Oracle::Source {
+            carrier: passing.carrier.into(),
+            parts: by_the_source(arguments, profile, &asked)?,
+        })
     }
 
     fn answer(&self, bytes: u64, place: &Place) -> Result<Answer, PredictError> {
@@ -179,34 +184,17 @@ impl Oracle {
                     parts: prediction.parts,
                 })
             }
-            Oracle::Source {
-                parameters,
-                carrier,
-                as_printed,
-            } => {
+            Oracle::Source { carrier, parts } => {
                 let same = place.relation.closeness == Closeness::Same;
                 if same && *carrier == Carrier::Spin {
                     return Err(PredictError::SpinOnOneThread);
                 }
-                let kind = Type::from(place.relation.source_type());
-                let control = parameters.control_ns(kind, bytes, Slope::Derived);
-                let (write, read) = if *as_printed {
-                    (
-                        printed::write_3_2_ns(parameters, bytes),
-                        printed::read_3_5_ns(parameters, bytes),
-                    )
-                } else {
-                    (
-                        parameters.side_ns(Access::Write, bytes),
-                        parameters.side_ns(Access::Read, bytes),
-                    )
+                let kind = match place.relation.source_type() {
+                    SourceType::SameCore => 1,
+                    SourceType::SameChip => 2,
+                    SourceType::OtherChip => 3,
                 };
-                let parts = Parts {
-                    write_ns: write,
-                    hand_over_ns: control,
-                    read_ns: read,
-                    ..Parts::default()
-                };
+                let parts = parts[&(bytes, kind)];
                 Ok(Answer {
                     ns: parts.total_ns(),
                     interval: None,
@@ -215,6 +203,55 @@ impl Oracle {
             }
         }
     }
+}
+
+/// The source's parts of an exchange, by size and by the number of its type.
+fn by_the_source(
+    arguments: &Predict,
+    profile: &Profile,
+    sizes: &[u64],
+) -> Result<BTreeMap<(u64, u32), Parts>, Failure> {
+    let carrier = match arguments.passing.carrier {
+        Passed::Threads => "threads",
+        Passed::Spin => "spin",
+        Passed::Worker => "worker",
+    };
+    let mut words = ["tool", "equations", "--carrier", carrier]
+        .map(str::to_owned)
+        .to_vec();
+    if arguments.model == Equations::SourcePrinted {
+        words.push("--printed".to_owned());
+    }
+    words.push("-".to_owned());
+    words.extend(sizes.iter().map(u64::to_string));
+    let profile = profile
+        .to_json()
+        .map_err(|error| Failure::input(error.to_string()))?;
+    let answer = study::answer(&words, &profile)?;
+    let row = |line: &str| {
+        let mut cells = line.split(',');
+        let key = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
+        let mut ns = || cells.next()?.parse().ok();
+        let (write_ns, hand_over_ns, read_ns) = (ns()?, ns()?, ns()?);
+        Some((
+            key,
+            Parts {
+                write_ns,
+                hand_over_ns,
+                read_ns,
+                ..Parts::default()
+            },
+        ))
+    };
+    let rows: Option<BTreeMap<_, _>> = answer.lines().skip(1).map(row).collect();
+    let other = "hearth-study is of another version than hearth; install both together";
+    let is_whole = |rows: &BTreeMap<(u64, u32), Parts>| {
+        sizes
+            .iter()
+            .all(|&size| (1..=3).all(|kind| rows.contains_key(&(size, kind))))
+    };
+    rows.filter(is_whole)
+        .ok_or_else(|| Failure::environment(other))
 }
 
 fn time(ns: f64) -> String {
@@ -323,17 +360,11 @@ fn table(arguments: &Predict, rows: &[(Bytes, &Place, Answer)]) -> String {
     text
 }
 
-pub(crate) fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
-
 fn document(
     arguments: &Predict,
     chosen: &profiles::Chosen,
     rows: &[(Bytes, &Place, Answer)],
-) -> String {
+) -> Value {
     let row = |(bytes, place, answer): &(Bytes, &Place, Answer)| {
         let parts = &answer.parts;
         json!({
@@ -353,7 +384,7 @@ fn document(
             "hidden_ns": parts.hidden_ns,
         })
     };
-    let document = json!({
+    json!({
         "modelled_from": chosen.origin,
         "warning": chosen.warning,
         "model": match arguments.model {
@@ -363,8 +394,7 @@ fn document(
         },
         "passing": passing_document(&arguments.passing),
         "predictions": rows.iter().map(row).collect::<Vec<_>>(),
-    });
-    pretty(&document)
+    })
 }
 
 pub(crate) fn passing_document(passing: &Passing) -> Value {
@@ -383,25 +413,22 @@ pub(crate) fn passing_document(passing: &Passing) -> Value {
     })
 }
 
-pub(crate) fn pretty(document: &Value) -> String {
-    format!("{document:#}\n")
+/// The sizes of a plot.
+fn plotted(arguments: &Predict, sizes: &[Bytes]) -> Vec<u64> {
+    if arguments.table.is_some() {
+        let sizes = sizes.iter().map(|size| size.0);
+        return sizes.filter(|&size| size > 0).collect();
+    }
+    let (first, last) = PLOT_BYTES;
+    let doublings = (last / first).ilog2() * PLOT_POINTS_PER_DOUBLING;
+    let step = |i: u32| f64::from(i) / f64::from(PLOT_POINTS_PER_DOUBLING);
+    (0..=doublings)
+        .map(|i| (first as f64 * step(i).exp2()).round() as u64)
+        .collect()
 }
 
 fn plot(arguments: &Predict, oracle: &Oracle, places: &[Place], sizes: &[Bytes]) -> LineChart {
-    let sizes: Vec<u64> = if arguments.table.is_some() {
-        sizes
-            .iter()
-            .map(|size| size.0)
-            .filter(|&size| size > 0)
-            .collect()
-    } else {
-        let (first, last) = PLOT_BYTES;
-        let doublings = (last / first).ilog2() * PLOT_POINTS_PER_DOUBLING;
-        let step = |i: u32| f64::from(i) / f64::from(PLOT_POINTS_PER_DOUBLING);
-        (0..=doublings)
-            .map(|i| (first as f64 * step(i).exp2()).round() as u64)
-            .collect()
-    };
+    let sizes = plotted(arguments, sizes);
     let series = places.iter().map(|place| {
         let points = sizes.iter().filter_map(|&bytes| {
             let answer = oracle.answer(bytes, place).ok()?;

@@ -4,19 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use hearth_driver::{profiles, this_machine};
 use hearth_machine::capture::Reading;
 use hearth_machine::profile::Profile;
 use hearth_machine::topology::{OsThread, format_list};
 use hearth_probe::convert::{self, About};
 use hearth_probe::description;
 use hearth_probe::{Findings, Mode, Options, ProbeError};
+use hearth_report::{portrait, summary};
 use hearth_sys::{Linux, System};
+use hearth_terminal::progress::Bar;
+use hearth_terminal::{Failure, Interruption, crash, output};
+use hearth_text::date::date;
 
 use crate::arguments::machine::Probe;
-use crate::failure::Failure;
-use crate::interruption::Interruption;
-use crate::progress::Bar;
-use crate::{output, portrait, profiles, summary, surroundings};
 
 pub(crate) fn probe(arguments: &Probe) -> Result<(), Failure> {
     if let Some(path) = &arguments.capture {
@@ -57,7 +58,7 @@ fn json(profile: &Profile) -> Result<String, Failure> {
     // Only what we measured or read is written, and both were checked.
     profile
         .to_json()
-        .map_err(|error| Failure::Bug(crate::crash::page(&error.to_string(), &[])))
+        .map_err(|error| Failure::Bug(crash::page(&error.to_string(), &[])))
 }
 
 fn measure_and_keep(arguments: &Probe) -> Result<(Profile, PathBuf), Failure> {
@@ -67,7 +68,7 @@ fn measure_and_keep(arguments: &Probe) -> Result<(Profile, PathBuf), Failure> {
     };
     // Not after a minute's work.
     profiles::prepare(&path, arguments.output.is_none())?;
-    let reading = surroundings::reading()?;
+    let reading = this_machine::reading()?;
     let options = Options {
         mode: match (arguments.quick, arguments.deep) {
             (true, _) => Mode::Quick,
@@ -126,7 +127,7 @@ fn measure(options: &Options, reading: Reading, path: &Path) -> Result<Profile, 
     let findings = found.map_err(|error| match error {
         ProbeError::Cancelled => {
             let kept = if path.exists() {
-                format!("{} is as it was", path.display())
+                format!("{} is unchanged", path.display())
             } else {
                 "nothing was written".to_owned()
             };
@@ -169,10 +170,10 @@ fn capture(path: &Path) -> Result<(), Failure> {
     let mut capture = description::capture(&Linux).without_identity();
     capture.tool = format!("hearth {}", env!("CARGO_PKG_VERSION"));
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    capture.recorded = now.map_or(String::new(), |now| profiles::date(now.as_secs()));
+    capture.recorded = now.map_or(String::new(), |now| date(now.as_secs()));
     let reading = capture.read().map_err(|error| {
         Failure::environment(format!(
-            "what this machine says of itself makes no machine: {error}"
+            "the description that this machine gives of itself is invalid: {error}"
         ))
     })?;
     output::replace(path, capture.to_json().as_bytes())?;

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::ValueEnum;
+use hearth_driver::expected::Expected;
+use hearth_driver::program::{self, Executable};
+use hearth_driver::run_plan::{self, PlaceOption, RunOptions};
+use hearth_driver::{input, profiles};
+use hearth_terminal::{Failure, output};
+use hearth_text::cause;
 
-use crate::arguments::{Run, Simulation, WhereToRun};
-use crate::commands::place_for_run;
+use crate::arguments::{Carrier, Run, Servers, Simulation};
 use crate::commands::simulate::{self, Seeds};
-use crate::expected::Expected;
-use crate::failure::{Failure, cause};
-use crate::input;
-use crate::profiles;
-use crate::program::{self, Executable};
 use crate::watching::Watching;
 use crate::without_effect;
 
@@ -27,30 +27,27 @@ const ATTEMPTS: usize = 3;
 pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     let source = input::read_program(&arguments.file)?;
     for note in without_effect::notes(arguments) {
-        eprintln!("hearth: note: {note}");
+        output::tell(format_args!("note: {note}"));
     }
     let options = arguments
         .compilation
         .options(Some(&arguments.compatibility));
-    let seeds = match arguments.simulate {
-        Some(Simulation::Range { first, last }) => Some(Seeds { first, last }),
-        // Whoever wants its plainest schedule wants it searched.
-        Some(Simulation::Seed(seed)) if arguments.schedule.is_some() => Some(Seeds {
-            first: seed,
-            last: seed,
-        }),
-        _ => None,
-    };
-    if let Some(seeds) = seeds {
+    if let Some(seeds) = seeds(arguments) {
         let executable = program::executable(&source, &options)?;
         let environment = environment(arguments);
         return simulate::search(&executable, arguments, environment, &source.name, seeds);
     }
     let recording = Watching::asked(arguments)?;
+    let run_options = RunOptions {
+        place: arguments.place.clone(),
+        carrier: arguments.carrier.unwrap_or(Carrier::Workers).into(),
+        log: arguments.place_log.clone(),
+        servers_change: arguments.servers == Some(Servers::Auto),
+    };
     let placing = match arguments.simulate {
-        // It has its own ways.
+        // A simulation places components by its schedule.
         Some(_) => Vec::new(),
-        None => place_for_run::variables(arguments, &source)?,
+        None => run_plan::variables(&run_options, &source)?,
     };
     for attempt in 1.. {
         let executable = program::executable(&source, &options)?;
@@ -61,7 +58,10 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
                     command(path, arguments, &source.name, &placing)
                 }) {
                     Ok(ended) => {
-                        let expected = || Expected::of_run(arguments, &source, &placing);
+                        let plan = placing.iter().find(|(name, _)| *name == "HEARTH_PLAN");
+                        let plan = plan.map(|(_, path)| Path::new(path));
+                        let (policy, carrier) = (run_options.policy(), run_options.carrier);
+                        let expected = || Expected::of_run(&source, policy, carrier, plan);
                         return watching.write(ended, &source.name, expected);
                     }
                     Err(error) => error,
@@ -91,6 +91,19 @@ pub(crate) fn run(arguments: &Run) -> Result<(), Failure> {
     unreachable!("the loop ends by returning")
 }
 
+/// The seeds to search, if the options ask for a search.
+fn seeds(arguments: &Run) -> Option<Seeds> {
+    match arguments.simulate {
+        Some(Simulation::Range { first, last }) => Some(Seeds { first, last }),
+        // The simplest schedule of a seed has to be searched, too.
+        Some(Simulation::Seed(seed)) if arguments.schedule.is_some() => Some(Seeds {
+            first: seed,
+            last: seed,
+        }),
+        _ => None,
+    }
+}
+
 /// Replaces this process, so that signals and the exit code are the program's own. Comes back only
 /// with an error.
 fn become_program(
@@ -111,7 +124,7 @@ fn become_program(
     command.exec()
 }
 
-/// What starts the program.
+/// The command that starts the program.
 fn command(
     path: PathBuf,
     arguments: &Run,
@@ -136,8 +149,8 @@ fn command(
     command
 }
 
-/// What to start. A program that was not kept is opened and its directory removed: it is started
-/// through the open file and leaves nothing behind.
+/// The file to start. A program that was not kept is opened and its directory removed: it is
+/// started through the open file and leaves nothing behind.
 fn start_of(executable: Executable) -> std::io::Result<(PathBuf, Option<File>)> {
     let Some(workshop) = executable.workshop else {
         return Ok((executable.path, None));
@@ -145,7 +158,7 @@ fn start_of(executable: Executable) -> std::io::Result<(PathBuf, Option<File>)> 
     let file = File::open(&executable.path)?;
     let through = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     if !through.exists() {
-        // No /proc: rather leave something behind than not run.
+        // Without /proc, running matters more than cleaning up.
         std::mem::forget(workshop);
         return Ok((executable.path, None));
     }
@@ -167,8 +180,8 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
         Some(Simulation::Range { .. }) | None => (None, None),
     };
     let network = arguments.network.as_ref().map(OsString::from);
-    // Idle workers look for work for as long as waking them takes on this machine; full nodes get memory
-    // from those that were measured to be near. What is set by hand stays.
+    // Idle workers look for work for as long as waking them takes on this machine; full nodes get
+    // memory from those that were measured to be near. What is set by hand stays.
     let measured = profiles::brief();
     let unless_set = |variable: &str, value: Option<OsString>| {
         value.filter(|_| std::env::var_os(variable).is_none())
@@ -177,9 +190,9 @@ fn environment(arguments: &Run) -> Vec<(String, OsString)> {
     let distances = profiles::node_distances(&measured).map(OsString::from);
     let distances = unless_set("HEARTH_NODE_DISTANCES", distances);
     let place = arguments.place.as_ref().map(|place| match place {
-        WhereToRun::Policy(name) => OsString::from(name),
-        WhereToRun::Talk => "talk".into(),
-        WhereToRun::Plan(_) => "plan".into(),
+        PlaceOption::Policy(name) => OsString::from(name),
+        PlaceOption::Talk => "talk".into(),
+        PlaceOption::Plan(_) => "plan".into(),
     });
     let heap_log = arguments.heap_log.as_ref().map(OsString::from);
     let options = [

@@ -1,5 +1,5 @@
-//! `hearth run --simulate FROM..TO`: one schedule after the other until one fails, which is then made
-//! as plain as it can be.
+//! `hearth run --simulate FROM..TO`: one schedule after the other until one fails, which is then
+//! made as plain as it can be.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,27 +10,26 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use hearth_driver::cache::Workshop;
+use hearth_driver::program::Executable;
 use hearth_sys::process::ends_with_this_thread;
+use hearth_terminal::progress::Bar;
+use hearth_terminal::{Failure, Interruption, output};
+use hearth_text::cause;
 
 use crate::arguments::Run;
-use crate::cache::Workshop;
-use crate::failure::{Failure, cause};
-use crate::interruption::Interruption;
-use crate::output;
-use crate::program::Executable;
-use crate::progress::Bar;
 use crate::shrink::shrink;
 
-/// Steps after which a run counts as one that goes on for ever, if nobody says.
+/// The default number of steps after which a run counts as endless.
 const STEPS: u64 = 1_000_000;
-/// What takes longer than this is stuck in the program's own code.
+/// A run that takes longer is stuck in the program's own code.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the end of a run is looked for.
 const BEAT: Duration = Duration::from_micros(300);
-/// So many runs, and so much time, for making a schedule plain.
+/// The most runs, and the most time, for simplifying a schedule.
 const SHRINKING_RUNS: usize = 2_000;
 const SHRINKING_TIME: Duration = Duration::from_secs(60);
-/// What a schedule's lines begin with, in the order in which they are easiest to follow.
+/// The first words of a schedule's lines, in the order in which they are easiest to follow.
 const KINDS: [&str; 7] = [
     "look",
     "sleep",
@@ -40,7 +39,7 @@ const KINDS: [&str; 7] = [
     "worker",
     "place",
 ];
-/// A trace of more lines is told by its end.
+/// The longest trace that is shown whole; of longer ones only the end is.
 const TRACE_LINES: usize = 60;
 
 /// How a run ended: `done`, `cut short`, or what went wrong.
@@ -54,9 +53,9 @@ pub(crate) struct Seeds {
     pub(crate) last: u64,
 }
 
-/// What came of one run.
-struct Found {
-    /// As the runtime has written it.
+/// The result of one run.
+struct RunResult {
+    /// The schedule as the runtime wrote it.
     record: Record,
     stderr: Vec<u8>,
 }
@@ -92,7 +91,7 @@ pub(crate) fn search(
 ) -> Result<(), Failure> {
     let workshop = Workshop::temporary().map_err(|error| {
         Failure::environment(format!(
-            "cannot keep what simulations did in {}: {}; set TMPDIR to a directory with some room",
+            "cannot keep the records of simulations in {}: {}; set TMPDIR to a directory with some room",
             std::env::temp_dir().display(),
             cause(&error)
         ))
@@ -137,14 +136,14 @@ pub(crate) fn search(
     let rest = match cut_short {
         0 => String::new(),
         _ => format!(
-            "; {cut_short} had not come to an end after {} steps (--steps)",
+            "; {cut_short} had not ended after {} steps (--steps)",
             arguments.steps.unwrap_or(STEPS)
         ),
     };
     output::write(format!("{seeds}{rest}\n"))
 }
 
-/// What each run reads. Somebody at a terminal cannot be asked again and again.
+/// The input of each run. A user at a terminal cannot be asked again and again.
 fn read_input() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let mut stdin = std::io::stdin();
@@ -162,7 +161,7 @@ impl Session<'_> {
     }
 
     /// Runs the program by a seed, or by a schedule instead.
-    fn run(&self, seed: u64, schedule: Option<&str>) -> Result<Found, Failure> {
+    fn run(&self, seed: u64, schedule: Option<&str>) -> Result<RunResult, Failure> {
         let record = self.path("record");
         let _ = fs::remove_file(&record);
         let mut command = Command::new(self.program);
@@ -199,7 +198,7 @@ impl Session<'_> {
         })?;
         let stderr = self.attend(&mut child, seed)?;
         match fs::read_to_string(&record) {
-            Ok(text) => Ok(Found {
+            Ok(text) => Ok(RunResult {
                 record: Record::read(&text),
                 stderr,
             }),
@@ -211,11 +210,11 @@ impl Session<'_> {
         }
     }
 
-    /// Feeds a run, waits for its end, and gives what it said.
+    /// Feeds a run, waits for its end, and returns its output.
     fn attend(&self, child: &mut Child, seed: u64) -> Result<Vec<u8>, Failure> {
         if let Some(mut pipe) = child.stdin.take() {
             let bytes = self.stdin.clone();
-            // A program need not read what it is given.
+            // A program need not read its input.
             std::thread::spawn(move || pipe.write_all(&bytes));
         }
         let pipe = child.stderr.take();
@@ -258,7 +257,7 @@ impl Session<'_> {
     }
 
     /// Tells of a seed that fails, and of the plainest schedule that fails like it.
-    fn tell(&self, seed: u64, passed: u64, found: Found) -> Result<(), Failure> {
+    fn tell(&self, seed: u64, passed: u64, found: RunResult) -> Result<(), Failure> {
         let name = self.name;
         let before = match passed {
             0 => String::new(),
@@ -272,10 +271,10 @@ impl Session<'_> {
         let plain = self.make_plain(seed, found)?;
         let choices = &plain.record.choices;
         say(&match choices.len() {
-            0 => "the plain schedule fails in the same way; what happened:".to_owned(),
-            1 => format!("one choice of {original} is enough for that (*); what happened:"),
+            0 => "the plain schedule fails in the same way; the course:".to_owned(),
+            1 => format!("one choice of {original} is enough for that (*); the course:"),
             count => {
-                format!("{count} choices of {original} are enough for that (*); what happened:")
+                format!("{count} choices of {original} are enough for that (*); the course:")
             }
         });
         show(excerpt(&plain.record.trace).as_bytes());
@@ -296,7 +295,7 @@ impl Session<'_> {
     }
 
     /// Leaves out choices as long as the program fails in the same way.
-    fn make_plain(&self, seed: u64, found: Found) -> Result<Found, Failure> {
+    fn make_plain(&self, seed: u64, found: RunResult) -> Result<RunResult, Failure> {
         let mut bar = Bar::start();
         let start = Instant::now();
         let (mut runs, mut refusal) = (0, None);

@@ -1,207 +1,59 @@
-//! `hearth study`: the sources' experiments, run again.
+//! `hearth study`: another program, `hearth-study`, runs the studies. It is found beside this one
+//! or on the PATH, as Cargo finds its subcommands.
 
-use std::path::{Path, PathBuf};
+use std::env;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
-use hearth_machine::profile::Profile;
-use hearth_studies::cache_impact::compare;
-use hearth_studies::cache_impact::record::Sweep;
-use hearth_studies::cache_impact::results::PAGE;
-use hearth_studies::cache_impact::verdict::Verdict;
-use hearth_studies::cache_impact::{
-    Defect, Experiment, Folder, Options, Outcome, Results, Sizes, Start, page,
-};
-use hearth_studies::{STUDIES, StudyError, nmart};
-use hearth_sys::Linux;
+use hearth_terminal::Failure;
+use hearth_text::cause;
 
-use crate::arguments::study::{self, Action, RunStudy, Study};
-use crate::failure::Failure;
-use crate::interruption::Interruption;
-use crate::progress::Bar;
-use crate::{output, profiles};
+const PROGRAM: &str = "hearth-study";
 
-use super::study_course::{Shown, conduct, interrupted};
-use super::{study_events, study_memcached, study_message, study_multicore, study_tool};
+/// Becomes `hearth-study`, with the words behind `study`, which have been checked.
+pub(crate) fn study() -> Result<(), Failure> {
+    let words = env::args_os().skip(2);
+    Err(missing(&program().args(words).exec()))
+}
 
-pub(crate) fn study(arguments: &Study) -> Result<(), Failure> {
-    match &arguments.action {
-        Action::List => list(),
-        Action::Run(run_arguments) => run(run_arguments),
-        Action::Tool(tool) => study_tool::tool(&tool.tool),
+/// The answer of `hearth-study` to these words, with `input` as its standard input. It reports its
+/// own errors.
+pub(crate) fn answer(words: &[String], input: &str) -> Result<String, Failure> {
+    let started = program()
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut child = started.map_err(|error| missing(&error))?;
+    if let Some(mut pipe) = child.stdin.take() {
+        // If it ends before it has read everything, its exit code says why.
+        let _ = pipe.write_all(input.as_bytes());
+    }
+    let ended = child.wait_with_output().map_err(|error| missing(&error))?;
+    match ended.status.code() {
+        Some(0) => Ok(String::from_utf8_lossy(&ended.stdout).into_owned()),
+        Some(code) => Err(Failure::Ended(u8::try_from(code).unwrap_or(1))),
+        None => Err(Failure::environment(format!("{PROGRAM}: {}", ended.status))),
     }
 }
 
-fn list() -> Result<(), Failure> {
-    let mut text = String::new();
-    for study in STUDIES {
-        text += &format!("{}: {}\n", study.name, study.title);
-        let experiments = (study.experiments)();
-        let names = experiments.iter().map(|(name, _)| name.len());
-        let width = names.max().unwrap_or(0);
-        for (name, title) in experiments {
-            text += &format!("  {name:<width$}  {title}\n");
-        }
-    }
-    output::write(text)
+fn program() -> Command {
+    let beside = env::current_exe()
+        .ok()
+        .map(|here| here.with_file_name(PROGRAM));
+    Command::new(
+        beside
+            .filter(|path| path.is_file())
+            .unwrap_or(PathBuf::from(PROGRAM)),
+    )
 }
 
-pub(super) fn failure(error: StudyError) -> Failure {
-    match error {
-        StudyError::Thread { .. }
-        | StudyError::Refused(_)
-        | StudyError::Machine { .. }
-        | StudyError::File { .. } => Failure::environment(error.to_string()),
-        _ => Failure::input(error.to_string()),
-    }
-}
-
-fn options(arguments: &RunStudy) -> Result<Options, StudyError> {
-    let experiments = arguments.experiments.iter();
-    let experiments: Result<_, _> = experiments.map(|text| Experiment::parse(text)).collect();
-    let defects = arguments.defects.iter();
-    let defects: Result<_, _> = defects.map(|text| Defect::parse(text)).collect();
-    Ok(Options {
-        quick: arguments.quick,
-        repeats: arguments.repeats,
-        sweeps: arguments.sweeps.unwrap_or(1),
-        sizes: match arguments.sizes {
-            None | Some(study::Sizes::Dense) => Sizes::Dense,
-            Some(study::Sizes::Powers) => Sizes::Powers,
-        },
-        experiments: experiments?,
-        defects: defects?,
-        is_aligned: !arguments.unaligned,
-        start: match arguments.start {
-            None | Some(study::Start::Tick) => Start::Tick,
-            Some(study::Start::Interrupt) => Start::Interrupt,
-        },
-        ..Options::default()
-    })
-}
-
-fn run(arguments: &RunStudy) -> Result<(), Failure> {
-    let study = hearth_studies::study(&arguments.name).map_err(failure)?;
-    if let Some(option) = arguments.foreign(study.name) {
-        let study = study.name;
-        return Err(failure(StudyError::NotOfThisStudy { study, option }));
-    }
-    let path = arguments
-        .out
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(study.name));
-    match study.name {
-        "nmart" => run_nmart(arguments, &path),
-        "insense-multicore" => study_multicore::run(arguments, &path),
-        "memcached" => study_memcached::run(arguments, &path),
-        "event-patterns" => study_events::run(arguments, &path),
-        "message-passing" => study_message::run(arguments, profile(arguments)?.as_ref(), &path),
-        _ => run_cache_impact(arguments, &path),
-    }
-}
-
-fn run_cache_impact(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
-    let options = options(arguments).map_err(failure)?;
-    // Before the work rather than after it.
-    let profile = profile(arguments)?;
-    let interruption = Interruption::watch();
-    let mut bar = Bar::start();
-    let found = hearth_studies::cache_impact::run(
-        &Linux,
-        &options,
-        path,
-        arguments.resume,
-        &interruption.flag,
-        &mut |progress| {
-            let what = match progress.bytes {
-                Some(bytes) => format!("{}, {bytes} bytes", progress.experiment.title()),
-                None => progress.experiment.title().to_owned(),
-            };
-            bar.show(progress.fraction, &what);
-        },
-    );
-    drop(bar);
-    let (results, outcome) = found.map_err(failure)?;
-    let page = draw(path, &results, profile.as_ref())?;
-    if outcome == Outcome::Cancelled {
-        return Err(interrupted(&interruption, path));
-    }
-    output::write(summary(&results, &page))
-}
-
-const NMART: Shown<nmart::Results> = Shown {
-    page: (nmart::results::PAGE, nmart::page::page),
-    charts: |_| Vec::new(),
-    title: |results| {
-        format!(
-            "Allocators in bounded time on {}",
-            results.about.machine.processor
-        )
-    },
-    claims: |results| nmart::verdict::Evidence::measured(results).verdicts(),
-};
-
-fn run_nmart(arguments: &RunStudy, path: &Path) -> Result<(), Failure> {
-    let experiments = arguments.experiments.iter();
-    let experiments: Result<_, _> = experiments
-        .map(|text| nmart::Experiment::parse(text))
-        .collect();
-    let options = nmart::Options {
-        quick: arguments.quick,
-        repeats: arguments.repeats,
-        experiments: experiments.map_err(failure)?,
-        allocators: arguments.allocators.clone(),
-        workloads: arguments.workloads.clone(),
-        objects: arguments.objects.clone(),
-    };
-    conduct(path, &NMART, |cancel, progress| {
-        nmart::run(&Linux, &options, path, arguments.resume, cancel, progress)
-    })
-}
-
-/// The profile that was named, or the kept one if there is one that can be read.
-fn profile(arguments: &RunStudy) -> Result<Option<Profile>, Failure> {
-    if let Some(path) = &arguments.profile {
-        return profiles::read(path).map(Some);
-    }
-    let kept = profiles::kept().ok().filter(|path| path.exists());
-    Ok(kept.and_then(|path| profiles::read(&path).ok()))
-}
-
-fn draw(path: &Path, results: &Results, profile: Option<&Profile>) -> Result<PathBuf, Failure> {
-    let html = page::page(results, profile);
-    let folder = Folder::at(path);
-    folder.replace(PAGE, html.as_bytes()).map_err(failure)
-}
-
-fn summary(results: &Results, page: &Path) -> String {
-    let evidence = compare::evidence(results, Sweep::Exchange);
-    let mut text = format!("Cache impact on {}\n", results.site.cpu);
-    for verdict in evidence.verdicts() {
-        text += &said(&verdict);
-    }
-    for note in &results.notes {
-        text += &format!("note: {note}\n");
-    }
-    if let Some(share) = results.steal_share {
-        text += &format!(
-            "note: the hypervisor took {:.1} % of this machine's time\n",
-            100.0 * share
-        );
-    }
-    text += &format!("\nThe tables are beside the page, {}.\n", page.display());
-    text
-}
-
-fn said(verdict: &Verdict) -> String {
-    let mut text = format!(
-        "\n{}  {}\n     published  {}\n     here       {}: {}\n",
-        verdict.question,
-        verdict.asks,
-        verdict.published_words,
-        verdict.answer.word(),
-        verdict.because
-    );
-    for limit in &verdict.cannot_show {
-        text += &format!("     not shown  {limit}\n");
-    }
-    text
+fn missing(error: &io::Error) -> Failure {
+    Failure::environment(format!(
+        "cannot start {PROGRAM}, which runs the studies: {}; `./x install` installs it beside hearth, \
+         and `cargo build --release --package {PROGRAM}` builds it",
+        cause(error)
+    ))
 }

@@ -3,13 +3,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use hearth_driver::input;
 use hearth_model::locality::thrashing::{self, LEVEL, Runs, Thrashing};
+use hearth_terminal::{Failure, output};
+use hearth_text::columns::{Columns, Side};
 use serde_json::json;
-
-use super::predict::pretty;
-use crate::columns::{Columns, Side};
-use crate::failure::Failure;
-use crate::{input, output};
 
 pub(crate) fn thrashing(path: &Path, as_json: bool) -> Result<(), Failure> {
     let source = input::read(path)?;
@@ -21,7 +19,7 @@ pub(crate) fn thrashing(path: &Path, as_json: bool) -> Result<(), Failure> {
     let found = thrashing::detect(&series).map_err(|error| unfit(&error))?;
     let words = words(&series, found.as_ref());
     if as_json {
-        return output::write(pretty(&json!({
+        return output::write_json(&json!({
             "runs": series.iter().map(|runs| json!({
                 "threads": runs.threads,
                 "throughputs": runs.throughputs,
@@ -36,7 +34,7 @@ pub(crate) fn thrashing(path: &Path, as_json: bool) -> Result<(), Failure> {
                 "chance": found.chance,
             })),
             "words": words,
-        })));
+        }));
     }
     output::write(text(&series, &words))
 }

@@ -7,35 +7,34 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use hearth_draw::scale::Unit;
+use hearth_report::run::{doing, latest, summary};
 use hearth_sys::process::Process;
 use hearth_sys::terminal::Keys;
 use hearth_sys::{Reason, Refused};
+use hearth_terminal::{Failure, Interruption, output};
+use hearth_text::cause;
+use hearth_text::columns::{Columns, Side};
 use hearth_watch::figures::Sum;
 use hearth_watch::{Component, Ending, Happening, NAME, Recording, State, Unfit};
 use serde_json::{Value, json};
 
 use super::heap_top::{self, End};
-use crate::arguments::top::{Top, Whom};
-use crate::columns::{Columns, Side};
-use crate::failure::{Failure, cause};
-use crate::interruption::Interruption;
-use crate::output;
-use crate::run_report::{doing, summary, told};
+use crate::arguments::top::{Target, Top};
 
-/// So many components are told where there is no terminal.
+/// The most components shown without a terminal.
 const ROWS: usize = 20;
 /// Wider ones would not leave room in 80 columns.
 const NAME_WIDTH: usize = 17;
 const STATE_WIDTH: usize = 20;
 const WIDTH: usize = 80;
-/// So many of the latest moves and decisions are told.
+/// The most moves and decisions shown.
 const LATEST: usize = 4;
 
 pub(crate) fn top(arguments: &Top) -> Result<(), Failure> {
     let source = Source::find(&arguments.of)?;
     let recording = source.read()?;
     if arguments.json {
-        return output::write(format!("{:#}\n", document(&recording)));
+        return output::write_json(&document(&recording));
     }
     let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
     let keys = match stdout.is_terminal() && !arguments.once {
@@ -48,19 +47,19 @@ pub(crate) fn top(arguments: &Top) -> Result<(), Failure> {
     }
 }
 
-// ---- where it comes from -----------------------------------------------------------------------------
+// ---- where it comes from -----------------------------------------------------------------------
 
-/// What is read again and again.
+/// The source of readings.
 enum Source {
     Process { process: Process, address: u64 },
     File(PathBuf, File),
 }
 
 impl Source {
-    fn find(whom: &Whom) -> Result<Source, Failure> {
-        match whom {
-            Whom::Process(number) => Source::of_process(*number),
-            Whom::File(path) => match File::open(path) {
+    fn find(target: &Target) -> Result<Source, Failure> {
+        match target {
+            Target::Process(number) => Source::of_process(*number),
+            Target::File(path) => match File::open(path) {
                 Ok(file) => Ok(Source::File(path.clone(), file)),
                 Err(error) => Err(Failure::input(format!(
                     "cannot read {}: {}",
@@ -71,8 +70,8 @@ impl Source {
         }
     }
 
-    /// The program of a process: that itself or, where that is `hearth run --report`, which waits for
-    /// the program, its child.
+    /// The program of a process: that itself or, where that is `hearth run --report`, which waits
+    /// for the program, its child.
     fn of_process(number: u32) -> Result<Source, Failure> {
         let process = Process::of(number).map_err(refused)?;
         if let Some(source) = Source::in_process(process)? {
@@ -82,8 +81,8 @@ impl Source {
         let mut found = children.filter_map(|child| Source::in_process(child).ok().flatten());
         found.next().ok_or_else(|| {
             Failure::input(format!(
-                "process {number} does not write down what it does; start it with `hearth run \
-                 --watch`, or a built program with HEARTH_WATCH=FILE"
+                "process {number} has no recording; start it with `hearth run --watch`, or a built program \
+                 with HEARTH_WATCH=FILE"
             ))
         })
     }
@@ -168,12 +167,12 @@ fn refused(refused: Refused) -> Failure {
     }
 }
 
-// ---- as text -----------------------------------------------------------------------------------------
+// ---- as text -----------------------------------------------------------------------------------
 
-/// For how long components ran and were ready at an earlier moment, and when that was.
+/// The times that components had run and been ready at an earlier moment, and the moment.
 type Before = (u64, HashMap<u64, (u64, u64)>);
 
-/// Those that ran most since the last reading, or at all, first; in at most 80 columns.
+/// The table, components that ran most since the last reading first; in at most 80 columns.
 fn text(
     recording: &Recording,
     goes_on: Option<bool>,
@@ -247,7 +246,7 @@ fn text(
         ]);
     }
     text.push_str(&table.lines(0));
-    let latest = told(recording, LATEST);
+    let latest = latest(recording, LATEST);
     if !latest.is_empty() {
         text.push_str("\nlately\n");
         for line in latest {
@@ -282,7 +281,7 @@ fn screens(source: &Source, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
             return Ok(None);
         }
         // The head has five lines, the table one and one for the rest; then what happened lately.
-        let lately = match told(&recording, LATEST).len() {
+        let lately = match latest(&recording, LATEST).len() {
             0 => 0,
             lines => lines + 2,
         };
@@ -304,7 +303,7 @@ fn screens(source: &Source, keys: &Keys<'_>, count: u64) -> Result<(), Failure> 
     }
 }
 
-// ---- as data -----------------------------------------------------------------------------------------
+// ---- as data -----------------------------------------------------------------------------------
 
 fn document(recording: &Recording) -> Value {
     let component = |one: &Component| {

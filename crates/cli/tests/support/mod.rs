@@ -1,5 +1,7 @@
-//! What the tests of the command share: where things are, calling it, golden files.
+//! Shared parts of the command's tests: paths, calling the command, golden files.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub(crate) mod workspace;
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -37,15 +39,15 @@ fn test_compiler() -> OsString {
     std::env::var_os("HEARTH_TEST_CC").unwrap_or("cc -Werror".into())
 }
 
-/// Is there a sanitizer in the programs? It knows the blocks of its own allocator alone: what is referred to in
-/// a heap of Hearth's is lost to it.
+/// Is there a sanitizer in the programs? It knows the blocks of its own allocator alone: what is
+/// referred to in a heap of Hearth's is lost to it.
 pub(crate) fn is_sanitized() -> bool {
     test_compiler().to_string_lossy().contains("-fsanitize")
 }
 
 /// The same without a say in the C compiler.
 pub(crate) fn plain_hearth() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hearth"));
+    let mut command = Command::new(program());
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("HEARTH_") {
             command.env_remove(name);
@@ -76,32 +78,46 @@ pub(crate) fn empty_folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Where the library is that programs are linked with. Cargo makes it only if it is asked to.
+/// The command. Cargo builds it for this crate's own tests; those of other crates ask for it.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| match option_env!("CARGO_BIN_EXE_hearth") {
+        Some(path) => path.into(),
+        None => built(&["--package", "hearth-cli"]).join("hearth"),
+    })
+}
+
+/// The folder of the library that programs are linked with. Cargo builds it only on request.
 fn library_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_BIN_EXE_hearth"))
-            .parent()
-            .expect("the command is in a folder");
-        let profile = match folder.file_name().and_then(|name| name.to_str()) {
-            Some("debug") | None => "dev",
-            Some(other) => other,
-        };
-        let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
-            .args(["build", "--quiet", "--package", "hearth-runtime", "--lib"])
-            .args(["--profile", profile])
-            .arg("--target-dir")
-            .arg(folder.parent().expect("a profile has a folder"))
-            .current_dir(root())
-            .output()
-            .expect("cargo can be started");
-        assert!(
-            output.status.success(),
-            "the runtime does not build:\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        without_debugging(folder).unwrap_or_else(|| folder.to_owned())
+        let folder = built(&["--package", "hearth-runtime", "--lib"]);
+        without_debugging(&folder).unwrap_or(folder)
     })
+}
+
+/// Builds something in the profile of this test, and says where Cargo puts it.
+pub(crate) fn built(what: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its file");
+    let folder = test.ancestors().nth(2).expect("a test is in deps");
+    let profile = match folder.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(other) => other,
+    };
+    let output = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
+        .args(["build", "--quiet", "--profile", profile])
+        .args(what)
+        .arg("--target-dir")
+        .arg(folder.parent().expect("a profile has a folder"))
+        .current_dir(root())
+        .output()
+        .expect("cargo can be started");
+    assert!(
+        output.status.success(),
+        "{what:?} does not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    folder.to_owned()
 }
 
 /// A folder with a copy of the library in `folder` that has nothing for debuggers: most of what a
@@ -121,7 +137,7 @@ fn without_debugging(folder: &Path) -> Option<PathBuf> {
     Some(lean)
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: ExitStatus,

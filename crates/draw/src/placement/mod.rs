@@ -1,8 +1,9 @@
-//! Components on the parts of a machine, and what they say to each other: as a picture
+//! Components on the parts of a machine with their communication: as a picture
 //! ([`Placement::draw`]) and as text for a terminal ([`Placement::text`]).
 //!
-//! Whatever does not fit is counted: of many components of a type some are named, of many connections
-//! the dearest. What has no place on the machine is told below, and connections to it have no way.
+//! Anything that does not fit is counted: of many components of a type some are named, of many
+//! connections the dearest are shown. Components without a place on the machine are listed below,
+//! and their connections have no way.
 //!
 //! ```
 //! use hearth_draw::placement::{Component, Connection, Placement, TextLook};
@@ -40,36 +41,36 @@ pub use text::TextLook;
 use crate::scale::Unit;
 use crate::style::Look;
 
-/// Who runs where. Connections name components by their index.
+/// A placement. Connections name components by their index.
 #[derive(Clone, Debug)]
 pub struct Placement<'a> {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// Where it is.
+    /// The machine.
     pub machine: &'a Topology,
-    /// Who there is.
+    /// The components.
     pub components: Vec<Component>,
-    /// Who sends to whom. Several from one to another count as one; one that names a component which
-    /// is not there is left out.
+    /// The connections. Several from one component to another count as one; one that names a
+    /// missing component is ignored.
     pub connections: Vec<Connection>,
-    /// Sentences that stand below.
+    /// Sentences shown below.
     pub remarks: Vec<String>,
 }
 
-/// Somebody who has a place.
+/// A component with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Component {
-    /// As in the program.
+    /// Its name in the program.
     pub name: String,
-    /// What it is an instance of: the same colour, and counted together. May be empty.
+    /// Its type: the same colour, and counted together. May be empty.
     pub type_name: String,
-    /// Its place. One that the machine does not have counts as none.
+    /// Its place. A thread outside the machine counts as none.
     pub thread: Option<Thread>,
-    /// How much of a core it keeps busy, from 0 to 1.
+    /// Share of a core that it keeps busy, from 0 to 1.
     pub load: f64,
 }
 
-/// Who sends to whom, and what that costs.
+/// A connection with its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection {
     /// The index of the sender.
@@ -80,12 +81,12 @@ pub struct Connection {
     pub messages_per_s: f64,
     /// Bytes a second, of all messages together.
     pub bytes_per_s: f64,
-    /// What the messages of a second cost, in nanoseconds: 10⁹ is a core, all of its time.
+    /// Cost of a second's messages, in nanoseconds: 10⁹ is all the time of a core.
     pub cost_ns_per_s: f64,
 }
 
 impl<'a> Placement<'a> {
-    /// A placement of nobody.
+    /// A placement without components.
     pub fn new(title: &str, machine: &'a Topology) -> Placement<'a> {
         Placement {
             title: title.to_owned(),
@@ -96,8 +97,8 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// The types with a look of their own in the picture, and the look of all others: as another picture of
-    /// the same may have them.
+    /// The types with a colour of their own in the picture, and the colour of all others: for other
+    /// pictures of the same components.
     pub fn looks(&self) -> (Vec<(String, Look)>, Look) {
         let [named @ .., last] = slots::TYPE_LOOKS;
         let kinds = Survey::of(self).kinds(0..self.components.len());
@@ -115,7 +116,7 @@ impl<'a> Placement<'a> {
 }
 
 impl Component {
-    /// One that does nothing.
+    /// A component without load.
     pub fn new(name: &str, type_name: &str, thread: Option<Thread>) -> Component {
         Component {
             name: name.to_owned(),
@@ -126,7 +127,7 @@ impl Component {
     }
 }
 
-/// What lies between two components, nearest first.
+/// The path between two components, nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
     Core,
@@ -167,14 +168,14 @@ impl Way {
     }
 }
 
-/// A placement, looked through: only what is there, by place.
+/// A placement reduced to what exists, sorted by place.
 struct Survey<'a> {
     placement: &'a Placement<'a>,
     /// The components of each thread.
     on: Vec<Vec<usize>>,
-    /// Those without a place.
+    /// Components without a place.
     nowhere: Vec<usize>,
-    /// Connections between components that are there, the dearest first.
+    /// Connections between existing components, the dearest first.
     connections: Vec<(Connection, Option<Way>)>,
     /// The cost of all of them, in nanoseconds a second.
     cost: f64,
@@ -234,7 +235,7 @@ impl<'a> Survey<'a> {
         lists.flatten().copied()
     }
 
-    /// How busy some threads are, in cores.
+    /// Load of some threads, in cores.
     fn load(&self, threads: &[Thread]) -> f64 {
         let loads = self
             .on(threads)
@@ -264,7 +265,7 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// The connections between components that are there; all from one to another as one.
+/// The connections between existing components; all from one to another as one.
 fn merged(placement: &Placement) -> Vec<Connection> {
     let mut pairs: BTreeMap<(usize, usize), Connection> = BTreeMap::new();
     for one in &placement.connections {
@@ -284,10 +285,10 @@ fn merged(placement: &Placement) -> Vec<Connection> {
     pairs.into_values().collect()
 }
 
-/// More than any machine has of anything a second.
+/// Largest amount, more than any machine has of anything in a second.
 const AMOUNT_MAX: f64 = 1e15;
 
-/// A number that is an amount: what is none counts as 0, and what is beyond all as the most.
+/// An amount: an invalid number counts as 0, and one beyond the largest as the largest.
 fn amount(value: f64) -> f64 {
     if value.is_finite() {
         value.clamp(0.0, AMOUNT_MAX)
@@ -312,7 +313,7 @@ fn percent(part: f64, whole: f64) -> String {
     format!("{share:.0} %")
 }
 
-/// What nanoseconds a second are of a core, or how many cores.
+/// Nanoseconds a second as a share of a core, or as a number of cores.
 fn cores(ns_per_s: f64) -> String {
     if ns_per_s < 9.995e8 {
         return format!("{} of a core", percent(ns_per_s, 1e9));

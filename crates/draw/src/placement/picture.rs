@@ -1,4 +1,4 @@
-//! A placement as a picture: components in cores in the parts of a machine, and curves between them.
+//! A placement as a picture: components in the cores of a machine, and curves between them.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,22 @@ use crate::parts::{self, Part};
 use crate::scale::Unit;
 use crate::svg::{Anchor, Canvas, Path, Picture, text_width};
 
-/// So many curves at most: the dearest. More cannot be told apart.
+/// Most curves: the dearest. More cannot be told apart.
 const CURVES_MAX: usize = 120;
-/// With more cores than this a picture is as wide as `WIDE`, or it would be a tower.
+/// Most cores in a picture of the usual width. With more it is as wide as `WIDE`, or it would be a
+/// tower.
 const CORES_OF_USUAL_WIDTH: usize = 64;
 const WIDE: f64 = 1800.0;
-/// Lines have so many widths, `w0` to `w5`.
+/// Number of line widths, `w0` to `w5`.
 const WIDTHS: usize = 6;
 const FONT: f64 = 12.0;
-/// For estimates of sentences, whose letters are wider than those of names.
+/// Font size to estimate sentences by, whose letters are wider than those of names.
 const FONT_WIDE: f64 = 13.0;
-/// No line of text is wider.
+/// Largest width of a line of text.
 const TEXT_WIDTH: f64 = 1000.0;
 
 impl Placement<'_> {
-    /// Draws it.
+    /// Draws the placement.
     pub fn draw(&self) -> Picture {
         let survey = Survey::of(self);
         let slots = Slots::of(&survey);
@@ -75,7 +76,7 @@ impl Placement<'_> {
     }
 }
 
-/// What the looks mean, in as many rows as needed. Where it ends, below and on the right.
+/// Draws the legend, in as many rows as needed. Returns its lower and right edge.
 fn legend(canvas: &mut Canvas, survey: &Survey, slots: &Slots, from: f64) -> (f64, f64) {
     let mut rows = Rows {
         at: (4.0, from),
@@ -114,7 +115,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Writes a text with some room before it, and says where that room is.
+    /// Writes a text with some room before it, and returns the position of that room.
     fn next(&mut self, canvas: &mut Canvas, room: f64, text: &str) -> (f64, f64) {
         let wide = room + text_width(text, FONT) + 14.0;
         if self.at.0 > 4.0 && self.at.0 + wide > TEXT_WIDTH {
@@ -140,8 +141,9 @@ struct Curve {
     tip: String,
 }
 
-/// Which of the widths a cost has, if the dearest has the last of them. By the square root, so that
-/// cheap ones stay visible. Of many curves none is as wide as it could be: they would hide others.
+/// The width of a curve by its cost, where the dearest has the largest width. By the square root,
+/// so that cheap ones stay visible. Among many curves, none gets the full width: it would hide
+/// others.
 fn width_of(cost: f64, dearest: f64, curves: usize) -> usize {
     let widths = if curves <= 8 { WIDTHS } else { WIDTHS - 2 };
     if dearest <= 0.0 {
@@ -151,11 +153,11 @@ fn width_of(cost: f64, dearest: f64, curves: usize) -> usize {
     (step as usize).min(widths - 1)
 }
 
-/// What goes between two ends, both ways.
+/// Messages between two ends, both ways.
 #[derive(Default)]
 struct Bundle {
     cost: f64,
-    /// From the end with the lower number, and to it.
+    /// From the end with the lower number; then to it.
     there: Sum,
     back: Sum,
 }
@@ -209,7 +211,7 @@ fn dearest(bundles: BTreeMap<(usize, usize), (Way, Bundle)>) -> Vec<((usize, usi
     bundles
 }
 
-/// Bundles between the ends that `end` says of components.
+/// Bundles between ends; `end` maps components to them.
 fn bundled(survey: &Survey, end: impl Fn(usize) -> usize) -> Vec<((usize, usize), Way, Bundle)> {
     let mut bundles: BTreeMap<(usize, usize), (Way, Bundle)> = BTreeMap::new();
     for (one, way) in &survey.connections {
@@ -232,7 +234,7 @@ fn tip(survey: &Survey, names: [&str; 2], way: Way, bundle: &Bundle, is_bundle: 
     lines.join("\n")
 }
 
-/// Curves between boxes, and how many there would be.
+/// Draws curves between boxes, and returns how many there would be.
 fn between_members(
     survey: &Survey,
     slots: &Slots,
@@ -267,15 +269,15 @@ fn between_members(
     (curves.collect(), count)
 }
 
-/// From the side of a box to that of another: the sides that look at each other, or, for boxes
-/// above each other, the right sides.
+/// A path from the side of a box to that of another: the facing sides or, for boxes above each
+/// other, the right sides.
 fn side_to_side(a: Place, b: Place) -> Path {
     let mut path = Path::default();
     let (a, b) = if a.left <= b.left { (a, b) } else { (b, a) };
     let gap = b.left - a.right;
     if gap > 8.0 {
         let bend = (gap * 0.5).clamp(12.0, 120.0);
-        // Between boxes of one row there may be others: go below them, where rows leave room.
+        // Other boxes may lie between boxes of one row: pass below them, where rows leave room.
         let is_far = gap > 2.0 * slots::GUTTER + 20.0 && (a.middle - b.middle).abs() < 8.0;
         let dip = if is_far {
             slots::PITCH * 0.5 / 0.75
@@ -300,7 +302,7 @@ fn side_to_side(a: Place, b: Place) -> Path {
     path
 }
 
-/// Curves between cores, and how many there would be.
+/// Draws curves between cores, and returns how many there would be.
 fn between_cores(
     survey: &Survey,
     slots: &Slots,
@@ -318,7 +320,7 @@ fn between_cores(
         .clone()
         .next()
         .map_or(0.0, |(_, _, bundle)| bundle.cost);
-    // At the lower edges, where they hide least of what is in the cores.
+    // At the lower edges, where they hide least of the cores' contents.
     let edges: BTreeMap<Thread, (f64, f64)> = cores
         .iter()
         .map(|(threads, at)| {
@@ -349,8 +351,8 @@ fn between_cores(
     (curves.collect(), count)
 }
 
-/// A bow between two points; the longer, the farther from the straight line, so that cores in one
-/// row do not hide each other's.
+/// A bow between two points: the longer, the farther from the straight line, so that curves of
+/// cores in one row do not hide each other.
 fn bow(from: (f64, f64), to: (f64, f64)) -> Path {
     let (across, down) = (to.0 - from.0, to.1 - from.1);
     let side = (-down * 0.18, across * 0.18);
@@ -366,7 +368,7 @@ fn bow(from: (f64, f64), to: (f64, f64)) -> Path {
     path
 }
 
-/// What has no place in the drawing, and how to read it.
+/// Remarks about components without a place, and how to read the picture.
 fn remarks(survey: &Survey, drawn: usize, curves: usize, form: Form) -> Vec<String> {
     let mut lines = Vec::new();
     let mut key = "Numbers: hardware threads. Bars: how busy.".to_owned();
@@ -401,7 +403,7 @@ fn remarks(survey: &Survey, drawn: usize, curves: usize, form: Form) -> Vec<Stri
     lines
 }
 
-/// A text in lines that are not wider than the rest of the picture, if that is wide.
+/// A text in lines no wider than the rest of the picture, if that is wide.
 fn folded(text: &str, width: f64) -> Vec<String> {
     let width = width.clamp(360.0, TEXT_WIDTH);
     let mut lines: Vec<String> = Vec::new();

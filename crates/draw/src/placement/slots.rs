@@ -1,5 +1,5 @@
-//! What is drawn inside a core: a bar of its load, and its components, as boxes with names, as dots,
-//! or counted.
+//! Inside of a core: a bar of its load, and its components as boxes with names, as dots, or
+//! counted.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,37 @@ use hearth_machine::topology::{Thread, format_list};
 use super::{Survey, percent};
 use crate::svg::{Anchor, Canvas, text_width};
 
-/// Up to so many components on a core are boxes with names, if there are few enough in all.
+/// Most components on a core that become boxes with names, if there are few enough in all.
 const BOXES_MAX: usize = 24;
 const BOXES_MAX_IN_ALL: usize = 90;
-/// On machines with more cores than this boxes are small, and curves go between cores.
+/// Most cores with full-sized boxes. With more, boxes are small and curves connect cores.
 const CORES_OF_BOXES: usize = 40;
-/// Up to so many components on each core have names there, too.
+/// Most components on each core that have names there, too.
 const NAMES_MAX: usize = 3;
 const NAME_WIDTH: f64 = 74.0;
-/// Up to so many components of a core are dots. More are counted by type.
+/// Most components of a core that are dots. More are counted by type.
 const DOTS_MAX: usize = 60;
-/// So many boxes stand below each other in a core before there is a second column.
+/// Boxes below each other in a core before a second column begins.
 const BOXES_IN_COLUMN: usize = 8;
-/// So many types are counted in a core.
+/// Types counted in a core.
 const COUNTED: usize = 6;
 
 /// A line with the load, and the bar below it.
 const HEAD: f64 = 21.0;
 const BOX_HEIGHT: f64 = 18.0;
 const BOX_WIDTH_MAX: f64 = 130.0;
-/// Between columns of boxes, so that curves find a way.
+/// Gap between columns of boxes, wide enough for curves.
 pub(super) const GUTTER: f64 = 26.0;
-/// From one box to that below it.
+/// Distance from one box to the one below it.
 pub(super) const PITCH: f64 = BOX_HEIGHT + 7.0;
 const DOT: f64 = 9.0;
 const ROW: f64 = 14.0;
 const TINY: f64 = 10.5;
 
-/// The colours of types, the last for all further ones. They keep away from those of ways.
+/// Colours of types, the last for all further ones. They differ from those of ways.
 pub(super) const TYPE_LOOKS: [&str; 5] = ["s0", "s3", "s5", "s8", "s7"];
 
-/// How the components of a picture are drawn.
+/// Form of the components in a picture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Boxes with names, and a curve for each pair that communicates.
@@ -49,7 +49,7 @@ pub(super) enum Form {
     Dots,
 }
 
-/// What stands in a core, measured from the upper left corner of its inside.
+/// Contents of a core, measured from the upper left corner of its inside.
 pub(super) struct Slot {
     pub(super) size: (f64, f64),
     numbers: String,
@@ -90,7 +90,7 @@ pub(super) struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
-    /// Lays out the insides of all cores; all become equally large.
+    /// Lays out the insides of all cores, at equal size.
     pub(super) fn of(survey: &'a Survey<'a>) -> Slots<'a> {
         let machine = survey.placement.machine;
         let crowd = |threads: &[Thread]| survey.on(threads).count();
@@ -131,8 +131,7 @@ impl<'a> Slots<'a> {
         slots
     }
 
-    /// How much room the inside of a core has: the same for all, or parts of the machine would not
-    /// look alike.
+    /// Size of a core's inside: the same for all, so that equal parts of the machine look alike.
     pub(super) fn size(&self) -> (f64, f64) {
         (self.width, self.height)
     }
@@ -249,7 +248,7 @@ impl<'a> Slots<'a> {
         (dots.collect(), (wide, 3.0 + rows * (DOT + 2.0)))
     }
 
-    /// How many there are of each type.
+    /// Counts the components of each type.
     fn counts(&self, members: &[usize]) -> (Vec<Item>, (f64, f64)) {
         let kinds = self.survey.kinds(members.iter().copied());
         let mut rows: Vec<(&'static str, String)> = Vec::new();
@@ -288,7 +287,7 @@ impl<'a> Slots<'a> {
         (items.collect(), (DOT + 5.0 + width, height))
     }
 
-    /// Where the boxes of components are, for the core whose inside begins at a point.
+    /// Positions of components' boxes, for the core whose inside begins at a point.
     pub(super) fn places(
         &self,
         threads: &[Thread],
@@ -344,7 +343,7 @@ impl<'a> Slots<'a> {
         let bar = (from.0, from.1 + 14.0);
         let tip = format!("busy: {}", percent(slot.load, 1.0));
         canvas.rect("track", bar, (self.width, 5.0), &tip);
-        // Two threads of a core can be busier together than a core that has one.
+        // Two threads of a core can be busier together than a core with one thread.
         let most = threads.len() as f64 + 0.005;
         let look = if slot.load > most { "over" } else { "busy" };
         if slot.load > 0.0 {
@@ -413,7 +412,7 @@ impl<'a> Slots<'a> {
         )
     }
 
-    /// Types in the order of their colours, with how many components each has.
+    /// Types in the order of their colours, with their numbers of components.
     pub(super) fn legend(&self) -> Vec<(&'static str, String)> {
         let all = 0..self.survey.placement.components.len();
         let kinds = self.survey.kinds(all);
@@ -444,7 +443,7 @@ impl<'a> Slots<'a> {
     }
 }
 
-/// Where a component's box is.
+/// Position of a component's box.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) left: f64,
@@ -452,7 +451,7 @@ pub(super) struct Place {
     pub(super) middle: f64,
 }
 
-/// A text that is not wider than that: its middle is left out, as ends tell more.
+/// Shortens a text to a width by leaving out its middle, since the ends tell more.
 fn fitting(text: &str, width: f64) -> String {
     if text_width(text, TINY) <= width {
         return text.to_owned();

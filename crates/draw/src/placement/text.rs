@@ -1,4 +1,5 @@
-//! A placement as text: the parts of the machine with who is on them, and the dearest connections.
+//! A placement as text: the parts of the machine with their components, and the dearest
+//! connections.
 //!
 //! ```text
 //! threads  load
@@ -9,27 +10,28 @@
 //! ```
 
 use hearth_machine::topology::{Thread, format_list};
+use hearth_text::counted;
 
 use super::{Kind, Placement, Survey, Way, amount, cores, percent, rate};
 use crate::parts::{self, Look, Part};
 
-/// No line is longer, however wide the terminal: long lines are hard to read.
+/// Longest line, however wide the terminal: long lines are hard to read.
 const WIDTH_MAX: usize = 80;
-/// Narrower ones are left to the terminal to break.
+/// Narrowest layout; narrower terminals break the lines.
 const WIDTH_MIN: usize = 32;
-/// From here on connections are rows of a table, else two lines each.
+/// Width from which connections are rows of a table; below it they take two lines each.
 const WIDTH_OF_TABLES: usize = 64;
-/// So many of the dearest connections are told.
+/// Number of connections listed, the dearest.
 const DEAREST: usize = 10;
-/// Names of threads are in a column up to this width; longer ones have a line of their own.
+/// Widest name of threads that fits the column; longer ones have a line of their own.
 const LABEL_MAX: usize = 14;
 
-/// How wide, and with which letters.
+/// Width and character set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextLook {
-    /// In letters; more than 80 counts as 80, less than 32 as 32.
+    /// In characters; more than 80 counts as 80, less than 32 as 32.
     pub width: usize,
-    /// Nothing but ASCII; other letters in names become question marks.
+    /// Nothing but ASCII; other characters in names become question marks.
     pub is_ascii: bool,
 }
 
@@ -43,7 +45,7 @@ impl Default for TextLook {
 }
 
 impl Placement<'_> {
-    /// The placement as lines, each ended; none is wider than asked.
+    /// The placement as lines, each ended by a line break; none is wider than asked.
     pub fn text(&self, look: TextLook) -> String {
         let width = look.width.clamp(WIDTH_MIN, WIDTH_MAX);
         let mut writer = Writer {
@@ -64,7 +66,7 @@ struct Writer<'a> {
     text: String,
     /// The width of the column that names threads.
     label: usize,
-    /// How many lines the components of a thread may take.
+    /// Lines that the components of a thread may take.
     lines_each: usize,
 }
 
@@ -106,7 +108,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The width of the widest name of a core in use.
+    /// Width of the widest name of a core in use.
     fn label_width(&self, part: &Part, depth: usize) -> usize {
         if part.parts.is_empty() {
             let is_used = self.is_used(&part.threads);
@@ -134,7 +136,7 @@ impl Writer<'_> {
         format_list(threads.iter().map(|&thread| machine.os_thread(thread).0))
     }
 
-    /// A part and all in it. Neighbours on whom nobody is share a line.
+    /// Writes a part with its contents. Neighbours without components share a line.
     fn part(&mut self, part: &Part, depth: usize) {
         let blanks = " ".repeat(depth);
         if part.look == Look::Core && part.parts.is_empty() {
@@ -186,7 +188,7 @@ impl Writer<'_> {
         threads.clear();
     }
 
-    /// A core: its load, and who is on it; on whom of its threads, if there are several.
+    /// Writes a core: its load and its components, by thread if there are several.
     fn core(&mut self, threads: &[Thread], depth: usize) {
         if !self.is_used(threads) {
             self.idle(&mut threads.to_vec(), depth);
@@ -228,13 +230,13 @@ impl Writer<'_> {
         }
     }
 
-    /// The name of threads, filled up to the next column. One that does not fit has its own lines
-    /// before.
+    /// The name of threads, padded to the next column. One that does not fit is written on its own
+    /// lines before.
     fn labelled(&mut self, numbers: &str, depth: usize) -> String {
         let label = self.label;
         let mut name = format!("{}{numbers}", " ".repeat(depth));
         if letters(&name) > label {
-            // A list has no blanks, at which it could be broken.
+            // A list has no blanks at which it could be broken.
             self.wrapped(&name.replace(',', ", "), depth + 1);
             name.clear();
         }
@@ -249,7 +251,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A load, or another part of a whole, as a bar.
+    /// A load, or another share, as a bar.
     fn bar(&self, share: f64) -> String {
         let width = self.bar_width();
         let eighths = (amount(share).min(1.0) * width as f64 * 8.0).round() as usize;
@@ -263,12 +265,12 @@ impl Writer<'_> {
         bar + &"·".repeat(empty)
     }
 
-    /// Components by type, as many by name as so many lines of that width can hold.
+    /// Components by type, with as many names as fit the lines of that width.
     fn members(&self, components: &[usize], width: usize, lines: usize) -> String {
         let kinds = self.survey.kinds(components.iter().copied());
         let fits = |text: &str| folded(text, width).len() <= lines;
         let all = kinds.iter().map(|kind| kind.names.len()).max().unwrap_or(0);
-        // Wider than the room there is, nothing can fit.
+        // Nothing can be wider than the available room.
         let most = all.min(width * lines / 3);
         let named = (1..=most)
             .rev()
@@ -285,7 +287,7 @@ impl Writer<'_> {
         last
     }
 
-    /// What messages cost, by the ways they go.
+    /// Writes the cost of messages by the ways they go.
     fn ways(&mut self) {
         let total = self.survey.cost;
         if self.survey.connections.is_empty() {
@@ -406,7 +408,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A text that is at most so long: what is between its ends is left out, as ends tell more.
+    /// Shortens a text to a length by leaving out its middle, since the ends tell more.
     fn shortened(&self, text: &str, width: usize) -> String {
         let count = letters(text);
         if count <= width {
@@ -420,8 +422,8 @@ impl Writer<'_> {
         format!("{start}{gap}{end}")
     }
 
-    /// A beginning and components behind it, indented to where the beginning ends if there is room, else
-    /// on lines of its own.
+    /// Writes a beginning and components behind it, indented to the end of the beginning if there
+    /// is room, otherwise on lines of their own.
     fn hanging(&mut self, first: &str, indent: usize, components: &[usize], lines: usize) {
         let width = self.look.width;
         let begins = letters(first);
@@ -445,7 +447,7 @@ impl Writer<'_> {
         self.wrapped(text, 0);
     }
 
-    /// A text in as many lines as it needs, all but the first indented.
+    /// Writes a text in as many lines as it needs, all but the first indented.
     fn wrapped(&mut self, text: &str, indent: usize) {
         let first = text.len() - text.trim_start().len();
         let width = self.look.width.saturating_sub(indent.max(first)).max(1);
@@ -454,7 +456,7 @@ impl Writer<'_> {
         self.line(&format!("{}{}", &text[..first], lines.join(&gap)));
     }
 
-    /// A line or several. Control characters, which could command the terminal, do not pass.
+    /// Writes lines. Drops control characters, which could command the terminal.
     fn line(&mut self, text: &str) {
         let is_ascii = self.look.is_ascii;
         for line in text.split('\n') {
@@ -470,7 +472,7 @@ impl Writer<'_> {
     }
 }
 
-/// What stands for a letter in ASCII: one letter, as lines were measured before.
+/// Replacement of a character in ASCII: a single one, since lines were measured before.
 fn plain(letter: char) -> char {
     match letter {
         '█' | '▉' | '▊' | '▋' | '▌' => '#',
@@ -484,16 +486,11 @@ fn letters(text: &str) -> usize {
     text.chars().count()
 }
 
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
 fn connections(count: usize) -> String {
     counted(count, "connection")
 }
 
-/// The words of a text in lines of a width; a word that is wider is broken.
+/// Splits the words of a text into lines of a width; a word that is wider is broken.
 fn folded(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut room = 0;
@@ -515,7 +512,7 @@ fn folded(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The first kinds, each with so many names at most: `Worker: w1, w2 and 37 more`.
+/// The first kinds, each with at most this many names: `Worker: w1, w2 and 37 more`.
 fn listed(kinds: &[Kind], names: usize, count: usize) -> String {
     let told = kinds
         .iter()

@@ -1,27 +1,28 @@
-//! Walks over a whole heap and asserts all of its invariants: those at the head of
-//! [`regions`](crate::regions), and that every count is the sum of what it counts. For tests and fuzzers, by
-//! the heap's owner, between operations.
+//! A walk over a whole heap that asserts all of its invariants: those at the head of
+//! [`regions`](crate::heap::regions), and that every count is the sum of what it counts. For tests
+//! and fuzzers, by the heap's owner, between operations.
 
 use core::sync::atomic::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{GRADES, Heap, Home, TAKEN};
-use crate::geometry::{
+use crate::ground::geometry::{
     ARENA_SHIFT, CHUNK_SHIFT, CLASSES, Class, LEVELS, RegionId, granule_shift, region_shift,
 };
-use crate::loose::{LOOSE, is_claimed};
-use crate::region::{Kind, WHOLE_LEVEL};
-use crate::space::ChunkTag;
-use crate::words;
+use crate::ground::words;
+use crate::heap::state::{DEFERRED, GRADES, Heap, TAKEN, WithSlimCaches, is_claimed};
+use crate::heap::table::entry;
+use crate::store::pool::POOLS;
+use crate::store::region::{Kind, PAGE_LEVEL};
+use crate::store::space::{ChunkTag, SPACE};
 
-/// What a heap was found to have.
+/// The contents of a heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Where blocks start that are in use, or lent to the helper, and their lengths in bytes.
+    /// Blocks in use or lent to upkeep, with their lengths in bytes.
     pub used: BTreeMap<usize, usize>,
-    /// Blocks that are kept in front.
+    /// The number of cached blocks.
     pub kept: usize,
-    /// Blocks that others have freed and the heap has not taken back.
+    /// The number of blocks freed by others and not taken back.
     pub marked: usize,
     /// Regions by level.
     pub regions: [usize; LEVELS],
@@ -29,38 +30,36 @@ pub struct Census {
 
 struct Walk<'a> {
     heap: &'a Heap,
-    home: Home<'a>,
     /// All blocks with their classes.
     blocks: BTreeMap<usize, Class>,
-    /// Regions that are alive.
+    /// Live regions.
     alive: BTreeSet<u32>,
     /// Blocks with marks.
     marked: BTreeSet<usize>,
-    /// Loose blocks.
-    loose: BTreeSet<usize>,
+    /// Deferred blocks.
+    deferred: BTreeSet<usize>,
 }
 
 impl Heap {
-    /// Asserts that everything is as it should be, and tells what there is.
-    pub(crate) fn check(&self, home: Home<'_>) -> Census {
+    /// Asserts all invariants, and returns the contents.
+    pub(crate) fn check(&self) -> Census {
         let mut walk = Walk {
             heap: self,
-            home,
             blocks: BTreeMap::new(),
             alive: BTreeSet::new(),
             marked: BTreeSet::new(),
-            loose: BTreeSet::new(),
+            deferred: BTreeSet::new(),
         };
         let chunks = walk.chunks();
         assert_eq!(chunks, self.chunks.get(), "chunks are counted");
         walk.lists();
         walk.ring();
-        let kept = walk.fronts();
+        let kept = walk.caches();
         walk.counts();
-        // What fronts lie in is the heap's own; so is the heap itself, and a thread's nursery.
-        let mut arrays = BTreeSet::from_iter(self.fronts.grown_arrays());
+        // The heap itself owns the arrays of its caches, its header, and a thread's nursery.
+        let mut arrays = BTreeSet::from_iter(self.caches.grown_arrays());
         let header = core::ptr::from_ref(self).addr();
-        let blocks = size_of::<super::WithSlimFronts>().div_ceil(1024);
+        let blocks = size_of::<WithSlimCaches>().div_ceil(1024);
         arrays.extend((0..blocks).map(|nth| header + nth * 1024));
         arrays.insert(self.nursery.get().addr());
         let mut regions = [0; LEVELS];
@@ -72,7 +71,7 @@ impl Heap {
                 .blocks
                 .iter()
                 .filter(|(block, _)| !kept.contains(block) && !walk.marked.contains(block))
-                .filter(|(block, _)| !walk.loose.contains(block))
+                .filter(|(block, _)| !walk.deferred.contains(block))
                 .filter(|(block, _)| !arrays.contains(block))
                 .map(|(block, class)| (*block, class.bytes()))
                 .collect(),
@@ -82,18 +81,18 @@ impl Heap {
         }
     }
 
-    /// Takes back all that others have freed, as far as it is told.
-    pub(crate) fn settle(&self, home: Home<'_>) {
-        while self.entry().queue.has_some(home.space) {
-            let _ = self.adopt(home);
+    /// Takes back all remote frees that are visible.
+    pub(crate) fn settle(&self) {
+        while self.entry().queue.has_some(&SPACE) {
+            let _ = self.adopt();
         }
     }
 }
 
 impl Walk<'_> {
-    /// Looks at all chunks of the heap, and what is in them. How many there are.
+    /// Walks over all chunks of the heap; returns how many.
     fn chunks(&mut self) -> usize {
-        let (space, heap) = (self.home.space, self.heap);
+        let heap = self.heap;
         let own = heap.own.get();
         for root in heap.pages.iter().map(|root| RegionId(root.get())) {
             if !root.is_none() {
@@ -101,21 +100,21 @@ impl Walk<'_> {
             }
         }
         let mut chunks = 0;
-        let all = self.home.pools.arenas_in_use(space);
+        let all = POOLS.arenas_in_use(&SPACE);
         let mut chunk = 0;
         let mut ends = 0;
         for arena in all {
             chunk = chunk.max(arena << (ARENA_SHIFT - CHUNK_SHIFT));
             let end = (arena + 1) << (ARENA_SHIFT - CHUNK_SHIFT);
             while chunk < end {
-                if space.tag(chunk).load(Ordering::Relaxed) != own {
+                if SPACE.tag(chunk).load(Ordering::Relaxed) != own {
                     assert!(chunk >= ends, "chunk {chunk} is in the middle of a region");
                     chunk += 1;
                     continue;
                 }
-                let root = (WHOLE_LEVEL..LEVELS)
+                let root = (PAGE_LEVEL..LEVELS)
                     .map(|level| RegionId::at(level, chunk << CHUNK_SHIFT))
-                    .find(|root| root.chunk() == chunk && heap.whole(*root).is_root.get())
+                    .find(|root| root.chunk() == chunk && heap.page_state(*root).is_root.get())
                     .unwrap_or_else(|| panic!("chunk {chunk} belongs to no region"));
                 let length = 1 << (region_shift(root.level()) - CHUNK_SHIFT);
                 self.region(root);
@@ -127,29 +126,25 @@ impl Walk<'_> {
         chunks
     }
 
-    /// Is a block that could be a region one? What is none has neither starts nor free granules.
+    /// Whether a block that could be a region is one. Others have neither starts nor free granules.
     fn is_region(&self, region: RegionId) -> bool {
         let words = self.heap.region(region);
         words.free.get() != 0 || words.starts.get() != 0
     }
 
-    /// For a nursery: has it lent this region to a component's heap?
+    /// Whether a nursery has lent this region to a component's heap.
     fn is_lent(&self, region: RegionId) -> bool {
         let tag = ChunkTag(self.heap.own.get());
-        if tag.kind() != ChunkTag::SHARED || region.level() >= WHOLE_LEVEL {
+        if tag.kind() != ChunkTag::SHARED || region.level() >= PAGE_LEVEL {
             return false;
         }
-        let owner = self
-            .home
-            .space
-            .owner(region.offset())
-            .load(Ordering::Relaxed);
+        let owner = SPACE.owner(region.offset()).load(Ordering::Relaxed);
         if owner == 0 {
             return false;
         }
-        // SAFETY: whoever has the page is alive, and between operations, as all heaps are while a nursery
-        // is looked at.
-        let owner = unsafe { &*crate::process::entry(owner).heap() };
+        // SAFETY: the page's owner is alive, and between operations, as all heaps are while a
+        // nursery is checked.
+        let owner = unsafe { &*entry(owner).heap() };
         owner.pages.iter().any(|root| root.get() == region.0)
     }
 
@@ -160,9 +155,14 @@ impl Walk<'_> {
         let name = || std::format!("region {region:?} of level {level}: {free:#x} {starts:#x}");
         assert!(self.alive.insert(region.0), "{} is there twice", name());
         let grade = heap.grade(region).get();
-        let has_loose = is_claimed(grade) && grade != TAKEN;
-        assert_eq!(free & starts != 0, has_loose, "{}: a start is free", name());
-        let marks = self.home.space.remote(region).marks.load(Ordering::Relaxed);
+        let has_deferred = is_claimed(grade) && grade != TAKEN;
+        assert_eq!(
+            free & starts != 0,
+            has_deferred,
+            "{}: a start is free",
+            name()
+        );
+        let marks = SPACE.remote(region).marks.load(Ordering::Relaxed);
         let blocks = starts & !free;
         assert_eq!(marks & !blocks, 0, "{}: marks {marks:#x}", name());
         self.grade(region, free);
@@ -188,9 +188,9 @@ impl Walk<'_> {
                 None => self.block(region, place, length, marks >> place & 1 == 1),
             }
             if free >> place & 1 == 1 {
-                let class = LOOSE + Class::of(level, length as usize).number() as u8;
-                assert_eq!(grade, class, "{}: {place} is loose", name());
-                self.loose.insert(heap.address(region, place));
+                let class = DEFERRED + Class::of(level, length as usize).number() as u8;
+                assert_eq!(grade, class, "{}: {place} is deferred", name());
+                self.deferred.insert(heap.address(region, place));
             }
             place += length;
         }
@@ -202,23 +202,19 @@ impl Walk<'_> {
         let address = heap.address(region, place);
         let offset = address - heap.data.get();
         let kind = Kind(heap.kind(offset).load(Ordering::Relaxed));
-        let is_mixed = level < WHOLE_LEVEL && kind == Kind::mixed(level);
-        // Who has borrowed a page of a nursery writes its own kinds.
+        let is_mixed = level < PAGE_LEVEL && kind == Kind::mixed(level);
+        // The borrower of a page writes its own kinds.
         let of_nursery = ChunkTag(heap.own.get()).kind() == ChunkTag::SHARED;
-        let is_lent = of_nursery && self.home.space.owner(offset).load(Ordering::Relaxed) != 0;
+        let is_lent = of_nursery && SPACE.owner(offset).load(Ordering::Relaxed) != 0;
         assert!(
             kind == Kind::pure(class) || is_mixed || is_lent,
             "{address:#x} of {class:?} is said to be {kind:?}"
         );
-        // Others are told the same, if they have it.
+        // Other threads would get the same answer.
         let words = heap.region(region);
-        let is_loose = (words.free.get() & words.starts.get()) >> place & 1 == 1;
-        if !is_lent && !is_loose {
-            assert_eq!(
-                self.home.space.class_at(offset),
-                Some(class),
-                "{address:#x}"
-            );
+        let is_deferred = (words.free.get() & words.starts.get()) >> place & 1 == 1;
+        if !is_lent && !is_deferred {
+            assert_eq!(SPACE.class_at(offset), Some(class), "{address:#x}");
         }
         self.blocks.insert(address, class);
         if is_marked {
@@ -226,7 +222,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The grade says what the region can give, or that it is taken.
+    /// Asserts that the grade tells what the region can give, or that it is taken.
     fn grade(&self, region: RegionId, free: u64) {
         let (level, heap) = (region.level(), self.heap);
         let (grade, real) = (heap.grade(region).get(), words::grade(free));
@@ -235,7 +231,7 @@ impl Walk<'_> {
         }
         if grade == TAKEN {
             let is_current = (0..CLASSES).map(Class::from_number).any(|class| {
-                let current = heap.fronts.current(class);
+                let current = heap.caches.current(class);
                 current.is_some_and(|current| current.get() == region.0) && class.level() == level
             });
             let is_spare = heap.spare[level].get() == region.0 && free == u64::MAX;
@@ -251,7 +247,7 @@ impl Walk<'_> {
         assert!(!is_late, "{region:?}: {grade} is not half of {real}");
     }
 
-    /// Lists hold what their grade says, and nothing is in none.
+    /// Asserts that lists hold what their grade says, and that no region is missing.
     fn lists(&self) {
         let heap = self.heap;
         let mut listed = BTreeSet::new();
@@ -274,20 +270,20 @@ impl Walk<'_> {
         }
         for number in 0..CLASSES {
             let class = Class::from_number(number);
-            let front = heap.fronts.of(Kind::pure(class));
-            let mut region = RegionId(front.newest.get());
-            let is_noted = number < 64 && heap.loose.get() >> number & 1 == 1;
-            assert_eq!(is_noted, !region.is_none(), "loose blocks of {number}");
+            let cache = heap.caches.of(Kind::pure(class));
+            let mut region = RegionId(cache.newest.get());
+            let is_noted = number < 64 && heap.deferred.get() >> number & 1 == 1;
+            assert_eq!(is_noted, !region.is_none(), "deferred blocks of {number}");
             let mut previous = RegionId::NONE;
             while !region.is_none() {
                 assert!(self.alive.contains(&region.0), "{region:?} is gone");
-                assert_eq!(heap.grade(region).get(), LOOSE + number as u8);
+                assert_eq!(heap.grade(region).get(), DEFERRED + number as u8);
                 assert_eq!(heap.region(region).previous.get(), previous.0);
                 assert!(listed.insert(region.0), "{region:?} is listed twice");
                 previous = region;
                 region = RegionId(heap.region(region).next.get());
             }
-            assert_eq!(front.oldest.get(), previous.0, "the oldest of {number}");
+            assert_eq!(cache.oldest.get(), previous.0, "the oldest of {number}");
         }
         for region in &self.alive {
             let grade = heap.grade(RegionId(*region)).get();
@@ -295,7 +291,7 @@ impl Walk<'_> {
             assert_eq!(listed.contains(region), must, "{region} of grade {grade}");
         }
         for class in 0..CLASSES {
-            let current = heap.fronts.current(Class::from_number(class));
+            let current = heap.caches.current(Class::from_number(class));
             let current = current.map_or(0, |current| current.get());
             assert!(
                 current == 0 || self.alive.contains(&current),
@@ -312,15 +308,15 @@ impl Walk<'_> {
         }
     }
 
-    /// All regions of whole pages, once each, both ways.
+    /// Asserts that the ring has all regions of whole pages, once each, both ways.
     fn ring(&self) {
         let heap = self.heap;
         let mut ring = BTreeSet::new();
         let first = RegionId(heap.ring.get());
         let mut region = first;
         while !region.is_none() && ring.insert(region.0) {
-            let behind = RegionId(heap.whole(region).behind.get());
-            assert_eq!(heap.whole(behind).before.get(), region.0, "{region:?}");
+            let behind = RegionId(heap.page_state(region).behind.get());
+            assert_eq!(heap.page_state(behind).before.get(), region.0, "{region:?}");
             region = behind;
         }
         assert_eq!(region, first, "the ring is closed");
@@ -328,34 +324,34 @@ impl Walk<'_> {
             .alive
             .iter()
             .copied()
-            .filter(|region| RegionId(*region).level() >= WHOLE_LEVEL)
+            .filter(|region| RegionId(*region).level() >= PAGE_LEVEL)
             .collect();
         assert_eq!(ring, whole, "the ring has all regions of whole pages");
     }
 
-    /// Blocks in front are blocks, of the right class, and each is there once.
-    fn fronts(&self) -> BTreeSet<usize> {
+    /// Asserts that cached blocks are blocks of the right class, and cached once.
+    fn caches(&self) -> BTreeSet<usize> {
         let mut kept = BTreeSet::new();
         for number in 0..CLASSES {
-            for block in self.heap.fronts.check(Class::from_number(number)) {
+            for block in self.heap.caches.check(Class::from_number(number)) {
                 let class = self.blocks.get(&block);
                 assert_eq!(
                     class.map(|class| class.number()),
                     Some(number),
-                    "{block:#x} in front {number}"
+                    "{block:#x} in cache {number}"
                 );
                 assert!(!self.marked.contains(&block), "{block:#x} is marked");
-                assert!(!self.loose.contains(&block), "{block:#x} is loose");
-                assert!(kept.insert(block), "{block:#x} is in front twice");
+                assert!(!self.deferred.contains(&block), "{block:#x} is deferred");
+                assert!(kept.insert(block), "{block:#x} is in cache twice");
             }
         }
         kept
     }
 
-    /// Bytes of blocks and of touched pages are what there is.
+    /// Asserts the bytes of blocks and of touched pages.
     fn counts(&self) {
         let heap = self.heap;
-        let is_used = |block: &usize| !self.loose.contains(block);
+        let is_used = |block: &usize| !self.deferred.contains(block);
         let used: usize = self
             .blocks
             .iter()
@@ -366,15 +362,15 @@ impl Walk<'_> {
         let (mut touched, mut counted_above) = (0, 0);
         for region in self.alive.iter().map(|region| RegionId(*region)) {
             let level = region.level();
-            if level < WHOLE_LEVEL {
+            if level < PAGE_LEVEL {
                 continue;
             }
             let unit = granule_shift(level).max(12);
             let bytes = |units: u64| (units.count_ones() as usize) << unit;
-            let whole = heap.whole(region);
+            let whole = heap.page_state(region);
             touched += bytes(whole.touched.get());
             if !whole.is_root.get() {
-                // It is counted in the region that it is part of, as a whole.
+                // The region around it counts it as a whole.
                 counted_above += 1 << region_shift(level);
             }
         }
@@ -385,7 +381,7 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
-    //! Random operations of one owner and of others, and a walk now and then.
+    //! Random operations of one owner and of others, with a walk now and then.
 
     use std::sync::mpsc;
     use std::thread;
@@ -394,9 +390,8 @@ mod tests {
 
     use hearth_testing::random::Random;
 
-    use crate::figures::check_this_thread;
-    use crate::global::{allocate, allocate_aligned, free, reallocate};
-    use crate::process::SPACE;
+    use crate::store::space::SPACE;
+    use crate::{allocate, allocate_aligned, check_this_thread, free, reallocate};
 
     fn give(block: usize) {
         // SAFETY: the block is alive and not used any more.
@@ -414,7 +409,7 @@ mod tests {
         block.expose_provenance()
     }
 
-    /// Every live block is one that the walk finds in use.
+    /// Asserts that the walk finds every live block in use.
     fn walk(live: &[usize]) {
         let census = check_this_thread();
         let data = SPACE.data();
@@ -425,7 +420,7 @@ mod tests {
         }
     }
 
-    /// Phases of several sizes, so that regions come and go on all levels.
+    /// Runs phases of several sizes, so that regions come and go on all levels.
     fn life(seed: u64, operations: usize, other: Option<&mpsc::Sender<usize>>) {
         let mut random = Random::new(seed);
         let mut live = vec![];

@@ -1,4 +1,4 @@
-//! Components among themselves; each test that uses these carries them in another way.
+//! Components among themselves. Each test file that includes these cases uses another carrier.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -6,8 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use crate::start;
-use hearth::{Error, Hearth, In, Of2, Out, Receiver, Sender, block_on, channel, connect, select};
+use hearth::error::{JoinError, ReceiveError, ReceiverError, SendError, TryReceiveError};
+use hearth::{Either, Hearth, In, Out, Receiver, Sender, block_on, channel, connect, select};
+
+/// Starts a runtime for a case.
+fn start() -> Hearth {
+    crate::start(module_path!())
+}
 
 /// Counts its instances.
 struct Counted(Arc<AtomicUsize>);
@@ -25,7 +30,7 @@ impl Drop for Counted {
     }
 }
 
-/// Lets others run.
+/// Lets other components run.
 async fn pause() {
     let mut is_over = false;
     std::future::poll_fn(|context| {
@@ -38,14 +43,15 @@ async fn pause() {
     .await;
 }
 
-/// Lets others run a few times, or not at all.
+/// Lets other components run up to three times.
 async fn pauses(random: &mut fastrand::Rng) {
     for _ in 0..random.usize(0..4) {
         pause().await;
     }
 }
 
-/// Whichever of two futures is ready first; the first if both are. The other one is dropped.
+/// Waits for the first of two futures, and drops the other. Takes the first argument if both are
+/// ready.
 async fn either<A: Future, B: Future>(a: A, b: B) -> Result<A::Output, B::Output> {
     let (mut a, mut b) = (pin!(a), pin!(b));
     std::future::poll_fn(|context| {
@@ -168,8 +174,8 @@ fn select_serves_all() {
         let mut counts = [0, 0];
         for _ in 0..2000 {
             match select((&a, &b)).await.unwrap() {
-                Of2::First(1) => counts[0] += 1,
-                Of2::Second(text) if text == "b" => counts[1] += 1,
+                Either::First(1) => counts[0] += 1,
+                Either::Second(text) if text == "b" => counts[1] += 1,
                 other => panic!("{other:?}"),
             }
             pause().await;
@@ -177,7 +183,7 @@ fn select_serves_all() {
         counts
     }))
     .unwrap();
-    // One that is not there at the moment is passed over, but none starves.
+    // An arm without a sender is passed over, but none starves.
     assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
 }
 
@@ -210,16 +216,15 @@ fn what_is_left_alone_learns_it_whenever_that_happens() {
             pause().await;
             drop(out);
         });
-        assert_eq!(block_on(receiver), Ok(Err(Error::Disconnected)));
+        assert_eq!(block_on(receiver), Ok(Err(ReceiveError::Disconnected)));
         let (out, into) = channel::<String>();
         let sender = hearth.spawn(async move { out.send("back".to_owned()).await });
         hearth.spawn(async move {
             pause().await;
             drop(into);
         });
-        let error = block_on(sender).unwrap().unwrap_err();
-        assert_eq!(error.value.as_deref(), Some("back"));
-        assert_eq!(error.reason, Error::Disconnected);
+        let sent = block_on(sender).unwrap();
+        assert_eq!(sent, Err(SendError::Disconnected("back".to_owned())));
     }
 }
 
@@ -236,9 +241,9 @@ fn a_connection_may_come_late_and_again() {
         out
     });
     connect_later(&hearth, &teller, into, told);
-    // The sender waits until somebody connects: nobody can here, it has the half-channel.
+    // The sender waits for a connection, which only it could make: it owns the half-channel.
     sender.stop();
-    assert!(matches!(block_on(sender), Err(Error::Stopped)));
+    assert!(matches!(block_on(sender), Err(JoinError::Stopped)));
 }
 
 fn connect_later(
@@ -294,7 +299,7 @@ fn stop_ends_a_component_wherever_it_waits() {
             }),
         };
         component.stop();
-        assert_eq!(block_on(component), Err(Error::Stopped));
+        assert_eq!(block_on(component), Err(JoinError::Stopped));
         drop(other_out);
         assert_eq!(count.load(Ordering::SeqCst), 0, "round {round}");
     }
@@ -316,8 +321,8 @@ fn a_panic_ends_its_component_only() {
     });
     let patient = hearth.spawn(async move { into.recv().await.map(|_| ()) });
     let message = "too fast".to_owned();
-    assert_eq!(block_on(hasty), Err(Error::Panicked { message }));
-    assert_eq!(block_on(patient), Ok(Err(Error::Disconnected)));
+    assert_eq!(block_on(hasty), Err(JoinError::Panicked { message }));
+    assert_eq!(block_on(patient), Ok(Err(ReceiveError::Disconnected)));
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
 
@@ -339,7 +344,7 @@ fn a_panic_beside_a_blocked_operation_is_one_too() {
         });
         if round % 2 == 0 {
             let reader = hearth.spawn(async move { into.recv().await.map(|_| ()) });
-            // They may have met before that.
+            // The two may have met before the panic.
             panics += usize::from(block_on(hasty).is_err());
             let _ = block_on(reader).unwrap();
         } else {
@@ -443,8 +448,8 @@ fn an_operation_may_be_dropped_elsewhere_or_forgotten() {
                 0 => give.send(receiving).unwrap(),
                 _ => std::mem::forget(receiving),
             }
-            // Another operation has its turn when the first one is gone; one that was forgotten
-            // holds the component for good.
+            // Another operation begins when the first one is dropped; a forgotten one blocks the
+            // component for good.
             if round % 2 == 0 {
                 assert_eq!(wait.recv().await, Ok(7));
             } else {
@@ -505,16 +510,141 @@ fn threads_send_and_receive() {
         assert_eq!(receiver.recv_blocking(), Ok(length));
     }
     writer.join().unwrap();
-    assert_eq!(receiver.recv_blocking(), Err(Error::Disconnected));
+    assert_eq!(receiver.recv_blocking(), Err(ReceiverError::Disconnected));
 }
 
 #[test]
 fn outside_of_components_operations_say_so() {
     let (out, into) = channel::<i32>();
-    assert_eq!(
-        block_on(out.send(1)).unwrap_err().reason,
-        Error::NotInComponent
-    );
-    assert_eq!(block_on(into.recv()), Err(Error::NotInComponent));
-    assert_eq!(into.try_recv(), Err(Error::NotInComponent));
+    assert_eq!(block_on(out.send(1)), Err(SendError::NotInComponent(1)));
+    assert_eq!(block_on(into.recv()), Err(ReceiveError::NotInComponent));
+    assert_eq!(into.try_recv(), Err(TryReceiveError::NotInComponent));
+}
+
+#[test]
+fn clones_of_an_out_send_to_one_in() {
+    const SENDERS: usize = 8;
+    const EACH: usize = 200;
+    let hearth = start();
+    let (out, into) = channel::<Box<usize>>();
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|number| {
+            let out = out.clone();
+            hearth.spawn(async move {
+                for index in 0..EACH {
+                    out.send(Box::new(number * EACH + index)).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    drop(out);
+    let receiver = hearth.spawn(async move {
+        let mut got = Vec::new();
+        while let Ok(number) = into.recv().await {
+            got.push(*number);
+        }
+        got.sort_unstable();
+        got
+    });
+    for sender in senders {
+        assert_eq!(block_on(sender), Ok(()));
+    }
+    assert_eq!(block_on(receiver), Ok((0..SENDERS * EACH).collect()));
+}
+
+#[test]
+fn clones_of_an_in_share_what_is_sent() {
+    let hearth = start();
+    let (out, into) = channel::<String>();
+    let receivers = [into.clone(), into.clone(), into].map(|into| {
+        hearth.spawn(async move {
+            let mut count = 0;
+            while into.recv().await.is_ok() {
+                count += 1;
+            }
+            count
+        })
+    });
+    let sender = hearth.spawn(async move {
+        for number in 0..300 {
+            out.send(format!("{number}")).await.unwrap();
+        }
+    });
+    assert_eq!(block_on(sender), Ok(()));
+    let counts = receivers.map(|receiver| block_on(receiver).unwrap());
+    assert_eq!(counts.iter().sum::<i32>(), 300);
+}
+
+#[test]
+fn a_clone_has_peers_of_its_own_from_then_on() {
+    let hearth = start();
+    // The clone is made while the original is in use.
+    let (out, into) = channel::<String>();
+    let first = hearth.spawn(async move {
+        out.send("first".to_owned()).await.unwrap();
+        out
+    });
+    let reader = hearth.spawn(async move { (into.recv().await, into) });
+    let out = block_on(first).unwrap();
+    let (received, into) = block_on(reader).unwrap();
+    assert_eq!(received.as_deref(), Ok("first"));
+    let copy = out.clone();
+    out.disconnect();
+    let second = hearth.spawn(async move { copy.send("second".to_owned()).await.map(|()| copy) });
+    let received = block_on(hearth.spawn(async move { into.recv().await })).unwrap();
+    assert_eq!(received.as_deref(), Ok("second"));
+    // The in is dropped: a clone of an out that has lost its peers has lost them too.
+    let copy = block_on(second).unwrap().unwrap().clone();
+    let lost = hearth.spawn(async move { copy.send("third".to_owned()).await });
+    let back = SendError::Disconnected("third".to_owned());
+    assert_eq!(block_on(lost), Ok(Err(back)));
+}
+
+#[test]
+fn clones_are_made_and_dropped_while_values_travel() {
+    let hearth = start();
+    let (out, into) = channel::<u64>();
+    let receiver = hearth.spawn(async move {
+        let mut sum = 0;
+        while let Ok(number) = into.recv().await {
+            sum += number;
+            drop(into.clone());
+        }
+        sum
+    });
+    let mut sent = 0;
+    let senders: Vec<_> = (0..100)
+        .map(|number| {
+            let out = out.clone();
+            sent += 2 * number;
+            hearth.spawn(async move {
+                out.send(number).await.unwrap();
+                out.clone().send(number).await.unwrap();
+            })
+        })
+        .collect();
+    drop(out);
+    for sender in senders {
+        assert_eq!(block_on(sender), Ok(()));
+    }
+    assert_eq!(block_on(receiver), Ok(sent));
+}
+
+#[test]
+fn a_value_for_a_receive_that_is_left_goes_to_one_that_waits() {
+    let hearth = start();
+    let (out, into) = channel::<String>();
+    let first = Receiver::new(&hearth, into);
+    let second = first.clone();
+    let mut left = Box::pin(first.recv());
+    let mut waits = Box::pin(second.recv());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(left.as_mut().poll(&mut context).is_pending());
+    assert!(waits.as_mut().poll(&mut context).is_pending());
+    let sent = hearth.spawn(async move { out.send("once".to_owned()).await.map(|()| out) });
+    let out = block_on(sent).unwrap().unwrap();
+    // The value is there, or on its way to the first.
+    drop(left);
+    assert_eq!(block_on(waits).as_deref(), Ok("once"));
+    drop(out);
 }

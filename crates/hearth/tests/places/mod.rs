@@ -1,17 +1,17 @@
-//! What is alike for both carriers.
+//! Cases for both carriers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hearth::place::{Happened, Plan, Station, Why};
-use hearth::{Builder, Component, Error, Hearth, Placement, block_on, channel};
+use hearth::place::{ComponentPlacement, MoveReason, PlacementChange, Plan};
+use hearth::{Builder, Component, Hearth, Placement, block_on, channel};
 
-/// For as long as this a machine may be so busy that nobody sees who talks.
+/// The longest that a busy machine may take to see which components talk.
 const LONG: Duration = Duration::from_secs(60);
 
-/// One that sends a number to and fro with another until it is told to end.
-fn pair(hearth: Hearth, index: usize, is_over: &Arc<AtomicBool>) -> [Component<()>; 2] {
+/// Makes a pair that sends a number to and fro until it is told to end.
+fn pair(hearth: &Hearth, index: usize, is_over: &Arc<AtomicBool>) -> [Component<()>; 2] {
     let (ping, pinged) = channel::<u64>();
     let (pong, ponged) = channel::<u64>();
     let is_over = Arc::clone(is_over);
@@ -33,11 +33,12 @@ fn pair(hearth: Hearth, index: usize, is_over: &Arc<AtomicBool>) -> [Component<(
     [asks, answers]
 }
 
-/// Two pairs begin apart. `of` says what a pair shares once it is together.
-pub(crate) fn pairs_come_together(builder: Builder, of: fn(&Station) -> Option<usize>) {
+/// Starts two pairs apart and waits until both are together. `of` gives the place that a pair then
+/// shares.
+pub(crate) fn pairs_come_together(builder: Builder, of: fn(&ComponentPlacement) -> Option<usize>) {
     let allowed = hearth_sys::affinity::allowed();
     if allowed.len() < 2 {
-        // With one CPU nobody is apart.
+        // With one CPU no pair is apart.
         return;
     }
     let [first, second] = [allowed[0] as u32, allowed[1] as u32];
@@ -55,17 +56,17 @@ pub(crate) fn pairs_come_together(builder: Builder, of: fn(&Station) -> Option<u
     let kept = Arc::clone(&events);
     hearth.on_placement(move |event| kept.lock().unwrap().push(event.clone()));
     let is_over = Arc::new(AtomicBool::new(false));
-    let pairs: Vec<_> = (0..2).map(|index| pair(hearth, index, &is_over)).collect();
+    let pairs: Vec<_> = (0..2).map(|index| pair(&hearth, index, &is_over)).collect();
     let start = Instant::now();
     loop {
-        let places = hearth.places();
+        let places = hearth.placements();
         let place = |name: &str| {
             let of_name = places.iter().find(|place| place.component == name);
             of(of_name.unwrap_or_else(|| panic!("{name} runs: {places:?}")))
         };
         let together = (0..2).filter(|index| {
             let at = place(&format!("Asks{index}"));
-            // A thread that has not started is nowhere.
+            // A thread that has not started has no place.
             at.is_some() && at == place(&format!("Answers{index}"))
         });
         if together.count() == 2 {
@@ -78,7 +79,7 @@ pub(crate) fn pairs_come_together(builder: Builder, of: fn(&Station) -> Option<u
         );
         std::thread::sleep(Duration::from_millis(5));
     }
-    let moved: u32 = hearth.places().iter().map(|place| place.moves).sum();
+    let moved: u32 = hearth.placements().iter().map(|place| place.moves).sum();
     assert!(moved >= 2, "one of each pair");
     is_over.store(true, Ordering::Relaxed);
     for [asks, answers] in pairs {
@@ -87,7 +88,7 @@ pub(crate) fn pairs_come_together(builder: Builder, of: fn(&Station) -> Option<u
     }
     let events = events.lock().unwrap();
     let moves = events.iter().find_map(|event| match &event.what {
-        Happened::Moves { moves, .. } => Some(moves),
+        PlacementChange::Moves { moves, .. } => Some(moves),
         _ => None,
     });
     let moves = moves.expect("it was told");
@@ -96,11 +97,11 @@ pub(crate) fn pairs_come_together(builder: Builder, of: fn(&Station) -> Option<u
         None => name.replace("Answers", "Asks"),
     };
     for one in moves {
-        let Why::With { peer, messages } = &one.why else {
+        let MoveReason::With { peer, messages } = &one.why else {
             panic!("they talk: {one:?}");
         };
         assert_eq!(*peer, with(&one.component), "{one:?}");
         assert!(*messages > 0.0, "{one:?}");
     }
-    assert_eq!(block_on(hearth.wait()), Ok::<(), Error>(()));
+    assert_eq!(block_on(hearth.wait()), Ok(()));
 }

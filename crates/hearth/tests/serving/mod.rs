@@ -1,5 +1,6 @@
-//! Servers that may come to their callers: every request is answered, by whichever worker, and who panics,
-//! stops or goes away harms nobody else. Who includes this says which way it is.
+//! Servers that may run on the worker of their caller. Every request is answered, and a panic, a
+//! stop or a client that leaves harms nobody else. The file that includes this says where the
+//! servers run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,9 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use hearth::{Component, Error, Hearth, In, Out, Placement, block_on, channel};
+use hearth::error::JoinError;
+use hearth::{Component, Hearth, In, Out, Placement, block_on, channel};
 
-/// A server that stays on one worker for as long as this is not called by two.
+/// The longest that a server may stay on one worker though two call it.
 const LONG: Duration = Duration::from_secs(60);
 const CLIENTS: usize = 8;
 
@@ -17,15 +19,15 @@ fn hearth() -> Hearth {
     Hearth::builder()
         .workers(2)
         .placement(Placement::Spread)
-        .servers(super::WAY)
+        .servers(crate::way(module_path!()))
         .start()
         .unwrap()
 }
 
-/// A request: who asks, and which of its own it is.
+/// A request: the number of the client, and its number among those of the client.
 type Request = (usize, u64);
 
-/// Where clients ask, and are answered.
+/// The server's ends.
 struct Counter {
     asked: In<Request>,
     answers: Vec<Out<u64>>,
@@ -42,7 +44,7 @@ fn wired() -> (Counter, Vec<Client>) {
     let mut answers = Vec::new();
     let clients = (0..CLIENTS).map(|_| {
         let ask = Out::new();
-        ask.try_connect(&asked).unwrap();
+        ask.connect(&asked).unwrap();
         let (answer, answered) = channel();
         answers.push(answer);
         Client { ask, answered }
@@ -51,14 +53,14 @@ fn wired() -> (Counter, Vec<Client>) {
     (Counter { asked, answers }, clients)
 }
 
-/// What a server tells at its end: requests, and the threads that it ran on.
+/// The count of requests and the threads that a server ran on, told at its end.
 type Told = (u64, BTreeSet<String>);
 
 fn name_of(thread: ThreadId) -> String {
     format!("{thread:?}")
 }
 
-/// Counts requests, each of which must come in its client's order, until all clients are gone.
+/// Counts requests until all clients are gone. Those of a client must come in order.
 fn serve(hearth: &Hearth, counter: Counter, was_moved: Arc<AtomicBool>) -> Component<Told> {
     hearth.component("Counter").spawn(async move {
         let (mut count, mut next) = (0, [0; CLIENTS]);
@@ -138,7 +140,7 @@ fn clients_of_a_server_that_panics_are_told() {
             })
         })
         .collect();
-    assert!(matches!(block_on(server), Err(Error::Panicked { .. })));
+    assert!(matches!(block_on(server), Err(JoinError::Panicked { .. })));
     for client in clients {
         block_on(client).unwrap();
     }
@@ -172,7 +174,7 @@ fn a_server_is_stopped_and_clients_go_on() {
         thread::sleep(Duration::from_millis(1));
     }
     server.stop();
-    assert!(matches!(block_on(server), Err(Error::Stopped)));
+    assert!(matches!(block_on(server), Err(JoinError::Stopped)));
     for client in clients {
         block_on(client).unwrap();
     }

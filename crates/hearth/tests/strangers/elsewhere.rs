@@ -1,4 +1,5 @@
-//! Futures that are polled and dropped elsewhere than where they began, and threads that end.
+//! Futures that are polled or dropped outside of the component in which they began, and threads
+//! that end.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -8,11 +9,12 @@ use std::task::{Poll, Waker};
 
 use super::{OnDrop, ROUNDS, begin, own_pair, park, pause, poll, take_what_is_free};
 use crate::start;
-use hearth::{Error, In, Of2, Out, block_on, channel, connect, select};
+use hearth::error::{JoinError, ReceiveError, SendError, TryReceiveError};
+use hearth::{Either, In, Out, block_on, channel, connect, select};
 
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The operations of a component that owns its half-channels.
+/// Makes an operation of each kind, with its half-channels.
 fn tasks() -> Vec<(&'static str, Task)> {
     let (out, into) = own_pair::<String>();
     let send: Task = Box::pin(async move {
@@ -32,12 +34,13 @@ fn tasks() -> Vec<(&'static str, Task)> {
     vec![("send", send), ("receive", receive), ("select", select)]
 }
 
-/// Has another thread drop something, and waits for it.
+/// Drops something on another thread, and waits for that.
 fn dropped_by_a_thread<T: Send + 'static>(value: T) {
     std::thread::spawn(move || drop(value)).join().unwrap();
 }
 
-/// The future goes with its half-channels, while its component has rung itself and so hears of nothing.
+/// A thread drops a future and its half-channels while the component, already woken, hears nothing
+/// more.
 #[test]
 fn an_operation_is_dropped_by_a_thread_with_its_half_channels() {
     let hearth = start();
@@ -63,7 +66,7 @@ fn an_operation_is_dropped_by_a_thread_with_its_half_channels() {
     }
 }
 
-/// The same by another component, while the first waits.
+/// Another component drops the future while the first one waits.
 #[test]
 fn an_operation_is_dropped_in_another_component() {
     let hearth = start();
@@ -74,7 +77,7 @@ fn an_operation_is_dropped_in_another_component() {
             begin(&mut task);
             let mut task = Some(task);
             park(move |waker| hands.send((task.take(), waker.clone())).unwrap()).await;
-            // Its operation is called off: another may begin.
+            // The operation was called off, so another one may begin.
             let (out, into) = channel::<u8>();
             let mut receive = into.recv();
             begin(&mut receive);
@@ -91,7 +94,7 @@ fn an_operation_is_dropped_in_another_component() {
     }
 }
 
-/// A component ends, and then another thread drops what it had begun.
+/// A thread drops an operation after its component has ended.
 #[test]
 fn an_operation_is_dropped_when_its_component_has_ended() {
     let hearth = start();
@@ -111,18 +114,15 @@ fn an_operation_is_dropped_when_its_component_has_ended() {
 fn an_operation_is_polled_in_no_component() {
     let (out, into) = channel::<String>();
     let refused = poll(&mut out.send("mine".to_owned()), Waker::noop());
-    let Poll::Ready(Err(refused)) = refused else {
-        panic!("nobody carries it");
-    };
-    assert_eq!(refused.reason, Error::NotInComponent);
-    assert_eq!(refused.value.as_deref(), Some("mine"));
+    let expected = SendError::NotInComponent("mine".to_owned());
+    assert_eq!(refused, Poll::Ready(Err(expected)));
     let received = poll(&mut into.recv(), Waker::noop());
-    assert_eq!(received, Poll::Ready(Err(Error::NotInComponent)));
-    assert_eq!(into.try_recv(), Err(Error::NotInComponent));
+    assert_eq!(received, Poll::Ready(Err(ReceiveError::NotInComponent)));
+    assert_eq!(into.try_recv(), Err(TryReceiveError::NotInComponent));
 }
 
-/// One that has begun goes on where it began: elsewhere it is refused, by a panic where it could not be told
-/// what became of the value.
+/// An operation goes on only in the component where it began. Elsewhere a poll panics if it cannot
+/// tell what happened to the value.
 #[test]
 fn an_operation_that_has_begun_is_polled_elsewhere() {
     let hearth = start();
@@ -148,7 +148,7 @@ fn an_operation_that_has_begun_is_polled_elsewhere() {
     let second = hearth.spawn(async move {
         let _ = poll(&mut send, Waker::noop());
     });
-    let Err(Error::Panicked { message }) = block_on(second) else {
+    let Err(JoinError::Panicked { message }) = block_on(second) else {
         panic!("it goes on where it began");
     };
     assert_eq!(
@@ -157,13 +157,13 @@ fn an_operation_that_has_begun_is_polled_elsewhere() {
     );
     waker.wake();
     assert_eq!(block_on(first), Ok(()));
-    // The send went with the second component, and was called off.
+    // The send was called off when the second component dropped it.
     let receiver = hearth.spawn(async move { into.try_recv() });
-    assert_eq!(block_on(receiver), Ok(Ok(None)));
+    assert_eq!(block_on(receiver), Ok(Err(TryReceiveError::Empty)));
 }
 
-/// A receive is dropped by another thread after its value came: that is the next one's, also of one that
-/// waits already.
+/// A thread drops a receive after its value came. The next receive gets the value, even one that
+/// already waits.
 #[test]
 fn what_came_for_a_receive_that_a_thread_drops_is_not_lost() {
     let hearth = start();
@@ -183,7 +183,7 @@ fn what_came_for_a_receive_that_a_thread_drops_is_not_lost() {
         })
     };
     let (receive, _waker) = handed.recv().unwrap();
-    // Taken by the first, whose future nobody polls.
+    // The first receive gets the value, and nobody polls it.
     let sender = hearth.spawn(async move {
         out.send("precious".to_owned()).await.unwrap();
         out
@@ -194,7 +194,7 @@ fn what_came_for_a_receive_that_a_thread_drops_is_not_lost() {
     dropped_by_a_thread(receive);
     assert_eq!(block_on(second), Ok(Ok("precious".to_owned())));
     first.stop();
-    assert_eq!(block_on(first), Err(Error::Stopped));
+    assert_eq!(block_on(first), Err(JoinError::Stopped));
     drop(out);
 }
 
@@ -202,11 +202,12 @@ thread_local! {
     static LAST: RefCell<Option<OnDrop>> = const { RefCell::new(None) };
 }
 
-/// Destructors of a thread's variables run after all else on it.
+/// Destructors of thread-local variables run last on their thread.
 #[test]
 fn destructors_of_thread_locals_use_channels() {
     let hearth = start();
     let (says, said) = mpsc::channel();
+    let own = hearth.clone();
     let last = move || {
         let (out, into) = channel::<String>();
         let refused = poll(&mut out.send("late".to_owned()), Waker::noop());
@@ -214,15 +215,15 @@ fn destructors_of_thread_locals_use_channels() {
             matches!(refused, Poll::Ready(Err(_))),
             "no component runs this"
         );
-        let inner = hearth.spawn(async move { into.recv().await });
+        let inner = own.spawn(async move { into.recv().await });
         drop(out);
         says.send(block_on(inner)).unwrap();
     };
     std::thread::spawn(move || LAST.set(Some(OnDrop::new(last))))
         .join()
         .unwrap();
-    assert_eq!(said.recv().unwrap(), Ok(Err(Error::Disconnected)));
-    // Of a component's thread, if it has one of its own. A worker's thread does not end.
+    assert_eq!(said.recv().unwrap(), Ok(Err(ReceiveError::Disconnected)));
+    // A component's own thread ends, if it has one. A worker's thread does not.
     let (says, _said) = mpsc::channel::<()>();
     let (out, into) = channel::<String>();
     let component = hearth.spawn(async move {
@@ -234,7 +235,7 @@ fn destructors_of_thread_locals_use_channels() {
     assert_eq!(block_on(component), Ok(()));
 }
 
-/// A thread waits for a future, and in its poll for another one.
+/// A thread waits for a future, and for another one while it polls the first.
 #[test]
 fn waiting_within_a_poll_takes_no_wake_up() {
     let hearth = start();
@@ -253,7 +254,8 @@ fn waiting_within_a_poll_takes_no_wake_up() {
     }
 }
 
-/// Four send and four receive at one half-channel each, with selects that name one twice.
+/// Four components send and four receive over one half-channel each, in part by selects that name
+/// one twice.
 #[test]
 fn one_half_channel_is_used_by_many() {
     const EACH: u64 = if cfg!(miri) { 5 } else { 200 };
@@ -304,8 +306,8 @@ fn one_half_channel_is_used_by_many() {
     assert_eq!(all, (0..4 * EACH).collect::<Vec<_>>());
 }
 
-fn either<T>(of: Of2<T, T>) -> T {
+fn either<T>(of: Either<T, T>) -> T {
     match of {
-        Of2::First(value) | Of2::Second(value) => value,
+        Either::First(value) | Either::Second(value) => value,
     }
 }

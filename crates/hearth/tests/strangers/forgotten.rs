@@ -1,12 +1,13 @@
-//! Futures, half-channels and handles that are forgotten.
+//! Forgotten futures, half-channels and handles.
 
 use super::{ROUNDS, begin, own_pair, pause, stopped, take_what_is_free};
 use crate::start;
-use hearth::{Error, In, Out, block_on, channel, connect, select};
+use hearth::error::{JoinError, TryReceiveError};
+use hearth::{In, Out, block_on, channel, connect, select};
 use std::sync::Arc;
 use std::sync::mpsc;
 
-/// Which operation is begun and forgotten.
+/// The kind of operation that is begun and forgotten.
 #[derive(Clone, Copy, Debug)]
 enum Begun {
     Send,
@@ -16,8 +17,8 @@ enum Begun {
 
 const ALL: [Begun; 3] = [Begun::Send, Begun::Receive, Begun::Select];
 
-/// Begins an operation at half-channels that only the calling component has, forgets its future, and drops
-/// them all.
+/// Begins an operation on half-channels that only the calling component has, forgets its future,
+/// and drops all of them.
 fn begin_and_forget(begun: Begun) {
     let (out, into) = own_pair::<String>();
     let (other_out, other) = own_pair::<[u64; 3]>();
@@ -47,8 +48,8 @@ fn a_half_channel_is_there_while_its_forgotten_operation_is() {
     let hearth = start();
     for begun in ALL {
         for _ in 0..ROUNDS {
-            let end = stopped(hearth, || async move { begin_and_forget(begun) });
-            assert_eq!(end, Err(Error::Stopped), "{begun:?}");
+            let end = stopped(&hearth, || async move { begin_and_forget(begun) });
+            assert_eq!(end, Err(JoinError::Stopped), "{begun:?}");
         }
     }
 }
@@ -59,7 +60,7 @@ fn one_who_forgot_an_operation_is_woken_at_a_half_channel_that_is_gone() {
     for begun in ALL {
         let component = hearth.spawn(async move {
             begin_and_forget(begun);
-            // Its waker calls the wait off, which is made an offer for that.
+            // Its waker calls off the wait, which takes the place of the operation.
             pause().await;
             pause().await;
             take_what_is_free();
@@ -68,7 +69,7 @@ fn one_who_forgot_an_operation_is_woken_at_a_half_channel_that_is_gone() {
     }
 }
 
-/// A half-channel is used by two components, one of which forgets its operation. The other one drops it.
+/// Two components use a half-channel. One forgets its operation, the other drops the half-channel.
 #[test]
 fn a_shared_half_channel_is_dropped_by_another_component() {
     let hearth = start();
@@ -78,8 +79,8 @@ fn a_shared_half_channel_is_dropped_by_another_component() {
         connect(&out, &into);
         let (shared, other) = (Arc::clone(&out), Arc::clone(&into));
         let first = hearth.spawn(async move {
-            // So that both are there, and are one worker's.
-            assert_eq!(other.try_recv(), Ok(None));
+            // Both exist from now on, on one worker.
+            assert_eq!(other.try_recv(), Err(TryReceiveError::Empty));
             drop(other);
             let mut send = shared.send("nobody will have it".to_owned());
             begin(&mut send);
@@ -96,11 +97,11 @@ fn a_shared_half_channel_is_dropped_by_another_component() {
         });
         assert_eq!(block_on(second), Ok(()));
         first.stop();
-        assert_eq!(block_on(first), Err(Error::Stopped));
+        assert_eq!(block_on(first), Err(JoinError::Stopped));
     }
 }
 
-/// What comes for a receive that was forgotten goes with its component, once.
+/// A value for a forgotten receive is dropped with its component, once.
 #[test]
 fn a_value_for_a_forgotten_receive_goes_with_its_component() {
     let hearth = start();
@@ -123,11 +124,11 @@ fn a_value_for_a_forgotten_receive_goes_with_its_component() {
             .is_ok()
     );
     component.stop();
-    assert_eq!(block_on(component), Err(Error::Stopped));
+    assert_eq!(block_on(component), Err(JoinError::Stopped));
     assert_eq!(Arc::strong_count(&value), 1);
 }
 
-/// Half-channels that are leaked stay connected; components that are leaked run on.
+/// Leaked half-channels stay connected, and leaked components run on.
 #[test]
 fn half_channels_and_handles_may_leak() {
     let hearth = start();

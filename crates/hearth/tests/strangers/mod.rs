@@ -1,8 +1,9 @@
-//! Code of the program's at each point where the runtime calls it: destructors, wakers, futures that are
-//! polled or dropped elsewhere or forgotten. The table is `docs/internals/foreign-code.md`.
+//! The program's own code at each point where the runtime calls it: destructors, wakers, and
+//! futures that are polled or dropped elsewhere, or forgotten. The table is
+//! `docs/internals/foreign-code.md`.
 //!
-//! All of this is safe code, so whatever it does, nothing may break but itself. What is memory that is
-//! read after it was freed shows at times only in a tool: `./x memcheck` runs these tests in one.
+//! All of it is safe code, so it may break nothing but itself. A read of freed memory may show only
+//! in a tool: `./x memcheck` runs these tests in one.
 
 mod elsewhere;
 mod forgotten;
@@ -17,11 +18,12 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
+use hearth::error::{JoinError, TryReceiveError};
 use hearth::{Component, Hearth, In, Out, block_on, connect};
 
 pub(crate) type Deed = Box<dyn FnOnce() + Send>;
 
-/// Does something when it is dropped. The text is for who looks whether it is whole.
+/// Does something when it is dropped. The text shows whether the value is whole.
 pub(crate) struct OnDrop {
     pub(crate) text: String,
     deed: Option<Deed>,
@@ -45,7 +47,7 @@ impl Drop for OnDrop {
     }
 }
 
-/// A waker that does something when it is woken first, and something when its last copy is dropped.
+/// A waker that does something when it is first woken, or when its last copy is dropped.
 #[derive(Default)]
 pub(crate) struct Strange {
     on_wake: Mutex<Option<Deed>>,
@@ -94,19 +96,19 @@ pub(crate) fn begin<F: Future + Unpin>(future: &mut F) {
     assert!(poll(future, Waker::noop()).is_pending());
 }
 
-/// An out and an in that belong to the calling component, connected.
+/// Makes an out and an in that belong to the calling component, connected.
 pub(crate) fn own_pair<T: Send + 'static>() -> (Out<T>, In<T>) {
     let (out, into) = (Out::new(), In::new());
     connect(&out, &into);
-    // So that both are there, and are one worker's.
-    assert!(matches!(into.try_recv(), Ok(None)));
+    // Both exist from now on, on one worker.
+    assert!(matches!(into.try_recv(), Err(TryReceiveError::Empty)));
     (out, into)
 }
 
-/// How often something is done that goes wrong now and then, if at all. Miri sees it the first time.
+/// Repeats for faults that show now and then. Miri sees them the first time.
 pub(crate) const ROUNDS: usize = if cfg!(miri) { 1 } else { 20 };
 
-/// Something else has the memory that was freed last.
+/// Reuses the memory that was freed last.
 pub(crate) fn take_what_is_free() {
     if cfg!(miri) {
         return;
@@ -115,7 +117,7 @@ pub(crate) fn take_what_is_free() {
     drop(std::hint::black_box(others));
 }
 
-/// Waits once for the component's own waker, which is given to somebody.
+/// Waits once, after handing out the component's own waker.
 pub(crate) async fn park(mut to: impl FnMut(&Waker)) {
     let mut is_over = false;
     poll_fn(|context| {
@@ -128,14 +130,14 @@ pub(crate) async fn park(mut to: impl FnMut(&Waker)) {
     .await;
 }
 
-/// Lets others run once.
+/// Lets other components run once.
 pub(crate) async fn pause() {
     park(Waker::wake_by_ref).await;
 }
 
-/// Runs a future in a component until it says that it has begun, then stops it where it waits. How it
+/// Runs a future in a component until it has begun to wait, then stops it, and returns how it
 /// ended.
-pub(crate) fn stopped<F, Fut>(hearth: Hearth, body: F) -> Result<(), hearth::Error>
+pub(crate) fn stopped<F, Fut>(hearth: &Hearth, body: F) -> Result<(), JoinError>
 where
     F: FnOnce() -> Fut,
     Fut: Future<Output = ()> + Send + 'static,
@@ -147,9 +149,9 @@ where
         says.send(()).unwrap();
         std::future::pending::<()>().await;
     });
-    // An end is said, too, by the other side that goes.
+    // The channel also ends if the component does.
     let _ = said.recv();
-    // With workers, the same one: when this one has run, that one waits.
+    // On one worker, this component runs only after the other one has begun to wait.
     block_on(hearth.spawn(async {})).unwrap();
     component.stop();
     block_on(component)

@@ -1,14 +1,15 @@
-//! Panics: each ends the component that it happens in, and nothing else.
+//! Panics end the component in which they happen, and nothing else.
 
 use std::panic::panic_any;
 use std::sync::Arc;
 
 use super::{OnDrop, begin, pause, stopped};
 use crate::start;
-use hearth::{Error, In, Out, block_on, channel, connect};
+use hearth::error::JoinError;
+use hearth::{In, Out, block_on, channel, connect};
 
-fn panicked(message: &str) -> Error {
-    Error::Panicked {
+fn panicked(message: &str) -> JoinError {
+    JoinError::Panicked {
         message: message.to_owned(),
     }
 }
@@ -25,7 +26,7 @@ fn a_component_panics_while_its_operation_waits() {
         panic!("in the middle");
     });
     assert_eq!(block_on(component), Err(panicked("in the middle")));
-    // It waits no more: the value goes to the next.
+    // The component no longer waits, so the value goes to the next receive.
     let next = hearth.spawn(async move { into.recv().await });
     assert_eq!(
         block_on(hearth.spawn(async move { out.send("next".to_owned()).await.is_ok() })),
@@ -34,7 +35,7 @@ fn a_component_panics_while_its_operation_waits() {
     assert_eq!(block_on(next), Ok(Ok("next".to_owned())));
 }
 
-/// What a panic carries panics when it is dropped, twice over.
+/// A panic's payload panics when it is dropped, and so does that panic's payload.
 #[test]
 fn what_a_panic_carries_panics() {
     let hearth = start();
@@ -43,11 +44,11 @@ fn what_a_panic_carries_panics() {
             panic_any(OnDrop::new(|| panic!("a payload's")));
         }));
     });
-    let end: Result<(), Error> = block_on(component);
+    let end: Result<(), JoinError> = block_on(component);
     assert_eq!(end, Err(panicked("a panic that carries no text")));
 }
 
-/// A value's destructor panics where its operation is called off, and its component ends.
+/// A value's destructor panics when its operation is called off, and ends the component.
 #[test]
 fn a_destructor_panics_with_its_operation() {
     let hearth = start();
@@ -61,8 +62,8 @@ fn a_destructor_panics_with_its_operation() {
     assert_eq!(block_on(component), Err(panicked("a value's")));
 }
 
-/// A component panics, and what is dropped on its way out panics too: in code that the runtime calls that
-/// ends nothing more.
+/// A component panics, and so does a destructor that runs because of it. The second panic ends
+/// nothing more.
 #[test]
 fn a_destructor_panics_while_its_component_does() {
     let hearth = start();
@@ -75,34 +76,34 @@ fn a_destructor_panics_while_its_component_does() {
     assert_eq!(block_on(component), Err(panicked("the component's")));
 }
 
-/// Values that go with a component that was stopped.
+/// Destructors of values panic when their component is stopped.
 #[test]
 fn a_destructor_panics_with_its_component() {
     let hearth = start();
     let (out, _into) = channel::<OnDrop>();
-    let end = stopped(hearth, || async move {
+    let end = stopped(&hearth, || async move {
         let mut send = out.send(OnDrop::new(|| panic!("a value's")));
         begin(&mut send);
         std::mem::forget(send);
         std::mem::forget(out);
     });
-    assert_eq!(end, Err(Error::Stopped));
+    assert_eq!(end, Err(JoinError::Stopped));
 }
 
-/// Destructors of the future itself.
+/// The future's own destructors panic.
 #[test]
 fn the_drop_of_a_future_panics() {
     let hearth = start();
-    let end = stopped(hearth, || async move {});
-    assert_eq!(end, Err(Error::Stopped));
+    let end = stopped(&hearth, || async move {});
+    assert_eq!(end, Err(JoinError::Stopped));
     let guard = OnDrop::new(|| panic!("a future's"));
     let component = hearth.spawn(async move {
         let _guard = guard;
         std::future::pending::<()>().await;
     });
     component.stop();
-    assert_eq!(block_on(component), Err(Error::Stopped));
-    // One that has come to its end says what its own destructors said.
+    assert_eq!(block_on(component), Err(JoinError::Stopped));
+    // A future that is over reports the panic of its own destructors.
     let guard = OnDrop::new(|| panic!("a future's"));
     let component = hearth.spawn(async move {
         let _guard = guard;
@@ -111,7 +112,7 @@ fn the_drop_of_a_future_panics() {
     assert_eq!(block_on(component), Err(panicked("a future's")));
 }
 
-/// The output of a component panics as it is dropped, with the last handle or at the end.
+/// The output of a component panics when it is dropped at the end, without a handle.
 #[test]
 fn the_drop_of_an_output_panics() {
     let hearth = start();
@@ -122,7 +123,7 @@ fn the_drop_of_an_output_panics() {
     });
     drop(component);
     drop(out);
-    // Its worker goes on.
+    // The worker goes on.
     assert_eq!(block_on(hearth.spawn(pause())), Ok(()));
     assert_eq!(block_on(hearth.spawn(async { 1 })), Ok(1));
 }

@@ -1,6 +1,6 @@
-//! Operations that are begun, dropped here and there, handed to threads and forgotten, in an order that
-//! follows from a seed, while a thread rings and drops. Nothing is asked but that all components end and
-//! that each value is whole; what is freed too early shows in `./x memcheck`.
+//! Operations that are begun, dropped here and there, handed to threads and forgotten, in an order
+//! that a seed decides, while a thread wakes components and drops futures. All components must end
+//! and all values must be whole; memory that is freed too early shows in `./x memcheck`.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ const COMPONENTS: u64 = if cfg!(miri) { 2 } else { 5 };
 const DEEDS: usize = if cfg!(miri) { 4 } else { 12 };
 const VALUE: u64 = 0x0123_4567_89ab_cdef;
 
-/// What components and the disturber share.
+/// Futures and wakers that the components and the disturbing thread share.
 #[derive(Default)]
 struct Bag {
     tasks: Mutex<Vec<Task>>,
@@ -41,7 +41,7 @@ impl Bag {
 
 type Ends = (Vec<Arc<Out<Box<u64>>>>, Vec<Arc<In<Box<u64>>>>);
 
-/// Four outs and four ins, some connected with two.
+/// Makes four outs and four ins, some with two peers.
 fn ends(rng: &mut Rng) -> Ends {
     let ends: Ends = (
         (0..4).map(|_| Arc::default()).collect(),
@@ -56,7 +56,7 @@ fn ends(rng: &mut Rng) -> Ends {
     ends
 }
 
-/// An operation at half-channels of all, or at its own.
+/// Makes an operation on shared half-channels, or on its own ones.
 fn task(rng: &mut Rng, (outs, ins): &Ends) -> Task {
     let (out, into) = (rng.choice(outs).cloned(), rng.choice(ins).cloned());
     let other = rng.choice(ins).cloned();
@@ -96,7 +96,7 @@ fn task(rng: &mut Rng, (outs, ins): &Ends) -> Task {
     }
 }
 
-/// Does nothing with the component's waker but looks at it.
+/// Looks at the component's waker.
 async fn with_waker<R>(look: impl FnOnce(&Waker) -> R) -> R {
     let mut look = Some(look);
     std::future::poll_fn(move |context| match look.take() {
@@ -129,7 +129,7 @@ async fn deed(rng: &mut Rng, bag: &Bag, ends: &mut Ends) {
         4 if rng.u8(0..6) == 0 => std::mem::forget(task),
         5 | 6 => {
             if rng.bool() {
-                // Rung already, it hears of nothing more before it waits.
+                // Woken already, the component hears nothing more before it waits.
                 with_waker(Waker::wake_by_ref).await;
             }
             let thread = std::thread::spawn(move || drop(task));
@@ -184,10 +184,10 @@ fn a_storm() {
             component.stop();
         }
         for component in components {
-            // Whoever was not done is stopped; none panics.
+            // A component that was not done is stopped; none panics.
             let end = block_on(component);
             assert!(
-                matches!(end, Ok(()) | Err(hearth::Error::Stopped)),
+                matches!(end, Ok(()) | Err(hearth::error::JoinError::Stopped)),
                 "{end:?}"
             );
         }

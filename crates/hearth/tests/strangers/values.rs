@@ -1,46 +1,47 @@
-//! Destructors of values, wherever a value is when it goes.
+//! Destructors of values, at each place where a value may be dropped.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use super::{OnDrop, ROUNDS, begin, own_pair, park, poll, stopped, take_what_is_free};
 use crate::start;
-use hearth::{Error, Hearth, In, Out, block_on, channel, connect};
+use hearth::error::{JoinError, SendError};
+use hearth::{Hearth, In, Out, block_on, channel, connect};
 use std::task::{Poll, Waker};
 
-/// Another channel, for destructors to use: nobody is at the other end.
+/// Makes another channel for destructors to use. Its peer never receives.
 fn other() -> (Arc<Out<[usize; 4]>>, In<[usize; 4]>) {
     let (out, into) = channel();
     (Arc::new(out), into)
 }
 
-/// What a destructor may do with channels, and what came of it.
+/// Sends in a destructor, forgets the send, and tells how far it came.
 fn send_and_forget(other: &Out<[usize; 4]>) -> &'static str {
     let mut send = other.send([0x4141_4141_4141_4141; 4]);
     let polled = poll(&mut send, Waker::noop());
     let what = match &polled {
         Poll::Pending => "pending",
-        Poll::Ready(Err(refused)) if refused.reason == Error::NotInComponent => "refused",
+        Poll::Ready(Err(SendError::NotInComponent(_))) => "refused",
         Poll::Ready(_) => "sent",
     };
     std::mem::forget(send);
     what
 }
 
-/// Where a value is when it is dropped, and what becomes of a send in its destructor.
+/// The place of a value when it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     /// In a send that had not begun.
     Unsent,
-    /// In the slot of its component; the future is dropped there.
+    /// In the slot of its component, which drops the future.
     Departing,
-    /// The same; the component is stopped.
+    /// In the slot of its component, which is stopped.
     StoppedWith,
     /// In the slot where it arrived; the component is stopped.
     Arrived,
 }
 
-fn dropped_at(hearth: Hearth, place: Place) -> &'static str {
+fn dropped_at(hearth: &Hearth, place: Place) -> &'static str {
     let (says, said) = mpsc::channel();
     let (other, _other_in) = other();
     let value = OnDrop::new(move || says.send(send_and_forget(&other)).unwrap());
@@ -64,7 +65,7 @@ fn dropped_at(hearth: Hearth, place: Place) -> &'static str {
                 begin(&mut send);
                 std::mem::forget(send);
             });
-            assert_eq!(end, Err(Error::Stopped));
+            assert_eq!(end, Err(JoinError::Stopped));
         }
         Place::Arrived => {
             let (hands, handed) = mpsc::channel();
@@ -80,7 +81,7 @@ fn dropped_at(hearth: Hearth, place: Place) -> &'static str {
             let sent = block_on(hearth.spawn(async move { out.send(value).await.is_ok() }));
             assert_eq!(sent, Ok(true));
             component.stop();
-            assert_eq!(block_on(component), Err(Error::Stopped));
+            assert_eq!(block_on(component), Err(JoinError::Stopped));
         }
     }
     take_what_is_free();
@@ -91,19 +92,19 @@ fn dropped_at(hearth: Hearth, place: Place) -> &'static str {
 fn a_destructor_sends() {
     let hearth = start();
     for (place, expected) in [
-        // Free: it begins, and waits.
+        // The component is free: the send begins, and waits.
         (Place::Unsent, "pending"),
-        // What is dropped is out of the slot. Nothing begins until all of it is.
+        // The value has left the slot. Nothing begins until all of it is dropped.
         (Place::Departing, "pending"),
-        // The component is at its end.
+        // The component has ended.
         (Place::StoppedWith, "refused"),
         (Place::Arrived, "refused"),
     ] {
-        assert_eq!(dropped_at(hearth, place), expected, "{place:?}");
+        assert_eq!(dropped_at(&hearth, place), expected, "{place:?}");
     }
 }
 
-/// The room of a slot is not used while a value of another type is dropped in it.
+/// A slot is not reused while a value of another type is dropped in it.
 #[test]
 fn many_destructors_send_in_turn() {
     let hearth = start();
@@ -128,12 +129,12 @@ fn many_destructors_send_in_turn() {
     assert_eq!(dropped.load(Ordering::Relaxed), ROUNDS);
 }
 
-/// A value holds the half-channel over which it is sent: both go at once.
+/// A value holds the half-channel over which it is sent, so both are dropped at once.
 #[test]
 fn a_destructor_drops_the_half_channel_of_its_send() {
     let hearth = start();
     for _ in 0..ROUNDS {
-        let end = stopped(hearth, || async move {
+        let end = stopped(&hearth, || async move {
             let (out, into) = own_pair::<OnDrop>();
             let out = Arc::new(out);
             let own = Arc::clone(&out);
@@ -143,7 +144,7 @@ fn a_destructor_drops_the_half_channel_of_its_send() {
             drop(out);
             drop(into);
         });
-        assert_eq!(end, Err(Error::Stopped));
+        assert_eq!(end, Err(JoinError::Stopped));
     }
 }
 
@@ -184,11 +185,11 @@ fn a_destructor_drops_another_operation() {
         let mut other = Box::pin(out.send("other".to_owned()));
         begin(&mut other);
         let value = OnDrop::new(move || drop(other));
-        // Waits for its turn, with its value; dropped, it takes the other one along.
+        // This one waits for its turn. Dropping it drops its value, and the other send with that.
         let mut send = values.send(value);
         begin(&mut send);
         drop(send);
-        // So this one may begin.
+        // Now this one may begin.
         let mut last = out.send("last".to_owned());
         begin(&mut last);
         says.send(()).unwrap();
@@ -200,7 +201,7 @@ fn a_destructor_drops_another_operation() {
     assert_eq!(block_on(component), Ok(true));
 }
 
-/// What nobody received goes with the half-channel that kept it.
+/// A value that no receive took is dropped with the half-channel that kept it.
 #[test]
 fn a_kept_value_goes_with_its_half_channel() {
     let hearth = start();
@@ -219,25 +220,26 @@ fn a_kept_value_goes_with_its_half_channel() {
         })
     };
     let receive = handed.recv().unwrap();
+    let own = hearth.clone();
     let value = OnDrop::new(move || {
-        // In whatever thread drops the half-channel: no component.
-        says.send(block_on(hearth.spawn(async { 5 }))).unwrap();
+        // The thread that drops the half-channel runs this, in no component.
+        says.send(block_on(own.spawn(async { 5 }))).unwrap();
     });
     let sent = hearth.spawn(async move { out.send(value).await.is_ok() });
     assert_eq!(block_on(sent), Ok(true));
     drop(receive);
     first.stop();
-    assert_eq!(block_on(first), Err(Error::Stopped));
+    assert_eq!(block_on(first), Err(JoinError::Stopped));
     drop(into);
     assert_eq!(said.recv().unwrap(), Ok(5));
 }
 
-/// A destructor that waits would keep a worker from all its components.
+/// A destructor must not block: that would keep a worker from all its components.
 #[test]
 fn a_destructor_may_not_block() {
     let hearth = start();
     let (says, said) = mpsc::channel();
-    let end = stopped(hearth, || async move {
+    let end = stopped(&hearth, || async move {
         let (out, into) = channel::<OnDrop>();
         let mut send = out.send(OnDrop::new(move || {
             let blocked = std::panic::catch_unwind(|| block_on(async {}));
@@ -247,11 +249,11 @@ fn a_destructor_may_not_block() {
         std::mem::forget(send);
         std::mem::forget(into);
     });
-    assert_eq!(end, Err(Error::Stopped));
+    assert_eq!(end, Err(JoinError::Stopped));
     assert_eq!(said.recv(), Ok(true));
 }
 
-/// The output of a component that nobody waits for is dropped at its end, where nothing can be sent.
+/// An output that nobody joins for is dropped at the end of its component, where sends are refused.
 #[test]
 fn an_output_that_nobody_wants_is_dropped() {
     let hearth = start();

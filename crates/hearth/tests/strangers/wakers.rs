@@ -7,9 +7,9 @@ use std::task::{Wake, Waker};
 
 use super::{Strange, begin, pause, poll};
 use crate::start;
-use hearth::{
-    Component, Error, Hearth, In, Join, Out, Receiver, Sender, block_on, channel, connect,
-};
+use hearth::error::{JoinError, ReceiveError, SendError};
+use hearth::future::Join;
+use hearth::{Component, Hearth, In, Out, Receiver, Sender, block_on, channel, connect};
 
 fn leaked<T: Send + 'static>() -> (&'static Out<T>, &'static In<T>) {
     let (out, into) = (
@@ -20,11 +20,10 @@ fn leaked<T: Send + 'static>() -> (&'static Out<T>, &'static In<T>) {
     (out, into)
 }
 
-/// Runs a component in which one operation waits, and another one for its turn: with this waker, which is
-/// woken when it may begin. In the same poll in which the first is over, its result is looked at. Returns
-/// when both have begun.
+/// Runs a component in which one operation waits, and another one for its turn with this waker. The
+/// poll that ends the first also takes its result. Returns when both have begun.
 fn with_a_queue<T, U>(
-    hearth: Hearth,
+    hearth: &Hearth,
     mut first: impl Future<Output = T> + Unpin + Send + 'static,
     mut second: impl Future<Output = U> + Unpin + Send + 'static,
     waker: Waker,
@@ -47,20 +46,20 @@ where
     component
 }
 
-/// The value that was received is not that of the waker's own receive.
+/// A receive gets its own value, not the one that its waker's receive would get.
 #[test]
 fn a_waker_receives_while_a_receive_ends() {
     let hearth = start();
     let (ours, our) = leaked::<u8>();
     let (numbers, number) = leaked::<u32>();
-    // It waits with a number, which the waker gets.
+    // Waits to send a number, which the waker receives.
     let other = hearth.spawn(async move { numbers.send(0x4141_4141).await });
     block_on(hearth.spawn(pause())).unwrap();
     let waker = Strange::waking(move || {
         let mut receive = number.recv();
         let _ = poll(&mut receive, Waker::noop());
     });
-    let component = with_a_queue(hearth, our.recv(), number.recv(), waker);
+    let component = with_a_queue(&hearth, our.recv(), number.recv(), waker);
     block_on(hearth.spawn(async move { ours.send(7).await }))
         .unwrap()
         .unwrap();
@@ -69,7 +68,7 @@ fn a_waker_receives_while_a_receive_ends() {
     let _ = block_on(other);
 }
 
-/// A value that comes back from a send that was called off is that of this send.
+/// A send that is called off gets its own value back.
 #[test]
 fn a_waker_sends_while_a_send_ends() {
     let hearth = start();
@@ -81,19 +80,19 @@ fn a_waker_sends_while_a_send_ends() {
         std::mem::forget(send);
     });
     let component = with_a_queue(
-        hearth,
+        &hearth,
         out.send("a text that is on the heap".to_owned()),
         other.send([1; 3]),
         waker,
     );
-    // Nothing is connected any more: the send is called off, and has its value back.
+    // No peer is left: the send is called off and gets its value back.
     into.disconnect();
-    let refused = block_on(component).unwrap().unwrap_err();
-    assert_eq!(refused.reason, Error::Disconnected);
-    assert_eq!(refused.value.as_deref(), Some("a text that is on the heap"));
+    let sent = block_on(component).unwrap();
+    let text = "a text that is on the heap".to_owned();
+    assert_eq!(sent, Err(SendError::Disconnected(text)));
 }
 
-/// A waker drops the very operation that it is told of.
+/// A waker drops the operation whose end it is told.
 #[test]
 fn a_waker_drops_its_operation() {
     let hearth = start();
@@ -114,7 +113,7 @@ fn a_waker_drops_its_operation() {
         while own.lock().unwrap().is_some() {
             pause().await;
         }
-        // What had come is the next one's.
+        // The next receive gets the value that had come.
         into.recv().await
     });
     said.recv().unwrap();
@@ -124,7 +123,7 @@ fn a_waker_drops_its_operation() {
     assert_eq!(block_on(receiver), Ok(Ok("kept".to_owned())));
 }
 
-/// It ends the component that it happens in. The other side has its value.
+/// A waker's panic ends the component in which it happens. The peer has its value.
 #[test]
 fn a_waker_panics() {
     let hearth = start();
@@ -141,10 +140,10 @@ fn a_waker_panics() {
     let other = hearth.spawn(async move { into.recv().await });
     assert_eq!(block_on(other), Ok(Ok("sent".to_owned())));
     let message = "a waker's".to_owned();
-    assert_eq!(block_on(component), Err(Error::Panicked { message }));
+    assert_eq!(block_on(component), Err(JoinError::Panicked { message }));
 }
 
-/// Several wait for their turn with wakers that panic: all are told.
+/// All wakers in a queue are woken, though each one panics.
 #[test]
 fn every_waker_in_a_queue_is_told() {
     let hearth = start();
@@ -172,12 +171,12 @@ fn every_waker_in_a_queue_is_told() {
         .unwrap()
         .unwrap();
     let message = "the waker of 0".to_owned();
-    assert_eq!(block_on(component), Err(Error::Panicked { message }));
+    assert_eq!(block_on(component), Err(JoinError::Panicked { message }));
     assert_eq!(said.iter().collect::<Vec<_>>(), [0, 1, 2]);
 }
 
-/// One waits for its turn and is polled again and again, as by a combinator with a waker of its own, while
-/// the other is called off and begins anew each time. Copies of its waker do not pile up.
+/// A receive waits for its turn and is polled again and again with a waker of its own, while the
+/// other one is called off and begins anew each time. Copies of its waker do not pile up.
 #[test]
 fn a_waker_in_a_queue_is_kept_a_few_times() {
     struct Plain;
@@ -203,12 +202,12 @@ fn a_waker_in_a_queue_is_kept_a_few_times() {
     assert!(count < 30, "{count} copies of 3 wakers");
 }
 
-/// Wakers go where others come in their place, with their component, and with what they wait for.
+/// Wakers are dropped when another one replaces them, and with the component.
 #[test]
 fn the_drop_of_a_waker_panics() {
     let hearth = start();
     let (_out, into) = leaked::<u32>();
-    // In place of another one, in the component's own code: that panics.
+    // Replaced in the component's own code: the component panics.
     let component = hearth.spawn(async move {
         let mut receive = into.recv();
         let waker = Strange::dropped(|| panic!("a waker's drop"));
@@ -217,9 +216,9 @@ fn the_drop_of_a_waker_panics() {
         begin(&mut receive);
     });
     let message = "a waker's drop".to_owned();
-    assert_eq!(block_on(component), Err(Error::Panicked { message }));
-    // With the component.
-    let end = super::stopped(hearth, || async move {
+    assert_eq!(block_on(component), Err(JoinError::Panicked { message }));
+    // Dropped with the component.
+    let end = super::stopped(&hearth, || async move {
         for _ in 0..3 {
             let mut receive = into.recv();
             let waker = Strange::dropped(|| panic!("a waker's drop"));
@@ -227,12 +226,12 @@ fn the_drop_of_a_waker_panics() {
             std::mem::forget(receive);
         }
     });
-    // The operation that was called off had one, which was told; the others waited for their turn.
+    // The operation that was called off woke its waker; the others waited for their turn.
     let message = "a waker's drop".to_owned();
-    assert_eq!(end, Err(Error::Panicked { message }));
+    assert_eq!(end, Err(JoinError::Panicked { message }));
 }
 
-/// A waker that waits for a component's end looks at it, and a second one comes in its place.
+/// A waker that waits for a component's end polls the join, and another one replaces it.
 #[test]
 fn a_waker_of_a_join_uses_what_it_waits_for() {
     let hearth = start();
@@ -244,7 +243,7 @@ fn a_waker_of_a_join_uses_what_it_waits_for() {
         let mut join = copy.lock().unwrap();
         assert!(poll(&mut *join, Waker::noop()).is_pending());
     };
-    // Dropped where the next one comes: not with the join's own lock held.
+    // Dropped when the next one replaces it, without the join's own lock.
     {
         let waker = Strange::dropped({
             let join: Arc<Mutex<Join<u32>>> = Arc::clone(&join);
@@ -253,7 +252,7 @@ fn a_waker_of_a_join_uses_what_it_waits_for() {
         assert!(poll(&mut *join.lock().unwrap(), &waker).is_pending());
     }
     nested();
-    // Panics where it is woken: the component has ended well.
+    // Panics when it is woken, after the component has ended well.
     let waker = Strange::waking(|| panic!("a waker's"));
     assert!(poll(&mut *join.lock().unwrap(), &waker).is_pending());
     block_on(hearth.spawn(async move { out.send(3).await }))
@@ -266,7 +265,7 @@ fn a_waker_of_a_join_uses_what_it_waits_for() {
     );
 }
 
-/// Somebody who asks for others has a waker that panics: the others are served.
+/// A waker of one request panics; the other requests are served.
 #[test]
 fn a_proxy_survives_the_wakers_of_those_who_ask() {
     let hearth = start();
@@ -286,7 +285,7 @@ fn a_proxy_survives_the_wakers_of_those_who_ask() {
     }
 }
 
-/// A waker that waits would keep a worker from all its components.
+/// A waker must not block: that would keep a worker from all its components.
 #[test]
 fn a_waker_may_not_block() {
     let hearth = start();
@@ -300,5 +299,5 @@ fn a_waker_may_not_block() {
     assert!(poll(&mut join, &waker).is_pending());
     drop(out);
     assert_eq!(said.recv(), Ok(true));
-    assert_eq!(block_on(join), Ok(Err(Error::Disconnected)));
+    assert_eq!(block_on(join), Ok(Err(ReceiveError::Disconnected)));
 }

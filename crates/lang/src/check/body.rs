@@ -129,7 +129,7 @@ impl<'a> Checker<'a> {
             ast::ExprKind::Stop(_) => "stop",
             ast::ExprKind::Return(_) => "return",
             ast::ExprKind::Throw(_) => "throw",
-            _ => "statement that never comes back",
+            _ => "statement that never returns",
         };
         self.report(
             Diagnostic::warning(
@@ -138,7 +138,7 @@ impl<'a> Checker<'a> {
                 next.span,
                 "never runs",
             )
-            .with_label(end.span, "nothing behind this is reached")
+            .with_label(end.span, "nothing after this is reached")
             .with_help("remove it, or make the statement before it conditional"),
         );
     }
@@ -241,14 +241,14 @@ impl<'a> Checker<'a> {
                 "receive in a statement of its own, then name the variable",
             ),
             _ if expr.ty == TypeId::NEVER => {
-                ("control never comes back from here", "give a value here")
+                ("control never returns from here", "give a value here")
             }
             _ => ("yields no value", "give a value here"),
         };
         self.report(
             Diagnostic::error(
                 code::NO_VALUE,
-                "a value is wanted, but there is none",
+                "a value is needed, but there is none",
                 span,
                 label,
             )

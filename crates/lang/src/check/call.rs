@@ -1,9 +1,10 @@
 //! Calls: of procedures, of procedure values, and forward through the name of a procedure type.
 
+use hearth_text::counted;
+
 use super::fit::{Use, faulty};
 use super::name::Wanted;
 use super::scope::Binding;
-use super::show::counted;
 use super::{BodyKind, Checker, Forward, ProcEntry};
 use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
@@ -13,7 +14,7 @@ use crate::syntax::ast::{self, Name};
 use crate::tree::{Callee, Expr, ExprKind, ProcId};
 use crate::types::{Type, TypeId};
 
-/// What is called, for messages.
+/// The called thing, for messages.
 #[derive(Clone, Copy)]
 struct Called {
     name: Option<Symbol>,
@@ -253,9 +254,9 @@ impl<'a> Checker<'a> {
         let binding = self.find(name.symbol).unwrap_or(Binding::Faulty);
         let what = self.kind_of(binding);
         let help = match binding {
-            Binding::Component(_) => format!("an instance is made by `new {word}(...)`"),
+            Binding::Component(_) => format!("create an instance with `new {word}(...)`"),
             Binding::Type(ty, _) => match self.types.get(ty) {
-                Type::Struct(_) => format!("a struct is made by `new {word}(...)`"),
+                Type::Struct(_) => format!("create a struct with `new {word}(...)`"),
                 Type::Proc { .. } => format!(
                     "inside a component this would call a procedure `{word}` that it declares later"
                 ),

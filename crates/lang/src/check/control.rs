@@ -31,7 +31,7 @@ impl<'a> Checker<'a> {
                 format!("this is {}", self.show_full(value.ty)),
             );
             if rank(value.ty).is_some() {
-                diagnostic = diagnostic.with_help("compare it with something: `... != 0`");
+                diagnostic = diagnostic.with_help("compare it with a value: `... != 0`");
             }
             self.report(diagnostic);
         }
@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
         self.report(
             Diagnostic::error(
                 code::NO_DEFAULT,
-                format!("this `if` may yield nothing, and `{shown}` has no default value"),
+                format!("this `if` may yield no value, and `{shown}` has no default"),
                 span,
                 "an `else` is missing",
             )
@@ -89,9 +89,7 @@ impl<'a> Checker<'a> {
                 super::fit::tail(then),
                 format!("yields {}", self.show_full(ty)),
             )
-            .with_note(
-                "Only numbers, bool, string and enums have a value of their own to fall back on.",
-            )
+            .with_note("Only numbers, bool, string and enums have a default value.")
             .with_help("add an `else` that yields one too"),
         );
     }
@@ -277,7 +275,7 @@ impl<'a> Checker<'a> {
                     code::THROW_OUTSIDE,
                     "`throw` outside a procedure and outside a `try`",
                     span,
-                    "nothing here could handle it",
+                    "there is no handler here",
                 )
                 .with_help(
                     "put it inside `try { ... } except Label { ... }`, or into a procedure called there",
@@ -319,7 +317,7 @@ impl<'a> Checker<'a> {
             return;
         };
         let names: Vec<&str> = labels.iter().map(|&label| self.name(label)).collect();
-        let help = match super::near::nearest(word, names.iter().copied()) {
+        let help = match hearth_text::near::nearest(word, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the exceptions are {}", names.join(", ")),
         };
@@ -359,7 +357,7 @@ impl<'a> Checker<'a> {
         if !matches!(self.types.get(value.ty), Type::Component(_) | Type::Error) {
             let diagnostic = self
                 .wrong_kind(code::STOP_TARGET, &value, "be stopped", "a component")
-                .with_help("`stop` alone ends the component that says it");
+                .with_help("`stop` alone ends the component that executes it");
             self.report(diagnostic);
         }
         Expr {
@@ -473,7 +471,7 @@ impl<'a> Checker<'a> {
                 value.span,
                 format!("this is {}", self.show_full(value.ty)),
             )
-            .with_help("declare the result behind the parameters, `: type`, or return nothing"),
+            .with_help("declare the result after the parameters, `: type`, or return no value"),
         );
     }
 }

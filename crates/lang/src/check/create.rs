@@ -1,9 +1,10 @@
 //! `new` and `any`: components, structs, arrays and boxes come into being.
 
+use hearth_text::counted;
+
 use super::fit::{Fit, Use, convert, faulty, with_article};
 use super::name::Wanted;
 use super::scope::Binding;
-use super::show::counted;
 use super::{Checker, Signature};
 use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
@@ -72,17 +73,17 @@ impl<'a> Checker<'a> {
             Binding::Type(ty, _) => match self.types.get(ty) {
                 Type::Component(_) => "name a component that presents this interface".to_string(),
                 Type::Array(_) => {
-                    "arrays are made with their length and initial value: `new integer[8] of 0`"
+                    "arrays are created with their length and initial value: `new integer[8] of 0`"
                         .to_string()
                 }
-                Type::Enum(_) => "enums are not made; name a label".to_string(),
-                _ => "components, structs, arrays and channels are made by `new`".to_string(),
+                Type::Enum(_) => "enums are not created; name a label".to_string(),
+                _ => "`new` creates components, structs, arrays and channels".to_string(),
             },
             _ => "`new` is followed by the name of a component or a struct type".to_string(),
         };
         let diagnostic = Diagnostic::error(
             code::NOT_MAKEABLE,
-            format!("`{word}` is {what} and cannot be made by `new`"),
+            format!("`{word}` is {what} and cannot be created by `new`"),
             name.span,
             "neither a component nor a struct type",
         )
@@ -245,7 +246,7 @@ impl<'a> Checker<'a> {
             .iter()
             .map(|(_, params)| format!("`{word}({params})`"))
             .collect();
-        diagnostic = diagnostic.with_help(format!("it can be made as {}", forms.join(" or ")));
+        diagnostic = diagnostic.with_help(format!("create it as {}", forms.join(" or ")));
         self.report(diagnostic);
     }
 

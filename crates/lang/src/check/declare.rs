@@ -194,8 +194,8 @@ impl<'a> Checker<'a> {
                     format!("must yield {}", self.show_full(result)),
                 )
                 .with_label(closing_brace(body.block.span), "its end can be reached")
-                .with_note("Only numbers, bool, string and enums have a value of their own to fall back on.")
-                .with_help("return something at the end as well"),
+                .with_note("Only numbers, bool, string and enums have a default value.")
+                .with_help("return a value at the end as well"),
             );
         }
     }
@@ -312,7 +312,7 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    /// What the constructors of a prelude component take, before its text is checked.
+    /// The parameters of a prelude component's constructors, before its text is checked.
     pub(super) fn open_constructors(
         &mut self,
         declaration: &'a ComponentDeclaration,
@@ -448,7 +448,7 @@ impl<'a> Checker<'a> {
                 "this one could never be chosen",
             )
             .with_label(first, "the first one")
-            .with_help("constructors are told apart by the types of their parameters alone"),
+            .with_help("constructors differ by the types of their parameters only"),
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Does a value fit where it goes? Assignability, widening, agreement.
+//! Fitting of values: assignability, widening, agreement.
 
 use super::Checker;
 use super::scope::Binding;
@@ -31,12 +31,12 @@ pub(super) fn rank(ty: TypeId) -> Option<u8> {
     }
 }
 
-/// What the value was for; makes the message.
+/// The purpose of the value, for the message.
 pub(super) struct Use<'t> {
     pub(super) code: Code,
     /// Completes "`x` cannot …": "be stored in `n`".
     pub(super) purpose: &'t dyn Fn() -> String,
-    /// Where the wanted type comes from: "declared here as".
+    /// The origin of the expected type: "declared here as".
     pub(super) because: Option<(Span, &'static str)>,
     /// How to mend it, where the use knows better than the types do.
     pub(super) help: Option<&'static str>,
@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
             }
             (T::STRING, T::REAL) => "`parseReal(...)` reads a number from a string".to_string(),
             (_, T::BOOL) if rank(value.ty).is_some() => {
-                "compare it with something: `... != 0`".to_string()
+                "compare it with a value: `... != 0`".to_string()
             }
             (T::ANY, _) => format!(
                 "take it out of the box: `project ... as x onto {}: ... default: ...`",
@@ -176,7 +176,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a value form gives that yields nothing; references have no such value.
+    /// The default of a form that yields nothing; references have none.
     pub(super) fn has_default(&self, ty: TypeId) -> bool {
         use Type as T;
         matches!(
@@ -192,7 +192,7 @@ impl<'a> Checker<'a> {
         )
     }
 
-    /// Where a place was declared.
+    /// The declaration of a place.
     pub(super) fn place_declaration(&self, place: &Expr) -> Option<(Span, &'static str)> {
         let span = match &place.kind {
             ExprKind::Local(id) => self.at.body.locals[id.index()].span,
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
 
 /// Collects the types of branches that must agree.
 pub(super) struct Agreement {
-    /// Of the first branch that yields, or at least returns.
+    /// The type of the first branch that yields, or at least returns.
     ty: TypeId,
     span: Span,
     failed: bool,

@@ -16,7 +16,6 @@ mod create;
 mod declare;
 mod fit;
 mod name;
-mod near;
 mod operator;
 mod place;
 mod prelude;
@@ -105,7 +104,7 @@ struct Checker<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Where in the text the checker is.
+/// The checker's position in the text.
 struct Place<'a> {
     scopes: Scopes,
     body: BodyState,
@@ -133,7 +132,7 @@ struct BodyState {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum BodyKind {
     Main,
-    /// Of a member or of a prelude instance.
+    /// A member or a prelude instance.
     Initialiser,
     Constructor,
     Behaviour,
@@ -197,7 +196,7 @@ struct ComponentEntry {
     done: Option<Component>,
 }
 
-/// What a constructor takes.
+/// The parameters of a constructor.
 struct Signature {
     /// None when they could not be read.
     params: Option<Vec<TypeId>>,

@@ -1,6 +1,7 @@
 //! Names: what they stand for, and what to say when they stand for nothing here.
 
-use super::near::nearest;
+use hearth_text::near::nearest;
+
 use super::scope::{Binding, Entry};
 use super::{BodyKind, Checker};
 use crate::codes::semantic as code;
@@ -12,7 +13,7 @@ use crate::syntax::habits;
 use crate::tree::{Expr, ExprKind};
 use crate::types::{Type, TypeId};
 
-/// What the place of a name asks for.
+/// The kind of name that a place needs.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Wanted {
     Value,
@@ -25,11 +26,11 @@ pub(super) enum Wanted {
     Interface,
 }
 
-/// After so many mistakes no more searches for what was meant: they would cost more than the
-/// rest of the check, and nobody reads so far.
+/// The number of mistakes after which near names are no longer searched: it would cost more than
+/// the rest of the check, for messages that are rarely read.
 const PATIENCE: usize = 200;
 
-/// What the prelude's names begin with that are for its own text only.
+/// The prefix of prelude names that are for its own text only.
 const INTERNAL: &str = "device_";
 
 impl<'a> Checker<'a> {
@@ -133,10 +134,10 @@ impl<'a> Checker<'a> {
         let what = self.kind_of(binding);
         let help = match binding {
             Binding::Component(_) => {
-                format!("an instance is made by `new {word}(...)`; name the instance here")
+                format!("create an instance with `new {word}(...)`; name the instance here")
             }
             Binding::Type(ty, _) => match self.types.get(ty) {
-                Type::Struct(_) => format!("a struct is made by `new {word}(...)`"),
+                Type::Struct(_) => format!("create a struct with `new {word}(...)`"),
                 Type::Enum(labels) => {
                     let first = labels.first().map_or("label", |&label| self.name(label));
                     format!("name one of its labels, such as `{first}`")
@@ -149,7 +150,7 @@ impl<'a> Checker<'a> {
             code::TYPE_FOR_VALUE,
             format!("`{word}` is {what}, not a value"),
             span,
-            "a value is wanted here",
+            "a value is needed here",
         )
         .with_help(help);
         let declared = self.declared_at(symbol);
@@ -165,7 +166,7 @@ impl<'a> Checker<'a> {
             code::VALUE_FOR_TYPE,
             format!("`{word}` is {what}, not a type"),
             span,
-            "a type is wanted here",
+            "a type is needed here",
         )
         .with_help(format!(
             "name the type of `{word}` instead, or declare one above: `type Name is ...`"
@@ -271,7 +272,7 @@ impl<'a> Checker<'a> {
                 )
                 .with_note("Without recursion the memory a component needs is known beforehand.")
                 .with_help(
-                    "use a loop; where recursion is really wanted, declare a procedure type of \
+                    "use a loop; if you need recursion, declare a procedure type of \
                      this name at program level and the procedure as a member of a component",
                 ),
             );

@@ -1,8 +1,9 @@
 //! Places: fields, channels of components, elements, lengths, and assignment to them.
 
+use hearth_text::near::nearest;
+
 use super::Checker;
 use super::fit::{Use, faulty, with_article};
-use super::near::nearest;
 use super::scope::Binding;
 use crate::codes::semantic as code;
 use crate::diagnostic::Diagnostic;
@@ -116,7 +117,7 @@ impl<'a> Checker<'a> {
                 code::TYPE_FOR_VALUE,
                 format!("`{word}` is {what}, not a value"),
                 base.span,
-                "a value is wanted before the dot",
+                "a value is needed before the dot",
             )
             .with_help(help),
         );
@@ -299,13 +300,13 @@ impl<'a> Checker<'a> {
         let (title, label, help) = match target.kind {
             ExprKind::Length(_) => (
                 "the length of an array cannot be changed",
-                "fixed when the array was made",
-                "make a new array of the wanted length and copy the elements",
+                "fixed when the array was created",
+                "create a new array of the right length and copy the elements",
             ),
             _ => (
                 "this cannot be assigned to",
                 "not a place that holds a value",
-                "left of `:=` stands a variable, an element, a field or a channel",
+                "only variables, elements, fields and channels can be left of `:=`",
             ),
         };
         let diagnostic = Diagnostic::error(code::NOT_ASSIGNABLE, title, target.span, label);
@@ -355,7 +356,7 @@ fn known(span: Span, ty: TypeId) -> Expr {
     Expr { ty, ..faulty(span) }
 }
 
-/// The part of `whole` behind its beginning `base`.
+/// The part of `whole` after its beginning `base`.
 fn behind(base: Span, whole: Span) -> Span {
     Span {
         start: base.end.min(whole.end),

@@ -128,7 +128,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// What the top of a unit declares, labels excepted.
+/// The declarations at the top of a unit, except labels.
 pub(crate) fn declared_names(unit: &Unit) -> impl Iterator<Item = Symbol> {
     let declarations = unit
         .declarations
@@ -178,7 +178,7 @@ impl Place<'_> {
 }
 
 impl<'a> Checker<'a> {
-    /// What a name of the prelude stands for, as seen from here.
+    /// The meaning of a prelude name, as seen from here.
     pub(super) fn find_in_prelude(&mut self, symbol: Symbol) -> Option<Binding> {
         let newest = self.at.layer.unwrap_or(u32::MAX);
         let at = self.prelude.position(symbol, newest)?;

@@ -9,7 +9,7 @@ use crate::symbol::Symbol;
 use crate::tree::{ComponentId, GlobalId, LocalId, MemberId, PortId, ProcId};
 use crate::types::TypeId;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Binding {
     Local(LocalId, TypeId),
@@ -43,7 +43,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Scopes {
     heads: Vec<u32>,
     entries: Vec<Entry>,
-    /// Where each open scope's entries begin.
+    /// The first entry of each open scope.
     starts: Vec<u32>,
 }
 

@@ -122,12 +122,3 @@ pub(super) fn word(direction: Direction) -> &'static str {
         Direction::Out => "out",
     }
 }
-
-/// `1 argument`, `2 arguments`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    if count == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{count} {noun}s")
-    }
-}

@@ -1,4 +1,4 @@
-//! What the checker finds wrong: names, types, calls, components, members, structure.
+//! Mistakes that the checker finds: names, types, calls, components, members, structure.
 
 use super::Entry;
 use crate::diagnostic::Code;
@@ -20,8 +20,8 @@ macro_rules! codes {
 codes! {
     UNDECLARED "E0301" "a name is not declared";
     DECLARED_TWICE "E0302" "a name is declared twice in one scope";
-    TYPE_FOR_VALUE "E0303" "a type stands where a value is wanted";
-    VALUE_FOR_TYPE "E0304" "a value stands where a type is wanted";
+    TYPE_FOR_VALUE "E0303" "a type is used as a value";
+    VALUE_FOR_TYPE "E0304" "a value is used as a type";
     OWN_NAME "E0305" "a procedure or component names itself";
     DECLARED_LATER "E0306" "a name is used before it is declared";
     PROGRAM_VARIABLE "E0307" "a variable of the program is not visible here";
@@ -31,12 +31,12 @@ codes! {
     OPERANDS "E0402" "an operator does not fit its operands";
     ASSIGNMENT "E0403" "a value does not fit the variable";
     VALUE_UNUSED "E0404" "the value of a statement is not used";
-    NO_VALUE "E0405" "a value is wanted, but there is none";
+    NO_VALUE "E0405" "a value is needed, but there is none";
     BRANCHES_DIFFER "E0406" "branches differ in type";
-    NO_DEFAULT "E0407" "nothing may be yielded, and the type has no default";
+    NO_DEFAULT "E0407" "a form may yield no value, and its type has no default";
     SEND_PAYLOAD "E0408" "a value does not fit the channel it is sent on";
     WRONG_DIRECTION "E0409" "a channel is used against its direction";
-    NOT_A_CHANNEL "E0410" "a channel is wanted";
+    NOT_A_CHANNEL "E0410" "a channel is needed";
     LIKE_DIRECTIONS "E0411" "two channels of like direction cannot be connected";
     DIFFERENT_PAYLOADS "E0412" "channels of different payloads cannot be connected";
     REMOTE_END "E0413" "a remote channel needs a name and an address";
@@ -53,11 +53,11 @@ codes! {
     ARGUMENT "E0502" "an argument does not fit";
     NO_CONSTRUCTOR_FITS "E0503" "no constructor takes these arguments";
     NOT_A_PROCEDURE "E0504" "only procedures can be called";
-    NOT_MAKEABLE "E0505" "`new` makes components, structs, arrays and channels";
+    NOT_MAKEABLE "E0505" "`new` creates components, structs, arrays and channels";
     PROC_LEAVES "E0506" "a procedure that uses members leaves its component";
     FORWARD_MISSING "E0507" "a procedure called forward is never declared";
 
-    NOT_AN_INTERFACE "E0601" "a component presents what is no interface";
+    NOT_AN_INTERFACE "E0601" "`presents` needs an interface";
     DUPLICATE_CHANNEL "E0602" "a channel name occurs twice";
     SAME_CONSTRUCTOR "E0603" "two constructors take the same types";
 
@@ -72,9 +72,9 @@ codes! {
     RETURN_OUTSIDE "E0803" "`return` outside a procedure";
     NO_RETURN "E0804" "a procedure with a result has no `return`";
     RETURN_VALUE "E0805" "`return` does not agree with the heading";
-    THROW_OUTSIDE "E0806" "`throw` where nothing could handle it";
+    THROW_OUTSIDE "E0806" "`throw` where no handler can be reached";
     NOT_AN_EXCEPTION "E0807" "not an exception";
-    NOT_ASSIGNABLE "E0808" "assignment to what is no variable";
+    NOT_ASSIGNABLE "E0808" "only variables can be assigned to";
     STOP_AT_PROGRAM_LEVEL "E0809" "`stop` without target at program level";
 
     COMMUNICATION_IN_CONSTRUCTOR "W0901" "a constructor communicates";

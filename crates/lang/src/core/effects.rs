@@ -1,4 +1,4 @@
-//! What a procedure may do, found once for the whole program before lowering.
+//! The possible effects of procedures, found once for the whole program before lowering.
 //!
 //! The least fixed point over the call graph: a procedure blocks, raises or writes if its own text
 //! does or if something it calls does. Procedure values are treated by type: calling one may do
@@ -8,7 +8,7 @@ use crate::tree::*;
 use crate::types::{TypeId, Types};
 use std::collections::HashMap;
 
-/// What running a piece of program may do.
+/// The possible effects of a piece of program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Effects {
     /// Wait: communicate, or call what does.
@@ -44,7 +44,7 @@ pub struct EffectTable {
     values: HashMap<TypeId, Effects>,
     /// Procedures used as values.
     pub valued: Vec<ProcId>,
-    /// By procedure and parameter: may a reference handed in be kept or handed on?
+    /// By procedure and parameter: true if a reference passed in may be kept or passed on.
     keeps: Vec<Vec<bool>>,
     /// Procedures that can reach themselves: their frames come from the heap.
     pub recursive: Vec<bool>,
@@ -160,14 +160,14 @@ impl EffectTable {
         }
     }
 
-    /// What evaluating an expression may do.
+    /// The possible effects of evaluating an expression.
     pub fn of(&self, expr: &Expr, types: &Types) -> Effects {
         let mut effects = Effects::default();
         walk(expr, &mut |e| effects.join(self.own(e, types)));
         effects
     }
 
-    /// What the node itself may do, its children aside.
+    /// The possible effects of the node itself, without its children.
     fn own(&self, expr: &Expr, types: &Types) -> Effects {
         let raises = Effects {
             raises: true,
@@ -303,7 +303,7 @@ fn is_remote(end: &End) -> bool {
     matches!(end, End::Remote { .. })
 }
 
-/// Does a variable of this type hold a counted reference?
+/// True if a variable of this type holds a counted reference.
 pub fn is_reference(types: &Types, ty: TypeId) -> bool {
     use crate::types::Type::*;
     matches!(
@@ -332,12 +332,19 @@ pub fn for_each_body(program: &Program, visit: &mut dyn FnMut(&Body)) {
     visit(&program.main);
 }
 
-/// Which procedures and components the globals and the main sequence reach.
-pub fn reachable(program: &Program) -> (Vec<bool>, Vec<bool>) {
+/// Tells which procedures and components the globals, the main sequence and the kept components
+/// reach.
+pub fn reachable(program: &Program, keep: impl Fn(&Component) -> bool) -> (Vec<bool>, Vec<bool>) {
     let mut procs = vec![false; program.procs.len()];
     let mut components = vec![false; program.components.len()];
     let mut work: Vec<&Body> = vec![&program.main];
     work.extend(program.globals.iter().filter(|g| g.used).map(|g| &g.init));
+    for (index, component) in program.components.iter().enumerate() {
+        if keep(component) {
+            components[index] = true;
+            work.extend(bodies(component));
+        }
+    }
     while let Some(body) = work.pop() {
         walk(&body.block, &mut |e| match &e.kind {
             ExprKind::Call(Callee::Proc(proc), _) | ExprKind::Proc(proc) => {
@@ -349,14 +356,19 @@ pub fn reachable(program: &Program) -> (Vec<bool>, Vec<bool>) {
             ExprKind::NewComponent { component, .. } if !components[component.index()] => {
                 components[component.index()] = true;
                 let component = &program.components[component.index()];
-                work.extend(component.members.iter().map(|m| &m.init));
-                work.extend(&component.constructors);
-                work.push(&component.behaviour);
+                work.extend(bodies(component));
             }
             _ => {}
         });
     }
     (procs, components)
+}
+
+fn bodies(component: &Component) -> impl Iterator<Item = &Body> {
+    let members = component.members.iter().map(|m| &m.init);
+    members
+        .chain(&component.constructors)
+        .chain([&component.behaviour])
 }
 
 /// Visits an expression and everything inside it, parents first.

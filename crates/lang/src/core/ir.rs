@@ -3,9 +3,9 @@
 //! Structured statements over pure values. A [`Value`] has no side effect and cannot fail: whatever
 //! can fail, block, allocate or change something is a [`Stmt`] of its own, in evaluation order.
 //! Reference counts are explicit: a slot that is `counted` holds one reference or NULL, every
-//! [`StmtKind::Set`] says by its [`Mode`] whether a reference is taken or handed on, and every counted
-//! slot is released at the end of its scope. So "last use becomes a move" is a change of one mode,
-//! and what lives across a blocking point is a question of liveness alone.
+//! [`StmtKind::Set`] says by its [`Mode`] whether a reference is taken or handed on, and every
+//! counted slot is released at the end of its scope. So "last use becomes a move" is a change of
+//! one mode, and what lives across a blocking point is a question of liveness alone.
 
 use crate::source::Span;
 use crate::symbol::Symbol;
@@ -83,9 +83,9 @@ pub enum Value {
     IndexOrZero(Box<Value>, Box<Value>, TypeId),
     /// The content of a box, known to be of this type.
     Unboxed(Box<Value>, TypeId),
-    /// Is the box of this type?
+    /// True if the box holds this type.
     BoxIs(Box<Value>, TypeId),
-    /// What the last receive, select or blocking native brought.
+    /// The result of the last receive, select or blocking native.
     Received(TypeId),
 }
 
@@ -101,7 +101,7 @@ pub enum Place {
     Result,
 }
 
-/// What happens to references when a value is stored.
+/// The treatment of references when a value is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Not counted: a scalar, or a slot that borrows.
@@ -347,7 +347,7 @@ pub enum StmtKind {
 }
 
 /// A function's part in life.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     Proc(ProcId),
     Constructor(ComponentId, usize),

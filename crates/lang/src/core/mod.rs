@@ -8,18 +8,33 @@ pub mod ir;
 mod lower;
 pub mod passes;
 
-use crate::tree::Program;
+use crate::source::Sources;
+use crate::tree::{Component, Program};
 
-/// How to compile.
+/// Options of compiling.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// The original's behaviour instead of the decisions made here (the book lists them).
     pub compat_original: bool,
 }
 
-/// Clears `used` of what the main sequence never reaches: it need not be compiled.
-pub fn prune(program: &mut Program) {
-    let (procs, components) = effects::reachable(program);
+/// A lowered program: all that the analyses and the emitter know.
+#[derive(Clone, Copy)]
+pub struct Lowered<'a> {
+    pub program: &'a Program,
+    pub module: &'a ir::Module,
+    pub effects: &'a effects::EffectTable,
+    pub options: Options,
+    /// See [`compile::Options`](crate::compile::Options).
+    pub hosted: bool,
+    /// The user's text, its name in messages and `#line`, and the preludes.
+    pub sources: Sources<'a>,
+}
+
+/// Clears `used` of the procedures and components that neither the main sequence nor a kept
+/// component reaches: they need not be compiled.
+pub fn prune(program: &mut Program, keep: impl Fn(&Component) -> bool) {
+    let (procs, components) = effects::reachable(program, keep);
     for (proc, reached) in program.procs.iter_mut().zip(procs) {
         proc.used &= reached;
     }

@@ -1,10 +1,10 @@
 //! Components as C: structs, frames, life, and the tables the runtime reads.
 
-use super::heap_bound::{HeapBound, Room};
-use super::names::LocalNames;
-use super::{Context, escape, function_name};
+use super::{Context, escape};
+use crate::analysis::heap_bound::{HeapBound, Room};
 use crate::core::effects::Effects;
 use crate::core::ir::*;
+use crate::layout::names::LocalNames;
 use crate::tree::{Component, ComponentId, MemberId, PortId, ProcCode, ProcId};
 use crate::types::{Type, TypeId};
 use std::fmt::Write;
@@ -69,7 +69,7 @@ impl Context<'_> {
         for (id, component) in self.components() {
             self.emit_struct(id, component, out);
         }
-        let main = if self.layouts.of(&self.names, Role::Main).exists {
+        let main = if self.layouts.of(Role::Main).exists {
             "    main_sequence_frame frame;\n"
         } else {
             ""
@@ -81,16 +81,16 @@ impl Context<'_> {
         let _ = writeln!(
             out,
             "_Static_assert(sizeof(hearth_component) == {}, \"the compiler and hearth.h disagree\");\n",
-            super::layout::COMPONENT_HEADER_BYTES
+            crate::layout::COMPONENT_HEADER_BYTES
         );
     }
 
     fn emit_frame(&self, function: &Function, out: &mut String) {
-        let layout = self.layouts.of(&self.names, function.role);
+        let layout = self.layouts.of(function.role);
         if !layout.exists {
             return;
         }
-        let name = function_name(&self.names, function.role);
+        let name = self.names.function(function.role);
         out.push_str("typedef struct {\n");
         if function.blocks {
             out.push_str("    uint32_t state;\n");
@@ -138,7 +138,7 @@ impl Context<'_> {
         {
             let _ = writeln!(out, "    {};", self.declare(member.ty, field));
         }
-        if self.layouts.of(&self.names, Role::Members(id)).exists {
+        if self.layouts.of(Role::Members(id)).exists {
             let _ = writeln!(out, "    {name}_members_frame members;");
         }
         let parts = self.frame_union(id, component);
@@ -150,10 +150,10 @@ impl Context<'_> {
             out.push_str("    } frame;\n");
         }
         let _ = writeln!(out, "}} {name}_component;");
-        let bytes = self.layouts.component_bytes(&self.input, &self.names, id);
+        let bytes = self.layouts.component_bytes(&self.input, id);
         let _ = writeln!(
             out,
-            "_Static_assert(sizeof({name}_component) == {bytes}, \"{name} has another size than was told\");\n"
+            "_Static_assert(sizeof({name}_component) == {bytes}, \"{name} has a different size than was computed\");\n"
         );
     }
 
@@ -162,18 +162,14 @@ impl Context<'_> {
         let name = self.names.component(id);
         let mut parts = Vec::new();
         for k in 0..component.constructors.len() {
-            if self
-                .layouts
-                .of(&self.names, Role::Constructor(id, k))
-                .exists
-            {
+            if self.layouts.of(Role::Constructor(id, k)).exists {
                 parts.push((
                     format!("constructor_{k}"),
                     format!("{name}_constructor_{k}_frame"),
                 ));
             }
         }
-        if self.layouts.of(&self.names, Role::Behaviour(id)).exists {
+        if self.layouts.of(Role::Behaviour(id)).exists {
             parts.push(("behaviour".into(), format!("{name}_behaviour_frame")));
         }
         parts
@@ -220,7 +216,7 @@ impl Context<'_> {
             }
         }
         for function in &self.input.module.functions {
-            let name = function_name(&self.names, function.role);
+            let name = self.names.function(function.role);
             let _ = writeln!(
                 out,
                 "{}{};",
@@ -250,7 +246,7 @@ impl Context<'_> {
             self.emit_table(id, component, out);
         }
         let call = self.life_call(Role::Main, "self", "&self->frame");
-        let heap = heap_fields(self.heaps.of_main());
+        let heap = self.heap_fields(self.heaps.of_main());
         let _ = writeln!(
             out,
             "static hearth_step main_resume(hearth_component *base)\n{{\n    \
@@ -265,9 +261,9 @@ impl Context<'_> {
 
     /// A call of one part of life as an expression of type `hearth_step`.
     fn life_call(&self, role: Role, this: &str, frame: &str) -> String {
-        let name = function_name(&self.names, role);
+        let name = self.names.function(role);
         let function = self.function(role);
-        let arguments = if self.layouts.of(&self.names, role).exists {
+        let arguments = if self.layouts.of(role).exists {
             format!("{this}, {frame}")
         } else {
             this.to_owned()
@@ -394,7 +390,7 @@ impl Context<'_> {
         };
         let (line, column) = self.line_column(component.span);
         let (file, _) = self.input.sources.get(component.span.source);
-        let heap = heap_fields(self.heaps.of(id));
+        let heap = self.heap_fields(self.heaps.of(id));
         let _ = writeln!(
             out,
             "static const hearth_component_type {name}_type = {{\n    .name = \"{0}\", .size = \
@@ -566,7 +562,7 @@ impl Context<'_> {
                 "    {store}{name}({this}{list});\n    return base->raised ? HEARTH_RAISED : HEARTH_DONE;\n"
             );
         }
-        let layout = self.layouts.of(&self.names, Role::Proc(proc));
+        let layout = self.layouts.of(Role::Proc(proc));
         let function = self.function(Role::Proc(proc));
         let mut text = format!(
             "    if (frame->state == 0) {{\n        {name}_frame *inner = hearth_alloc_zeroed(base, sizeof *inner);\n"
@@ -597,17 +593,21 @@ impl Context<'_> {
     }
 }
 
-/// What the runtime is told of a heap, if there is something to tell.
-fn heap_fields(bound: &HeapBound) -> String {
-    match bound {
-        HeapBound::Bounded(Room { bytes, largest }) if *bytes > 0 => {
-            match (u32::try_from(*bytes), u32::try_from(*largest)) {
-                (Ok(bytes), Ok(largest)) => {
-                    format!("\n    .heap_bytes = {bytes}, .heap_largest = {largest},")
+impl Context<'_> {
+    /// The fields that tell the runtime a heap's bound, if it has one.
+    fn heap_fields(&self, bound: &HeapBound) -> String {
+        match bound {
+            // A host may send values of any size.
+            _ if self.input.hosted => String::new(),
+            HeapBound::Bounded(Room { bytes, largest }) if *bytes > 0 => {
+                match (u32::try_from(*bytes), u32::try_from(*largest)) {
+                    (Ok(bytes), Ok(largest)) => {
+                        format!("\n    .heap_bytes = {bytes}, .heap_largest = {largest},")
+                    }
+                    _ => String::new(),
                 }
-                _ => String::new(),
             }
+            HeapBound::Bounded(_) | HeapBound::Unbounded(_) => String::new(),
         }
-        HeapBound::Bounded(_) | HeapBound::Unbounded(_) => String::new(),
     }
 }

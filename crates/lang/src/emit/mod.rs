@@ -7,50 +7,32 @@
 
 mod component;
 mod function;
-pub mod heap_bound;
-pub mod layout;
-mod names;
 mod shapes;
 mod types;
 mod values;
 
-use crate::compile::Sources;
-use crate::core::Options;
-use crate::core::effects::EffectTable;
-use crate::core::ir::{Module, Role};
+use crate::analysis::heap_bound::HeapBounds;
+use crate::core::Lowered;
+use crate::layout::Layouts;
+use crate::layout::names::Names;
 use crate::source::{LineIndex, SourceId, Span};
-use crate::tree::{ComponentId, Program};
+use crate::tree::ComponentId;
 use crate::types::TypeId;
-use names::Names;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
 
-/// The user's text and four preludes.
-const SOURCE_COUNT: u16 = 5;
-
 /// Longer channel expressions are cut in messages.
 const QUOTE_CHARS_MAX: usize = 48;
 
-/// What the emitter knows besides the program.
-#[derive(Clone, Copy)]
-pub struct Input<'a> {
-    pub program: &'a Program,
-    pub module: &'a Module,
-    pub effects: &'a EffectTable,
-    pub options: Options,
-    /// The user's text, its name as it shall stand in messages and `#line`, and the preludes.
-    pub sources: Sources<'a>,
-}
-
-/// What several parts of the emitter share.
+/// The state that the parts of the emitter share.
 struct Context<'a> {
-    input: Input<'a>,
+    input: Lowered<'a>,
     names: Names,
     /// By source.
     lines: Vec<LineIndex>,
-    layouts: layout::Layouts,
-    heaps: heap_bound::HeapBounds,
+    layouts: Layouts,
+    heaps: HeapBounds,
     shapes: shapes::Shapes,
     /// Descriptors asked for so far.
     used_types: RefCell<BTreeSet<TypeId>>,
@@ -65,14 +47,14 @@ struct Context<'a> {
 }
 
 /// The whole C file.
-pub fn emit(input: Input<'_>) -> String {
+pub fn emit(input: Lowered<'_>) -> String {
     let names = Names::new(input.program);
-    let layouts = layout::Layouts::new(&input, &names);
-    let heaps = heap_bound::HeapBounds::new(&input, &layouts, &names);
+    let layouts = Layouts::new(&input);
+    let heaps = HeapBounds::new(&input, &layouts);
     let context = Context {
         input,
         names,
-        lines: (0..SOURCE_COUNT)
+        lines: (0..SourceId::COUNT)
             .map(|i| input.sources.lines(SourceId(i)))
             .collect(),
         layouts,
@@ -117,28 +99,28 @@ pub fn emit(input: Input<'_>) -> String {
     out
 }
 
-/// The size of every used component, in order.
-pub fn sizes(input: &Input<'_>) -> Vec<layout::ComponentSize> {
-    let names = Names::new(input.program);
-    layout::Layouts::new(input, &names).component_sizes(input)
+/// A kind of component in the user's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentKind {
+    pub name: String,
+    /// The C name of its `hearth_component_type`.
+    pub descriptor: String,
+    /// The number of arguments that its first constructor takes.
+    pub arguments: usize,
 }
 
-/// How large each heap can get, by the component's name.
-pub fn heap_bounds(input: &Input<'_>) -> Vec<(String, heap_bound::HeapBound)> {
+/// The used kinds of component in the user's text, in order.
+pub fn kinds(input: &Lowered<'_>) -> Vec<ComponentKind> {
     let names = Names::new(input.program);
-    let layouts = layout::Layouts::new(input, &names);
-    let bounds = heap_bound::HeapBounds::new(input, &layouts, &names);
     let components = input.program.components.iter().enumerate();
-    let mut all: Vec<_> = components
-        .filter(|(_, component)| component.used)
-        .map(|(index, component)| {
-            let id = ComponentId(index as u32);
-            let name = input.program.names.name(component.name);
-            (name.to_owned(), bounds.of(id).clone())
+    components
+        .filter(|(_, component)| component.used && component.span.source == SourceId::USER)
+        .map(|(index, component)| ComponentKind {
+            name: input.program.names.name(component.name).to_owned(),
+            descriptor: format!("{}_type", names.component(ComponentId(index as u32))),
+            arguments: component.constructors.first().map_or(0, |body| body.params),
         })
-        .collect();
-    all.push(("main".to_owned(), bounds.of_main().clone()));
-    all
+        .collect()
 }
 
 impl Context<'_> {
@@ -184,7 +166,7 @@ impl Context<'_> {
             hearth_abi::ABI,
         );
         out.push_str(
-            "/* Insense integers wrap, and what the source compares or divides is its own business. */\n\
+            "/* Insense integers wrap, and comparisons and divisions are as in the source. */\n\
              #pragma GCC diagnostic ignored \"-Wtype-limits\"\n\
              #pragma GCC diagnostic ignored \"-Wtautological-compare\"\n\
              #pragma GCC diagnostic ignored \"-Wsign-compare\"\n\
@@ -194,7 +176,7 @@ impl Context<'_> {
         out
     }
 
-    /// The address of a string literal, which is emitted because somebody asked.
+    /// The address of a string literal, which is emitted from now on.
     fn text(&self, number: u32) -> String {
         self.used_texts.borrow_mut().insert(number);
         format!("&text_{number}")
@@ -264,19 +246,6 @@ impl Context<'_> {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line.to_owned(),
         }
-    }
-}
-
-/// The C name of a function.
-fn function_name(names: &Names, role: Role) -> String {
-    match role {
-        Role::Proc(proc) => names.proc(proc).to_owned(),
-        Role::Constructor(component, k) => {
-            format!("{}_constructor_{k}", names.component(component))
-        }
-        Role::Members(component) => format!("{}_members", names.component(component)),
-        Role::Behaviour(component) => format!("{}_behaviour", names.component(component)),
-        Role::Main => "main_sequence".to_owned(),
     }
 }
 

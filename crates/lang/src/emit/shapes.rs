@@ -4,7 +4,7 @@
 //! do its rows if no statement of the program replaces a row of that type. Loops over such arrays
 //! get constant bounds.
 
-use super::Input;
+use crate::core::Lowered;
 use crate::core::effects::walk;
 use crate::core::ir::Value;
 use crate::tree::{Component, ComponentId, ExprKind, MemberId};
@@ -16,7 +16,7 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    pub(super) fn new(input: &Input<'_>) -> Shapes {
+    pub(super) fn new(input: &Lowered<'_>) -> Shapes {
         let program = input.program;
         let lengths = program
             .components
@@ -31,7 +31,7 @@ impl Shapes {
         shapes
     }
 
-    fn forget_assigned(&mut self, input: &Input<'_>, id: ComponentId, component: &Component) {
+    fn forget_assigned(&mut self, input: &Lowered<'_>, id: ComponentId, component: &Component) {
         let lengths = &mut self.lengths[id.index()];
         let mut look = |body: &crate::tree::Body| {
             walk(&body.block, &mut |e| {
@@ -55,7 +55,7 @@ impl Shapes {
     /// The length of an array read through a member, if it is known.
     pub(super) fn length(
         &self,
-        input: &Input<'_>,
+        input: &Lowered<'_>,
         component: ComponentId,
         array: &Value,
     ) -> Option<u32> {
@@ -72,7 +72,7 @@ impl Shapes {
     }
 }
 
-fn element(input: &Input<'_>, ty: TypeId) -> Option<TypeId> {
+fn element(input: &Lowered<'_>, ty: TypeId) -> Option<TypeId> {
     match input.program.types.get(ty) {
         Type::Array(element) => Some(*element),
         _ => None,

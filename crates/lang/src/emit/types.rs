@@ -69,7 +69,7 @@ impl Context<'_> {
         }
     }
 
-    /// The address of a type's descriptor, which is emitted because somebody asked.
+    /// The address of a type's descriptor, which is emitted from now on.
     pub(super) fn descriptor(&self, ty: TypeId) -> String {
         self.need(ty);
         format!("&{}", self.names.descriptor(ty))
@@ -191,7 +191,7 @@ impl Context<'_> {
         let Type::Struct(fields) = self.ty(ty) else {
             unreachable!("a struct's field")
         };
-        let mut names = super::names::LocalNames::new();
+        let mut names = crate::layout::names::LocalNames::new();
         let mut last = String::new();
         for (name, _) in &fields[..=field as usize] {
             last = names.named(self.input.program.names.name(*name));

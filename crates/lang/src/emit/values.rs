@@ -315,7 +315,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Does the first parenthesis close at the very end?
+/// True if the first parenthesis closes at the very end.
 fn closes_at_end(text: &str) -> bool {
     let mut depth = 0;
     for (i, byte) in text.bytes().enumerate() {

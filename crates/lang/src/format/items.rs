@@ -1,4 +1,4 @@
-//! What a layout is made of.
+//! The items of a layout.
 
 /// One step of printing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ pub(super) struct Layout<'a> {
     at: usize,
     /// The next comment.
     next_comment: usize,
-    /// Where the last token or comment ended.
+    /// The end of the last token or comment.
     last_end: usize,
     /// The last thing printed opened a bracket: no blank line follows.
     opened: bool,
@@ -37,7 +37,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// What remains at the end of the file.
+    /// Comments that remain at the end of the file.
     pub(super) fn finish(mut self) -> Vec<Item<'a>> {
         self.leading_comments();
         debug_assert_eq!(self.kind(), Kind::End);
@@ -92,7 +92,7 @@ impl<'a> Layout<'a> {
 
     // Tokens.
 
-    /// Prints the next token, with the comments before it and those behind it on its line.
+    /// Prints the next token, with the comments before it and those after it on its line.
     pub(super) fn token(&mut self) {
         self.leading_comments();
         let token = self.tokens[self.at];
@@ -130,7 +130,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Leaves out the semicolons behind a statement, but for one without which the next line
+    /// Leaves out the semicolons after a statement, but for one without which the next line
     /// would be read as part of it.
     pub(super) fn end_statement(&mut self) {
         let open_ended = self.kind_before(1) == Kind::Return
@@ -209,7 +209,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Where the next token or comment begins.
+    /// The start of the next token or comment.
     fn next_start(&self) -> usize {
         let token = self.tokens[self.at].start;
         self.comment_before_next_token()

@@ -56,7 +56,7 @@ fn forced_breaks(items: &[Item<'_>]) -> Vec<bool> {
     forced
 }
 
-/// What stands between the last text and the next.
+/// The gap between the last text and the next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     None,

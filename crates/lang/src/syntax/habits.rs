@@ -22,7 +22,7 @@ pub fn help(word: &str) -> Option<&'static str> {
         "String" | "str" => "the type is `string`",
         "void" => "a procedure without result simply names no result type",
         "null" | "nil" | "None" | "NULL" | "undefined" => {
-            "every variable has a value from its start; there is no null"
+            "every variable has a value from the start; there is no null"
         }
         "True" | "TRUE" => "write `true`",
         "False" | "FALSE" => "write `false`",
@@ -36,13 +36,13 @@ pub fn help(word: &str) -> Option<&'static str> {
         }
         "switch" | "match" => "a choice of many is written `case e of 1: … default: …`",
         "elif" | "elsif" | "elseif" | "elsei" => "write `else if`",
-        "endif" | "fi" | "done" | "end" => "blocks stand between `{` and `}`",
+        "endif" | "fi" | "done" | "end" => "blocks are enclosed in `{` and `}`",
         "begin" => "a block begins with `{`",
         "var" | "let" | "const" | "auto" | "val" => "a variable is declared by `name = value`",
         "this" | "self" => "members are named without a prefix",
         "catch" => "a handler is written `except SomeException { … }`",
         "raise" => "an exception is raised by `throw SomeException`",
-        "finally" => "there is no `finally`; put the statements behind the `try`",
+        "finally" => "there is no `finally`; put the statements after the `try`",
         "import" | "include" | "using" => {
             "the standard environment is always there; a program is one file"
         }

@@ -73,7 +73,7 @@ struct Lexer<'a> {
     lexed: Lexed,
 }
 
-/// What a byte may begin.
+/// The kind of token that a byte may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Blank,

@@ -1,4 +1,4 @@
-//! What the lexer makes of the text: small tokens in one array.
+//! Tokens: small, in one array.
 
 /// One token. Sixteen bytes, so that a token array streams through the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) struct Token {
 
 macro_rules! kinds {
     ($($class:ident { $($kind:ident = $text:literal,)* })*) => {
-        /// What a token is. Keywords and marks carry their spelling.
+        /// The kind of a token. Keywords and marks carry their spelling.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum Kind {
             Name,

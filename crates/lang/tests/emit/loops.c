@@ -3,7 +3,7 @@
 
 _Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
 
-/* Insense integers wrap, and what the source compares or divides is its own business. */
+/* Insense integers wrap, and comparisons and divisions are as in the source. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wsign-compare"
@@ -20,7 +20,7 @@ typedef struct {
     int32_t by;
     int32_t total;
 } Work_component;
-_Static_assert(sizeof(Work_component) == 88, "Work has another size than was told");
+_Static_assert(sizeof(Work_component) == 88, "Work has a different size than was computed");
 
 typedef struct {
     hearth_component base;

@@ -3,7 +3,7 @@
 
 _Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
 
-/* Insense integers wrap, and what the source compares or divides is its own business. */
+/* Insense integers wrap, and comparisons and divisions are as in the source. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wsign-compare"
@@ -36,7 +36,7 @@ typedef struct {
         Ping_behaviour_frame behaviour;
     } frame;
 } Ping_component;
-_Static_assert(sizeof(Ping_component) == 96, "Ping has another size than was told");
+_Static_assert(sizeof(Ping_component) == 96, "Ping has a different size than was computed");
 
 typedef struct {
     hearth_component base;
@@ -46,7 +46,7 @@ typedef struct {
         Pong_behaviour_frame behaviour;
     } frame;
 } Pong_component;
-_Static_assert(sizeof(Pong_component) == 96, "Pong has another size than was told");
+_Static_assert(sizeof(Pong_component) == 96, "Pong has a different size than was computed");
 
 typedef struct {
     hearth_component base;

@@ -3,7 +3,7 @@
 
 _Static_assert(HEARTH_ABI == 5, "this file and hearth.h are of different versions");
 
-/* Insense integers wrap, and what the source compares or divides is its own business. */
+/* Insense integers wrap, and comparisons and divisions are as in the source. */
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wtautological-compare"
 #pragma GCC diagnostic ignored "-Wsign-compare"
@@ -40,7 +40,7 @@ typedef struct {
         Maker_behaviour_frame behaviour;
     } frame;
 } Maker_component;
-_Static_assert(sizeof(Maker_component) == 96, "Maker has another size than was told");
+_Static_assert(sizeof(Maker_component) == 96, "Maker has a different size than was computed");
 
 typedef struct {
     hearth_component base;

@@ -1,25 +1,5 @@
-//! Numbers and texts for the tests with random programs.
+//! Texts for the tests with random programs.
 #![allow(dead_code, reason = "each test file uses its part")]
-
-/// A small generator of reproducible numbers (xorshift64*).
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub(crate) fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
-        from[self.below(from.len())]
-    }
-}
 
 /// Words, marks and literals, right and wrong.
 pub(crate) const WORDS: &[&str] = &[

@@ -1,11 +1,12 @@
-//! What the checker's tests share.
+//! Shared parts of the checker's tests.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub(crate) mod tree;
 
-use hearth_lang::compile::{self, Checked, Options, Sources};
+use hearth_lang::compile::{self, Checked, Options};
 use hearth_lang::diagnostic::Diagnostic;
 use hearth_lang::source::SourceId;
+use hearth_lang::source::Sources;
 
 pub(crate) fn check(text: &str) -> Checked {
     check_with(text, &Options::default())

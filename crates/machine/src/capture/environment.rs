@@ -1,4 +1,4 @@
-//! What surrounds programs on the captured machine.
+//! Surroundings of programs on the captured machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::topology::{OsNode, OsThread, parse_list};
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Everything that changes measurements without being a part of the machine. What no file told is
-/// absent.
+/// Everything that changes measurements without being a part of the machine. A field is absent if
+/// no file told it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// The processor's maker and model, as it names itself.
     pub processor: Option<String>,
-    /// Family, model and stepping, where the processor has these.
+    /// Family, model and stepping, where the processor has them.
     pub family_model_stepping: Option<[u32; 3]>,
     /// The revision of its microcode.
     pub microcode: Option<String>,
@@ -24,13 +24,13 @@ pub struct Environment {
     pub system: Option<String>,
     /// The maker and product names of the whole machine.
     pub product: Option<String>,
-    /// The hypervisor: its kind if that is told, `unknown` if only its presence is.
+    /// The hypervisor: its kind if known, `unknown` if only its presence is.
     pub hypervisor: Option<String>,
     /// The clock source that the kernel uses.
     pub clock_source: Option<String>,
     /// The policy that sets the processor's frequency, of the first thread.
     pub governor: Option<String>,
-    /// The driver that carries it out.
+    /// The driver that applies it.
     pub frequency_driver: Option<String>,
     /// Whether the processor may run above its base frequency.
     pub boost: Option<bool>,
@@ -38,15 +38,15 @@ pub struct Environment {
     pub smt_active: Option<bool>,
     /// Transparent huge pages: `always`, `madvise` or `never`.
     pub huge_pages: Option<String>,
-    /// Whether the kernel moves pages to the nodes that use them.
+    /// Whether the kernel migrates pages to the nodes that use them.
     pub numa_balancing: Option<bool>,
-    /// The threads that the recording process might run on.
+    /// The threads that the recording process was allowed to run on.
     pub allowed_threads: Option<Vec<OsThread>>,
-    /// The nodes that it might take memory from.
+    /// The nodes that it was allowed to take memory from.
     pub allowed_nodes: Option<Vec<OsNode>>,
-    /// Threads that the kernel keeps other work away from.
+    /// Threads that the kernel keeps free of other work.
     pub isolated: Vec<OsThread>,
-    /// How much processor time the control group may use, in processors.
+    /// Processor time of the control group, in processors.
     pub quota_cpus: Option<f64>,
 }
 
@@ -132,7 +132,7 @@ fn product(capture: &Capture) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" "))
 }
 
-/// What shows a hypervisor, the surest sign first.
+/// Signs of a hypervisor, the surest first.
 fn hypervisor(capture: &Capture, flags: Option<String>) -> Option<String> {
     const MAKERS: &[(&str, &str)] = &[
         ("QEMU", "qemu"),
@@ -156,7 +156,7 @@ fn hypervisor(capture: &Capture, flags: Option<String>) -> Option<String> {
     if clock.contains("hyperv") {
         return Some("hyper-v".into());
     }
-    // Bare metal is sold by some of the makers, so that the processor's flag must agree.
+    // Some of these makers also sell bare metal, so the processor's flag must agree.
     let product = product(capture).unwrap_or_default();
     let maker = MAKERS.iter().find(|(name, _)| product.contains(name));
     match (is_guest, maker) {
@@ -166,7 +166,7 @@ fn hypervisor(capture: &Capture, flags: Option<String>) -> Option<String> {
     }
 }
 
-/// The tightest limit of the control group and those around it.
+/// The tightest limit of the control group and its ancestors.
 fn quota(capture: &Capture) -> Option<f64> {
     let paths = limits(capture.file("/proc/self/cgroup").unwrap_or_default());
     let quotas = paths.iter().filter_map(|path| {
@@ -177,7 +177,7 @@ fn quota(capture: &Capture) -> Option<f64> {
             let period = capture.file(&format!("{folder}cpu.cfs_period_us"))?;
             (capture.file(path)?, period)
         };
-        // `max`, and −1 in version 1, are no limit.
+        // `max`, and −1 in version 1, mean no limit.
         let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
         (quota > 0.0 && period > 0.0).then(|| quota / period)
     });

@@ -1,10 +1,10 @@
-//! What a capture says of one machine or person rather than of a kind of machine.
+//! Removal of everything that identifies one machine or person from a capture.
 
 use std::collections::BTreeMap;
 
 use super::Capture;
 
-/// Where control groups are, the longest first: a group's folder follows.
+/// Folders of control groups, the longest first: a group's folder follows.
 const GROUP_ROOTS: [&str; 4] = [
     "/sys/fs/cgroup/unified",
     "/sys/fs/cgroup/cpuset",
@@ -13,16 +13,16 @@ const GROUP_ROOTS: [&str; 4] = [
 ];
 
 impl Capture {
-    /// The same capture without what tells one machine or its users from others of its kind:
+    /// The same capture without anything that tells one machine or its users from others of its
+    /// kind:
     ///
-    /// - of `/proc/self/status` the lists of allowed threads and nodes are left;
-    /// - of `/proc/version` the kernel's release, not who built it where;
+    /// - `/proc/self/status` keeps only the lists of allowed threads and nodes;
+    /// - `/proc/version` keeps the kernel's release, not its builder or place;
     /// - `/proc/cpuinfo` loses serial numbers;
     /// - control groups, often named after users, services or containers, are numbered.
     ///
-    /// What [`Capture::read`] makes of it stays the same, but for the paths of claims and notes. No
-    /// file of [`PATTERNS`](super::PATTERNS) holds the host's name or addresses. The remarks are
-    /// left as they are.
+    /// [`Capture::read`] gives the same result, except for paths in claims and notes. No file of
+    /// [`PATTERNS`](super::PATTERNS) holds the host's name or addresses. Remarks are kept.
     #[must_use]
     pub fn without_identity(&self) -> Capture {
         let groups = self.files.get("/proc/self/cgroup");
@@ -49,8 +49,8 @@ impl Capture {
     }
 }
 
-/// A new name for each control group in `/proc/self/cgroup` and for those around it. Names of
-/// folders are numbered in the order in which they appear; the same name gets the same number.
+/// A new name for each control group in `/proc/self/cgroup` and its ancestors. Folder names are
+/// numbered in the order in which they appear; the same name gets the same number.
 fn numbered_groups(list: &str) -> BTreeMap<String, String> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut groups = BTreeMap::from([(String::new(), String::new())]);
@@ -75,7 +75,7 @@ fn renamed_list(list: &str, groups: &BTreeMap<String, String>) -> String {
         let new = if new.is_empty() { "/" } else { new };
         Some(format!("{number}:{controllers}:{new}\n"))
     };
-    // A line that cannot be read could name anything.
+    // A line that cannot be parsed could name anything.
     list.split_inclusive('\n').filter_map(line).collect()
 }
 

@@ -1,13 +1,14 @@
-//! A machine's own description of itself: the files of Linux that tell of processors, caches,
-//! memory and limits, unread, in one JSON document.
+//! A machine's own description of itself: the files in which Linux tells of processors, caches,
+//! memory and limits, unparsed, in one JSON document.
 //!
-//! Somebody with access to files [gathers](Capture::gather) a capture; everything after is a
-//! function of it, so that a machine recorded once is tested for ever. [`Capture::read`] makes a
-//! [`Topology`] of it, lists the [claims](Claim) that a probe can test, and notes each file that
-//! was missed or could not be believed, with what was done instead.
+//! Code with access to files [gathers](Capture::gather) a capture; everything after is a function
+//! of it, so a machine recorded once can be tested for ever. [`Capture::read`] builds a
+//! [`Topology`], lists the [claims](Claim) that a probe can test, and notes each file that was
+//! missing or implausible, with what was done instead.
 //!
-//! The document: `{"hearth_capture": 1, "recorded": …, "tool": …, "remarks": …, "files": {path:
-//! text}}`. Unknown members are ignored; a higher version is refused.
+//! The document:
+//! `{"hearth_capture": 1, "recorded": …, "tool": …, "remarks": …, "files": {path: text}}`. Unknown
+//! members are ignored; a higher version is refused.
 
 mod environment;
 mod identity;
@@ -30,52 +31,52 @@ pub struct Capture {
     /// The version of the document, [`Capture::VERSION`].
     #[serde(rename = "hearth_capture")]
     pub version: u32,
-    /// When it was recorded, as RFC 3339; empty if not said.
+    /// When it was recorded, as RFC 3339; empty if unknown.
     #[serde(default)]
     pub recorded: String,
-    /// What recorded it.
+    /// The tool that recorded it.
     #[serde(default)]
     pub tool: String,
-    /// Anything a person wants to say of the machine.
+    /// Free text about the machine.
     #[serde(default)]
     pub remarks: String,
     /// Path to text, as read.
     pub files: BTreeMap<String, String>,
 }
 
-/// What a capture says.
+/// Contents of a capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The machine as the kernel and firmware describe it.
     pub topology: Topology,
-    /// What a probe can test.
+    /// Claims that a probe can test.
     pub claims: Vec<Claim>,
-    /// What surrounds programs there: kernel, clock, hypervisor, limits.
+    /// Surroundings of programs: kernel, clock, hypervisor, limits.
     pub environment: Environment,
-    /// What was missing or not believable, and what was done.
+    /// Files that were missing or implausible, and what was done instead.
     pub notes: Vec<Note>,
 }
 
-/// Something that firmware, hypervisor or kernel says of the machine.
+/// A statement of firmware, hypervisor or kernel about the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// What.
+    /// The statement.
     pub fact: Fact,
-    /// The file that says so; for a fact in several files, the first.
+    /// The file with the statement; for a fact in several files, the first.
     pub path: String,
 }
 
-/// What is claimed.
+/// A claimed fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
     /// These threads are one core.
     Core(Vec<OsThread>),
-    /// A cache and who shares it.
+    /// A cache and the threads that share it.
     Cache {
         /// 1 is nearest to the core.
         level: u8,
-        /// What it keeps.
+        /// Its contents.
         kind: CacheKind,
         /// Its capacity.
         size_bytes: Bytes,
@@ -90,7 +91,7 @@ pub enum Fact {
         node: OsNode,
         /// Its online threads.
         threads: Vec<OsThread>,
-        /// Its memory, if told.
+        /// Its memory, if known.
         memory_bytes: Option<Bytes>,
     },
     /// Relative distances, 10 being local (ACPI SLIT).
@@ -100,11 +101,11 @@ pub enum Fact {
         /// `rows[i][j]` is from `nodes[i]` to `nodes[j]`.
         rows: Vec<Vec<u32>>,
     },
-    /// What the nearest processors get from a node's memory (ACPI HMAT).
+    /// Access of the nearest processors to a node's memory (ACPI HMAT).
     Access {
         /// The node with the memory.
         node: OsNode,
-        /// What is told.
+        /// Kind of figure.
         what: AccessFigure,
         /// In nanoseconds, or in MB/s.
         value: u64,
@@ -125,12 +126,12 @@ pub enum AccessFigure {
     WriteBandwidth,
 }
 
-/// A file that was missing or not believable.
+/// A file that was missing or implausible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// The file.
     pub path: String,
-    /// What is wrong with it, and what was done instead.
+    /// The problem, and what was done instead.
     pub text: String,
 }
 
@@ -140,16 +141,16 @@ impl fmt::Display for Note {
     }
 }
 
-/// Why a capture cannot be read.
+/// Reason why a capture cannot be read.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// It is not the document it should be.
+    /// It is not the expected document.
     Json(serde_json::Error),
-    /// It is of a version that this Hearth does not know.
+    /// Its version is unknown to this Hearth.
     Version(u32),
     /// No file says which hardware threads are online.
     NoThreads,
-    /// What it says makes no machine.
+    /// Its contents do not form a machine.
     Topology(TopologyError),
 }
 
@@ -188,7 +189,7 @@ impl std::error::Error for CaptureError {
 }
 
 impl Capture {
-    /// The version that is written, and the highest that is read.
+    /// The version that this Hearth writes, and the highest it reads.
     pub const VERSION: u32 = 1;
 
     /// A capture of these files.
@@ -202,7 +203,7 @@ impl Capture {
         }
     }
 
-    /// Collects all files that [`PATTERNS`] name, and the limits of the caller's control groups.
+    /// Collects all files that match [`PATTERNS`], and the limits of the caller's control groups.
     ///
     /// ```
     /// use hearth_machine::capture::{Capture, Source};
@@ -228,7 +229,7 @@ impl Capture {
     /// Reads the document.
     ///
     /// # Errors
-    /// What is no such document, or one of a later version.
+    /// A text that is not such a document, or one of a later version.
     pub fn from_json(text: &str) -> Result<Capture, CaptureError> {
         #[derive(Deserialize)]
         struct Head {
@@ -249,15 +250,15 @@ impl Capture {
         text
     }
 
-    /// A file's text without the blanks around it.
+    /// A file's text without surrounding blanks.
     pub fn file(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(|text| text.trim())
     }
 
-    /// What the capture says.
+    /// Interprets the capture.
     ///
     /// # Errors
-    /// That no hardware thread is named. All else is noted and done without.
+    /// If no hardware thread is named. Everything else is noted, and done without.
     pub fn read(&self) -> Result<Reading, CaptureError> {
         read::read(self)
     }

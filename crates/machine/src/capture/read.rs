@@ -1,4 +1,4 @@
-//! A capture's files to a topology, claims and notes.
+//! Turns a capture's files into a topology, claims and notes.
 //!
 //! Linux's own rules: a folder `cpuN` without `topology` is offline; `core_cpus_list` is the name
 //! of `thread_siblings_list` since 5.6, `package_cpus_list` of `core_siblings_list`.
@@ -43,7 +43,7 @@ pub(super) fn read(capture: &Capture) -> Result<Reading, CaptureError> {
     })
 }
 
-/// All that goes into a builder.
+/// Everything that goes into a builder.
 struct Parts {
     threads: Vec<ThreadSpec>,
     offline: Vec<OsThread>,
@@ -94,7 +94,7 @@ impl Reader<'_> {
         });
     }
 
-    /// A list of numbers in a file; a note if it is not one.
+    /// A list of numbers in a file; adds a note if it is not one.
     fn list(&mut self, path: &str) -> Option<Vec<u32>> {
         match parse_list(self.capture.file(path)?) {
             Ok(numbers) => Some(numbers),
@@ -114,7 +114,7 @@ impl Reader<'_> {
         if let Some(numbers) = self.list(&path).filter(|numbers| !numbers.is_empty()) {
             return Ok(numbers.into_iter().map(OsThread).collect());
         }
-        // cpuinfo lists those online, wherever /proc is.
+        // cpuinfo lists the online ones, wherever /proc is.
         let text = self.capture.file("/proc/cpuinfo").unwrap_or_default();
         let lines = text.lines().filter_map(|line| line.split_once(':'));
         let found: BTreeSet<OsThread> = lines
@@ -132,7 +132,7 @@ impl Reader<'_> {
     }
 
     fn offline(&mut self, online: &BTreeSet<OsThread>) -> Vec<OsThread> {
-        // Possible numbers that no hardware answers for are no threads: `present` leaves them out.
+        // Possible numbers without hardware are not threads: `present` leaves them out.
         let path = format!("{CPU}/present");
         let Some(present) = self.list(&path) else {
             self.note(path, "missing; whether threads are offline is not known");
@@ -150,7 +150,7 @@ impl Reader<'_> {
             let siblings = self
                 .list(&format!("{folder}/core_cpus_list"))
                 .or_else(|| self.list(&format!("{folder}/thread_siblings_list")));
-            // A core is named by its lowest online thread: numbers of cores repeat between dies.
+            // A core is named by its lowest online thread: core numbers repeat between dies.
             let lowest = siblings.and_then(|siblings| {
                 let mut siblings = siblings.into_iter();
                 siblings.find(|sibling| online.contains(&OsThread(*sibling)))
@@ -294,7 +294,7 @@ impl Reader<'_> {
         ];
         for (name, what) in FIGURES {
             let path = format!("{folder}/access0/initiators/{name}");
-            // The kernel writes 0 for what firmware leaves out.
+            // The kernel writes 0 for values that firmware leaves out.
             if let Some(value) = self.number(&path).filter(|value| *value > 0) {
                 self.claims.push(Claim {
                     fact: Fact::Access {
@@ -324,7 +324,7 @@ impl Reader<'_> {
                     Some(mut cache) => {
                         any = true;
                         cache.threads.retain(|os| online.contains(os));
-                        // Each thread tells of it; the first counts.
+                        // Each thread reports it; the first counts.
                         let is_known = caches.iter().any(|known| {
                             (known.level, known.kind) == (cache.level, cache.kind)
                                 && known.threads.contains(os)
@@ -420,8 +420,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Builds, leaving out one contradictory thing after the other: caches that do not fit, then
-    /// cores that lie in two nodes. Each round removes something, so that it ends.
+    /// Builds the topology, removing one contradiction after the other: caches that do not fit,
+    /// then cores that lie in two nodes. Each round removes something, so it ends.
     fn settle(&mut self, parts: &mut Parts) -> Result<Topology, CaptureError> {
         loop {
             let error = match parts.build() {
@@ -457,7 +457,7 @@ impl Reader<'_> {
     }
 }
 
-/// The first cache without which those before it make a machine.
+/// The first cache that makes the parts contradict each other.
 fn first_misfit(parts: &Parts) -> usize {
     let fits = |count: usize| {
         let some = Parts {

@@ -1,4 +1,4 @@
-//! Which files a capture holds.
+//! The files that a capture holds.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ pub const PATTERNS: &[&str] = &[
     "/etc/os-release",
 ];
 
-/// Files that limit a control group: of version 2, then of version 1.
+/// Files with a control group's limits: of version 2, then of version 1.
 const LIMITS: &[(&str, &[&str])] = &[
     (
         "",
@@ -82,13 +82,12 @@ const LIMITS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Where version 2 may be, if version 1 has the usual place.
+/// Possible roots of version 2 if version 1 has the usual place.
 const ROOTS_V2: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
-/// Access to files, or to something that looks like them. Whoever implements it need not know
-/// what is read.
+/// Access to files, or to something like them. An implementation need not know what is read.
 pub trait Source {
-    /// The text of a file, or nothing if it cannot be read. What is not UTF-8 is replaced.
+    /// The text of a file, or nothing if it cannot be read. Bytes that are not UTF-8 are replaced.
     fn read(&mut self, path: &str) -> Option<String>;
     /// The names in a folder; none if there is no such folder.
     fn list(&mut self, folder: &str) -> Vec<String>;
@@ -117,7 +116,7 @@ fn take(source: &mut dyn Source, files: &mut BTreeMap<String, String>, path: Str
     }
 }
 
-/// The paths that a pattern stands for, below a folder.
+/// The paths below a folder that match a pattern.
 fn expand(
     source: &mut dyn Source,
     names: &mut BTreeMap<String, Vec<String>>,
@@ -148,8 +147,8 @@ fn expand(
     }
 }
 
-/// The files that may limit the groups in `/proc/self/cgroup`, each group's ancestors included:
-/// the tightest of them counts.
+/// The files that may limit the groups in `/proc/self/cgroup`, including each group's ancestors:
+/// the tightest limit counts.
 pub(super) fn limits(groups: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for (controller, files) in LIMITS {
@@ -166,7 +165,8 @@ pub(super) fn limits(groups: &str) -> Vec<String> {
     paths
 }
 
-/// The group of a controller: of version 2 if it is empty. Lines are `number:controllers:path`.
+/// The group of a controller; the empty name stands for version 2. Lines are
+/// `number:controllers:path`.
 fn group_of<'a>(groups: &'a str, controller: &str) -> &'a str {
     let mut lines = groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// More bits than any file needs; a guard for the memory.
+/// More bits than any file needs; bounds the memory.
 const PARTS_MAX: usize = 1 << 12;
 
 pub(super) fn write(bits: impl IntoIterator<Item = u32>) -> String {
@@ -25,7 +25,7 @@ pub(super) fn write(bits: impl IntoIterator<Item = u32>) -> String {
     parts.join(",")
 }
 
-/// Nothing for what is no set, and for infinite ones.
+/// Nothing for text that is not a set, and for infinite sets.
 pub(super) fn read(text: &str) -> Option<BTreeSet<u32>> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > PARTS_MAX {

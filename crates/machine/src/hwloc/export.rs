@@ -1,4 +1,4 @@
-//! Topology to XML.
+//! Writer of hwloc's XML.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,8 +10,8 @@ use crate::topology::{Cache, CacheKind, Node, OsNode, OsThread, Thread, Topology
 /// Writes a topology for hwloc 2.
 ///
 /// # Errors
-/// A matrix that is not square, or names threads or nodes that the topology has not; a memory
-/// figure that does.
+/// A matrix that is not square, or a matrix or memory figure that names threads or nodes outside
+/// the topology.
 pub fn export(topology: &Topology, extras: &Extras) -> Result<String, HwlocError> {
     let mut writer = Writer {
         topology,
@@ -61,14 +61,14 @@ enum What {
     Machine,
     Package(u32),
     Group,
-    /// By its position; those farther from the core come first in the order built below.
+    /// By its position; caches farther from the core come first in the order built below.
     Cache(usize),
     Core(u32),
     Thread(Thread),
 }
 
-/// The tree, the machine first. Sets of threads nest, as a topology's do; a group stands for a
-/// node that is none of the other objects, unless its threads lie across another object.
+/// The tree, the machine first. Sets of threads nest, as a topology's do. A group stands for a node
+/// that equals no other object, unless its threads straddle another object.
 fn arrange(topology: &Topology) -> Vec<Object> {
     let mut sets: Vec<(What, Vec<Thread>)> = Vec::new();
     for (number, package) in topology.packages().iter().enumerate() {
@@ -97,8 +97,8 @@ fn arrange(topology: &Topology) -> Vec<Object> {
         }
     }
     sets.push((What::Machine, all));
-    // Larger sets hold smaller ones; of equal ones the order of `What`, and of caches the outer
-    // one, which has the higher position, data before instructions.
+    // Larger sets hold smaller ones. Equal ones follow the order of `What`; of equal caches the
+    // outer one, with the higher position, comes first, and data before instructions.
     let cache_order = |what: &What| match what {
         What::Cache(at) => {
             let cache = &topology.caches()[*at];
@@ -150,7 +150,7 @@ fn link(topology: &Topology, sets: Vec<(What, Vec<Thread>)>) -> Vec<Object> {
         objects[at].children = children;
     }
     for (number, node) in topology.nodes().iter().enumerate() {
-        // The outermost of those with the fewest threads that hold all of the node's.
+        // The outermost of the smallest objects that hold all of the node's threads.
         let holders = objects.iter().enumerate().filter(|(_, object)| {
             !node.threads.is_empty() && node.threads.iter().all(|t| object.threads.contains(t))
         });
@@ -372,7 +372,7 @@ impl Writer<'_> {
         self.line(1, "</distances2>");
     }
 
-    /// Latency is better if lower, bandwidth if higher; both are seen from somewhere.
+    /// Lower latency is better, higher bandwidth is better; both are seen from an initiator.
     fn memory(&mut self, extras: &Extras) -> Result<(), HwlocError> {
         for (meaning, name, flags) in [
             (Meaning::Latency, "Latency", 6),
@@ -418,7 +418,7 @@ fn cache_attributes(cache: &Cache) -> String {
         CacheKind::Data => 1,
         CacheKind::Instruction => 2,
     };
-    // hwloc writes 0 for what is not known, and −1 for fully associative.
+    // hwloc writes 0 for unknown, and −1 for fully associative.
     format!(
         " cache_size=\"{}\" depth=\"{}\" cache_linesize=\"{}\" cache_associativity=\"{}\" \
          cache_type=\"{kind}\"",
@@ -429,7 +429,7 @@ fn cache_attributes(cache: &Cache) -> String {
     )
 }
 
-/// For attributes. What XML cannot hold at all becomes a question mark.
+/// Escapes attributes. Characters that XML cannot hold become question marks.
 fn escape(text: &str) -> String {
     let mut escaped = String::new();
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! XML to topology.
+//! Reader of hwloc's XML.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use crate::topology::{
     Builder, Bytes, CacheKind, CacheSpec, NodeSpec, OsNode, OsPackage, OsThread, ThreadSpec,
 };
 
-/// Reads what hwloc 2 wrote, or [`export`](super::export()).
+/// Reads the XML of hwloc 2 or of [`export`](super::export()).
 ///
 /// # Errors
-/// What is no XML, XML of another kind or version, objects without the attributes that they need,
-/// and machines that contradict themselves.
+/// Text that is not XML, XML of another kind or version, objects without required attributes, and
+/// machines that contradict themselves.
 pub fn import(text: &str) -> Result<Imported, HwlocError> {
     let mut reader = Reader::from_str(text);
     let mut document = Document::default();
@@ -51,7 +51,7 @@ type Attributes = BTreeMap<String, String>;
 #[derive(Default)]
 struct Document {
     is_hwloc: bool,
-    /// The objects that are open, by type and attributes.
+    /// The open objects, by type and attributes.
     open: Vec<(String, Attributes)>,
     threads: Vec<Thread>,
     nodes: Vec<Node>,
@@ -171,7 +171,7 @@ impl Document {
                 core: self.around("Core").map(|_| self.cores),
                 package: match self.around("Package") {
                     Some(package) => {
-                        // A package without a number is known by its turn.
+                        // A package without a number is numbered by its turn.
                         Some(number(package, "Package", "os_index").unwrap_or(self.packages))
                     }
                     None => None,
@@ -206,7 +206,7 @@ impl Document {
             line: number(attributes, kind, "cache_linesize")
                 .ok()
                 .filter(known),
-            // −1, fully associative, is no number here: not known.
+            // −1, fully associative, is not a number here: unknown.
             ways: number(attributes, kind, "cache_associativity")
                 .ok()
                 .filter(known),
@@ -225,7 +225,7 @@ impl Document {
         Ok(())
     }
 
-    /// The attributes of the open object of that type.
+    /// The attributes of the enclosing object of that type.
     fn around(&self, kind: &str) -> Option<&Attributes> {
         let mut open = self.open.iter().rev();
         open.find(|(open, _)| open == kind)
@@ -241,7 +241,7 @@ impl Document {
                 .numbers
                 .extend(text.split_whitespace().map(str::to_owned)),
             "u64values" => {
-                // What is no number leaves the matrix short, which is noticed at its end.
+                // A word that is not a number leaves the matrix short, which its end notices.
                 let values = text
                     .split_whitespace()
                     .filter_map(|value| value.parse::<u64>().ok());
@@ -276,7 +276,7 @@ impl Document {
         }
         let mut builder = Builder::new();
         let online: BTreeSet<u32> = self.threads.iter().map(|thread| thread.os).collect();
-        // Of the nodes around a thread the smallest is its own.
+        // Of the nodes around a thread, the smallest is its own.
         let home = |os: u32| {
             let nodes = self.nodes.iter().filter(|node| node.threads.contains(&os));
             let home = nodes.min_by_key(|node| node.threads.len());
@@ -287,13 +287,13 @@ impl Document {
         for thread in &self.threads {
             builder.thread(ThreadSpec {
                 os: OsThread(thread.os),
-                // Threads outside cores are cores of their own, numbered after the others.
+                // Threads outside cores become cores of their own, numbered after the others.
                 core: thread.core.unwrap_or(cores + 1 + thread.os),
                 package: OsPackage(thread.package.unwrap_or(0)),
                 node: home(thread.os),
             });
         }
-        // hwloc leaves out zeros: nodes without a size have none, unless no node has one.
+        // hwloc leaves out zeros: nodes without a size have none, unless no node has a size.
         let any_memory = self.nodes.iter().any(|node| node.spec.memory.is_some());
         for node in &self.nodes {
             builder.node(NodeSpec {
@@ -359,7 +359,7 @@ impl Document {
         });
         let small = |d: &u64| u32::try_from(*d).ok().filter(|d| *d > 0);
         match of {
-            // Bit 0: from the operating system, which is to say the firmware.
+            // Bit 0: from the operating system, which means the firmware.
             Some(MatrixOf::Nodes(nodes)) if raw.kind & 1 != 0 && raw.kind & 4 != 0 => {
                 let rows: Option<Vec<Vec<u32>>> = rows
                     .iter()

@@ -1,4 +1,4 @@
-//! What a profile measured, in hwloc's terms.
+//! A profile's measurements in hwloc's terms.
 
 use super::{Extras, Matrix, MatrixOf, Meaning, MemoryFigure};
 use crate::profile::{Access, Figure, Level, Profile, Provenance};
@@ -10,16 +10,16 @@ const MIB: f64 = 1024.0 * 1024.0;
 const DISTANCE_SCALE: f64 = 1000.0;
 
 impl Extras {
-    /// What a profile says that goes with its topology:
+    /// The parts of a profile that go with its topology:
     ///
     /// - `HearthOneWay_ps`, the transfer latency between hardware threads, one way, in picoseconds.
-    ///   Threads of which some pair is not known are left out; 0 from a thread to itself.
+    ///   Threads with an unknown pair are left out; 0 from a thread to itself.
     /// - `HearthNodeDistance_milli`, the measured node distances, local being 10000.
     /// - Latency and read bandwidth of each node's memory for its own threads, and latency for
-    ///   those of other nodes where distances were measured: the local one times the ratio.
-    /// - Who measured, when and on what.
+    ///   threads of other nodes where distances were measured: the local one times the ratio.
+    /// - The version, time and machine of the measurement.
     ///
-    /// Assumed figures are left out: hwloc has no word for them.
+    /// Assumed figures are left out: hwloc cannot mark them as such.
     #[must_use]
     pub fn of(profile: &Profile) -> Extras {
         let matrices = pairs(profile).into_iter().chain(distances(profile));
@@ -48,7 +48,7 @@ fn pairs(profile: &Profile) -> Option<Matrix> {
             table[b][a] = Some(pair.one_way_ns.value);
         }
     }
-    // The thread that lacks most goes first, until nothing is missing.
+    // Remove the thread that lacks most first, until nothing is missing.
     let mut kept: Vec<usize> = (0..count).collect();
     loop {
         let missing = |i: &usize| kept.iter().filter(|j| table[*i][**j].is_none()).count();

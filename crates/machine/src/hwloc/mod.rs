@@ -1,10 +1,10 @@
 //! The XML of hwloc 2, which `lstopo`, `hwloc-bind`, Open MPI and others exchange.
 //!
-//! [`export()`] writes what hwloc 2.0 and later read: packages, caches, cores, hardware threads and
-//! nodes; groups where a node is no other object; matrices as user distances; what memory does as
-//! memory attributes. [`import()`] reads that and what hwloc writes itself. What hwloc cannot say is
-//! left out of an export: caches above level 5, instruction caches above level 3, whether a
-//! node's memory is not known, matrices of one object.
+//! [`export()`] writes a form that hwloc 2.0 and later read: packages, caches, cores, hardware
+//! threads and nodes; groups where a node equals no other object; matrices as user distances;
+//! memory figures as memory attributes. [`import()`] reads that and the files of hwloc itself. An
+//! export leaves out whatever hwloc cannot express: caches above level 5, instruction caches above
+//! level 3, whether a node's memory is unknown, matrices of one object.
 //!
 //! ```
 //! use hearth_machine::hwloc::{Extras, export, import};
@@ -27,7 +27,7 @@ use crate::topology::{OsNode, OsThread, TopologyError};
 pub use export::export;
 pub use import::import;
 
-/// What goes with a topology; [`Extras::of`] a profile, or put together by hand.
+/// Data that accompanies a topology: [`Extras::of`] a profile, or put together by hand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// Figures for each pair of threads or nodes.
@@ -41,18 +41,18 @@ pub struct Extras {
 /// A figure for each pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// Its name; unique among the matrices of a topology. hwloc has whole numbers and no units,
-    /// so that Hearth's names end in the unit.
+    /// Its name, unique among the matrices of a topology. hwloc has whole numbers without units, so
+    /// Hearth's names end in the unit.
     pub name: String,
     /// Rows and columns.
     pub of: MatrixOf,
-    /// What the figures mean.
+    /// Meaning of the figures.
     pub meaning: Meaning,
     /// `rows[i][j]` is from the i-th to the j-th.
     pub rows: Vec<Vec<u64>>,
 }
 
-/// What the rows and columns of a matrix are.
+/// The rows and columns of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MatrixOf {
     /// Hardware threads.
@@ -61,7 +61,7 @@ pub enum MatrixOf {
     Nodes(Vec<OsNode>),
 }
 
-/// What figures mean.
+/// Meaning of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// Lower is nearer.
@@ -70,7 +70,7 @@ pub enum Meaning {
     Bandwidth,
 }
 
-/// What some threads get from a node's memory.
+/// Access of some threads to a node's memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryFigure {
     /// The node with the memory.
@@ -88,10 +88,10 @@ pub struct MemoryFigure {
 pub struct Imported {
     /// The machine. Threads that hwloc's file knows but that have no object are offline.
     pub topology: crate::topology::Topology,
-    /// Matrices, memory figures and information. The firmware's distances are in the topology and
-    /// not here.
+    /// Matrices, memory figures and information. The firmware's distances are in the topology
+    /// instead.
     pub extras: Extras,
-    /// What was in the file and could not be used.
+    /// Contents of the file that could not be used.
     pub notes: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl Matrix {
     /// Measured latencies in nanoseconds, kept to the picosecond; the name ends in `_ps`.
     ///
     /// # Errors
-    /// A figure that is negative or no number.
+    /// A figure that is negative or not a number.
     pub fn latencies_ns(name: &str, of: MatrixOf, rows: &[Vec<f64>]) -> Result<Matrix, HwlocError> {
         let name = format!("{name}_ps");
         let cell = |ns: &f64| {
@@ -120,14 +120,15 @@ impl Matrix {
     }
 }
 
-/// Why XML cannot be written or read.
+/// Reason why XML cannot be written or read.
 #[derive(Debug)]
 pub enum HwlocError {
-    /// A matrix is not square, holds what is no number, or names parts that do not exist.
+    /// A matrix is not square, holds something that is not a number, or names parts that do not
+    /// exist.
     BadMatrix(String),
     /// A memory figure names parts that do not exist.
     BadMemoryFigure(OsNode),
-    /// The text is no XML.
+    /// The text is not XML.
     Xml(String),
     /// The text is XML of another kind or version.
     NotHwloc(String),
@@ -138,7 +139,7 @@ pub enum HwlocError {
         /// The attribute.
         attribute: &'static str,
     },
-    /// What it describes contradicts itself.
+    /// The described machine contradicts itself.
     Topology(TopologyError),
 }
 

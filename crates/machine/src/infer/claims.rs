@@ -1,8 +1,8 @@
-//! Firmware's tree against the measured groups.
+//! Comparison of the firmware's tree with the measured groups.
 //!
-//! A claim of threads that belong together says two things about latencies: threads of the group
-//! are nearer to each other than to those outside, and pairs inside, as far as no smaller claimed
-//! group holds them, are alike. Both can be contradicted.
+//! A claim that threads belong together says two things about latencies: threads of the group are
+//! nearer to each other than to threads outside, and pairs inside it that no smaller claimed group
+//! holds are alike. Both can be contradicted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,14 +13,15 @@ use super::latencies::Latencies;
 use super::tree::Tree;
 use crate::topology::{OsThread, Thread, Topology, format_list};
 
-/// If the whole interval of a claimed group's effect is below this ratio, the group is not there.
-/// 1.15 is what separates levels of a tree.
+/// If the whole interval of a claimed group's effect is below this ratio, the group does not exist.
+/// Levels of a tree differ by 1.15 at least.
 const RATIO_NONE: f64 = 1.15;
-/// The same for threads of one core, which share the first cache: about 8 ns against 16 ns and more
-/// to the nearest other core (core-to-core-latency's published medians; anchors-rest, section A).
+/// The same for threads of one core, which share the first cache: about 8 ns, against 16 ns and
+/// more to the nearest other core (core-to-core-latency's published medians; anchors-rest, section
+/// A).
 const RATIO_NONE_CORE: f64 = 1.4;
 
-/// What makes threads belong together, nearest first.
+/// Reason why threads belong together, nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupingKind {
@@ -34,19 +35,19 @@ pub enum GroupingKind {
     Node,
 }
 
-/// What measurement says about a claim.
+/// Verdict of measurement on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The measured groups are the claimed ones.
     Confirmed,
-    /// They cannot both be true.
+    /// The two cannot both be true.
     Contradicted,
-    /// Nothing to compare with, or too uncertain.
+    /// Nothing to compare, or too uncertain.
     Undecided,
 }
 
-/// A ratio of latencies, farther to nearer, with its 95 % interval.
+/// Ratio of latencies, farther to nearer, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
     /// The estimate.
@@ -64,25 +65,25 @@ pub struct Ratio {
 pub struct Evidence {
     /// The kind.
     pub kind: GroupingKind,
-    /// The claimed groups of two threads and more.
+    /// The claimed groups of at least two threads.
     pub groups: Vec<Vec<OsThread>>,
     /// The verdict: contradicted if one group is, confirmed if all are.
     pub verdict: Verdict,
-    /// The effect size: how much slower pairs are that leave a group than pairs inside; for a
-    /// group that falls apart, how much slower pairs are between its parts than inside them.
-    /// Nothing if there are no such pairs, or no ground for an interval.
+    /// Effect size: how much slower pairs are that leave a group than pairs inside; for a group
+    /// that falls apart, how much slower pairs between its parts are than pairs inside them.
+    /// Nothing if there are no such pairs, or not enough for an interval.
     pub effect: Option<Ratio>,
-    /// The groups that are contradicted.
+    /// The contradicted groups.
     pub contradicted: Vec<Vec<OsThread>>,
     /// In a sentence, for people.
     pub reason: String,
 }
 
-/// All that latencies say about a claimed topology.
+/// Everything that latencies say about a claimed topology.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// By kind. Kinds of which no group has two measured threads are left out: such a claim says
-    /// nothing about pairs.
+    /// Evidence by kind. Kinds without a group of two measured threads are left out, since such a
+    /// claim says nothing about pairs.
     pub evidence: Vec<Evidence>,
     /// Measured groups that no claim mentions.
     pub unclaimed: Vec<Vec<OsThread>>,
@@ -113,9 +114,9 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// Holds what a topology claims against the groups found in latencies. The tree is the one
-/// [inferred](Tree::infer) from the same latencies. Threads that were not measured are left out of
-/// the claims, threads that the topology does not know out of the comparison.
+/// Compares a topology's claims with the groups found in latencies. The tree is the one
+/// [inferred](Tree::infer) from the same latencies. Claims leave out threads that were not
+/// measured; the comparison leaves out threads that the topology does not know.
 pub fn check(claimed: &Topology, latencies: &Latencies, tree: &Tree) -> Report {
     let claims = claims(claimed, latencies);
     let known: BTreeSet<Group> = claims.values().flat_map(|groups| groups.clone()).collect();
@@ -145,7 +146,7 @@ pub fn check(claimed: &Topology, latencies: &Latencies, tree: &Tree) -> Report {
 
 type Group = Vec<OsThread>;
 
-/// The claimed groups of two measured threads and more, by kind, nearest kind first.
+/// The claimed groups of at least two measured threads, by kind, nearest kind first.
 fn claims(claimed: &Topology, latencies: &Latencies) -> BTreeMap<GroupingKind, Vec<Group>> {
     let mut claims: BTreeMap<GroupingKind, Vec<Group>> = BTreeMap::new();
     let mut add = |kind, threads: &[Thread]| {
@@ -182,22 +183,22 @@ struct Court<'a> {
     whole: Group,
 }
 
-/// What is wrong with one group, or not.
+/// Finding about one group.
 enum Finding {
     AsClaimed,
     /// No thread is outside.
     Everything,
     /// These measured groups lie across it.
     Crossed(Vec<Group>),
-    /// It falls apart into these measured groups, which nobody claims.
+    /// It falls apart into these measured groups, which no claim mentions.
     Apart(Vec<Group>),
     /// It is not among the measured groups, and nothing crosses it.
     Absent,
 }
 
 impl Court<'_> {
-    /// `blamed` holds the groups that a nearer kind already answers for: of several claims of the
-    /// same threads the nearest is the one that says that they are alike.
+    /// `blamed` holds the groups that a nearer kind already answers for: of several claims about
+    /// the same threads, the nearest says that they are alike.
     fn judge(
         &self,
         kind: GroupingKind,
@@ -309,8 +310,8 @@ impl Court<'_> {
             .clone()
     }
 
-    /// Of pair (i, j) with i in the group: whether j is outside, and no farther than the smallest
-    /// claimed group around this one reaches.
+    /// For a pair (i, j) with i in the group: whether j is outside, but within the smallest claimed
+    /// group around this one.
     fn is_outside(&self, group: &Group, _: OsThread, j: OsThread) -> bool {
         let around = self
             .known
@@ -328,8 +329,8 @@ impl Court<'_> {
         !holds(part, j) && around.any(|group| holds(group, j))
     }
 
-    /// Pairs inside the groups, but in no smaller claimed group, against pairs that the test
-    /// names.
+    /// Compares pairs inside the groups, but in no smaller claimed group, with pairs that the test
+    /// selects.
     fn effect(
         &self,
         groups: &[Group],
@@ -429,11 +430,11 @@ fn outermost(groups: Vec<Group>) -> Vec<Group> {
         .collect()
 }
 
-/// Geometric mean of the far pairs over that of the near ones. Pairs with a thread in common are
-/// not independent, so that the variance comes from leaving out one thread at a time (the
-/// jackknife). That counts what is particular to a pair twice, once for each of its threads, and
-/// is corrected once. It is never below what independent pairs, or the errors of the latencies
-/// themselves, would give.
+/// Ratio of the far pairs' geometric mean to that of the near ones. Pairs with a thread in common
+/// are not independent, so the variance comes from leaving out one thread at a time (the
+/// jackknife). That counts the peculiarity of a pair twice, once for each of its threads, and is
+/// corrected once. The variance is never below that of independent pairs, or of the latencies' own
+/// errors.
 fn ratio(
     latencies: &Latencies,
     near: &[(OsThread, OsThread)],
@@ -458,7 +459,7 @@ fn ratio(
             let variance = (by_thread - by_pair).max(by_pair).max(measured);
             (variance, values.len() - 1)
         }
-        // One thread carries a whole side: only the errors of the figures themselves are left.
+        // One thread carries a whole side: only the figures' own errors are left.
         _ => (measured, usize::MAX),
     };
     if variance <= 0.0 {
@@ -473,12 +474,12 @@ fn ratio(
     })
 }
 
-/// The log latencies of some pairs, and what each thread adds to their sum.
+/// The log latencies of some pairs, and each thread's part of their sum.
 struct Sample {
     sum: f64,
     squares: f64,
     count: f64,
-    /// The standard error of the mean that the figures' own errors make.
+    /// Standard error of the mean due to the figures' own errors.
     error: f64,
     touched: BTreeMap<OsThread, (f64, f64)>,
 }
@@ -512,7 +513,7 @@ impl Sample {
         sample
     }
 
-    /// If the pairs were independent.
+    /// The variance if the pairs were independent.
     fn variance_of_mean(&self) -> f64 {
         if self.count < 2.0 {
             return 0.0;

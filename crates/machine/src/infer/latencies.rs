@@ -1,4 +1,4 @@
-//! Measured latencies of pairs, some of which may be missing.
+//! Measured latencies of pairs; some may be missing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,10 +25,10 @@ pub struct Latencies {
     cells: Vec<Option<Latency>>,
 }
 
-/// A latency that cannot be taken.
+/// Reason why a latency is refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LatencyError {
-    /// The thread is not one of those the table was made for.
+    /// The thread is not in the table.
     Unknown(OsThread),
     /// A thread is listed twice, or paired with itself.
     Same(OsThread),
@@ -91,11 +91,11 @@ impl Latencies {
             .collect()
     }
 
-    /// Enters a latency, in place of an earlier one.
+    /// Enters a latency, replacing an earlier one.
     ///
     /// # Errors
-    /// A thread that is not in the table, a pair of one thread, a figure that is not above zero
-    /// and finite.
+    /// A thread that is not in the table, a pair of one thread, or a figure that is not finite and
+    /// above zero.
     pub fn set(&mut self, a: OsThread, b: OsThread, latency: Latency) -> Result<(), LatencyError> {
         let place = |os| self.position.get(&os).ok_or(LatencyError::Unknown(os));
         let (i, j) = (*place(a)?, *place(b)?);
@@ -116,7 +116,7 @@ impl Latencies {
         self.at(*i, *j)
     }
 
-    /// How many pairs were measured.
+    /// Number of measured pairs.
     pub fn measured(&self) -> usize {
         self.cells.iter().flatten().count()
     }
@@ -125,7 +125,7 @@ impl Latencies {
         if i == j { None } else { self.cells[cell(i, j)] }
     }
 
-    /// The logarithm of a latency: noise multiplies, so that it adds there.
+    /// The logarithm of a latency: noise is multiplicative, so logarithms make it additive.
     pub(super) fn log_at(&self, i: usize, j: usize) -> Option<f64> {
         self.at(i, j).map(|latency| latency.ns.ln())
     }

@@ -1,21 +1,21 @@
-//! How many levels the merges of average linkage make, and where each ends.
+//! Number of levels in the merges of average linkage, and the end of each.
 //!
-//! A level is a run of merges: the log latencies of the pairs that meet there are one normal
-//! distribution, with a mean of its own and a variance that all levels share. More runs always fit
-//! better, so that the best description wins: for N pairs,
+//! A level is a run of merges: the log latencies of the pairs that meet there follow one normal
+//! distribution, with its own mean and a variance that all levels share. More runs always fit
+//! better, so the best description wins: for N pairs,
 //!
 //! ```text
 //! (N + ν) ln((R + ν s²) / (N + ν)) + 4 Σ structure + 2 L ln N
 //! ```
 //!
-//! with R the sum of squared residuals, L the number of levels, and for each level the logarithm
-//! of the number of ways in which its groups could be divided into the groups below, those of
-//! equal size being alike. That structure term keeps the tails of noise from passing for groups:
-//! linkage picks the lowest of many pairs, and the term counts how many there were to pick from.
-//! The best of w chance divisions gains about 2 ln w; twice that leaves a margin, which true levels
-//! exceed by far. (With the bare 2, sixteen threads in four packages with 10 % noise fell apart
-//! into lucky pairs in a third of the draws.)
-//! ν and s are what is believed of the noise before seeing any, which matters for few threads.
+//! with R the sum of squared residuals, L the number of levels, and for each level the logarithm of
+//! the number of ways to divide its groups into the groups below, those of equal size being alike.
+//! That structure term keeps the tails of noise from passing for groups: linkage picks the lowest
+//! of many pairs, and the term counts how many there were to pick from. The best of w chance
+//! divisions gains about 2 ln w; twice that leaves a margin, which true levels exceed by far. (With
+//! the bare 2, sixteen threads in four packages with 10 % noise fell apart into lucky pairs in a
+//! third of the draws.) ν and s are the prior belief about the noise, which matters for few
+//! threads.
 //!
 //! A first version cut the latencies themselves at gaps (as MCTOP does) and asked whether the
 //! groups were consistent. It fails where two levels overlap for single pairs but not for groups.
@@ -25,24 +25,25 @@ use std::collections::BTreeMap;
 use super::latencies::Latencies;
 use super::linkage::{Merge, Sums, groups_after};
 
-/// The noise expected beforehand, relative: the figure of the project's goal.
+/// Prior relative noise: the figure of the project's goal.
 const NOISE_EXPECTED: f64 = 0.1;
-/// How many pairs' worth that expectation is.
+/// Weight of that prior, in pairs.
 const NOISE_WEIGHT: f64 = 4.0;
-/// A level is at least this much slower than the one below, as a ratio. Below it lies what a mesh
-/// or ring does to pairs of one kind, which is no group.
+/// Least ratio of a level to the one below. Smaller differences come from a mesh or ring between
+/// pairs of one kind, which form no group.
 const RATIO_MIN: f64 = 1.15;
-/// The least chance that a pair of the slower level is slower than one of the faster.
+/// Least chance that a pair of the slower level is slower than one of the faster.
 const ORDER_MIN: f64 = 0.85;
-/// How many standard errors two levels' means differ at least.
+/// Least difference of two levels' means, in standard errors.
 const ERRORS_MIN: f64 = 4.0;
-/// What a unit of structure costs, and a level for each unit of ln N.
+/// Cost of a unit of structure; a level costs this for each unit of ln N.
 const STRUCTURE_WEIGHT: f64 = 4.0;
 const LEVEL_WEIGHT: f64 = 2.0;
-/// Noises tried, relative.
+/// Relative noises tried.
 const NOISES: [f64; 10] = [0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5];
 
-/// The ends of the runs: after how many merges each level is complete. The last is all merges.
+/// Ends of the runs: the number of merges after which each level is complete. The last is all
+/// merges.
 pub(super) fn ends(latencies: &Latencies, merges: &[Merge]) -> Vec<usize> {
     if merges.is_empty() {
         return Vec::new();
@@ -90,7 +91,7 @@ impl<'a> Problem<'a> {
         self.before[b].minus(self.before[a])
     }
 
-    /// The best ends if the noise were this.
+    /// The best ends under this noise.
     fn solve(&self, noise: f64) -> Vec<usize> {
         let count = self.merges.len();
         let variance = noise.max(self.noise_floor).powi(2);
@@ -116,7 +117,7 @@ impl<'a> Problem<'a> {
         ends
     }
 
-    /// The measure that the module's text gives.
+    /// The measure given in the module's text.
     fn cost(&self, ends: &[usize]) -> f64 {
         let mut residue = 0.0;
         let mut structure = 0.0;
@@ -155,7 +156,7 @@ impl<'a> Problem<'a> {
     fn differ(&self, low: (usize, usize), high: (usize, usize)) -> bool {
         let (a, b) = (self.level(low.0, low.1), self.level(high.0, high.1));
         if a.count == 0.0 || b.count == 0.0 {
-            // Nothing was measured between these groups: no ground to tell them from the rest.
+            // Nothing was measured between these groups, so nothing tells them from the rest.
             return false;
         }
         let believed = NOISE_WEIGHT * self.noise_floor.powi(2).max(NOISE_EXPECTED.powi(2) / 4.0);
@@ -168,7 +169,7 @@ impl<'a> Problem<'a> {
     }
 
     /// The chance that, of two pairs with a thread in common, the one of the higher level is
-    /// slower. Around each thread alone: what differs from one part of the machine to another says
+    /// slower. Compared around each thread alone: differences between parts of the machine say
     /// nothing about groups.
     fn order(&self, low: (usize, usize), high: (usize, usize)) -> f64 {
         let count = self.latencies.threads().len();
@@ -201,7 +202,7 @@ fn runs(ends: &[usize]) -> impl Iterator<Item = (usize, usize)> {
     starts.zip(ends.iter().copied())
 }
 
-/// For each run of merges the logarithm of the ways to divide its groups.
+/// For each run of merges, the logarithm of the number of ways to divide its groups.
 fn structure(merges: &[Merge]) -> Vec<Vec<f64>> {
     let count = merges.len() + 1;
     let factorial: Vec<f64> = std::iter::once(0.0)
@@ -213,7 +214,7 @@ fn structure(merges: &[Merge]) -> Vec<Vec<f64>> {
     let mut sizes = vec![1usize; count];
     let mut table = Vec::with_capacity(merges.len());
     for start in 0..merges.len() {
-        // Of each group: its size, and how many groups of each size it was made of in this run.
+        // For each group: its size, and how many groups of each size it was made of in this run.
         let mut parts: Vec<(usize, BTreeMap<usize, usize>)> = sizes
             .iter()
             .map(|size| (*size, BTreeMap::from([(*size, 1)])))

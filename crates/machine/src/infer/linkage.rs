@@ -1,22 +1,22 @@
-//! Average linkage: the nearest two groups become one, again and again.
+//! Average linkage: the nearest two groups merge, again and again.
 //!
 //! The distance of two groups is the mean log latency of the measured pairs between them. With no
-//! pair missing it never falls from one merge to the next. Averages make it robust: a few pairs
-//! that are off do not chain groups together, as nearest-pair linkage would.
+//! pair missing it never falls from one merge to the next. Averages make it robust: a few outlying
+//! pairs do not chain groups together, as nearest-pair linkage would.
 
 use super::latencies::Latencies;
 
-/// Two groups becoming one.
+/// A merge of two groups.
 #[derive(Clone, Debug)]
 pub(super) struct Merge {
-    /// The lowest positions of both groups, the lower first; it names the union from here on.
+    /// The lowest positions of both groups, the lower first; it names the union from then on.
     pub(super) first: usize,
     pub(super) second: usize,
     /// The measured pairs between the two groups.
     pub(super) sums: Sums,
 }
 
-/// What least squares need to know of some log latencies.
+/// Sums over log latencies, as least squares need them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub(super) count: f64,
@@ -49,7 +49,7 @@ impl Sums {
         }
     }
 
-    /// Infinite for no values: groups that nothing connects are farthest.
+    /// The mean; infinite for no values: groups that nothing connects are farthest.
     pub(super) fn mean(self) -> f64 {
         if self.count > 0.0 {
             self.sum / self.count
@@ -104,8 +104,8 @@ pub(super) fn merges(latencies: &Latencies) -> Vec<Merge> {
             sums[k * count + first] = union;
         }
         for k in alive.iter().copied() {
-            // A union is no nearer than the nearer of its parts, so that only those whose nearest
-            // group is gone, or changed, look again. With pairs missing a union may come nearer.
+            // A union is no nearer than the nearer of its parts, so only groups whose nearest group
+            // is gone, or changed, search again. With pairs missing a union may come nearer.
             let stale = k == first || nearest[k] == first || nearest[k] == second;
             let nearer = || sums[k * count + first].mean() < sums[k * count + nearest[k]].mean();
             if stale || nearer() {
@@ -126,15 +126,15 @@ fn nearest_of(i: usize, alive: &[usize], sums: &[Sums], count: usize) -> usize {
         .unwrap_or(i)
 }
 
-/// Which group each position is in after the first merges: the group's lowest position.
+/// The group of each position after the first merges, named by the group's lowest position.
 pub(super) fn groups_after(merges: &[Merge], count: usize) -> Vec<usize> {
     let mut name: Vec<usize> = (0..count).collect();
-    // The last merges know the final names, so that each name is followed once.
+    // The last merges know the final names, so each name is followed once.
     for merge in merges {
         name[merge.second] = merge.first;
     }
     for i in 0..count {
-        // A name is never above what it names, and lower ones are final.
+        // A name is never above the position it names, and lower ones are final.
         name[i] = name[name[i]];
     }
     name

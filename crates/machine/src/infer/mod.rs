@@ -1,9 +1,9 @@
-//! What measured latencies say about a machine's structure.
+//! Inference of a machine's structure from measured latencies.
 //!
-//! [`Latencies`] between pairs of hardware threads go in, possibly with pairs missing.
-//! [`Tree::infer`] finds the levels and the groups of threads at each; [`check`] holds the claims
-//! of firmware and kernel against them; [`Plan`] says which pairs to measure where all would be
-//! too many, and [`Tree::fill`] completes the rest and says which figures are not measured.
+//! The input is [`Latencies`] between pairs of hardware threads, possibly with pairs missing.
+//! [`Tree::infer`] finds the levels and the groups of threads at each; [`check`] compares the
+//! claims of firmware and kernel with them; [`Plan`] chooses the pairs to measure where all would
+//! be too many, and [`Tree::fill`] completes the rest and marks the figures that are not measured.
 //!
 //! ```
 //! use hearth_machine::infer::{Latencies, Latency, Tree};

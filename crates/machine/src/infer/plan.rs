@@ -1,18 +1,19 @@
-//! Which pairs to measure where all of them would be too many.
+//! Choice of the pairs to measure where all of them would be too many.
 //!
-//! At most 4 n log₂ n pairs for n threads, in rounds; each round is chosen from what the earlier
-//! ones found. With up to 32 threads that is all pairs. Beyond:
+//! At most 4 n log₂ n pairs for n threads, in rounds; each round is chosen from the findings of
+//! earlier ones. With up to 32 threads that is all pairs. Beyond:
 //!
 //! 1. *Neighbours.* The pairs whose positions differ by a power of two or by n/2, n/4, …, around
-//!    the end; and the pairs of each smallest claimed group. Operating systems number siblings
-//!    side by side or half the machine apart, clusters and packages in runs or in turns, so that
-//!    these pairs touch every group that follows any such rule, claimed or not.
+//!    the end; and the pairs of each smallest claimed group. Operating systems number siblings side
+//!    by side or half the machine apart, and clusters and packages in runs or in turns, so these
+//!    pairs touch every group that follows any such rule, claimed or not.
 //! 2. *Landmarks.* One thread against all others, then the thread that is farthest from all
-//!    landmarks, and so on until every thread is near one. Groups of any numbering show up so.
-//! 3. *Inside.* Of the smallest groups found, all pairs, smallest groups first.
+//!    landmarks, and so on until every thread is near one. This reveals groups of any numbering.
+//! 3. *Inside.* All pairs of the smallest groups found, smallest groups first.
 //!
-//! What it can miss: groups of a few threads, numbered by no rule and claimed by nobody. Landmarks
-//! find such a group only if one of its members is a landmark. To be certain takes all pairs.
+//! It can miss groups of a few threads that follow no numbering rule and that no claim mentions:
+//! landmarks find such a group only if one of its members is a landmark. Only measuring all pairs
+//! is certain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,10 +22,10 @@ use super::tree::Tree;
 use crate::relation::Closeness;
 use crate::topology::{OsThread, Topology};
 
-/// Landmarks take at most this share of the pairs, so that the last phase has some.
+/// Largest share of the pairs for landmarks, so that the last phase has some.
 const LANDMARK_SHARE: f64 = 0.85;
 
-/// The most pairs that a plan for n threads asks for: 4 n log₂ n, or all if that is fewer.
+/// Most pairs that a plan for n threads asks for: 4 n log₂ n, or all if that is fewer.
 pub fn pairs_max(threads: usize) -> usize {
     let n = threads as f64;
     let all = threads * threads.saturating_sub(1) / 2;
@@ -70,7 +71,7 @@ enum Phase {
 }
 
 impl Plan {
-    /// A plan for these threads. What the topology claims is used as a hint, never believed.
+    /// A plan for these threads. The topology's claims serve as hints and are never believed.
     pub fn new(threads: &[OsThread], claimed: Option<&Topology>) -> Plan {
         let mut threads = threads.to_vec();
         threads.sort_unstable();
@@ -84,8 +85,8 @@ impl Plan {
         }
     }
 
-    /// The pairs to measure next, given all that was measured so far; none if the plan is done.
-    /// No pair comes twice: one that could not be measured is left out for good.
+    /// The next pairs to measure, given everything measured so far; none if the plan is done. No
+    /// pair comes twice: one that could not be measured is left out for good.
     pub fn next_round(&mut self, latencies: &Latencies) -> Vec<(OsThread, OsThread)> {
         loop {
             let wanted = match self.phase {
@@ -116,7 +117,7 @@ impl Plan {
         }
     }
 
-    /// Those not asked before, up to the most allowed.
+    /// The pairs not asked for before, up to the limit.
     fn ask(&mut self, wanted: Vec<(usize, usize)>) -> Vec<(OsThread, OsThread)> {
         let most = pairs_max(self.threads.len());
         let mut round = Vec::new();
@@ -195,7 +196,7 @@ impl Plan {
     }
 }
 
-/// For each thread the threads nearest to it by the claims, if they are few.
+/// For each thread its nearest threads by the claims, if they are few.
 fn smallest_groups(threads: &[OsThread], topology: &Topology) -> Vec<Vec<usize>> {
     const FEW: usize = 8;
     let at = |os: OsThread| threads.binary_search(&os).ok();

@@ -9,35 +9,35 @@ use super::levels::ends;
 use super::linkage::{groups_after, merges};
 use crate::topology::OsThread;
 
-/// Groups within groups, found in latencies.
+/// Nested groups found in latencies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tree {
     /// All threads, ascending.
     pub threads: Vec<OsThread>,
-    /// Nearest first. The last has one group, of all threads; one thread alone has no level.
+    /// Nearest first. The last has one group, of all threads; a single thread has no level.
     pub levels: Vec<Level>,
 }
 
-/// Pairs that are about equally far apart, and the groups that they make.
+/// Pairs about equally far apart, and the groups that they form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     /// The geometric mean over the measured pairs of this level, in nanoseconds; nothing if none
-    /// of them was measured.
+    /// was measured.
     pub latency_ns: Option<f64>,
     /// The standard deviation of those pairs around it, relative.
     pub spread: f64,
-    /// How many pairs of this level were measured.
+    /// Number of measured pairs of this level.
     pub pairs_measured: usize,
-    /// The groups of two threads and more whose pairs are of this level or a nearer one; threads
+    /// The groups of at least two threads whose pairs are of this level or a nearer one; threads
     /// ascend, groups by their first. A thread in none of them is alone up to this level.
     pub groups: Vec<Vec<OsThread>>,
 }
 
-/// Where a figure of a completed table comes from.
+/// Origin of a figure in a completed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// That pair was measured.
+    /// The pair was measured.
     Measured,
     /// It is the mean of measured pairs between the same two groups.
     InferredFromGroups,
@@ -52,15 +52,15 @@ pub struct Filled {
     pub a: OsThread,
     /// The other.
     pub b: OsThread,
-    /// The figure. The error of an inferred one is the spread among the pairs it comes from.
+    /// The figure. The error of an inferred one is the spread among the pairs it is derived from.
     pub latency: Latency,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
 impl Tree {
     /// Finds levels and groups. Pairs may be missing; threads that no measured pair connects with
-    /// others join at the last level. The result depends on nothing but the table.
+    /// others join at the last level. The result depends only on the table.
     pub fn infer(latencies: &Latencies) -> Tree {
         let merges = merges(latencies);
         let ends = ends(latencies, &merges);
@@ -80,7 +80,7 @@ impl Tree {
         tree
     }
 
-    /// The figures of each level.
+    /// Computes the figures of each level.
     fn describe(&mut self, latencies: &Latencies) {
         let mut logs: Vec<Vec<f64>> = vec![Vec::new(); self.levels.len()];
         let positions = self.positions();
@@ -101,14 +101,14 @@ impl Tree {
         }
     }
 
-    /// All groups of two threads and more, each once, the whole machine last.
+    /// All groups of at least two threads, each once, the whole machine last.
     pub fn groups(&self) -> BTreeSet<Vec<OsThread>> {
         let groups = self.levels.iter().flat_map(|level| level.groups.iter());
         groups.cloned().collect()
     }
 
-    /// The first level, counted from 0, at which two threads are in one group. Nothing for a
-    /// thread and itself, and for threads that the tree does not have.
+    /// The first level, counted from 0, at which two threads are in one group. Nothing for a thread
+    /// and itself, and for threads outside the tree.
     pub fn level_of(&self, a: OsThread, b: OsThread) -> Option<usize> {
         if a == b {
             return None;
@@ -120,8 +120,8 @@ impl Tree {
         })
     }
 
-    /// All pairs: those measured as they are, the others from measured pairs of the same two
-    /// groups, or else of the same level. A pair is left out if nothing of its level was measured.
+    /// All pairs: measured ones as they are, the others from measured pairs of the same two groups,
+    /// or else of the same level. A pair is left out if nothing of its level was measured.
     pub fn fill(&self, latencies: &Latencies) -> Vec<Filled> {
         let positions = self.positions();
         let below = |thread: usize, level: usize| match level {
@@ -173,8 +173,7 @@ impl Tree {
         filled
     }
 
-    /// For each thread the name of its group at each level: the position of the group's first
-    /// thread.
+    /// For each thread, its group at each level, named by the position of the group's first thread.
     fn positions(&self) -> Vec<Vec<usize>> {
         let at: BTreeMap<OsThread, usize> = self.threads.iter().copied().zip(0..).collect();
         let mut names: Vec<Vec<usize>> = (0..self.threads.len())

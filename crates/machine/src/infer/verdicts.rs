@@ -4,12 +4,12 @@ use super::claims::{Evidence, GroupingKind, Ratio, Report, Verdict};
 use crate::profile::{Claim, Figure, Verdict as Stored};
 use crate::topology::{OsThread, format_list};
 
-/// Groups named in a sentence; the rest is counted.
+/// Groups named in a sentence; the others are counted.
 const NAMED_MAX: usize = 4;
 
 impl Report {
-    /// One claim for each kind of group, and one for measured groups that nobody claims, unless a
-    /// contradicted claim accounts for them. `source` says where the claims were read.
+    /// One claim for each kind of group, and one for measured groups that no claim mentions, unless
+    /// a contradicted claim accounts for them. `source` names the origin of the claims.
     #[must_use]
     pub fn claims(&self, source: Option<&str>) -> Vec<Claim> {
         let mut claims: Vec<Claim> = self

@@ -1,4 +1,4 @@
-//! Costs assumed of a machine that nobody measured.
+//! Assumed costs of a machine that was never measured.
 //!
 //! Round numbers for a server or desktop of the 2020s at about 3 GHz. Transfers within a package
 //! lie between the published medians of one-socket machines (16 ns within a cluster of Zen 3 cores
@@ -12,17 +12,17 @@ use super::{
 use crate::relation::{Closeness, Nodes, Relation};
 use crate::topology::{Thread, Topology};
 
-/// How far an assumed figure may be off, either way.
+/// Factor by which an assumed figure may be off, either way.
 const FACTOR: f64 = 2.0;
-/// The same for what the operating system does, which varies more.
+/// The same for services of the operating system, which vary more.
 const SYSTEM_FACTOR: f64 = 3.0;
-/// What a line from another node's memory or cache costs more, as a factor.
+/// Factor for a line from another node's memory or cache.
 const REMOTE: f64 = 1.5;
 /// Waking a thread that sleeps on the waker's own hardware thread, ns.
 const SAME_CORE_WAKE_NS: f64 = 2_500.0;
 /// The same on another core.
 const OTHER_CORE_WAKE_NS: f64 = 6_000.0;
-/// Memory, ns a dependent load.
+/// Dependent load from memory, ns.
 const MEMORY_NS: f64 = 90.0;
 
 /// A dependent load from a cache level, ns.
@@ -45,7 +45,7 @@ fn level_bandwidth(level: Level) -> f64 {
     }
 }
 
-/// One way between two hardware threads through a line, ns.
+/// One-way time of a line between two hardware threads, ns.
 fn one_way_ns(relation: Relation) -> f64 {
     let near = match relation.closeness {
         Closeness::Same => level_read_ns(1),
@@ -63,7 +63,7 @@ fn one_way_ns(relation: Relation) -> f64 {
 
 impl Profile {
     /// The profile of a machine that was never measured: Hearth's stated defaults for its parts,
-    /// each marked as assumed. Pairs are absent: relations speak for them.
+    /// each marked as assumed. Pairs are absent: relations stand for them.
     #[must_use]
     pub fn assumed(topology: Topology) -> Self {
         let origin = Origin {
@@ -80,7 +80,7 @@ impl Profile {
         Self::empty(origin, topology).with_defaults()
     }
 
-    /// The same profile with an assumed figure wherever one is absent and a default is known; a
+    /// The same profile with an assumed figure wherever one is absent and a default exists. A
     /// hand-over by threads takes the measured wake-up, if there is one, and is marked as inferred.
     /// Measured figures stay as they are. Tables of pairs, nodes, noise and claims are not
     /// invented.
@@ -98,10 +98,10 @@ impl Profile {
         self
     }
 
-    /// Claims the topology's data caches, and says which levels the machine has.
+    /// Claims the topology's data caches, and returns the levels that the machine has.
     fn add_caches(&mut self) -> Vec<Level> {
         let mut levels: Vec<u8> = Vec::new();
-        // The first hardware thread stands for all: sizes that differ are the topology's to know.
+        // The first hardware thread stands for all; the topology knows deviating sizes.
         if !self.topology.threads().is_empty() {
             for cache in self.topology.data_caches(Thread(0)) {
                 levels.push(cache.level);
@@ -171,7 +171,7 @@ impl Profile {
             }
         }
         let same = relation.closeness == Closeness::Same;
-        // Who hands over to a sleeping thread wakes it: what was measured between one pair is a
+        // A hand-over to a sleeping thread wakes it: a wake-up measured between one pair is a
         // better guess for the others than any default.
         let (wake, default_ns) = if same {
             (self.system.futex_wake_same_core_ns, SAME_CORE_WAKE_NS)
@@ -191,7 +191,7 @@ impl Profile {
                 Figure::assumed(if same { 5.0 } else { 2.0 * way }, FACTOR),
             ),
         ] {
-            // Nobody spins for someone who cannot run meanwhile.
+            // A thread cannot spin for another that shares its hardware thread.
             let sensible = !(same && carrier == Carrier::Spin);
             if sensible && self.hand_over(carrier, relation).is_none() {
                 self.hand_overs.push(HandOver {

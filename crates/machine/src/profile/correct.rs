@@ -1,13 +1,13 @@
-//! What a profile would say if transfers of one relation took longer, or less long.
+//! Correction of a profile's transfers by a factor.
 
 use super::{Carrier, Profile};
 use crate::relation::Relation;
 
 impl Profile {
-    /// The same profile with every transfer between hardware threads of a relation taking `factor` times
-    /// as long, marked as inferred: lines in each state, pairs, and hand-overs that are transfers. What
-    /// the kernel does to wake a thread stays. Measured exchanges of that relation are left out, as they
-    /// are not true any more.
+    /// The same profile with every transfer between hardware threads of a relation `factor` times
+    /// as long, marked as inferred: lines in each state, pairs, and hand-overs that are transfers.
+    /// The kernel's part of waking a thread stays. Measured exchanges of that relation are left
+    /// out, since they no longer hold.
     #[must_use]
     pub fn with_transfers_times(mut self, relation: Relation, factor: f64) -> Self {
         let topology = &self.topology;

@@ -1,4 +1,4 @@
-//! What things cost on a machine. Every [`Figure`]'s unit ends its field's name.
+//! Costs on a machine. Every [`Figure`]'s unit ends its field's name.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::{Figure, distance};
 use crate::relation::Relation;
 use crate::topology::{Node, Thread};
 
-/// Where data lies.
+/// Level of memory that holds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -24,7 +24,7 @@ pub enum Pages {
     Small,
     /// Huge pages were asked for and given.
     Huge,
-    /// Huge pages were asked for; what was given is not known.
+    /// Huge pages were asked for; the result is unknown.
     Unknown,
 }
 
@@ -33,10 +33,10 @@ pub enum Pages {
 pub struct CacheFinding {
     /// 1 is nearest to the core.
     pub level: u8,
-    /// What firmware or the kernel say.
+    /// The size that firmware or the kernel claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_bytes: Option<u64>,
-    /// What the latency curve shows: where it leaves this level's plateau.
+    /// The size that the latency curve shows: where it leaves this level's plateau.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inferred_bytes: Option<Figure>,
 }
@@ -55,7 +55,7 @@ impl CacheFinding {
 pub struct CurvePoint {
     /// The buffer.
     pub size_bytes: u64,
-    /// From one element to the next in address order.
+    /// Distance from one element to the next in address order.
     pub stride_bytes: u64,
     /// The pages behind the buffer.
     pub pages: Pages,
@@ -63,7 +63,7 @@ pub struct CurvePoint {
     pub load_ns: Figure,
 }
 
-/// What an access to a line costs by the level that holds it, when each access waits for the last.
+/// Cost of an access to a line by the level that holds it, when each access waits for the last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LevelCost {
     /// The level.
@@ -87,7 +87,7 @@ pub enum LineState {
     Shared,
 }
 
-/// What a line costs that another hardware thread holds.
+/// Cost of a line that another hardware thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StateTransfer {
     /// The reader's relation to the holder.
@@ -108,15 +108,15 @@ pub struct PairTransfer {
     pub a: Thread,
     /// The other.
     pub b: Thread,
-    /// There and back: a line written by one, seen by the other, written, seen. Its provenance
-    /// says whether this pair was measured or concluded from others like it.
+    /// There and back: a line written by one, seen by the other, written, seen. Its provenance says
+    /// whether this pair was measured or inferred from similar ones.
     pub round_trip_ns: Figure,
     /// One direction. Half the round trip unless measured apart.
     pub one_way_ns: Figure,
 }
 
 impl PairTransfer {
-    /// From the round trip alone.
+    /// Derives both figures from the round trip.
     #[must_use]
     pub fn from_round_trip(a: Thread, b: Thread, round_trip_ns: Figure) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl PairTransfer {
     }
 }
 
-/// What a sequential pass does with its buffer.
+/// Access pattern of a sequential pass over a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -143,13 +143,13 @@ pub enum Access {
 /// Sequential bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bandwidth {
-    /// Where the buffer fits.
+    /// The level that the buffer fits into.
     pub level: Level,
-    /// What was done.
+    /// The access pattern.
     pub access: Access,
-    /// Hardware threads at work at once, each with a buffer of its own.
+    /// Hardware threads working at once, each with its own buffer.
     pub threads: u32,
-    /// Of all threads together. 1 B/ns is 10⁹ bytes a second.
+    /// Bandwidth of all threads together. 1 B/ns is 10⁹ bytes a second.
     pub bytes_per_ns: Figure,
 }
 
@@ -160,13 +160,13 @@ pub struct NodeDistances {
     pub measured_s: Vec<Vec<Option<Figure>>>,
     /// The means on the firmware's scale, local being 10, without rounding.
     pub scaled: Vec<Vec<Option<f64>>>,
-    /// What firmware says.
+    /// The firmware's distances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub firmware: Option<Vec<Vec<u32>>>,
 }
 
 impl NodeDistances {
-    /// From measured times, scaled row by row.
+    /// Distances from measured times, scaled row by row.
     #[must_use]
     pub fn from_measured(
         measured_s: Vec<Vec<Option<Figure>>>,
@@ -193,7 +193,7 @@ impl NodeDistances {
     }
 
     /// Nodes in the order in which a thread of `user` asks for memory: its own first, then by
-    /// measured time, and those without a measurement last.
+    /// measured time, and nodes without a measurement last.
     #[must_use]
     pub fn fallback_order(&self, user: Node) -> Vec<Node> {
         let time = |row: &Vec<Option<Figure>>| {
@@ -208,14 +208,14 @@ impl NodeDistances {
     }
 }
 
-/// What the operating system's services cost. Absent: not measured.
+/// Costs of the operating system's services. Absent: not measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SystemCosts {
     /// Creating a thread that returns at once, and joining it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_create_join_ns: Option<Figure>,
-    /// From one thread to another of the same hardware thread, by `sched_yield`.
+    /// Switch from one thread to another of the same hardware thread, by `sched_yield`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_switch_ns: Option<Figure>,
     /// From the wake call to the woken thread's first step, on the same hardware thread.
@@ -230,13 +230,13 @@ pub struct SystemCosts {
     /// First touch of a huge page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub huge_page_fault_ns: Option<Figure>,
-    /// Lock and unlock, nobody else wanting it.
+    /// Lock and unlock without contention.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mutex_ns: Option<Figure>,
-    /// Post and wait, nobody waiting.
+    /// Post and wait without a waiter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semaphore_ns: Option<Figure>,
-    /// `sched_yield` with nobody to yield to.
+    /// `sched_yield` with no other thread to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sched_yield_ns: Option<Figure>,
     /// The cheapest system call.
@@ -252,19 +252,19 @@ pub struct SystemCosts {
 pub struct Gap {
     /// The shortest gap of the bin, ns.
     pub from_ns: u64,
-    /// Where the next bin begins, ns. Absent for the last.
+    /// Start of the next bin, ns. Absent for the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below_ns: Option<u64>,
-    /// Gaps seen.
+    /// Number of gaps.
     pub count: u64,
 }
 
-/// What interrupts a thread that only reads the clock.
+/// Interruptions of a thread that only reads the clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
-    /// Where it ran.
+    /// The thread that it ran on.
     pub thread: Thread,
-    /// For how long.
+    /// Duration of the observation.
     pub observed_s: f64,
     /// Gaps between two readings, by length.
     #[serde(default)]
@@ -272,7 +272,7 @@ pub struct Noise {
     /// Interrupts a second on this hardware thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts_per_s: Option<Figure>,
-    /// The share of time that the hypervisor took, 0 to 1.
+    /// Share of time that the hypervisor took, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_share: Option<Figure>,
 }
@@ -289,40 +289,40 @@ pub enum Carrier {
     Worker,
 }
 
-/// What passing control costs, one direction, with a message of one line.
+/// Cost of passing control, one direction, with a message of one line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandOver {
-    /// How.
+    /// The carrier.
     pub carrier: Carrier,
-    /// Between which hardware threads.
+    /// The relation of the two hardware threads.
     pub relation: Relation,
     /// From the sender's last step to the receiver's first.
     pub one_way_ns: Figure,
 }
 
-/// A message as it was measured: written by one thread, handed over, read by another.
+/// A measured message: written by one thread, handed over, read by another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exchange {
     /// The message's size.
     pub bytes: u64,
-    /// Who wrote it.
+    /// The writer.
     pub sender: Thread,
-    /// Who read it.
+    /// The reader.
     pub receiver: Thread,
     /// How control passed.
     pub carrier: Carrier,
-    /// Buffers in rotation, if the sender went on while the receiver read. Absent if it waited.
+    /// Buffers in rotation, if the sender continued while the receiver read. Absent if it waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_depth: Option<u32>,
-    /// Whether every message had memory new from the operating system.
+    /// Whether every message had memory fresh from the operating system.
     #[serde(default)]
     pub fresh_buffer: bool,
-    /// From the first store to the last load; in a stream, from one message to the next. Above
+    /// Time from the first store to the last load; in a stream, from one message to the next. Above
     /// zero.
     pub exchange_ns: Figure,
 }
 
-/// What a test of a claim found.
+/// Result of testing a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -334,22 +334,22 @@ pub enum Verdict {
     Undecided,
 }
 
-/// Something that firmware, the kernel or a hypervisor say, and what we found.
+/// A statement of firmware, the kernel or a hypervisor, and our finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// What it is about, as `size of L3` or `core 0 and core 1 share L2`.
+    /// Its subject, such as `size of L3` or `core 0 and core 1 share L2`.
     pub subject: String,
-    /// Where the claim was read.
+    /// Origin of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What is claimed.
+    /// The claim.
     pub claimed: String,
-    /// What was found.
+    /// The finding.
     pub found: String,
     /// Whether they agree.
     pub verdict: Verdict,
-    /// The effect size. Of a size: found by claimed, so that 1 is agreement. Of threads that
-    /// belong together: how much slower pairs outside are than inside, so that 1 is no difference.
+    /// Effect size. For a size: found by claimed, so 1 is agreement. For threads that belong
+    /// together: how much slower pairs outside are than inside, so 1 is no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect_ratio: Option<Figure>,
 }

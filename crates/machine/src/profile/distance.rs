@@ -1,7 +1,7 @@
 //! Node distances from measured times, after the nMART source:
 //! `distance(i, j) = 10 · time(i, j) / min_j time(i, j)` for memory of node i used from node j.
 
-/// What becomes of a quotient's fraction.
+/// Treatment of a quotient's fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// Cut off, as in the source's four-node table.
@@ -30,7 +30,7 @@ pub fn whole(times: &[f64], rounding: Rounding) -> Vec<u32> {
         .collect()
 }
 
-/// The nodes in the order in which memory is asked for when the one before is full: `node` first,
+/// The nodes in the order in which memory is requested when the ones before are full: `node` first,
 /// then by distance or time in `row`. Equal ones keep the order of their numbers.
 #[must_use]
 pub fn fallback_order(node: usize, row: &[f64]) -> Vec<usize> {

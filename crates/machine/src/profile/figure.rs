@@ -1,25 +1,25 @@
-//! A number and how far to trust it.
+//! A number with its uncertainty.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a figure comes from.
+/// Origin of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provenance {
     /// Measured on this machine.
     Measured,
-    /// Said by firmware, the kernel or a hypervisor, and not tested.
+    /// Claimed by firmware, the kernel or a hypervisor, and not tested.
     Claimed,
     /// A stated default of Hearth's.
     Assumed,
-    /// Concluded from figures measured elsewhere on this machine.
+    /// Inferred from figures measured elsewhere on this machine.
     Inferred,
 }
 
 /// A number with its interval. The unit is in the name of the field that holds the figure.
 ///
 /// `low ≤ value ≤ high`, all finite. For a measured figure they bound a 95 % interval that covers
-/// run-to-run variation; for an assumed one, what we have seen on other machines.
+/// run-to-run variation; for an assumed one, the range seen on other machines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// The estimate.
@@ -31,10 +31,10 @@ pub struct Figure {
     /// Samples that the estimate rests on; zero unless measured or inferred.
     #[serde(default)]
     pub samples: u64,
-    /// Samples thrown away as disturbed (steal, interrupts, migration, gaps).
+    /// Samples discarded as disturbed (steal, interrupts, migration, gaps).
     #[serde(default)]
     pub discarded: u64,
-    /// Where it comes from.
+    /// Its origin.
     pub provenance: Provenance,
 }
 
@@ -65,7 +65,7 @@ impl Figure {
         }
     }
 
-    /// Something claimed, with no interval but itself.
+    /// A claimed value, with no interval but itself.
     #[must_use]
     pub const fn claimed(value: f64) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Figure {
         }
     }
 
-    /// The same figure concluded for something it was not measured on.
+    /// The same figure inferred for something it was not measured on.
     #[must_use]
     pub const fn inferred(self) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Figure {
         }
     }
 
-    /// The half width of the interval in relation to the value; zero for a value of zero.
+    /// The half width of the interval relative to the value; zero for a value of zero.
     #[must_use]
     pub fn relative_uncertainty(&self) -> f64 {
         if self.value == 0.0 {
@@ -108,7 +108,7 @@ impl Figure {
         }
     }
 
-    /// Whether the figure is what it must be: finite, and inside its interval.
+    /// Whether the figure is valid: finite, and inside its interval.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let finite = self.value.is_finite() && self.low.is_finite() && self.high.is_finite();

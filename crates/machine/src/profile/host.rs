@@ -1,10 +1,10 @@
-//! Who measured, when, how and on what.
+//! Origin of a profile: the tool, time, method and machine.
 
 use serde::{Deserialize, Serialize};
 
 use crate::topology::OsThread;
 
-/// How much time a probe takes.
+/// Duration of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -12,13 +12,13 @@ pub enum Mode {
     Quick,
     /// About 60 s.
     Normal,
-    /// As long as it takes.
+    /// As long as necessary.
     Deep,
     /// No measurement: stated defaults.
     Assumed,
 }
 
-/// How a profile came to be.
+/// Origin of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     /// The version of the Hearth that wrote it.
@@ -26,20 +26,20 @@ pub struct Origin {
     /// When the probe began, seconds since 1970 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_unix_s: Option<u64>,
-    /// How long it took, seconds.
+    /// Its duration, seconds.
     #[serde(default)]
     pub duration_s: f64,
-    /// How thorough it was.
+    /// Its thoroughness.
     pub mode: Mode,
     /// The seed of every random choice.
     #[serde(default)]
     pub seed: u64,
-    /// What the probe could not do and why, as sentences.
+    /// Measurements that the probe could not make and why, as sentences.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-/// What the machine runs. Absent fields could not be read.
+/// Software and hardware of the machine. Absent fields could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
@@ -58,7 +58,7 @@ pub struct Host {
     /// The microcode's revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub microcode: Option<String>,
-    /// The hypervisor, if one shows itself.
+    /// The hypervisor, if it can be detected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     /// The kernel's clock source.

@@ -1,15 +1,15 @@
-//! The profile file: what `hearth probe` found out about a machine, and all else reads.
+//! The profile file: the result of `hearth probe`, which everything else reads.
 //!
-//! A [`Profile`] holds who measured and how ([`Origin`], [`Host`]), the machine's parts
-//! ([`Topology`]), what things cost there, and which of the firmware's claims proved true. Every
-//! figure carries its interval, its sample counts and its [`Provenance`]; the unit is in the name
-//! of the field that holds it. What was not measured is absent, never zero;
+//! A [`Profile`] holds the origin of the measurements ([`Origin`], [`Host`]), the machine's parts
+//! ([`Topology`]), the costs there, and which of the firmware's claims proved true. Every figure
+//! carries its interval, its sample counts and its [`Provenance`]; the unit is in the name of the
+//! field that holds it. A figure that was not measured is absent, never zero;
 //! [`Profile::with_defaults`] puts stated assumptions in its place.
 //!
-//! As a file it is JSON. Its schema is `schema/profile.schema.json` ([`SCHEMA`]). What is added
-//! without changing what was there makes the [`REVISION`] one larger: readers ignore fields they do
-//! not know, and leave out entries of lists with words they do not know, with a note. Whatever a
-//! reader could misunderstand makes the [`FORMAT`] one larger, and readers refuse larger ones.
+//! Its file is JSON. Its schema is `schema/profile.schema.json` ([`SCHEMA`]). A compatible addition
+//! increases the [`REVISION`]: readers ignore unknown fields, and leave out list entries with
+//! unknown words, with a note. A change that a reader could misunderstand increases the [`FORMAT`],
+//! and readers refuse newer formats.
 //!
 //! ```
 //! use hearth_machine::{profile::Profile, synthetic};
@@ -42,27 +42,26 @@ pub use figure::{Figure, Provenance};
 pub use host::{Host, Mode, Origin};
 pub use read::{Brief, ProfileError};
 
-/// The format this Hearth writes, and the largest it reads.
+/// Format that this Hearth writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
 
-/// The revision of the format that this Hearth writes. Later ones are read, as far as they are
-/// known.
+/// Revision of the format that this Hearth writes. Later ones are read as far as they are known.
 pub const REVISION: u32 = 0;
 
 /// The JSON schema of the file.
 pub const SCHEMA: &str = include_str!("../../schema/profile.schema.json");
 
-/// A machine, measured. See the [module's text](self).
+/// A measured machine. See the [module's text](self).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// The file's format, [`FORMAT`] for whatever this Hearth writes.
+    /// The file's format; [`FORMAT`] in every file of this Hearth.
     pub format: u32,
-    /// The format's revision, [`REVISION`] for whatever this Hearth writes or has read.
+    /// The format's revision; [`REVISION`] in every file that this Hearth writes or has read.
     #[serde(default)]
     pub revision: u32,
-    /// Who measured, when and how.
+    /// The tool, time and method.
     pub origin: Origin,
-    /// What the machine runs.
+    /// The software and hardware.
     #[serde(default)]
     pub host: Host,
     /// The machine's parts.
@@ -73,10 +72,10 @@ pub struct Profile {
     /// The latency curve, by size then stride.
     #[serde(default)]
     pub curve: Vec<CurvePoint>,
-    /// What an access costs by level, nearest first, memory last.
+    /// Cost of an access by level, nearest first, memory last.
     #[serde(default)]
     pub levels: Vec<LevelCost>,
-    /// What a line costs that another hardware thread holds.
+    /// Cost of a line that another hardware thread holds.
     #[serde(default)]
     pub transfers: Vec<StateTransfer>,
     /// Transfer latency by pair of hardware threads, each pair once.
@@ -88,16 +87,16 @@ pub struct Profile {
     /// Distances between nodes, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_distances: Option<NodeDistances>,
-    /// What the operating system's services cost.
+    /// Costs of the operating system's services.
     #[serde(default)]
     pub system: SystemCosts,
-    /// What disturbs a thread that only computes, by hardware thread.
+    /// Interruptions of a thread that only computes, by hardware thread.
     #[serde(default)]
     pub noise: Vec<Noise>,
-    /// What passing control to another component costs.
+    /// Cost of passing control to another component.
     #[serde(default)]
     pub hand_overs: Vec<HandOver>,
-    /// Messages passed, by which a model is fitted and judged.
+    /// Measured messages, by which a model is fitted and judged.
     #[serde(default)]
     pub exchanges: Vec<Exchange>,
     /// The firmware's and the kernel's claims, tested.
@@ -106,8 +105,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// A profile of a machine about which only its parts are known: no costs at all. What a probe
-    /// starts from.
+    /// A profile with only a machine's parts and no costs: a probe starts from it.
     #[must_use]
     pub fn empty(origin: Origin, topology: Topology) -> Self {
         Self {
@@ -140,13 +138,13 @@ impl Profile {
             .find(|pair| (pair.a.min(pair.b), pair.a.max(pair.b)) == wanted)
     }
 
-    /// What a level costs.
+    /// The cost of a level.
     #[must_use]
     pub fn level(&self, level: Level) -> Option<&LevelCost> {
         self.levels.iter().find(|cost| cost.level == level)
     }
 
-    /// What a line in this state costs a hardware thread in this relation to its holder.
+    /// The cost of a line in this state to a hardware thread in this relation to its holder.
     #[must_use]
     pub fn transfer(&self, relation: Relation, state: LineState) -> Option<&StateTransfer> {
         self.transfers
@@ -154,7 +152,7 @@ impl Profile {
             .find(|cost| cost.relation == relation && cost.state == state)
     }
 
-    /// What passing control costs.
+    /// The cost of passing control.
     #[must_use]
     pub fn hand_over(&self, carrier: Carrier, relation: Relation) -> Option<&HandOver> {
         self.hand_overs

@@ -1,4 +1,4 @@
-//! A profile to JSON and back, and what can be wrong with one.
+//! JSON form of a profile, and its errors.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use super::{
     Noise, PairTransfer, Profile, REVISION, StateTransfer,
 };
 
-/// Why a text is not a profile this Hearth can use.
+/// Reason why a text is not a profile that this Hearth can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProfileError {
-    /// The text ends in the middle, at this line.
+    /// The text ends in the middle.
     Truncated {
         /// The last line, from 1.
         line: usize,
@@ -28,16 +28,16 @@ pub enum ProfileError {
     },
     /// JSON, but without a profile's `format`.
     NotAProfile,
-    /// Written by a newer Hearth in a format that this one does not know.
+    /// The file comes from a newer Hearth, in a format that this one does not know.
     Newer {
         /// The file's format.
         format: u64,
-        /// The version that wrote it, if it says.
+        /// The version that wrote it, if the file says.
         written_by: Option<String>,
     },
-    /// A field is missing or is not what it must be.
+    /// A field is missing or invalid.
     Field {
-        /// The reader's account of it.
+        /// The parser's explanation.
         reason: String,
     },
     /// A figure that is not finite, or outside its own interval.
@@ -93,7 +93,7 @@ impl fmt::Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-/// What every format has.
+/// The part that every format has.
 #[derive(Deserialize)]
 struct Header {
     format: Option<Value>,
@@ -101,21 +101,21 @@ struct Header {
     origin: Option<Value>,
 }
 
-/// The few things of a profile that programs need each time they start.
+/// The few figures of a profile that programs need each time they start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Brief {
-    /// What waking a thread on another core costs, in nanoseconds, if it was measured.
+    /// Cost of waking a thread on another core, in nanoseconds, if measured.
     pub wake_ns: Option<f64>,
-    /// Distances of the nodes with memory, local being 10: a row for each node whose threads use it, a column
-    /// for each whose memory it is. Empty unless all of them were measured.
+    /// Distances of the nodes with memory, local being 10: a row for each node whose threads use
+    /// it, a column for each whose memory it is. Empty unless all of them were measured.
     pub distances: Vec<Vec<f64>>,
-    /// What a load costs of a line that another core has written, in nanoseconds: the median of what was measured
-    /// between cores that are related in different ways.
+    /// Cost of loading a line that another core has written, in nanoseconds: the median over the
+    /// measured relations between cores.
     pub transfer_ns: Option<f64>,
 }
 
 impl Brief {
-    /// Out of a profile's text. None if that is no profile of this [`FORMAT`].
+    /// Reads a profile's text. None if it is not a profile of this [`FORMAT`].
     ///
     /// ```
     /// use hearth_machine::profile::Brief;
@@ -170,8 +170,8 @@ impl Brief {
     }
 }
 
-/// Distances by user and memory, out of those by memory and user, of nodes that have memory. None if one
-/// is missing.
+/// Distances by user and memory, from those by memory and user, of nodes that have memory. None if
+/// one is missing.
 fn by_user(scaled: &[Vec<Option<f64>>]) -> Option<Vec<Vec<f64>>> {
     let has_memory = |node: &usize| scaled[*node].iter().any(Option::is_some);
     let nodes: Vec<usize> = (0..scaled.len()).filter(has_memory).collect();
@@ -181,8 +181,8 @@ fn by_user(scaled: &[Vec<Option<f64>>]) -> Option<Vec<Vec<f64>>> {
 }
 
 impl Profile {
-    /// Reads a profile. Fields it does not know are ignored. Of a later [`REVISION`], entries that
-    /// it cannot read are left out, and a note in [`Origin::notes`](super::Origin::notes) says so.
+    /// Reads a profile, ignoring unknown fields. For a later [`REVISION`], unreadable entries are
+    /// left out, and a note in [`Origin::notes`](super::Origin::notes) says so.
     ///
     /// # Errors
     /// [`ProfileError`], whose text says what to do.
@@ -222,7 +222,7 @@ impl Profile {
     /// The profile as JSON, with line breaks, ready for a file.
     ///
     /// # Errors
-    /// What [`Profile::check`] finds: such a profile would not be read back.
+    /// The fault found by [`Profile::check`]: such a profile would not be read back.
     pub fn to_json(&self) -> Result<String, ProfileError> {
         self.check()?;
         let text = serde_json::to_string_pretty(self).map_err(|error| ProfileError::Field {
@@ -231,7 +231,8 @@ impl Profile {
         Ok(text + "\n")
     }
 
-    /// Whether every figure is finite and inside its interval, and every part named exists.
+    /// Checks that every figure is finite and inside its interval, and that every named part
+    /// exists.
     ///
     /// # Errors
     /// The first fault found.
@@ -358,7 +359,7 @@ impl Profile {
     }
 }
 
-/// What this Hearth can read of a profile of a later revision.
+/// The part of a later revision's profile that this Hearth can read.
 fn known_part(mut value: Value) -> Result<Profile, serde_json::Error> {
     let mut notes = Vec::new();
     keep::<CacheFinding>(&mut value, "caches", &mut notes);
@@ -373,7 +374,7 @@ fn known_part(mut value: Value) -> Result<Profile, serde_json::Error> {
     keep::<Claim>(&mut value, "claims", &mut notes);
     if let Some(system) = value.get_mut("system").and_then(Value::as_object_mut) {
         let before = system.len();
-        // Costs that nobody here knows by name are ignored anyway.
+        // Costs with unknown names are ignored anyway.
         system.retain(|_, cost| !cost.is_object() || reads::<Figure>(cost));
         notes.extend(left_out("system", before - system.len()));
     }
@@ -383,7 +384,7 @@ fn known_part(mut value: Value) -> Result<Profile, serde_json::Error> {
     Ok(profile)
 }
 
-/// Keeps those entries of a list that can be read.
+/// Keeps the readable entries of a list.
 fn keep<T: DeserializeOwned>(value: &mut Value, list: &str, notes: &mut Vec<String>) {
     if let Some(entries) = value.get_mut(list).and_then(Value::as_array_mut) {
         let before = entries.len();
@@ -405,7 +406,7 @@ fn left_out(list: &str, count: usize) -> Option<String> {
     })
 }
 
-/// Whether the text ends where the reader gave up: a number cut after its point is no number.
+/// Whether the text ends where the parser gave up: a number cut after its point is not one.
 fn ends_at(text: &str, line: usize, column: usize) -> bool {
     let last = text.split('\n').nth(line.saturating_sub(1));
     line == text.split('\n').count() && last.is_some_and(|last| column + 1 >= last.len())

@@ -1,7 +1,6 @@
-//! Machines that the sources measured, and kinds of machine that tests need.
+//! Machines that the sources measured, and kinds of machines that tests need.
 
-/// Machines by name: those of the sources, then kinds of machine. Each description is read by the
-/// tests.
+/// Machines by name: those of the sources, then kinds of machines. Tests read each description.
 pub const EXAMPLES: &[(&str, &str)] = &[
     // cache-impact, section 3.5. The extraction knows neither its memory nor the ways.
     (

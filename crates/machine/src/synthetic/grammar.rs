@@ -1,11 +1,11 @@
-//! Text to description. The grammar is in the parent's text.
+//! Parser of descriptions. The grammar is in the parent's text.
 
 use std::str::FromStr;
 
 use super::{CacheItem, Description, DescriptionError, Numbering, Per, THREADS_MAX};
 use crate::topology::{Bytes, CacheKind, OsThread, parse_list};
 
-/// The items as they are found.
+/// The items as found.
 #[derive(Default)]
 struct Items {
     packages: Option<u32>,
@@ -129,7 +129,7 @@ impl Items {
 
     fn finish(self) -> Result<Description, DescriptionError> {
         let listed = self.cores.as_ref().map_or(1, Vec::len);
-        // `8/4 cores` says how many packages there are.
+        // `8/4 cores` tells the number of packages.
         let packages = self.packages.map_or(listed, |n| n as usize);
         let mut cores = self.cores.unwrap_or_else(|| vec![1]);
         match cores[..] {
@@ -147,7 +147,7 @@ impl Items {
         if memory.windows(2).all(|pair| pair[0] == pair[1]) {
             let nodes = self.nodes.unwrap_or(super::small(packages)) as usize
                 + self.memory_nodes.unwrap_or(0) as usize;
-            // Equal sizes shrink to one, unless their number is an error to tell.
+            // Equal sizes shrink to one, unless their number is a mistake to report.
             if memory.len() == nodes {
                 memory.truncate(1);
             }

@@ -1,7 +1,7 @@
 //! Machines from a short description.
 //!
 //! A description is a list of items separated by commas, in any order, each at most once (a cache
-//! item once for each level and kind). Blanks are free, letters may be of either case.
+//! item once for each level and kind). Blanks do not matter, nor does case.
 //!
 //! | item | meaning | if absent |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //! | `numbering spread` | how the operating system numbers hardware threads. `adjacent`: siblings follow each other. `spread`: one of each core, package by package, then the second of each. `dealt`: as `spread`, but turn by turn one core of each package | `adjacent` |
 //!
 //! Sizes are bytes, or take `K`, `M`, `G`, `T` (powers of 1024). [`Description`] prints the
-//! canonical form: items in the order of the table, those that say the default left out, caches by
+//! canonical form: items in the order of the table without those equal to the default, caches by
 //! level and kind. Reading that gives an equal description.
 
 mod examples;
@@ -33,27 +33,27 @@ use crate::topology::{
 
 pub use examples::{EXAMPLES, example};
 
-/// Most hardware threads that a description may ask for, four times what Linux can be built for.
+/// Most hardware threads of a description: four times the most that Linux can be built for.
 pub const THREADS_MAX: u32 = 1 << 15;
 
-/// A machine, described. Read one with [`str::parse`].
+/// A described machine. Read one with [`str::parse`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The cores of each package; as many numbers as packages, each at least 1.
     pub cores: Vec<u32>,
     /// The hardware threads of each core, at least 1.
     pub threads: u32,
-    /// Nodes with threads.
+    /// Number of nodes with threads.
     pub nodes: u32,
-    /// Nodes without.
+    /// Number of nodes without.
     pub memory_nodes: u32,
-    /// The memory of each node, one number for all, or none if not known.
+    /// The memory of each node, one number for all, or none if unknown.
     pub memory: Vec<Bytes>,
     /// Caches, by level and kind.
     pub caches: Vec<CacheItem>,
-    /// Who is not online, ascending.
+    /// Hardware threads that are offline, ascending.
     pub offline: Vec<OsThread>,
-    /// What firmware claims, by node number.
+    /// The firmware's distances, by node number.
     pub distances: Option<Vec<Vec<u32>>>,
     /// How the operating system numbers hardware threads.
     pub numbering: Numbering,
@@ -64,11 +64,11 @@ pub struct Description {
 pub struct CacheItem {
     /// 1 is nearest to the core.
     pub level: u8,
-    /// What they keep.
+    /// The contents.
     pub kind: CacheKind,
     /// The capacity of each.
     pub size: Bytes,
-    /// Who shares one.
+    /// The threads that share one.
     pub per: Per,
     /// The bytes of a line.
     pub line: u32,
@@ -76,16 +76,16 @@ pub struct CacheItem {
     pub ways: Option<u32>,
 }
 
-/// Who shares one of the caches.
+/// The threads that share one of the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// Nobody: one for each hardware thread.
+    /// One hardware thread.
     Thread,
     /// The threads of this many neighbouring cores of a package.
     Cores(u32),
     /// The threads of a package that are in one node.
     Node,
-    /// A package.
+    /// A whole package.
     Package,
 }
 
@@ -101,37 +101,37 @@ pub enum Numbering {
     Dealt,
 }
 
-/// Why a description makes no machine.
+/// Reason why a description is not a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DescriptionError {
-    /// An item is not of the grammar.
+    /// An item outside the grammar.
     Item {
         /// The item.
         item: String,
-        /// What would be.
+        /// The expected form.
         expected: &'static str,
     },
-    /// An item is there twice.
+    /// An item that appears twice.
     Twice {
         /// The second.
         item: String,
     },
-    /// A list has not the length that the other items ask for.
+    /// A list whose length does not fit the other items.
     Length {
-        /// What it lists.
+        /// Its subject.
         what: &'static str,
         /// Its length.
         found: usize,
         /// The right one.
         expected: usize,
     },
-    /// The cores cannot be cut into nodes.
+    /// The cores cannot be divided into nodes.
     Nodes {
-        /// How many nodes.
+        /// Number of nodes.
         nodes: u32,
-        /// How many packages.
+        /// Number of packages.
         packages: usize,
-        /// The cores of the first package that cannot be cut, if the packages can be.
+        /// The cores of the first package that cannot be divided, if the packages can be.
         cores: Option<u32>,
     },
     /// More hardware threads than [`THREADS_MAX`].
@@ -185,7 +185,7 @@ impl std::error::Error for DescriptionError {
 /// Reads a description and builds its machine.
 ///
 /// # Errors
-/// What cannot be read, or what contradicts itself.
+/// The item that cannot be read, or the contradiction.
 ///
 /// ```
 /// let machine = hearth_machine::synthetic::parse(
@@ -198,7 +198,7 @@ pub fn parse(text: &str) -> Result<Topology, DescriptionError> {
     text.parse::<Description>()?.topology()
 }
 
-/// A hardware thread while it is laid out.
+/// A hardware thread during layout.
 struct Seat {
     os: OsThread,
     package: u32,
@@ -213,7 +213,7 @@ impl Description {
     /// The machine.
     ///
     /// # Errors
-    /// What contradicts itself.
+    /// The contradiction.
     pub fn topology(&self) -> Result<Topology, DescriptionError> {
         let seats = self.seats()?;
         let mut builder = Builder::new();
@@ -255,7 +255,7 @@ impl Description {
             }
         }
         let cores = places.len();
-        // Where each core comes when the packages take turns.
+        // Position of each core when the packages take turns.
         let mut dealt: Vec<usize> = (0..cores).collect();
         dealt.sort_by_key(|at| (places[*at].1, places[*at].0));
         let mut turn = vec![0; cores];
@@ -303,7 +303,7 @@ impl Description {
         if parts > cores {
             return Err(error(Some(cores)));
         }
-        // Runs as equal as can be: the first `cores % parts` have one more.
+        // Runs as equal as possible: the first `cores % parts` have one more.
         let (short, longer) = (cores / parts, cores % parts);
         let in_longer = longer * (short + 1);
         let part = if core < in_longer {

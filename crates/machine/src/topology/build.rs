@@ -1,4 +1,4 @@
-//! From a description by the operating system's numbers to a checked, renumbered topology.
+//! Builds a checked, renumbered topology from a description with the operating system's numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use super::{
     OsThread, Package, PackageParts, Thread, Topology, format_list, number,
 };
 
-/// Takes a machine's parts, by the operating system's numbers, in any order.
+/// Collects a machine's parts, by the operating system's numbers, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     threads: Vec<ThreadSpec>,
@@ -23,8 +23,8 @@ pub struct Builder {
 pub struct ThreadSpec {
     /// Its number.
     pub os: OsThread,
-    /// Any number that the threads of the same core share and that no other core of the same
-    /// package has.
+    /// A number that the threads of the same core share and that no other core of the same package
+    /// has.
     pub core: u32,
     /// Its package.
     pub package: OsPackage,
@@ -32,12 +32,12 @@ pub struct ThreadSpec {
     pub node: OsNode,
 }
 
-/// A node. Those that threads name need not be told unless their memory is known.
+/// A node. Nodes that threads name need not be given unless their memory is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
     /// Its number.
     pub os: OsNode,
-    /// Its memory: zero for none, nothing if not known.
+    /// Its memory: zero for none, nothing if unknown.
     pub memory: Option<Bytes>,
 }
 
@@ -46,7 +46,7 @@ pub struct NodeSpec {
 pub struct CacheSpec {
     /// 1 is nearest to the core.
     pub level: u8,
-    /// What it keeps.
+    /// Its contents.
     pub kind: CacheKind,
     /// Its capacity.
     pub size: Bytes,
@@ -54,11 +54,11 @@ pub struct CacheSpec {
     pub line: Option<u32>,
     /// Lines in a set, if known.
     pub ways: Option<u32>,
-    /// Who shares it. Threads that are offline may be named, and are left out.
+    /// The threads that share it. Offline threads may be named, and are left out.
     pub threads: Vec<OsThread>,
 }
 
-/// Why parts make no machine.
+/// Reason why parts do not form a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopologyError {
     /// No hardware thread is online.
@@ -69,7 +69,7 @@ pub enum TopologyError {
     NodeTwice(OsNode),
     /// The threads of one core are in two nodes.
     CoreInTwoNodes(Vec<OsThread>),
-    /// A cache of level 0, without capacity, or with a line that is no power of two.
+    /// A cache of level 0, without capacity, or with a line that is not a power of two.
     BadCache {
         /// The cache, as text.
         cache: String,
@@ -95,9 +95,9 @@ pub enum TopologyError {
         /// The other.
         second: String,
     },
-    /// The distances are not one row and one column for each node, or have a zero.
+    /// The distances do not have one row and one column for each node, or contain a zero.
     BadDistances {
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
     /// A stored topology does not list its parts in the canonical order.
@@ -151,7 +151,7 @@ impl fmt::Display for TopologyError {
 impl std::error::Error for TopologyError {}
 
 impl Builder {
-    /// An empty one.
+    /// An empty builder.
     pub fn new() -> Builder {
         Builder::default()
     }
@@ -180,16 +180,16 @@ impl Builder {
         self
     }
 
-    /// Sets what firmware claims as distances: `rows[i][j]` is from `nodes[i]` to `nodes[j]`.
+    /// Sets the firmware's distances: `rows[i][j]` is from `nodes[i]` to `nodes[j]`.
     pub fn distances(&mut self, nodes: Vec<OsNode>, rows: Vec<Vec<u32>>) -> &mut Builder {
         self.distances = Some((nodes, rows));
         self
     }
 
-    /// Checks and numbers everything.
+    /// Checks and numbers all parts.
     ///
     /// # Errors
-    /// The first contradiction found.
+    /// The first contradiction.
     pub fn build(&self) -> Result<Topology, TopologyError> {
         self.check_numbers()?;
         let mut topology = self.number_threads()?;
@@ -218,7 +218,8 @@ impl Builder {
     }
 
     fn number_threads(&self) -> Result<Topology, TopologyError> {
-        // A core is known by its package and its key; it comes where its lowest thread would.
+        // A core is identified by its package and its key; its lowest thread determines its
+        // position.
         let mut members: BTreeMap<(OsPackage, u32), Vec<&ThreadSpec>> = BTreeMap::new();
         for thread in &self.threads {
             let core = (thread.package, thread.core);
@@ -289,7 +290,7 @@ impl Builder {
         Ok(topology)
     }
 
-    /// Those with threads by package, then by number; then those without.
+    /// Nodes with threads by package, then by number; then nodes without.
     fn order_nodes(&self) -> Vec<NodeSpec> {
         let mut nodes: BTreeMap<OsNode, Option<Bytes>> = BTreeMap::new();
         for thread in &self.threads {
@@ -384,7 +385,7 @@ fn position<T>(items: &[T], is: impl Fn(&T) -> bool) -> u32 {
     number(items.iter().position(is).expect("it was just collected"))
 }
 
-/// Cores, packages and caches: disjoint, or one in the other.
+/// Checks that cores, packages and caches are disjoint or nested.
 fn check_nesting(topology: &Topology) -> Result<(), TopologyError> {
     let by_os = |threads: &[Thread]| {
         format_list(threads.iter().map(|thread| topology.os_thread(*thread).0))
@@ -442,7 +443,7 @@ fn find_crossing(sets: &[&[Thread]]) -> Option<(usize, usize)> {
         for thread in sets[i] {
             let before = holder.insert(*thread, i);
             if before != first {
-                // One of the two holds the set in part only.
+                // One of the two holds the set only in part.
                 let whole = |j: &usize| sets[i].iter().all(|t| sets[*j].binary_search(t).is_ok());
                 let mut holders = [first, before].into_iter().flatten();
                 return Some((i, holders.find(|j| !whole(j))?));

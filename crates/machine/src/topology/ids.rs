@@ -1,5 +1,5 @@
-//! Numbers that name parts of a machine, and one unit. What the operating system calls a part and
-//! what Hearth calls it are different types, so that neither can index the other's tables.
+//! Numbers of a machine's parts, and one unit. The operating system's number and Hearth's number of
+//! a part are different types, so neither can index the other's tables.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ macro_rules! number {
 }
 
 number!(
-    /// A hardware thread as the operating system numbers it: what Linux calls a CPU. May have gaps.
+    /// A hardware thread as the operating system numbers it: Linux's CPU. May have gaps.
     OsThread,
     "cpu"
 );
@@ -92,7 +92,7 @@ impl Bytes {
     }
 
     /// Reads `48K`, `2048K`, `16M`, `4G`, `1T` or plain bytes, `512`. The letters are powers of
-    /// 1024, as in the kernel's files. Nothing for anything else and for what exceeds 2⁶⁴.
+    /// 1024, as in the kernel's files. Nothing for anything else and for sizes above 2⁶⁴.
     pub fn parse(text: &str) -> Option<Bytes> {
         let text = text.trim();
         let (digits, shift) = Bytes::UNITS

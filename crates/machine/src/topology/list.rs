@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// Most numbers a list may name. Linux itself stops at 8192 CPUs; this only guards the memory.
+/// Most numbers in a list. Linux itself stops at 8192 CPUs; this only bounds the memory.
 const NUMBERS_MAX: u64 = 1 << 20;
 
 /// A list that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListError {
-    /// The part that is wrong.
+    /// The faulty part.
     pub part: String,
 }
 
@@ -24,8 +24,8 @@ impl fmt::Display for ListError {
 
 impl std::error::Error for ListError {}
 
-/// Reads a list; the numbers come out ascending, each once. The empty text is the empty list. In
-/// `a-b:used/group` the first `used` numbers of each `group` count.
+/// Reads a list; the numbers are returned ascending, each once. The empty text is the empty list.
+/// In `a-b:used/group` the first `used` numbers of each `group` count.
 ///
 /// # Errors
 /// The part that is neither a number nor a range.
@@ -76,7 +76,7 @@ fn range(part: &str) -> Option<Vec<u32>> {
 }
 
 fn number(text: &str) -> Option<u32> {
-    // `parse` would take a sign.
+    // `parse` would accept a sign.
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }

@@ -1,10 +1,10 @@
 //! The parts of a machine and how they nest.
 //!
 //! A [`Topology`] is made by a [`Builder`], which checks it, and does not change afterwards. It
-//! holds the hardware threads that are *online*; those offline are known by number only. Each
+//! holds the hardware threads that are *online*; of offline ones only the numbers are known. Each
 //! thread belongs to one core, one package and one node; a core lies in one package and one node.
 //! Caches, cores and packages nest: any two sets of threads among them are disjoint, or one holds
-//! the other. Nodes may lie across packages. A node may have no memory, or no threads.
+//! the other. Nodes may straddle packages. A node may have no memory, or no threads.
 
 mod build;
 mod ids;
@@ -17,8 +17,8 @@ pub use build::{Builder, CacheSpec, NodeSpec, ThreadSpec, TopologyError};
 pub use ids::{Bytes, Core, Node, OsNode, OsPackage, OsThread, Package, Thread};
 pub use list::{ListError, format_list, parse_list};
 
-/// A machine's parts. See the [module's text](self) for what always holds, and
-/// [`synthetic`](crate::synthetic) for the shortest way to get one.
+/// A machine's parts. See the [module's text](self) for the invariants, and
+/// [`synthetic`](crate::synthetic) for the shortest way to make one.
 ///
 /// ```
 /// use hearth_machine::topology::{Builder, OsNode, OsPackage, OsThread, Thread, ThreadSpec};
@@ -37,10 +37,10 @@ pub use list::{ListError, format_list, parse_list};
 /// # Ok::<(), hearth_machine::topology::TopologyError>(())
 /// ```
 ///
-/// As JSON it is an object of `packages`, `nodes`, `threads`, `caches`, `offline` and
-/// `distances`; positions in `packages`, `nodes` and `threads` are logical numbers, members
-/// called `os` the operating system's. Unknown members are ignored. Reading checks all that a
-/// builder checks, and that the order is the canonical one.
+/// Its JSON is an object of `packages`, `nodes`, `threads`, `caches`, `offline` and `distances`;
+/// positions in `packages`, `nodes` and `threads` are logical numbers, members called `os` the
+/// operating system's. Unknown members are ignored. Reading checks everything that a builder
+/// checks, and that the order is the canonical one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "stored::Stored", into = "stored::Stored")]
 pub struct Topology {
@@ -53,7 +53,7 @@ pub struct Topology {
     distances: Option<Vec<Vec<u32>>>,
 }
 
-/// One online hardware thread and where it is.
+/// One online hardware thread and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HardwareThread {
     /// Its number for system calls.
@@ -79,7 +79,7 @@ pub struct CoreParts {
     pub threads: Vec<Thread>,
 }
 
-/// One package: what sits in a socket, the source's *chip*.
+/// One package, the part in a socket: the source's *chip*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageParts {
     /// Its number in the operating system.
@@ -93,13 +93,13 @@ pub struct PackageParts {
 pub struct NodeParts {
     /// Its number for system calls.
     pub os: OsNode,
-    /// Its memory: zero for a node without any, nothing if not known.
+    /// Its memory: zero for a node without any, nothing if unknown.
     pub memory: Option<Bytes>,
     /// Its online hardware threads, ascending; none for a node of memory alone.
     pub threads: Vec<Thread>,
 }
 
-/// What a cache keeps.
+/// Contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheKind {
@@ -116,7 +116,7 @@ pub enum CacheKind {
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u8,
-    /// What it keeps.
+    /// Its contents.
     pub kind: CacheKind,
     /// Its capacity.
     pub size: Bytes,
@@ -129,7 +129,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Whether data passes through it: all but instruction caches.
+    /// Whether data passes through it: true for all but instruction caches.
     pub fn holds_data(&self) -> bool {
         self.kind != CacheKind::Instruction
     }
@@ -166,8 +166,8 @@ impl Topology {
         &self.offline
     }
 
-    /// What firmware claims as distances, 10 being local: row and column are [`Node`]. Nothing if
-    /// it claims none.
+    /// The firmware's distances, local being 10: row and column are [`Node`]. Nothing if it claims
+    /// none.
     pub fn distances(&self) -> Option<&[Vec<u32>]> {
         self.distances.as_deref()
     }
@@ -209,7 +209,7 @@ impl Topology {
 }
 
 /// A position as a number of one of the id types. The builder takes `u32` numbers only and each
-/// once, so that positions fit.
+/// once, so positions fit.
 fn number(at: usize) -> u32 {
     u32::try_from(at).expect("parts are fewer than their numbers")
 }

@@ -1,4 +1,4 @@
-//! A topology in JSON.
+//! JSON form of a topology.
 
 use serde::{Deserialize, Serialize};
 
@@ -149,7 +149,7 @@ fn missing(part: &str, number: u32) -> TopologyError {
 }
 
 impl Topology {
-    /// Whether every part has in the file the number that it was given here.
+    /// Whether the file gives every part the number that it was given here.
     fn is_listed_in(&self, stored: &Stored) -> bool {
         let packages = stored.packages.iter().map(|package| package.os);
         let nodes = stored.nodes.iter().map(|node| node.os);

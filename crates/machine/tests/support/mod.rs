@@ -12,8 +12,7 @@ use hearth_machine::topology::{OsThread, Thread, Topology};
 /// Relative standard deviation of the noise: the goal of the project.
 pub(crate) const NOISE: f64 = 0.1;
 
-/// Machines whose trees are to be found: name, what the machine is, what firmware claims of it if
-/// that is something else.
+/// Machines whose trees must be found: name, description, and the firmware's claims if they differ.
 pub(crate) const MACHINES: &[(&str, &str, Option<&str>)] = &[
     ("two cores", "2 cores", None),
     ("one core, two threads", "2 threads", None),
@@ -181,7 +180,7 @@ pub(crate) fn machine(description: &str) -> Topology {
     synthetic::parse(description).unwrap_or_else(|error| panic!("{description}: {error}"))
 }
 
-/// What a pair costs without noise, in nanoseconds. The figures are of the order of those in
+/// Cost of a pair without noise, in nanoseconds. The figures are of the order of those in
 /// anchors-rest, section A.
 pub(crate) fn cost_ns(relation: Relation) -> f64 {
     match (relation.closeness, relation.nodes) {
@@ -196,7 +195,7 @@ pub(crate) fn cost_ns(relation: Relation) -> f64 {
     }
 }
 
-/// The groups that latencies without noise make, the whole machine among them.
+/// The groups formed by latencies without noise, including the whole machine.
 pub(crate) fn groups(machine: &Topology) -> BTreeSet<Vec<OsThread>> {
     let cost = |a: Thread| -> Vec<f64> {
         let others = machine.all_threads();

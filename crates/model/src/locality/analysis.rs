@@ -1,4 +1,4 @@
-//! A trace, reference by reference, and what is counted of it.
+//! Analysis of a trace, reference by reference.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -20,9 +20,9 @@ pub struct ComponentId(pub(super) usize);
 pub struct Access {
     /// The address divided by the size of a line.
     pub line: u64,
-    /// Who refers to it.
+    /// The thread that refers.
     pub thread: u32,
-    /// In which execution component.
+    /// The execution component.
     pub component: ComponentId,
     /// Whether it writes.
     pub write: bool,
@@ -31,16 +31,16 @@ pub struct Access {
 /// A level of cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// As reports name it, such as `L1d`.
+    /// Its name in reports, such as `L1d`.
     pub name: String,
     /// Lines that it holds.
     pub lines: u64,
-    /// Whether all threads share one, or each has its own.
+    /// Whether all threads share one; otherwise each has its own.
     pub shared: bool,
 }
 
 impl Level {
-    /// One that each thread has for itself.
+    /// A cache that each thread has for itself.
     #[must_use]
     pub fn private(name: &str, lines: u64) -> Self {
         Level {
@@ -50,7 +50,7 @@ impl Level {
         }
     }
 
-    /// One that all threads share.
+    /// A cache that all threads share.
     #[must_use]
     pub fn shared(name: &str, lines: u64) -> Self {
         Level {
@@ -60,7 +60,7 @@ impl Level {
     }
 }
 
-/// What is asked of an [`Analysis`].
+/// Options of an [`Analysis`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub(super) levels: Vec<Level>,
@@ -68,21 +68,21 @@ pub struct Options {
 }
 
 impl Options {
-    /// No cache, every line followed.
+    /// No cache, and every line followed.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Asks for a level of cache, nearest first.
+    /// Adds a level of cache, nearest first.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.levels.push(level);
         self
     }
 
-    /// Follows at most so many lines, at least 64: memory is bounded, and miss ratios have an error,
-    /// which the report states.
+    /// Follows at most this many lines, at least 64: memory is bounded, and miss ratios have an
+    /// error, which the report states.
     #[must_use]
     pub fn sample(mut self, lines_max: usize) -> Self {
         self.lines_max = Some(lines_max);
@@ -92,11 +92,11 @@ impl Options {
 
 type LineMap<V> = HashMap<u64, V, BuildHasherDefault<LineHasher>>;
 
-/// Distances and effects of a trace, counted as it comes.
+/// Counts distances and effects of a trace as it arrives.
 ///
-/// Each thread has a stack of its own, as its private caches see the trace, and with a second thread
-/// one begins for all together, as a shared cache sees it. A component has one of its own from when a
-/// second component runs in its thread: what its distances would be if it were alone.
+/// Each thread has a stack of its own, as its private caches see the trace. With a second thread,
+/// one stack for all begins, as a shared cache sees it. A component gets its own from when a second
+/// component runs in its thread: the distances it would have alone.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     pub(super) options: Options,
@@ -108,7 +108,7 @@ pub struct Analysis {
     together: Option<Stack>,
     pub(super) own: Histogram,
     pub(super) shared: Histogram,
-    /// By group of lines; empty unless a sample is followed.
+    /// By group of lines; empty unless only a sample is followed.
     pub(super) own_groups: Vec<Histogram>,
     pub(super) shared_groups: Vec<Histogram>,
     pub(super) components: BTreeMap<ComponentId, ComponentState>,
@@ -128,7 +128,7 @@ pub(super) struct ThreadState {
 struct Part {
     /// None while it is the only one in its thread, whose stack is then its own.
     alone: Option<Stack>,
-    /// Distinct lines followed in the execution that goes on or went last.
+    /// Distinct lines followed in the current or latest execution.
     execution_lines: u64,
 }
 
@@ -136,10 +136,10 @@ struct Part {
 pub(super) struct ComponentState {
     pub(super) histogram: Histogram,
     pub(super) executions: u64,
-    /// Sum and highest of the lines that an execution touches.
+    /// Sum and maximum of the lines that an execution touches.
     pub(super) lines_sum: f64,
     pub(super) lines_highest: f64,
-    /// References that alone would hit the level and beside the others do not.
+    /// References that hit the level alone, but not beside the others.
     pub(super) displaced: Vec<f64>,
 }
 
@@ -153,12 +153,12 @@ struct Write {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Invalidated {
     pub(super) references: f64,
-    /// Those that would have hit the nearest private level.
+    /// References that would have hit the nearest private level.
     pub(super) would_hit: f64,
 }
 
 impl Analysis {
-    /// One that has seen nothing.
+    /// An analysis without references.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let sampler = options.lines_max.map(Sampler::new);
@@ -181,7 +181,7 @@ impl Analysis {
         }
     }
 
-    /// The component of this name.
+    /// The component with this name.
     pub fn component(&mut self, name: &str) -> ComponentId {
         if let Some(&id) = self.by_name.get(name) {
             return id;
@@ -192,13 +192,13 @@ impl Analysis {
         id
     }
 
-    /// References so far.
+    /// Number of references so far.
     #[must_use]
     pub fn references(&self) -> u64 {
         self.references
     }
 
-    /// The next reference of the trace.
+    /// Adds the next reference of the trace.
     pub fn add(&mut self, access: Access) {
         self.references += 1;
         let weight = match self.follow(access.line) {
@@ -243,7 +243,7 @@ impl Analysis {
         }
     }
 
-    /// The rate of the sample if the line is followed; everyone forgets the lines given up for it.
+    /// The rate of the sample if the line is followed; all stacks forget the lines given up for it.
     fn follow(&mut self, line: u64) -> Option<f64> {
         let Some(sampler) = &mut self.sampler else {
             return Some(1.0);
@@ -268,7 +268,7 @@ impl Analysis {
         follows.then_some(rate)
     }
 
-    /// Begins what this reference is the first of: a thread, a component, an execution.
+    /// Begins the thread, component or execution that this reference is the first of.
     fn enter(&mut self, access: &Access) {
         if !self.threads.contains_key(&access.thread) {
             if self.together.is_none()
@@ -357,7 +357,7 @@ impl Analysis {
         }
     }
 
-    /// The executions that have not ended yet: of each component, the lines that they touched.
+    /// Lines touched by each component's unfinished executions.
     pub(super) fn unfinished(&self) -> Vec<(ComponentId, f64)> {
         let rate = self.sampler.as_ref().map_or(1.0, Sampler::rate);
         let lines = |thread: &ThreadState| {
@@ -368,7 +368,7 @@ impl Analysis {
         self.threads.values().filter_map(lines).collect()
     }
 
-    /// The components that run in a thread with this one, itself not among them.
+    /// Other components that run in a thread with this one.
     pub(super) fn beside(&self, component: ComponentId) -> Vec<ComponentId> {
         let mut beside: Vec<ComponentId> = self
             .threads

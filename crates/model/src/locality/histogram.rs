@@ -1,7 +1,7 @@
-//! How often which distance occurred.
+//! Histogram of distances.
 
-/// Buckets per octave: distances below twice this are counted one by one. Caches have 2ᵏ, 3·2ᵏ, 5·2ᵏ …
-/// lines, so that their edges are edges of buckets.
+/// Buckets per octave: distances below twice this are counted one by one. Caches have 2ᵏ, 3·2ᵏ,
+/// 5·2ᵏ … lines, so their edges are edges of buckets.
 const PER_OCTAVE: u64 = 256;
 
 /// Reuse distances, counted in buckets that are at most 1/256 of their distance wide.
@@ -29,7 +29,7 @@ impl Histogram {
         self.counts[bucket] += weight;
     }
 
-    /// References, first uses among them.
+    /// References, including first uses.
     #[must_use]
     pub fn references(&self) -> f64 {
         self.sum
@@ -41,8 +41,8 @@ impl Histogram {
         self.cold
     }
 
-    /// References that a cache of so many lines misses, first uses among them. Exact at the edge of a
-    /// bucket, in between as if the distances in a bucket were spread evenly.
+    /// References that a cache of this many lines misses, including first uses. Exact at the edge
+    /// of a bucket; in between as if the distances in a bucket were spread evenly.
     #[must_use]
     pub fn misses(&self, lines: u64) -> f64 {
         let at = bucket(lines);
@@ -53,7 +53,7 @@ impl Histogram {
         self.cold + farther + here * share
     }
 
-    /// The share of references that a cache of so many lines misses, 0 to 1; 0 for no references.
+    /// Share of references that a cache of this many lines misses, 0 to 1; 0 for no references.
     #[must_use]
     pub fn miss_ratio(&self, lines: u64) -> f64 {
         if self.sum > 0.0 {
@@ -63,8 +63,8 @@ impl Histogram {
         }
     }
 
-    /// `(lowest, beyond the highest, references)` of each power of two that occurred, from near to far;
-    /// the first is distance 0 alone.
+    /// `(lowest, beyond the highest, references)` of each power of two that occurred, from near to
+    /// far; the first is distance 0 alone.
     #[must_use]
     pub fn octaves(&self) -> Vec<(u64, u64, f64)> {
         let mut octaves: Vec<(u64, u64, f64)> = Vec::new();

@@ -1,18 +1,19 @@
-//! How far apart the uses of data are, and what follows for caches.
+//! Distances between uses of data, and their consequences for caches.
 //!
 //! The *reuse distance* of a reference is the number of other lines touched since the last use of
-//! its line (LRU stack distance). A cache of `n` lines that drops the line longest unused holds
-//! exactly the lines whose distance is below `n`. The source of the message-passing study reasons
-//! with it and never measures it; here it is measured, from a trace.
+//! its line (LRU stack distance). A cache of `n` lines that evicts the least recently used line
+//! holds exactly the lines whose distance is below `n`. The source of the message-passing study
+//! reasons with it and never measures it; here a trace measures it.
 //!
 //! - [`trace`]: traces as text, line by line: those of valgrind's lackey, and a form of our own.
-//! - [`Analysis`]: a trace in, histograms, miss ratios and what the components do to each other out.
+//! - [`Analysis`]: turns a trace into histograms, miss ratios and the effects of components on each
+//!   other.
 //! - [`Stack`]: the distances themselves; [`Sampler`]: bounded memory, by following a sample of the
-//!   lines, with the error that comes of it.
-//! - [`Histogram`]: how often which distance occurred.
-//! - [`thrashing`]: does throughput fall as threads are added?
+//!   lines, with the resulting error.
+//! - [`Histogram`]: counts of distances.
+//! - [`thrashing`]: whether throughput falls as threads are added.
 //!
-//! Two components that each fit a cache and displace each other in it:
+//! Two components that each fit a cache and evict each other's data:
 //!
 //! ```
 //! use hearth_model::locality::{Access, Analysis, Level, Options};

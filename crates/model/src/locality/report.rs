@@ -1,4 +1,4 @@
-//! What a trace says about caches, in figures and in words.
+//! Findings about caches, in figures and in words.
 
 use std::fmt;
 
@@ -6,14 +6,13 @@ use super::analysis::{Analysis, ComponentId, GROUPS, Level};
 use super::histogram::Histogram;
 use super::sampler::Sampler;
 
-/// Standard errors that an interval reaches to either side: about 95 % of a normal distribution.
+/// Reach of an interval to either side, in standard errors: about 95 % of a normal distribution.
 const REACH: f64 = 2.0;
 
-/// A share, 0 to 1, with the interval in which the true one lies in about 95 of 100 cases. The three
-/// are one where every line was followed.
+/// A share, 0 to 1, with its 95 % interval. The three are equal if every line was followed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The best single answer.
+    /// The best estimate.
     pub share: f64,
     /// The lower end.
     pub low: f64,
@@ -22,7 +21,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Is it known without error?
+    /// Whether it is known without error.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         self.low >= self.high
@@ -39,12 +38,12 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// A level of cache and what it misses.
+/// A level of cache with its misses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelReport {
     /// The level.
     pub level: Level,
-    /// Of all references, as if this level stood alone.
+    /// Share of all references, as if this level stood alone.
     pub misses: Estimate,
 }
 
@@ -55,29 +54,29 @@ pub struct ComponentReport {
     pub name: String,
     /// References, estimated if a sample was followed.
     pub references: f64,
-    /// How often a thread entered it.
+    /// Number of times that a thread entered it.
     pub executions: u64,
     /// Lines that an execution touches, on average and at most.
     pub lines_mean: f64,
     /// At most.
     pub lines_highest: f64,
-    /// Its distances, beside all that runs in the same threads.
+    /// Its distances, beside everything else that runs in the same threads.
     pub histogram: Histogram,
 }
 
-/// Data displacement: a component whose data would stay in a level, were it alone, and does not beside
-/// the others of its threads.
+/// Data displacement: a component's data would stay in a level if it ran alone, but not beside the
+/// other components of its threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Displacement {
-    /// Whose data is displaced.
+    /// The component whose data is displaced.
     pub component: String,
-    /// Lines that one of its executions touches, on average.
+    /// Mean number of lines that one of its executions touches.
     pub lines: f64,
-    /// Those who run in the same threads, with theirs.
+    /// Other components in the same threads, with their lines.
     pub beside: Vec<(String, f64)>,
-    /// Where.
+    /// The level.
     pub level: Level,
-    /// Of its references, those that would hit alone and miss beside the others.
+    /// Share of its references that would hit alone and miss beside the others.
     pub share: f64,
 }
 
@@ -104,13 +103,13 @@ impl fmt::Display for Displacement {
 /// Data invalidation: lines that another thread wrote between two uses by a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invalidation {
-    /// Who finds its lines written.
+    /// The component whose lines were written.
     pub component: String,
-    /// Who wrote them last.
+    /// The component that wrote them last.
     pub writer: String,
-    /// Of the component's references.
+    /// Share of the component's references.
     pub share: f64,
-    /// Of the component's references, those that would have hit the nearest private cache.
+    /// Share of the component's references that would have hit the nearest private cache.
     pub share_would_hit: f64,
 }
 
@@ -128,7 +127,7 @@ impl fmt::Display for Invalidation {
     }
 }
 
-/// All that an [`Analysis`] knows.
+/// Complete findings of an [`Analysis`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// References in the trace.
@@ -141,7 +140,7 @@ pub struct Report {
     pub rate: f64,
     /// Distances as each thread's own caches see them.
     pub own: Histogram,
-    /// As a cache that all threads share sees them; with one thread the same.
+    /// Distances as a cache shared by all threads sees them; the same with one thread.
     pub shared: Histogram,
     /// Levels, nearest first.
     pub levels: Vec<LevelReport>,
@@ -156,7 +155,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What a cache of so many lines would miss, of all references.
+    /// Share of all references that a cache of this many lines would miss.
     #[must_use]
     pub fn misses(&self, lines: u64, shared: bool) -> Estimate {
         let (all, groups) = match shared {
@@ -173,8 +172,8 @@ impl Report {
             };
         }
         let at = |lines: u64| (all.misses(lines) / references).min(1.0);
-        // Of the lines between two uses about `lines · rate` are followed, which tells their number
-        // with this relative error; and which lines are followed makes the rest.
+        // Of the lines between two uses about `lines · rate` are followed, which gives their number
+        // this relative error; the choice of lines adds the rest.
         let followed = (lines as f64 * self.rate).max(1.0);
         let reach = (REACH * ((1.0 - self.rate) / followed).sqrt()).min(1.0);
         let fewer = (lines as f64 * (1.0 - reach)).floor() as u64;
@@ -188,7 +187,7 @@ impl Report {
     }
 }
 
-/// The standard error of the sum of misses, from how the groups of lines differ.
+/// Standard error of the sum of misses, from the differences between groups of lines.
 fn spread(groups: &[Histogram], lines: u64) -> f64 {
     let misses: Vec<f64> = groups.iter().map(|group| group.misses(lines)).collect();
     let count = GROUPS as f64;
@@ -198,7 +197,7 @@ fn spread(groups: &[Histogram], lines: u64) -> f64 {
 }
 
 impl Analysis {
-    /// What is known so far; the trace may go on.
+    /// The findings so far; more of the trace may follow.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut components = self.components.clone();

@@ -1,14 +1,14 @@
-//! Bounded memory: which lines are followed.
+//! Sampling of lines, which bounds memory.
 
 use std::collections::{BinaryHeap, HashSet};
 use std::hash::BuildHasherDefault;
 
 use super::stack::{LineHasher, spread};
 
-/// Follows the lines whose spread number lies under a threshold, which falls as more lines appear.
+/// Follows the lines whose hash lies below a threshold, which falls as more lines appear.
 ///
-/// A line is followed at all its uses or at none, so the distances among those followed, divided by
-/// the rate, estimate the true ones. The lines followed never exceed the limit.
+/// A line is followed at all its uses or at none, so the distances among followed lines, divided by
+/// the rate, estimate the true ones. The number of lines followed never exceeds the limit.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     threshold: u64,
@@ -18,7 +18,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Follows at most so many lines, at least 64.
+    /// Follows at most this many lines, at least 64.
     #[must_use]
     pub fn new(lines_max: usize) -> Self {
         Sampler {
@@ -29,13 +29,13 @@ impl Sampler {
         }
     }
 
-    /// The share of all lines that is followed, above 0 and at most 1.
+    /// Share of all lines that are followed, above 0 and at most 1.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.threshold as f64 / u64::MAX as f64
     }
 
-    /// Is this line followed? Lines that have to be given up for it are told to `forget`.
+    /// Whether this line is followed. Passes lines that are given up for it to `forget`.
     pub fn follows(&mut self, line: u64, mut forget: impl FnMut(u64)) -> bool {
         let number = number(line);
         if number >= self.threshold {
@@ -59,12 +59,12 @@ impl Sampler {
     }
 }
 
-/// One of `groups` that a line belongs to, whether or not it is followed.
+/// The line's group of `groups`, whether or not it is followed.
 pub(super) fn group(line: u64, groups: usize) -> usize {
     (spread(!line) % groups as u64) as usize
 }
 
-/// Spread, then turned: the hash of the tables is the same function, and must not be biased by it.
+/// Hashes, then rotates: the tables' hash is the same function, and must not be biased by it.
 fn number(line: u64) -> u64 {
     spread(line ^ 0x9E37_79B9_7F4A_7C15)
         .rotate_left(29)

@@ -1,4 +1,4 @@
-//! Reuse distances, exact.
+//! Exact reuse distances.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// Slots of a new stack; a power of two and a multiple of 64.
 const SLOTS_MIN: usize = 4096;
 
-/// What was known of a line that is touched again.
+/// Memory of a line that is touched again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     /// Other lines touched since its last use.
@@ -18,9 +18,9 @@ pub struct Touch {
 /// The lines in the order of their last use.
 ///
 /// Each use takes the next slot of a row, and a line's mark stands in the slot of its last use: the
-/// distance is the number of marks behind it. Marks are bits; a Fenwick tree counts them by words, so
-/// that a reference costs one look-up and three walks of log₂(slots / 64) steps. When the row is full
-/// the marks are moved together, which costs each reference a constant on average, so `n`
+/// distance is the number of marks behind it. Marks are bits; a Fenwick tree counts them by words,
+/// so a reference costs one look-up and three walks of log₂(slots / 64) steps. When the row is full
+/// the marks are moved together, at a constant cost for each reference on average, so `n`
 /// references take O(n log m) steps and O(m) memory for `m` distinct lines.
 #[derive(Clone, Debug)]
 pub struct Stack {
@@ -45,7 +45,7 @@ impl Default for Stack {
 }
 
 impl Stack {
-    /// A stack that no line has touched.
+    /// An empty stack.
     #[must_use]
     pub fn new() -> Self {
         Stack {
@@ -56,7 +56,7 @@ impl Stack {
         }
     }
 
-    /// Lines that it knows.
+    /// Number of known lines.
     #[must_use]
     pub fn lines(&self) -> usize {
         self.last.len()
@@ -107,8 +107,8 @@ impl Stack {
         }
     }
 
-    /// Marks in slots behind this one. The map has the newest use already, whose mark is not set yet:
-    /// so the tree, not the map, says how many there are.
+    /// Number of marks in slots behind this one. The map already has the newest use, whose mark is
+    /// not set yet, so the tree counts and not the map.
     fn marks_after(&self, slot: usize) -> u64 {
         let upto = self.marks_before_word(slot / 64 + 1);
         let behind_in_word = (self.marks[slot / 64] >> (slot % 64)) >> 1;
@@ -125,7 +125,7 @@ impl Stack {
         sum
     }
 
-    /// Moves the marks to the front, in order, in a row of at least twice their number of slots.
+    /// Moves the marks to the front, in order, in a row of at least twice as many slots.
     fn move_together(&mut self) {
         let mut before = Vec::with_capacity(self.marks.len());
         let mut sum = 0;
@@ -157,7 +157,7 @@ impl Stack {
     }
 }
 
-/// Spreads the bits of a line number: a multiplication and a fold. Traces are nobody's attack.
+/// Hashes a line number by a multiplication and a fold. Traces are not hostile.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LineHasher(u64);
 
@@ -177,7 +177,7 @@ impl Hasher for LineHasher {
     }
 }
 
-/// The finaliser of a 64-bit mixing function (two multiplications by odd constants with well
+/// Finaliser of a 64-bit mixing function (two multiplications by odd constants with well
 /// distributed bits, each behind a shift): every bit of the number reaches every bit of the result.
 pub(super) fn spread(number: u64) -> u64 {
     let a = (number ^ (number >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);

@@ -1,28 +1,28 @@
-//! Internal thrashing: throughput that falls once threads pass a number.
+//! Internal thrashing: throughput that falls once threads exceed a number.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How often a fall may be reported where there is none.
+/// Rate of false reports of a fall.
 pub const LEVEL: f64 = 0.01;
 
 /// The runs with one number of threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Runs {
-    /// How many threads ran.
+    /// Number of threads.
     pub threads: u32,
     /// The throughput of each run, in any unit.
     pub throughputs: Vec<f64>,
 }
 
-/// Why a series cannot be judged.
+/// Reason why a series cannot be judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesError {
     /// Fewer than two numbers of threads.
     TooFewPoints,
-    /// A number of threads with fewer than two runs: nothing tells their spread.
+    /// A number of threads with fewer than two runs, so its spread is unknown.
     TooFewRuns(u32),
-    /// A throughput that is no number, or a negative one.
+    /// A throughput that is negative or not a number.
     NotAThroughput(u32),
     /// A number of threads given twice.
     Twice(u32),
@@ -62,12 +62,12 @@ fn counted(threads: u32) -> String {
     }
 }
 
-/// A line of a text that is no run.
+/// A line of a text that is not a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunError {
-    /// Which line, the first being 1.
+    /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub what: String,
 }
 
@@ -79,8 +79,9 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs out of a text: one a line, threads and then throughput, with a comma, a semicolon or blanks between.
-/// A first line of words is a heading, `#` begins a remark, further columns are left out.
+/// Reads runs from a text: one a line, threads and then throughput, separated by a comma, a
+/// semicolon or blanks. A first line of words is a heading, `#` begins a remark, and further
+/// columns are ignored.
 ///
 /// ```
 /// use hearth_model::locality::thrashing::read;
@@ -92,7 +93,7 @@ impl std::error::Error for RunError {}
 ///
 /// # Errors
 ///
-/// The first line that is no run.
+/// The first line that is not a run.
 pub fn read(text: &str) -> Result<Vec<Runs>, RunError> {
     let mut series: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     let mut is_first = true;
@@ -130,20 +131,20 @@ pub fn read(text: &str) -> Result<Vec<Runs>, RunError> {
         .collect())
 }
 
-/// A fall that chance hardly explains.
+/// A fall that is unlikely to be chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thrashing {
-    /// Where throughput is highest.
+    /// Number of threads with the highest throughput.
     pub threads_best: u32,
     /// The mean there.
     pub throughput_best: f64,
     /// The first number of threads with a significant fall.
     pub threads_first: u32,
-    /// Where the fall is deepest, among the significant ones.
+    /// Number of threads with the deepest significant fall.
     pub threads_worst: u32,
     /// The mean there.
     pub throughput_worst: f64,
-    /// The chance of such a difference without a fall, after correction for all comparisons.
+    /// The chance of such a difference without a fall, corrected for all comparisons.
     pub chance: f64,
 }
 
@@ -165,15 +166,16 @@ impl fmt::Display for Thrashing {
     }
 }
 
-/// Does throughput fall as threads are added? `None` if no fall is significant at [`LEVEL`].
+/// Tests whether throughput falls as threads are added. `None` if no fall is significant at
+/// [`LEVEL`].
 ///
-/// The best point is compared with each that has more threads, by Welch's test, one-sided. As the best
-/// was chosen by its figures, the chances are multiplied by the number of all pairs of points among
-/// which it could have been chosen.
+/// Compares the best point with each that has more threads by Welch's one-sided test. Since the
+/// best was chosen by its figures, the chances are multiplied by the number of all pairs of points
+/// among which it could have been chosen.
 ///
 /// # Errors
 ///
-/// If the series has too few points or runs, or figures that are no throughputs.
+/// If the series has too few points or runs, or figures that are not throughputs.
 pub fn detect(series: &[Runs]) -> Result<Option<Thrashing>, SeriesError> {
     let mut points = series
         .iter()
@@ -244,7 +246,7 @@ impl Point {
     }
 }
 
-/// The chance of means so far apart, or farther, if the second is no lower than the first.
+/// The chance of means at least this far apart if the second is no lower than the first.
 fn chance_of_fall(first: &Point, second: &Point) -> f64 {
     let difference = first.mean - second.mean;
     let (a, b) = (first.variance / first.runs, second.variance / second.runs);
@@ -253,7 +255,7 @@ fn chance_of_fall(first: &Point, second: &Point) -> f64 {
         return 1.0;
     }
     if error == 0.0 {
-        // Runs without any spread: a difference cannot come from it.
+        // Runs without any spread cannot explain a difference.
         return 0.0;
     }
     let freedom = (a + b).powi(2) / (a * a / (first.runs - 1.0) + b * b / (second.runs - 1.0));
@@ -285,7 +287,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// The continued fraction of the incomplete beta function, evaluated from its far end: its terms
-/// converge, and 400 are beyond what the arguments here need.
+/// converge, and 400 are more than the arguments here need.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     let mut value = 0.0;
     for term in (1..=400_u32).rev() {
@@ -321,7 +323,7 @@ mod tests {
 
     #[test]
     fn tails_agree_with_tables() {
-        // Student's distribution as tables print it: t, degrees of freedom, upper tail.
+        // Student's distribution as printed in tables: t, degrees of freedom, upper tail.
         for (t, freedom, expected) in [
             (6.314, 1.0, 0.05),
             (2.920, 2.0, 0.05),

@@ -1,12 +1,12 @@
 //! Traces as text, line by line.
 //!
-//! Two forms, which may even be mixed, since none of their lines is one of the other's:
+//! Two forms, which may even be mixed, since no line belongs to both:
 //!
 //! - valgrind's lackey (`--tool=lackey --trace-mem=yes`): ` L 1ffeffe7e8,8` loads, ` S …` stores,
-//!   ` M …` does both, `I  …` fetches an instruction; lines with `==` are the tool's own words.
-//! - ours: `r ADDRESS [BYTES]` reads, `w ADDRESS [BYTES]` writes, `t NUMBER` says whose the next lines
-//!   are, `c NAME` which component that thread is in from here. Addresses are decimal, or hexadecimal
-//!   with `0x`. `#` begins a remark.
+//!   ` M …` does both, `I …` fetches an instruction; lines with `==` are the tool's own messages.
+//! - ours: `r ADDRESS [BYTES]` reads, `w ADDRESS [BYTES]` writes, `t NUMBER` sets the thread of the
+//!   next lines, `c NAME` the component that this thread enters. Addresses are decimal, or
+//!   hexadecimal with `0x`. `#` begins a remark.
 //!
 //! ```
 //! use hearth_model::locality::trace::{Reader, Reference};
@@ -30,37 +30,37 @@ const BYTES_MAX: u64 = 1 << 30;
 /// One reference of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Of its first byte.
+    /// Address of its first byte.
     pub address: u64,
     /// At least 1.
     pub bytes: u64,
-    /// Who refers.
+    /// The thread that refers.
     pub thread: u32,
-    /// Whether it writes; one that reads, too, is one reference.
+    /// Whether it writes; a reference that also reads is a single one.
     pub write: bool,
 }
 
 impl Reference {
-    /// The lines it touches, of so many bytes each, which must not be 0.
+    /// The lines it touches, of `line_bytes` each, which must not be 0.
     pub fn lines(&self, line_bytes: u64) -> impl Iterator<Item = u64> + use<> {
         self.address / line_bytes..=(self.address + (self.bytes - 1)) / line_bytes
     }
 }
 
-/// Why a line is no part of a trace.
+/// Reason why a line is not part of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceError {
-    /// Its first word is none that traces have.
+    /// Its first word is unknown.
     Unknown(String),
-    /// The address is missing or no number.
+    /// The address is missing or not a number.
     Address(String),
-    /// The size is no number from 1 to 2³⁰, or leads beyond the last address.
+    /// The size is not a number from 1 to 2³⁰, or reaches beyond the last address.
     Size(String),
     /// `t` without a number.
     Thread(String),
     /// `c` without a name.
     NoName,
-    /// Something behind the last word that means something.
+    /// A superfluous word at the end.
     Extra(String),
 }
 
@@ -96,7 +96,7 @@ impl fmt::Display for TraceError {
 
 impl std::error::Error for TraceError {}
 
-/// Reads the lines of one trace, and remembers which thread is in which component.
+/// Reads the lines of one trace, and remembers each thread's component.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     thread: u32,
@@ -104,7 +104,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// At the beginning: thread 0, no component.
+    /// A reader at the beginning: thread 0, no component.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -117,11 +117,11 @@ impl Reader {
         name.map_or(NO_COMPONENT, String::as_str)
     }
 
-    /// The next line: a reference, or something that is none.
+    /// Reads the next line. `None` if it is not a reference.
     ///
     /// # Errors
     ///
-    /// If it is no line of a trace.
+    /// If it is not a line of a trace.
     pub fn line(&mut self, line: &str) -> Result<Option<Reference>, TraceError> {
         let line = line.trim();
         if line.starts_with("==") || line.starts_with("--") {
@@ -193,7 +193,7 @@ impl Reader {
     }
 }
 
-/// A word of the input as a message may show it: short, and nothing that drives a terminal.
+/// A word of the input for a message: short, and without terminal control characters.
 fn shown(word: &str) -> String {
     word.chars().take(40).flat_map(char::escape_debug).collect()
 }

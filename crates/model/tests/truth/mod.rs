@@ -8,7 +8,7 @@ use hearth_machine::profile::{
 use hearth_machine::relation::{Closeness, Nodes, Relation};
 use hearth_machine::synthetic;
 use hearth_machine::topology::{Thread, Topology};
-use hearth_model::hearth::{Between, Buffer, Flow, Question, Sample};
+use hearth_model::fitted::{Between, Buffer, Flow, Question, Sample};
 
 pub(crate) struct Truth {
     topology: Topology,
@@ -176,7 +176,7 @@ impl Truth {
         exact * (0.04 * normal).exp() * outlier
     }
 
-    /// What a probe would find: every figure within 8 %, some things not measured.
+    /// A probe's profile: every figure within 8 %, some things not measured.
     pub(crate) fn profile(&mut self) -> Profile {
         let mut profile = Profile::assumed(self.topology.clone());
         let mut seen = self.random.fork();

@@ -1,12 +1,12 @@
-//! What came and was not consumed.
+//! Input not consumed.
 
 use std::mem;
 
-/// Bytes, of which the first are consumed little by little. Empty, it holds no memory.
+/// Bytes of which the first are consumed little by little. Empty, it holds no memory.
 #[derive(Default)]
 pub(super) struct Left {
     bytes: Vec<u8>,
-    /// Those before are consumed.
+    /// Number of consumed bytes.
     from: usize,
 }
 
@@ -35,7 +35,8 @@ impl Left {
         }
     }
 
-    /// Moves what is left to the front, if that is less than what was consumed: so moving costs less than consuming did.
+    /// Moves what is left to the front if that is less than what was consumed: so moving costs less
+    /// than consuming did.
     fn make_room(&mut self) {
         if self.from > self.len() {
             self.bytes.drain(..mem::take(&mut self.from));

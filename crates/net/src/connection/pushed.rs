@@ -1,7 +1,8 @@
-//! A connection whose bytes are brought, and whose output is fetched: somebody else receives and sends.
+//! A connection to which bytes are brought and from which output is fetched: another party receives
+//! and sends.
 //!
-//! While output is being sent the service is not called; what comes meanwhile is kept. So there is one send at a
-//! time, and a client that does not read is not served.
+//! While output is being sent the service is not called; input that comes meanwhile is kept. So
+//! there is one send at a time, and a client that does not read is not served.
 
 use std::io;
 use std::mem;
@@ -10,23 +11,23 @@ use super::{Connection, SCRATCH_BYTES, Station};
 use crate::counters::{Operation, add};
 use crate::service::{Next, Service};
 
-/// What a connection needs next.
+/// The next need of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// More bytes.
+    /// More input.
     Input,
-    /// That its output is fetched.
+    /// Its output must be fetched.
     Fetch,
-    /// That its output is sent.
+    /// Its output must be sent.
     Sent,
     /// Its next turn.
     Turn,
-    /// To be closed.
+    /// It must be closed.
     End,
 }
 
 impl<T> Connection<T> {
-    /// Bytes have come; none is the end.
+    /// Handles received bytes; none is the end.
     pub(crate) fn bring<S: Service<Session = T>>(
         &mut self,
         station: &mut Station<'_, S>,
@@ -63,7 +64,7 @@ impl<T> Connection<T> {
         self.after(station, next)
     }
 
-    /// Keeps bytes that have come, for later.
+    /// Keeps received bytes for later.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
         if !self.is_closing && !bytes.is_empty() {
             self.left.append(bytes);
@@ -71,29 +72,32 @@ impl<T> Connection<T> {
         }
     }
 
-    /// There is something to be done when its output is sent, whatever comes.
+    /// True if there is work after its output is sent, whether or not something comes.
     pub(crate) fn goes_on_after_sending(&self) -> bool {
         self.has_more_to_do || self.is_closing || self.is_ended
     }
 
-    /// How much came that is not consumed.
+    /// Number of unconsumed bytes.
     pub(crate) fn left_bytes(&self) -> usize {
         self.left.len()
     }
 
-    /// No more will come.
+    /// True if no more input will come.
     pub(crate) fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// What is to be sent, and from where on; it has to be put back.
+    /// Lends the output, with the offset to send from; it must be put back.
     pub(crate) fn lend(&mut self) -> (Vec<u8>, usize) {
         self.is_lent = true;
         (mem::take(&mut self.unsent), self.sent)
     }
 
-    /// So many bytes of what was lent are sent. Nothing if the connection broke; else what is no longer needed, if all is
-    /// sent: then the connection goes on.
+    /// Takes the output back after a send. Returns the buffer when all is sent, and the connection
+    /// may continue; none while some is left.
+    ///
+    /// # Errors
+    /// The connection broke.
     pub(crate) fn put_back<S: Service<Session = T>>(
         &mut self,
         station: &Station<'_, S>,
@@ -110,7 +114,7 @@ impl<T> Connection<T> {
         };
         add(&counts.written_bytes, count as u64);
         if count > 0 {
-            // Who reads slowly is not silent.
+            // A slow reader is not silent.
             self.active = station.second();
         }
         self.sent += count;
@@ -122,7 +126,7 @@ impl<T> Connection<T> {
         Ok(Some(mem::take(&mut self.unsent)))
     }
 
-    /// Serves what was kept, if it may.
+    /// Serves kept input, if the state allows.
     pub(crate) fn go_on<S: Service<Session = T>>(&mut self, station: &mut Station<'_, S>) -> Step {
         let step = self.step();
         if step != Step::Turn {
@@ -148,7 +152,7 @@ impl<T> Connection<T> {
         self.step()
     }
 
-    /// What it needs as it is.
+    /// The connection's present need.
     pub(crate) fn step(&self) -> Step {
         if self.is_lent {
             Step::Sent
@@ -173,15 +177,15 @@ fn is_passing(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(CANCELED)
 }
 
-/// Linux's `ECANCELED`: nothing of it went.
+/// Linux's `ECANCELED`: nothing was sent.
 const CANCELED: i32 = 125;
-/// How many buffers a thread keeps for later output.
+/// Number of buffers that a thread keeps for later output.
 const SPARE_MAX: usize = 256;
-/// A large one is kept only if there are fewer.
+/// Number of buffers up to which a large one is kept.
 const SPARE_LARGE_MAX: usize = 4;
 
 impl<S: Service> Station<'_, S> {
-    /// A buffer is free for what comes next.
+    /// Keeps a buffer for later output, if there is room.
     pub(crate) fn spare(&mut self, mut bytes: Vec<u8>) {
         let most = match bytes.capacity() <= SCRATCH_BYTES {
             true => SPARE_MAX,

@@ -1,50 +1,51 @@
-//! Threads that have connections of their own, and what passes between them: new connections, and such as move.
+//! Threads with connections of their own, and what passes between them: new and moving connections.
 //!
-//! | field | who writes | who reads |
+//! | field | writer | reader |
 //! |---|---|---|
-//! | `inbox` | who accepts, who gives a connection away, who orders: under its lock, then rings | the thread, under its lock, when it was rung |
-//! | `held` | who puts a connection: up, before it is there; the thread: down, when it closes one or has begun to give it away | who accepts, who orders: roughly |
+//! | `inbox` | acceptor, giver, governor: under its lock, then wakes | the thread, when woken |
+//! | `held` | giver: up, before; thread: down, closing, giving | acceptor, governor: roughly |
 //! | `core` | the thread, now and then | the others: roughly |
-//! | `waits_by` | the thread, before it waits for the first time | the others |
-//! | `spin_ns` | who starts the thread, and who governs | the thread |
-//! | `left` | threads that end, under its lock | who stops the server, when they have ended |
+//! | `waits_by` | the thread, before its first wait | the others |
+//! | `spin_ns` | the thread's starter, and the governor | the thread |
+//! | `left` | threads that end, under its lock | the stopping thread, when they have ended |
 
-use std::hint::spin_loop;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hearth_sys::descriptor::is_readable;
+use hearth_sys::spin::Spin;
+use hearth_sys::threading::lock_std;
 use socket2::Socket;
 
-use super::Threads;
+use super::threads::Threads;
 use crate::connection::Connection;
 use crate::poller::Wake;
-use crate::server::locked;
 use crate::service::{Peer, Service};
 
-/// A thread is to give connections away.
+/// An order to give connections away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// To which thread of the crew.
+    /// Receiving thread, by its number in the crew.
     pub(crate) to: usize,
-    /// How many; all that there are if there are fewer. Of [`Which::Mixed`], about as much work as for so many.
+    /// Number of connections; all if there are fewer. With [`Which::Mixed`], about as much work as
+    /// that number has on average.
     pub(crate) count: usize,
     pub(crate) which: Which,
 }
 
-/// Which connections are given away.
+/// Choice of the connections to give away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Such that work is divided as numbers would divide it if all asked for as much.
+    /// A choice that divides the work as evenly as the number.
     Mixed,
-    /// Those that have asked for least.
+    /// Those with the least work.
     Lightest,
 }
 
-/// What is waiting for a thread.
+/// Items waiting for a thread.
 pub(super) struct Inbox<T> {
     pub(super) arrivals: Vec<Connection<T>>,
     pub(super) orders: Vec<Order>,
@@ -59,16 +60,16 @@ impl<T> Default for Inbox<T> {
     }
 }
 
-/// What others see of a thread.
+/// The part of a thread that others see.
 pub(super) struct Desk<P, T> {
     pub(super) poller: P,
     inbox: Mutex<Inbox<T>>,
     held: AtomicUsize,
-    /// Where the thread was when it looked last; `usize::MAX` before.
+    /// Core of the thread at its last look; `usize::MAX` before.
     core: AtomicUsize,
-    /// The descriptor by which one sees that something waits for the thread; -1 if there is none.
+    /// Descriptor that is readable when something waits for the thread; -1 if there is none.
     waits_by: AtomicI32,
-    /// Before the thread sleeps it looks for so long, in nanoseconds.
+    /// Spinning time before the thread sleeps, in nanoseconds.
     spin_ns: AtomicU64,
 }
 
@@ -84,39 +85,27 @@ impl<P: Wake, T> Desk<P, T> {
         })
     }
 
-    /// The thread will wait by this descriptor.
+    /// Sets the descriptor by which the thread waits.
     pub(super) fn waits_by(&self, descriptor: RawFd) {
         self.waits_by.store(descriptor, Ordering::Relaxed);
     }
 
-    /// Looks again and again for as long as the thread is to before it sleeps. What was found, if something was.
-    pub(super) fn spin<R>(&self, mut look: impl FnMut() -> Option<R>) -> Option<R> {
-        let time = match self.spin_ns.load(Ordering::Relaxed) {
-            0 => return None,
-            ns => Duration::from_nanos(ns),
-        };
-        let begun = Instant::now();
-        while begun.elapsed() < time {
-            let found = look();
-            if found.is_some() {
-                return found;
-            }
-            spin_loop();
-        }
-        None
+    /// Spins as long as the thread should before it sleeps. Returns what was found.
+    pub(super) fn spin<R>(&self, look: impl FnMut() -> Option<R>) -> Option<R> {
+        Spin::lasting(Duration::from_nanos(self.spin_ns.load(Ordering::Relaxed))).find(look)
     }
 
-    /// The thread is on this core.
+    /// Records the thread's core.
     pub(super) fn is_on(&self, core: usize) {
         self.core.store(core, Ordering::Relaxed);
     }
 
-    /// What has come.
+    /// Takes everything from the inbox.
     pub(super) fn take(&self) -> Inbox<T> {
-        std::mem::take(&mut *locked(&self.inbox))
+        std::mem::take(&mut *lock_std(&self.inbox))
     }
 
-    /// The thread has one connection less.
+    /// Counts one connection less.
     pub(super) fn let_go(&self) {
         self.held.fetch_sub(1, Ordering::Relaxed);
     }
@@ -124,46 +113,46 @@ impl<P: Wake, T> Desk<P, T> {
 
 /// A desk, whatever its thread waits by.
 pub(crate) trait Post<T>: Send + Sync {
-    /// Connections for the thread, which is woken.
+    /// Gives connections to the thread and wakes it.
     fn put(&self, connections: Vec<Connection<T>>);
 
-    /// What the thread is to do besides; it is woken.
+    /// Gives the thread an order and wakes it.
     fn order(&self, order: Order);
 
-    /// How many connections the thread has, those included that are on their way.
+    /// Number of the thread's connections, including those on their way.
     fn held(&self) -> usize;
 
-    fn ring(&self);
+    fn wake(&self);
 
-    /// From now on the thread looks for so long before it sleeps.
+    /// Sets the thread's spinning time.
     fn set_spin(&self, time: Duration);
 
-    /// On this core there is something for the thread to do that it has not begun, as far as one can see: a system call if it is
-    /// on this core at all.
+    /// True if the thread is on this core and has work that it has not begun, as far as can be
+    /// seen: a system call if it is on this core.
     fn is_kept_waiting(&self, core: usize) -> bool;
 
-    /// What the thread has not taken any more.
+    /// Takes the connections that the thread will not take any more.
     fn take_arrivals(&self) -> Vec<Connection<T>>;
 }
 
 impl<P: Wake, T: Send + 'static> Post<T> for Desk<P, T> {
     fn put(&self, connections: Vec<Connection<T>>) {
         self.held.fetch_add(connections.len(), Ordering::Relaxed);
-        locked(&self.inbox).arrivals.extend(connections);
-        self.poller.ring();
+        lock_std(&self.inbox).arrivals.extend(connections);
+        self.poller.wake();
     }
 
     fn order(&self, order: Order) {
-        locked(&self.inbox).orders.push(order);
-        self.poller.ring();
+        lock_std(&self.inbox).orders.push(order);
+        self.poller.wake();
     }
 
     fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    fn ring(&self) {
-        self.poller.ring();
+    fn wake(&self) {
+        self.poller.wake();
     }
 
     fn set_spin(&self, time: Duration) {
@@ -181,7 +170,7 @@ impl<P: Wake, T: Send + 'static> Post<T> for Desk<P, T> {
     }
 }
 
-/// Which of those that are there, each with the work for it and its key, are to be given away.
+/// Chooses, among entries of work and key, the keys to give away.
 pub(super) fn choose(mut there: Vec<(u64, usize)>, order: Order) -> Vec<usize> {
     there.sort_unstable();
     let all = there.len();
@@ -189,7 +178,7 @@ pub(super) fn choose(mut there: Vec<(u64, usize)>, order: Order) -> Vec<usize> {
     if order.which == Which::Lightest || count == all {
         return there[..count].iter().map(|(_, key)| *key).collect();
     }
-    // From the heaviest on, each to the side that is still short of more. Those that have asked for nothing count, too.
+    // From the heaviest on, each goes to the side that lacks more. Idle connections count, too.
     let sum: u64 = there.iter().map(|(worked, _)| *worked).sum();
     let least = sum / all.max(1) as u64 / 8 + 1;
     let share = count as f64 / all as f64;
@@ -211,7 +200,7 @@ pub(super) fn choose(mut there: Vec<(u64, usize)>, order: Order) -> Vec<usize> {
 /// All threads that have connections.
 pub(crate) struct Crew<T> {
     pub(super) posts: Vec<Arc<dyn Post<T>>>,
-    /// What was left when the threads ended.
+    /// Connections left when the threads ended.
     left: Mutex<Vec<Connection<T>>>,
 }
 
@@ -223,20 +212,20 @@ impl<T: Send + 'static> Crew<T> {
         })
     }
 
-    /// A thread ends.
+    /// Ends a thread, leaving its connections.
     pub(super) fn leave(&self, connections: impl IntoIterator<Item = Connection<T>>) {
-        locked(&self.left).extend(connections);
+        lock_std(&self.left).extend(connections);
     }
 
-    pub(super) fn ring_all(&self) {
+    pub(super) fn wake_all(&self) {
         for post in &self.posts {
-            post.ring();
+            post.wake();
         }
     }
 
-    /// All connections, when all threads have ended.
+    /// All connections, after all threads have ended.
     pub(super) fn take_all(&self) -> Vec<Connection<T>> {
-        let mut all = std::mem::take(&mut *locked(&self.left));
+        let mut all = std::mem::take(&mut *lock_std(&self.left));
         for post in &self.posts {
             all.extend(post.take_arrivals());
         }
@@ -244,10 +233,10 @@ impl<T: Send + 'static> Crew<T> {
     }
 }
 
-/// Each thread keeps the connections that it was given.
+/// The pattern in which each thread keeps the connections given to it.
 pub(crate) struct Sharded<T> {
     crew: Arc<Crew<T>>,
-    /// Whose turn it is to get a connection.
+    /// Next thread to get a connection.
     turn: AtomicUsize,
 }
 
@@ -269,11 +258,11 @@ impl<S: Service> Threads<S> for Sharded<S::Session> {
     }
 
     fn sweep(&self) {
-        self.crew.ring_all();
+        self.crew.wake_all();
     }
 
     fn wake(&self) {
-        self.crew.ring_all();
+        self.crew.wake_all();
     }
 
     fn take_all(&self) -> Vec<Connection<S::Session>> {
@@ -285,23 +274,23 @@ impl<S: Service> Threads<S> for Sharded<S::Session> {
 mod tests {
     use std::os::fd::{AsFd, AsRawFd};
 
-    use hearth_sys::bell::Bell;
+    use hearth_sys::eventfd::EventFd;
 
     use super::*;
 
     #[test]
     fn a_thread_is_kept_waiting_on_the_core_where_it_is_readable_to_do() {
-        let bell = Bell::new().expect("there are descriptors");
-        let number = bell.as_fd().as_raw_fd();
-        let desk: Arc<Desk<Bell, ()>> = Desk::new(bell);
-        desk.ring();
+        let wakeup = EventFd::new().expect("there are descriptors");
+        let number = wakeup.as_fd().as_raw_fd();
+        let desk: Arc<Desk<EventFd, ()>> = Desk::new(wakeup);
+        desk.wake();
         assert!(!desk.is_kept_waiting(1), "nobody knows where it is");
         desk.is_on(1);
         assert!(!desk.is_kept_waiting(1), "it does not wait yet");
         desk.waits_by(number);
         assert!(desk.is_kept_waiting(1));
         assert!(!desk.is_kept_waiting(0));
-        desk.poller.hear();
+        desk.poller.take();
         assert!(!desk.is_kept_waiting(1), "there is nothing to do");
     }
 
@@ -318,7 +307,7 @@ mod tests {
             chosen.sort_unstable();
             chosen
         };
-        // Who asks for most stays, or goes, alone.
+        // The heaviest stays, or goes, alone.
         assert_eq!(
             choose(&[9000, 10, 20, 30, 25], 2, Which::Mixed),
             [1, 2, 3, 4]

@@ -1,4 +1,5 @@
-//! Half-Sync/Half-Async: one thread waits for all connections and queues those that are ready; the others work.
+//! Half-Sync/Half-Async: one thread waits for all connections and queues the ready ones; the others
+//! work.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,17 +9,18 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use socket2::Socket;
 
 use super::shared::{After, Shared};
-use super::{Starting, Threads, spawn};
+use super::threads::{Starting, Threads, spawn};
+use crate::common::Common;
 use crate::connection::{Connection, Station};
 use crate::counters::{Operation, add};
 use crate::poller::Poller;
-use crate::server::{Common, locked};
 use crate::service::{Peer, Service};
+use hearth_sys::threading::lock_std;
 
-/// How many events one wait gives.
+/// Most events of one wait.
 const EVENTS: usize = 128;
 
-/// Keys of connections for which work is to be done. One lock, as in the source.
+/// Keys of connections with work. One lock, as in the source.
 struct Queue {
     keys: Mutex<VecDeque<u64>>,
     filled: Condvar,
@@ -26,14 +28,14 @@ struct Queue {
 
 impl Queue {
     fn push(&self, key: u64) {
-        locked(&self.keys).push_back(key);
+        lock_std(&self.keys).push_back(key);
         self.filled.notify_one();
     }
 
-    /// Waits until there is one; nothing if the server stops.
+    /// Waits for a key. None if the server stops.
     fn pop<S: Service>(&self, common: &Common<S>, station: &Station<'_, S>) -> Option<u64> {
         let mut begun = station.meter.begin();
-        let mut keys = locked(&self.keys);
+        let mut keys = lock_std(&self.keys);
         loop {
             if common.is_stopping() {
                 return None;
@@ -91,7 +93,7 @@ impl<P: Poller, S: Service> HalfAsync<P, S> {
     }
 }
 
-/// The thread that waits.
+/// Runs the thread that waits.
 fn wait<P: Poller, S: Service>(
     common: &Common<S>,
     station: &mut Station<'_, S>,
@@ -102,13 +104,13 @@ fn wait<P: Poller, S: Service>(
     let mut events = Vec::with_capacity(EVENTS);
     while !common.is_stopping() {
         let begun = station.meter.begin();
-        let is_rung = shared
+        let is_woken = shared
             .poller
             .wait(&mut reports, None, |key, flags| events.push((key, flags)));
         station.meter.end(Operation::Obtain, begun);
         let counts = station.meter.counts();
         add(&counts.waits, 1);
-        add(&counts.rung, u64::from(is_rung));
+        add(&counts.rung, u64::from(is_woken));
         add(&counts.events, events.len() as u64);
         for (key, flags) in events.drain(..) {
             if shared.tell(key, flags) {
@@ -131,10 +133,10 @@ impl<P: Poller, S: Service> Threads<S> for HalfAsync<P, S> {
     }
 
     fn wake(&self) {
-        // Under the lock: who has just looked at the flag waits by now.
-        drop(locked(&self.queue.keys));
+        // Under the lock: a thread that has just looked at the flag waits by now.
+        drop(lock_std(&self.queue.keys));
         self.queue.filled.notify_all();
-        self.shared.poller.ring();
+        self.shared.poller.wake();
     }
 
     fn take_all(&self) -> Vec<Connection<S::Session>> {

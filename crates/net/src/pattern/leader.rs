@@ -1,4 +1,5 @@
-//! Leader/Followers: all threads are alike; the one that leads waits for one event and lets the next lead before it works.
+//! Leader/Followers: all threads are alike; the leader waits for one event and lets the next lead
+//! before it works.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,18 +10,19 @@ use std::time::Duration;
 use socket2::Socket;
 
 use super::shared::{After, Shared};
-use super::{Starting, Threads, spawn};
+use super::threads::{Starting, Threads, spawn};
+use crate::common::Common;
 use crate::connection::{Connection, Station};
 use crate::counters::{Operation, add};
 use crate::poller::Poller;
-use crate::server::{Common, locked};
 use crate::service::{Peer, Service};
+use hearth_sys::threading::lock_std;
 
-/// Keys of connections that want another turn: whoever has nothing else to do takes one.
+/// Keys of connections that want another turn, taken by any thread without other work.
 #[derive(Default)]
 struct Turns {
     keys: Mutex<VecDeque<u64>>,
-    /// How many. Who leads after somebody who queued one sees it, by the lock of who leads.
+    /// Number of keys. A thread that leads after one was queued sees it, by the leader's lock.
     count: AtomicUsize,
 }
 
@@ -30,7 +32,7 @@ impl Turns {
     }
 
     fn push(&self, key: u64) {
-        locked(&self.keys).push_back(key);
+        lock_std(&self.keys).push_back(key);
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -38,7 +40,7 @@ impl Turns {
         if !self.are_there() {
             return None;
         }
-        let key = locked(&self.keys).pop_front()?;
+        let key = lock_std(&self.keys).pop_front()?;
         self.count.fetch_sub(1, Ordering::Relaxed);
         Some(key)
     }
@@ -69,11 +71,12 @@ impl<P: Poller, S: Service> Leader<P, S> {
     }
 }
 
-/// What each thread does: leads, then works.
+/// Runs a thread, which leads, then works.
 ///
-/// Who has queued a connection for another turn takes one afterwards, or somebody who comes first. Before that it leads if nobody
-/// else does, so that those who always have more to ask hold up neither the others nor the server's end; and who leads
-/// while somebody waits for a turn only looks, and takes that turn.
+/// A thread that has queued a connection for another turn takes one afterwards, unless another
+/// thread comes first. Before that it leads if nobody else does, so that connections which always
+/// have more to ask hold up neither the others nor the server's end. A leader that leads while a
+/// turn waits only looks, and takes that turn.
 fn serve<P: Poller, S: Service>(
     common: &Common<S>,
     station: &mut Station<'_, S>,
@@ -85,7 +88,7 @@ fn serve<P: Poller, S: Service>(
     loop {
         let leads = match turns.are_there() {
             true => try_locked(lead),
-            false => Some(locked(lead)),
+            false => Some(lock_std(lead)),
         };
         let time = turns.are_there().then_some(Duration::ZERO);
         if common.is_stopping() {
@@ -107,7 +110,7 @@ fn serve<P: Poller, S: Service>(
     }
 }
 
-/// One wait; the connection that the caller has to see to, if it gives one.
+/// Waits once. Returns the connection that the caller must work on, if any.
 fn look<P: Poller, S: Service>(
     station: &Station<'_, S>,
     shared: &Shared<P, S::Session>,
@@ -116,15 +119,15 @@ fn look<P: Poller, S: Service>(
 ) -> Option<u64> {
     let begun = station.meter.begin();
     let mut ready = None;
-    let is_rung = shared
+    let is_woken = shared
         .poller
         .wait(reports, time, |key, flags| ready = Some((key, flags)));
-    // Whoever works already hears of it.
+    // A thread at work on it hears of it.
     let ready = ready.filter(|(key, flags)| shared.tell(*key, *flags));
     station.meter.end(Operation::Obtain, begun);
     let counts = station.meter.counts();
     add(&counts.waits, 1);
-    add(&counts.rung, u64::from(is_rung));
+    add(&counts.rung, u64::from(is_woken));
     ready.map(|(key, _)| key)
 }
 
@@ -158,7 +161,7 @@ impl<P: Poller, S: Service> Threads<S> for Leader<P, S> {
     }
 
     fn wake(&self) {
-        self.shared.poller.ring();
+        self.shared.poller.wake();
     }
 
     fn take_all(&self) -> Vec<Connection<S::Session>> {

@@ -1,7 +1,8 @@
-//! Sharded, and each thread has a ring: it asks once for all that a connection will ever say, and what it answers goes with
-//! the call by which it waits. One system call serves as many requests as have come.
+//! Sharded, with a ring for each thread: one multishot receive for all that a connection will ever
+//! send, and replies submitted by the call that waits. One system call serves as many requests as
+//! have come.
 //!
-//! A connection's place is kept until the kernel is done with all that was asked for it:
+//! A connection's place is kept until the kernel has completed everything requested for it:
 //!
 //! ```text
 //!             receive                     cancel
@@ -19,46 +20,46 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use hearth_sys::bell::Bell;
+use hearth_sys::eventfd::EventFd;
 use hearth_sys::uring::{Done, Prepared, Requests, Uring};
 
-use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
-use super::{Starting, spawn};
+use super::threads::{Starting, spawn};
+use super::yielding::Yielding;
+use crate::common::Common;
 use crate::connection::pushed::Step;
 use crate::connection::{Connection, Station};
 use crate::counters::add;
-use crate::server::Common;
 use crate::service::Service;
 
-/// The bell's own key: keys have 62 bits.
-const BELL: u64 = (1 << 62) - 1;
-/// Requests that go at once.
+/// Key of the wake-up descriptor: keys have 62 bits.
+const WAKEUP: u64 = (1 << 62) - 1;
+/// Requests submitted at once.
 const REQUESTS: u32 = 256;
-/// The length of a buffer for what comes: small requests fit. The odd line keeps the beginnings of buffers, which is where small
-/// requests are, out of the same set of the cache.
+/// Length of a receive buffer: small requests fit. The odd line keeps the beginnings of buffers,
+/// which hold small requests, out of the same set of the cache.
 const BUFFER_BYTES: usize = 4096 + 64;
-/// How many buffers a thread may have. It begins with fewer.
+/// Most buffers of a thread, which begins with fewer.
 const BUFFERS: u16 = 512;
-/// A connection of which so much waits to be served is not received from.
+/// Unserved input of a connection beyond which it is not received from.
 const BACKLOG_BYTES: usize = 64 << 10;
-/// How long a reply waits at most for other requests to be served, before it is handed in.
+/// Longest time that a reply waits for other requests to be served before it is submitted.
 const HAND_IN_WAIT: Duration = Duration::from_micros(50);
-/// How long the kernel may take to end everything.
+/// Time that the kernel gets to end everything.
 const END_WAIT: Duration = Duration::from_secs(1);
-/// How long a thread rests whose ring the kernel refuses for a moment.
+/// Pause of a thread whose ring the kernel refuses for a moment.
 const REFUSED_WAIT: Duration = Duration::from_millis(1);
 
-/// A thread that is to be, and waits by a ring.
+/// A thread to be started, which waits by a ring.
 pub(super) struct ByRing<T> {
-    pub(super) desk: Arc<Desk<Bell, T>>,
+    pub(super) desk: Arc<Desk<EventFd, T>>,
     prepared: Prepared,
 }
 
 pub(super) fn desk<S: Service>(common: &Common<S>) -> io::Result<ByRing<S::Session>> {
     let bytes = BUFFER_BYTES.min(common.options.input_bytes_max);
     Ok(ByRing {
-        desk: Desk::new(Bell::new()?),
+        desk: Desk::new(EventFd::new()?),
         prepared: Prepared::new(REQUESTS, BUFFERS, bytes)?,
     })
 }
@@ -72,17 +73,17 @@ pub(super) fn start<S: Service>(
 ) -> io::Result<JoinHandle<()>> {
     let crew = crew.clone();
     spawn(common, number, move |common, station| {
-        // It is prepared, so this does not fail but for a filter that is set between the two.
+        // It is prepared, so this fails only with a filter set in between.
         let Ok(ring) = prepared.begin() else { return };
         desk.waits_by(ring.as_raw_fd());
-        let courtesy = Courtesy::new(&crew, number);
-        let shard = Shard::new(&desk, &crew, courtesy, station.second());
+        let yielding = Yielding::new(&crew, number);
+        let shard = Shard::new(&desk, &crew, yielding, station.second());
         crew.leave(shard.run(common, station, ring));
     })
 }
 
 impl<T: Send + 'static> Sharded<T> {
-    /// As [`Sharded::start`], with rings.
+    /// Starts the pattern as [`Sharded::start`] does, with rings.
     pub(crate) fn start_rings<S: Service<Session = T>>(
         common: &Arc<Common<S>>,
         starting: &mut Starting,
@@ -102,7 +103,7 @@ impl<T: Send + 'static> Sharded<T> {
     }
 }
 
-/// A connection and what the kernel has of it.
+/// A connection and its open requests in the kernel.
 struct Place<T> {
     connection: Connection<T>,
     receives: bool,
@@ -113,30 +114,30 @@ struct Place<T> {
     /// It is queued for its next turn.
     has_turn: bool,
     is_ending: bool,
-    /// To which thread it is given when the kernel is done with it.
+    /// Thread to give it to when the kernel is done with it.
     goes_to: Option<usize>,
 }
 
-/// What a thread has to itself.
+/// A thread's own state.
 struct Shard<'a, T> {
-    desk: &'a Desk<Bell, T>,
-    courtesy: Courtesy<T>,
+    desk: &'a Desk<EventFd, T>,
+    yielding: Yielding<T>,
     crew: &'a Crew<T>,
     places: Vec<Option<Place<T>>>,
     free: Vec<usize>,
     turns: Vec<usize>,
-    /// Those that go to other threads at the end of the round.
+    /// Connections that go to other threads at the end of the round.
     leaving: Vec<(usize, Connection<T>)>,
-    /// The second in which silent ones were looked for.
+    /// Second of the last look for silent connections.
     swept: u32,
-    /// When requests were handed in last.
+    /// Time of the last submission.
     handed_in: Instant,
-    is_rung: bool,
-    /// Somebody goes on as soon as a send is over, and that alone ends no wait.
+    is_woken: bool,
+    /// A connection continues as soon as a send is over, which alone ends no wait.
     is_pressed: bool,
 }
 
-/// What a thread works with at each event.
+/// A thread's tools for handling an event.
 struct Tools<'a, 'b, S: Service> {
     common: &'a Common<S>,
     station: &'a mut Station<'b, S>,
@@ -145,14 +146,14 @@ struct Tools<'a, 'b, S: Service> {
 
 impl<'a, T: Send + 'static> Shard<'a, T> {
     fn new(
-        desk: &'a Desk<Bell, T>,
+        desk: &'a Desk<EventFd, T>,
         crew: &'a Crew<T>,
-        courtesy: Courtesy<T>,
+        yielding: Yielding<T>,
         second: u32,
     ) -> Shard<'a, T> {
         Shard {
             desk,
-            courtesy,
+            yielding,
             crew,
             places: Vec::new(),
             free: Vec::new(),
@@ -160,23 +161,23 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             leaving: Vec::new(),
             swept: second,
             handed_in: Instant::now(),
-            is_rung: false,
+            is_woken: false,
             is_pressed: false,
         }
     }
 
-    /// Serves until the server stops; what is left then.
+    /// Serves until the server stops. Returns the connections that are left.
     fn run<S: Service<Session = T>>(
         mut self,
         common: &Common<S>,
         station: &mut Station<'_, S>,
         mut ring: Uring,
     ) -> Vec<Connection<T>> {
-        ring.requests().poll(self.desk.poller.as_fd(), BELL);
+        ring.requests().poll(self.desk.poller.as_fd(), WAKEUP);
         let counts = station.meter.counts();
         let mut turns = Vec::new();
         loop {
-            self.courtesy.look(self.desk);
+            self.yielding.look(self.desk);
             let goes_on = std::mem::take(&mut self.is_pressed) || !self.turns.is_empty();
             let begun = station.meter.begin_wait();
             match self.look(&mut ring, goes_on) {
@@ -204,7 +205,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
                 self.take_turn(&mut tools, key);
             }
             self.send_off();
-            if std::mem::take(&mut self.is_rung) {
+            if std::mem::take(&mut self.is_woken) {
                 add(&counts.rung, 1);
                 if common.is_stopping() {
                     return self.end_all(common, station, ring);
@@ -220,7 +221,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         }
     }
 
-    /// Hands in and waits, if nothing is to be done besides. How much there is to tell.
+    /// Submits, and waits if there is nothing else to do. Returns how much there is to report.
     fn look(&self, ring: &mut Uring, goes_on: bool) -> io::Result<usize> {
         if goes_on {
             return ring.look(Some(Duration::ZERO));
@@ -235,9 +236,9 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
     fn hear<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, done: Done<'_>) {
         match done {
             Done::Readable { goes_on, .. } => {
-                self.is_rung |= self.desk.poller.hear();
+                self.is_woken |= self.desk.poller.take();
                 if !goes_on {
-                    tools.requests.poll(self.desk.poller.as_fd(), BELL);
+                    tools.requests.poll(self.desk.poller.as_fd(), WAKEUP);
                 }
             }
             Done::Received {
@@ -309,7 +310,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
     }
 
     fn take_turn<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, key: usize) {
-        // Another may have its place.
+        // Another connection may have its place.
         let Some(place) = self.places[key].as_mut().filter(|place| place.has_turn) else {
             return;
         };
@@ -321,7 +322,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         self.settle(tools, key, step);
     }
 
-    /// Asks for what a connection needs.
+    /// Requests what a connection needs.
     fn settle<S: Service<Session = T>>(
         &mut self,
         tools: &mut Tools<'_, '_, S>,
@@ -367,7 +368,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             place.is_ending = true;
             if place.sends {
                 self.is_pressed = true;
-                // It may wait for one who never reads.
+                // It may wait for a client that never reads.
                 let _ = place.connection.socket.shutdown(std::net::Shutdown::Both);
             }
             if place.receives && !place.is_cancelling {
@@ -394,7 +395,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             let staying = place.as_mut();
             if let Some(place) = staying.filter(|place| !place.is_ending && place.goes_to.is_none())
             {
-                // What was long ago counts for less.
+                // Old work counts for less.
                 place.connection.worked /= 2;
                 there.push((place.connection.worked, key));
             }
@@ -412,9 +413,9 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         }
     }
 
-    /// Of a connection that is to go: it goes if the kernel is done with it.
+    /// Moves a connection on its way out, if the kernel is done with it.
     fn hand_over<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>, key: usize) {
-        // That a send went at once ends no wait.
+        // A send that goes at once ends no wait.
         self.is_pressed |= self.places[key].as_ref().is_some_and(|place| place.sends);
         let place = self.places[key].take_if(|place| !place.receives && !place.sends);
         let Some(mut place) = place else { return };
@@ -425,7 +426,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         self.leaving.push((to, place.connection));
     }
 
-    /// Those who go, together to each thread.
+    /// Sends off the leaving connections, together to each thread.
     fn send_off(&mut self) {
         while let Some(&(to, _)) = self.leaving.first() {
             let (going, others) = std::mem::take(&mut self.leaving)
@@ -447,7 +448,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
                 self.places.push(None);
                 self.places.len() - 1
             });
-            // One that was another thread's may have something to be done.
+            // A connection from another thread may have work.
             let step = connection.step();
             self.places[key] = Some(Place {
                 connection,
@@ -463,7 +464,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         }
     }
 
-    /// Closes those that have been silent for too long.
+    /// Closes connections that have been silent for too long.
     fn sweep<S: Service<Session = T>>(&mut self, tools: &mut Tools<'_, '_, S>) {
         let second = tools.station.second();
         let Some(idle) = tools.common.idle_seconds() else {
@@ -485,7 +486,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
         }
     }
 
-    /// Takes everything back from the kernel.
+    /// Cancels everything in the kernel.
     fn end_all<S: Service<Session = T>>(
         mut self,
         common: &Common<S>,
@@ -501,7 +502,7 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
             }
             Done::Sent { key, bytes, result } => {
                 if let Some(Some(place)) = self.places.get_mut(key as usize) {
-                    // Who broke is found out when it is sent to again.
+                    // A broken connection shows at its next send.
                     let _ = place.connection.put_back(station, bytes, result);
                 }
             }
@@ -520,12 +521,12 @@ impl<'a, T: Send + 'static> Shard<'a, T> {
     }
 }
 
-/// Linux's `ECANCELED` and `ENOBUFS`: a receive that may be asked for again.
+/// Linux's `ECANCELED` and `ENOBUFS`: a receive that may be requested again.
 const CANCELED: i32 = 125;
 const NO_BUFFERS: i32 = 105;
 
 impl<T> Place<T> {
-    /// Receives from a connection, but not while much of what came waits to be served.
+    /// Receives from a connection, unless much of its input waits to be served.
     fn receive_or_not(&mut self, requests: &mut Requests, key: u64, is_waiting: bool) {
         let waits = if is_waiting {
             0

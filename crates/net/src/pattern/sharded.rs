@@ -1,24 +1,25 @@
-//! Each thread waits for connections of its own: nothing is shared but the inbox, by which connections come.
+//! Sharded: each thread waits for connections of its own. The threads share only the inbox through
+//! which connections come.
 
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::courtesy::Courtesy;
 use super::crew::{Crew, Desk, Order, Post, Sharded, choose};
-use super::{Starting, spawn};
+use super::threads::{Starting, spawn};
+use super::yielding::Yielding;
+use crate::choices::Mechanism;
+use crate::common::Common;
 use crate::connection::{Connection, Flags, Station, Waits};
 use crate::counters::{Operation, add};
-use crate::options::Mechanism;
 use crate::poller::{Poller, Waiters};
-use crate::server::Common;
 use crate::service::Service;
 
-/// How many events one wait gives.
+/// Most events of one wait.
 const EVENTS: usize = 128;
 
-/// A thread that is to be, and waits for readiness.
+/// A thread to be started, which waits for readiness.
 pub(super) type ByPoller<P, T> = Arc<Desk<P, T>>;
 
 pub(super) fn desk<P: Poller, T>(mechanism: Mechanism) -> io::Result<ByPoller<P, T>> {
@@ -39,7 +40,7 @@ pub(super) fn start<P: Poller, S: Service>(
         }
         let mut shard = Shard {
             desk: &desk,
-            courtesy: Courtesy::new(&crew, number),
+            yielding: Yielding::new(&crew, number),
             crew: &crew,
             connections: Vec::new(),
             free: Vec::new(),
@@ -69,16 +70,16 @@ impl<T: Send + 'static> Sharded<T> {
     }
 }
 
-/// What a thread has to itself.
+/// A thread's own state.
 struct Shard<'a, P, T> {
     desk: &'a Desk<P, T>,
-    courtesy: Courtesy<T>,
+    yielding: Yielding<T>,
     crew: &'a Crew<T>,
     connections: Vec<Option<Connection<T>>>,
     free: Vec<usize>,
-    /// Those that wait for their next turn.
+    /// Connections that wait for their next turn.
     turns: Vec<usize>,
-    /// The second in which silent ones were looked for.
+    /// Second of the last look for silent connections.
     swept: u32,
 }
 
@@ -89,9 +90,9 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         let mut events = Vec::with_capacity(EVENTS);
         let mut turns = Vec::new();
         loop {
-            self.courtesy.look(desk);
+            self.yielding.look(desk);
             let begun = station.meter.begin_wait();
-            let is_rung = self.wait(&mut reports, &mut events);
+            let is_woken = self.wait(&mut reports, &mut events);
             station.meter.end_wait(begun);
             let counts = station.meter.counts();
             add(&counts.waits, 1);
@@ -103,7 +104,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
             for key in turns.drain(..) {
                 self.take_turn(common, station, key);
             }
-            if is_rung {
+            if is_woken {
                 add(&counts.rung, 1);
                 if common.is_stopping() {
                     return;
@@ -118,24 +119,25 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         }
     }
 
-    /// Waits, if nobody waits for a turn. True if the bell rang.
+    /// Waits, unless a connection waits for its turn. True if the thread was woken.
     fn wait(&self, reports: &mut P::Reports, events: &mut Vec<(usize, Flags)>) -> bool {
         let mut look = |time| {
             let each = |key, flags| events.push((key as usize, flags));
-            let is_rung = self.desk.poller.wait(reports, time, each);
-            (is_rung, is_rung || !events.is_empty())
+            let is_woken = self.desk.poller.wait(reports, time, each);
+            (is_woken, is_woken || !events.is_empty())
         };
         if !self.turns.is_empty() {
             return look(Some(Duration::ZERO)).0;
         }
         let found = self.desk.spin(|| match look(Some(Duration::ZERO)) {
-            (is_rung, true) => Some(is_rung),
+            (is_woken, true) => Some(is_woken),
             (_, false) => None,
         });
         found.unwrap_or_else(|| look(None).0)
     }
 
-    /// An event. Who is queued for a turn has it then and not now: who always has more to say would have ever more turns.
+    /// Handles an event. A connection queued for a turn has it then, not now: one that always has
+    /// more to say would otherwise have ever more turns.
     fn hear<S: Service<Session = T>>(
         &mut self,
         common: &Common<S>,
@@ -155,7 +157,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         station: &mut Station<'_, S>,
         key: usize,
     ) {
-        // Another may have its place.
+        // Another connection may have its place.
         let Some(connection) = self.connections[key].as_mut().filter(|one| one.has_turn) else {
             return;
         };
@@ -170,7 +172,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         key: usize,
         flags: Flags,
     ) {
-        // One that went meanwhile; if another has its place, that one looks in vain.
+        // It closed meanwhile; if another has its place, that one looks in vain.
         let Some(connection) = self.connections[key].as_mut() else {
             return;
         };
@@ -227,7 +229,8 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
                 self.connections.len() - 1
             });
             let added = self.desk.poller.add(connection.fd(), key as u64);
-            // The first request is often there already. What came before it moved here the wait tells.
+            // The first request is often there already. Input from before a move is reported by the
+            // wait.
             let flags = match connection.is_new() {
                 true => Flags::READ,
                 false => Flags::default(),
@@ -242,12 +245,12 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         }
     }
 
-    /// Gives connections away, in whatever state they are: nobody else has anything of them.
+    /// Gives connections away, in whatever state they are: no other thread uses them.
     fn give<S: Service<Session = T>>(&mut self, station: &Station<'_, S>, order: Order) {
         let mut there = Vec::new();
         for (key, place) in self.connections.iter_mut().enumerate() {
             if let Some(connection) = place {
-                // What was long ago counts for less.
+                // Old work counts for less.
                 connection.worked /= 2;
                 there.push((connection.worked, key));
             }
@@ -268,7 +271,7 @@ impl<P: Poller, T: Send + 'static> Shard<'_, P, T> {
         }
     }
 
-    /// Closes those that have been silent for too long.
+    /// Closes connections that have been silent for too long.
     fn sweep<S: Service<Session = T>>(&mut self, common: &Common<S>, station: &mut Station<'_, S>) {
         let second = station.second();
         let Some(idle) = common.idle_seconds() else {

@@ -1,20 +1,22 @@
-//! Connections for which any thread may work: what Half-Sync/Half-Async and Leader/Followers have in common.
+//! Connections for any thread: the common part of Half-Sync/Half-Async and Leader/Followers.
 
 use std::io;
 
 use socket2::Socket;
 
 use super::slots::Slots;
+use crate::common::Common;
 use crate::connection::{Connection, Flags, Station, Waits};
 use crate::counters::{Operation, add};
 use crate::poller::{Poller, Waiters};
-use crate::server::{Common, locked};
 use crate::service::{Peer, Service};
+use hearth_sys::threading::lock_std;
 
-/// How often one is worked on in a row because something was told meanwhile, before others have their turn.
+/// Times in a row that a connection is worked on because of new events, before others have their
+/// turn.
 const ROUNDS: usize = 16;
 
-/// More than descriptors of a process: slots are not made for a limit that means none.
+/// More than the descriptors of a process: no slots are made for a limit that is none.
 const CONNECTIONS_MAX: usize = 1 << 24;
 
 pub(super) struct Shared<P, T> {
@@ -22,12 +24,12 @@ pub(super) struct Shared<P, T> {
     slots: Slots<T>,
 }
 
-/// What is to be done with a connection that was worked on.
+/// The next action after work on a connection.
 #[derive(PartialEq, Eq)]
 pub(super) enum After {
-    /// Nothing: it is waited for, or gone.
+    /// Nothing: it is waited for, or closed.
     Settled,
-    /// It has had its turn and wants another; the caller has it still.
+    /// It wants another turn; the caller still has it.
     Turn,
 }
 
@@ -38,12 +40,12 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
                 common.options.mechanism_or_edge(),
                 Waiters::of(common.options.pattern),
             )?,
-            // Those that are being closed have a slot and are counted no more.
+            // Connections being closed have a slot but are no longer counted.
             slots: Slots::new(common.options.connections_max.min(CONNECTIONS_MAX) + 256),
         })
     }
 
-    /// An event: true if the caller has to see to the connection.
+    /// Records an event. True if the caller must work on the connection.
     pub(super) fn tell(&self, key: u64, flags: Flags) -> bool {
         self.slots.get(key as usize).tell(flags)
     }
@@ -56,7 +58,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
         key: u64,
     ) -> After {
         let slot = self.slots.get(key as usize);
-        let mut place = locked(&slot.connection);
+        let mut place = lock_std(&slot.connection);
         for round in 1.. {
             let told = slot.take_told();
             let Some(connection) = place.as_mut() else {
@@ -79,7 +81,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
                 }
                 continue;
             }
-            // It is silent: nothing can have been told. Once it is armed, it is somebody else's.
+            // It is silent: there can have been no event. Once armed, it is another thread's.
             slot.reset();
             let begun = station.meter.begin();
             match self.poller.settle(connection.fd(), key, before, waits) {
@@ -108,8 +110,8 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
             return Err(io::Error::other("there is no slot left"));
         };
         let slot = self.slots.get(key);
-        // Whoever is told of it waits for the lock until it is there.
-        let mut place = locked(&slot.connection);
+        // A thread told of it waits for the lock until it is there.
+        let mut place = lock_std(&slot.connection);
         let connection = place.insert(Connection::new(socket, peer, second));
         self.poller
             .add(connection.fd(), key as u64)
@@ -119,14 +121,15 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
             })
     }
 
-    /// Ends the connections that have been silent for too long; whoever works for them then closes them.
+    /// Shuts down connections that have been silent for too long; the next thread to work on them
+    /// closes them.
     pub(super) fn sweep<S: Service<Session = T>>(&self, common: &Common<S>) {
         let Some(idle) = common.idle_seconds() else {
             return;
         };
         let second = common.second();
         for slot in self.slots.all() {
-            // One that is worked on, or waits for that, is not silent.
+            // A connection at work, or waiting for that, is not silent.
             let Ok(place) = slot.connection.try_lock() else {
                 continue;
             };
@@ -146,7 +149,7 @@ impl<P: Poller, T: Send + 'static> Shared<P, T> {
     pub(super) fn take_all(&self) -> Vec<Connection<T>> {
         self.slots
             .all()
-            .filter_map(|slot| locked(&slot.connection).take())
+            .filter_map(|slot| lock_std(&slot.connection).take())
             .collect()
     }
 }

@@ -1,23 +1,24 @@
-//! Connections that several threads share, each in a slot with a key.
+//! Slots for connections that several threads share, each with a key.
 //!
-//! | field | who writes | who reads |
+//! | field | writer | reader |
 //! |---|---|---|
-//! | `state` | who hears of an event: adds [`BUSY`] and what the event says; who works: takes it | the same |
-//! | `connection` | who works, who adopts | the same, under its lock |
+//! | `state` | receiver of an event: adds [`BUSY`] and its flags; worker: takes them | the same |
+//! | `connection` | the worker, and the thread that adopts | the same, under its lock |
 //!
-//! A slot has one worker at a time: who changes `state` from one without [`BUSY`] to one with it, or has the event from
-//! who did. Both sides change it by read-modify-write, released and acquired, so the next worker sees what the last one did.
-//! An event for a connection that went meanwhile finds the slot empty, or makes a new one look in vain.
+//! A slot has one worker at a time: the thread that sets [`BUSY`] in `state`, or that gets the key
+//! from that thread. Both sides change the state by read-modify-write, release and acquire, so the
+//! next worker sees what the last one did. An event for a connection closed meanwhile finds the
+//! slot empty, or makes a new one look in vain.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use crate::connection::{Connection, Flags};
-use crate::server::locked;
+use hearth_sys::threading::lock_std;
 
-/// Somebody works on the slot, or its key is queued.
+/// A thread works on the slot, or its key is queued.
 const BUSY: u32 = 1 << 3;
-/// Slots are made so many at a time.
+/// Number of slots made at a time.
 const CHUNK: usize = 256;
 
 pub(super) struct Slot<T> {
@@ -26,29 +27,29 @@ pub(super) struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// An event: true if nobody works on the slot, and the caller has to see to it.
+    /// Records an event. True if no thread works on the slot, and the caller must.
     pub(super) fn tell(&self, flags: Flags) -> bool {
         self.state.fetch_or(flags.bits() | BUSY, Ordering::AcqRel) & BUSY == 0
     }
 
-    /// Somebody works on it, or is about to.
+    /// True if a thread works on it, or is about to.
     pub(super) fn is_busy(&self) -> bool {
         self.state.load(Ordering::Acquire) & BUSY != 0
     }
 
-    /// What was told since it was asked last. For who works on it.
+    /// Takes the events recorded since the last call. For the worker.
     pub(super) fn take_told(&self) -> Flags {
         Flags::from_bits(self.state.fetch_and(BUSY, Ordering::AcqRel))
     }
 
-    /// The work is done. For who works on it; false if something was told meanwhile: then it is not.
+    /// Ends the work, for the worker. False, and no end, if an event was recorded meanwhile.
     pub(super) fn leave(&self) -> bool {
         self.state
             .compare_exchange(BUSY, 0, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 
-    /// The work is done, whatever was told.
+    /// Ends the work, whatever was recorded.
     pub(super) fn reset(&self) {
         self.state.store(0, Ordering::Release);
     }
@@ -63,7 +64,7 @@ pub(super) struct Slots<T> {
 
 struct Free {
     keys: Vec<usize>,
-    /// No key from here on was ever taken.
+    /// First key never taken.
     next: usize,
 }
 
@@ -90,9 +91,9 @@ impl<T> Slots<T> {
         &chunk[key % CHUNK]
     }
 
-    /// A key that nobody has; nothing if all are taken.
+    /// Takes a free key. None if all are taken.
     pub(super) fn take(&self) -> Option<usize> {
-        let mut free = locked(&self.free);
+        let mut free = lock_std(&self.free);
         free.keys.pop().or_else(|| {
             let key = free.next;
             (key < self.chunks.len() * CHUNK).then(|| free.next = key + 1)?;
@@ -101,12 +102,12 @@ impl<T> Slots<T> {
     }
 
     pub(super) fn give_back(&self, key: usize) {
-        locked(&self.free).keys.push(key);
+        lock_std(&self.free).keys.push(key);
     }
 
-    /// Every slot that may have a connection.
+    /// All slots that may have a connection.
     pub(super) fn all(&self) -> impl Iterator<Item = &Slot<T>> {
-        let next = locked(&self.free).next;
+        let next = lock_std(&self.free).next;
         (0..next).map(|key| self.get(key))
     }
 }

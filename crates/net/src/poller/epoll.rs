@@ -4,16 +4,16 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
-use hearth_sys::bell::Bell;
-use hearth_sys::ready::{Interest, Ready, Reports, Trigger};
+use hearth_sys::epoll::{self, Interest, Reports, Trigger};
+use hearth_sys::eventfd::EventFd;
 
-use super::{BELL, Poller, Waiters, Wake};
+use super::{Poller, WAKEUP, Waiters, Wake};
+use crate::choices::Mechanism;
 use crate::connection::{Flags, Waits};
-use crate::options::Mechanism;
 
 pub(crate) struct Epoll {
-    ready: Ready,
-    bell: Bell,
+    ready: epoll::Epoll,
+    wakeup: EventFd,
     trigger: Trigger,
 }
 
@@ -34,11 +34,11 @@ impl Poller for Epoll {
             (_, Waiters::Owner) => Trigger::Level,
             _ => Trigger::Once,
         };
-        let (ready, bell) = (Ready::new(1)?, Bell::new()?);
-        ready.add(bell.as_fd(), BELL, Interest::Read)?;
+        let (ready, wakeup) = (epoll::Epoll::new(1)?, EventFd::new()?);
+        ready.add(wakeup.as_fd(), WAKEUP, Interest::Read)?;
         Ok(Epoll {
             ready,
-            bell,
+            wakeup,
             trigger,
         })
     }
@@ -88,19 +88,19 @@ impl Poller for Epoll {
         time: Option<Duration>,
         mut each: impl FnMut(u64, Flags),
     ) -> bool {
-        let mut is_rung = false;
+        let mut is_woken = false;
         for report in self.ready.wait_shared(reports, time) {
             match report.key {
-                BELL => is_rung = self.bell.hear(),
+                WAKEUP => is_woken = self.wakeup.take(),
                 key => each(key, report.into()),
             }
         }
-        is_rung
+        is_woken
     }
 }
 
 impl Wake for Epoll {
-    fn ring(&self) {
-        self.bell.ring();
+    fn wake(&self) {
+        self.wakeup.notify();
     }
 }

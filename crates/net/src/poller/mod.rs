@@ -1,4 +1,4 @@
-//! Ways to wait for many connections.
+//! Pollers: ways to wait for many connections.
 
 mod epoll;
 mod select;
@@ -8,26 +8,26 @@ use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::time::Duration;
 
-use hearth_sys::bell::Bell;
+use hearth_sys::eventfd::EventFd;
 
 pub(crate) use epoll::Epoll;
 pub(crate) use select::Select;
 pub(crate) use uring::Ring;
 
+use crate::choices::{Mechanism, Pattern};
 use crate::connection::{Flags, Waits};
-use crate::options::{Mechanism, Pattern};
 
-/// The bell's own key.
-const BELL: u64 = u64::MAX;
+/// Key of the wake-up descriptor.
+const WAKEUP: u64 = u64::MAX;
 
 /// Which threads wait for a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiters {
-    /// The one that works for all its descriptors.
+    /// The thread that works for all its descriptors.
     Owner,
-    /// One; others work.
+    /// One thread; others work.
     One,
-    /// Those that work, in turns.
+    /// The working threads, in turns.
     Turns,
 }
 
@@ -41,49 +41,50 @@ impl Waiters {
     }
 }
 
-/// What others can wake a thread with.
+/// A way for other threads to wake one.
 pub(crate) trait Wake: Send + Sync + 'static {
-    /// Ends a wait, or the next.
-    fn ring(&self);
+    /// Ends a wait, or the next one.
+    fn wake(&self);
 }
 
-impl Wake for Bell {
-    fn ring(&self) {
-        Bell::ring(self);
+impl Wake for EventFd {
+    fn wake(&self) {
+        self.notify();
     }
 }
 
 /// A set of descriptors that one thread at a time waits for, while others add, arm and remove.
 pub(crate) trait Poller: Wake + Sized {
-    /// Where a wait leaves what it sees.
+    /// Buffer for the events of a wait.
     type Reports;
 
-    /// An empty set. If others work than its owner, who is told of a descriptor has it alone until it is settled; with edges it is
-    /// told of it again meanwhile.
+    /// An empty set. If several threads wait, the thread that gets a descriptor's event has the
+    /// descriptor alone until it is settled; with edges it may get further events meanwhile.
     fn new(mechanism: Mechanism, waiters: Waiters) -> io::Result<Self>;
 
-    /// A descriptor of its own that can be read when a wait would end, if it has one.
+    /// The set's own descriptor, which is readable when a wait would end, if it has one.
     fn descriptor(&self) -> Option<RawFd> {
         None
     }
 
-    /// For at most so many descriptors a wait.
+    /// A buffer for at most this many events.
     fn reports(&self, most: usize) -> Self::Reports;
 
-    /// Waits for a descriptor, too, until it can be read.
+    /// Adds a descriptor and waits until it can be read.
     fn add(&self, of: BorrowedFd<'_>, key: u64) -> io::Result<()>;
 
-    /// Who was told of a descriptor is done; it waits for this now, and waited for that before. True if it had to be
-    /// armed again. At once the next may be told.
+    /// Ends the work on a descriptor, which waits for `now` and waited for `before`. True if it had
+    /// to be armed again. Its next event may come at once.
     fn settle(&self, of: BorrowedFd<'_>, key: u64, before: Waits, now: Waits) -> io::Result<bool>;
 
-    /// A descriptor may be told again while somebody works on it.
+    /// True if events of a descriptor may be reported while a thread works on it.
     fn tells_meanwhile(&self) -> bool;
 
-    /// Takes a descriptor out, before it is closed.
+    /// Removes a descriptor, before it is closed.
     fn remove(&self, of: BorrowedFd<'_>, key: u64);
 
-    /// Waits until something is ready, the bell rings, or so much time has passed. True if the bell rang.
+    /// Waits until something is ready, the set is woken, or the time has passed. True if it was
+    /// woken.
     fn wait(
         &self,
         reports: &mut Self::Reports,
@@ -91,6 +92,6 @@ pub(crate) trait Poller: Wake + Sized {
         each: impl FnMut(u64, Flags),
     ) -> bool;
 
-    /// No thread will wait any more; told by each that has waited.
+    /// Called by each thread that has waited when none will wait any more.
     fn end(&self) {}
 }

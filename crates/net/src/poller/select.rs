@@ -1,40 +1,40 @@
 //! `select`: the set is ours, and is copied into the kernel and back at each call.
 //!
-//! | field | who writes | who reads |
+//! | field | writer | reader |
 //! |---|---|---|
-//! | `readable`, `writable` | who adds, settles, removes: a bit; who waits, if threads share: takes told bits away | who waits: copies all |
-//! | `keys` | who adds, before the bit | who waits, after the bit |
-//! | `words` | who adds: grows only | who waits |
-//! | `waits` | who waits: true before it copies the sets, false after the call | who sets a bit, afterwards: rings if true |
+//! | `readable`, `writable` | who changes a descriptor; waiter: clears reported bits | the waiter |
+//! | `keys` | a thread that adds, before the bit | the waiter, after the bit |
+//! | `words` | a thread that adds: grows only | the waiter |
+//! | `waits` | waiter: true before copying, false after the call | who sets a bit: wakes if true |
 //!
-//! Bits and `waits` are sequentially consistent: who sets a bit that the copy has not seen sees that somebody waits, and
-//! rings.
+//! Bits and `waits` are sequentially consistent: a thread that sets a bit too late for the copy
+//! sees that another waits, and wakes it.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hearth_sys::bell::Bell;
+use hearth_sys::eventfd::EventFd;
 use hearth_sys::select::{WORD_BITS, place, select};
 
-use super::{BELL, Poller, Waiters, Wake};
+use super::{Poller, WAKEUP, Waiters, Wake};
+use crate::choices::Mechanism;
 use crate::connection::{Flags, Waits};
-use crate::options::Mechanism;
 
-/// Descriptors from here on are refused: to look through more at each call is no way to serve them.
+/// Descriptors from here on are refused: looking through more at each call is too slow.
 const DESCRIPTORS_MAX: usize = 1 << 16;
 
 pub(crate) struct Select {
     readable: Vec<AtomicU64>,
     writable: Vec<AtomicU64>,
     keys: Vec<AtomicU64>,
-    /// How many words of the sets are in use.
+    /// Number of words in use.
     words: AtomicUsize,
     waits: AtomicBool,
-    /// The descriptor after the one told last, so that low numbers do not come first for ever.
+    /// The descriptor after the last one reported, so that low numbers do not always come first.
     next: AtomicUsize,
-    bell: Bell,
+    wakeup: EventFd,
     is_shared: bool,
 }
 
@@ -53,7 +53,7 @@ impl Select {
             Waits::ForTurn | Waits::ForEver => return,
         };
         if self.waits.load(Ordering::SeqCst) {
-            self.bell.ring();
+            self.wakeup.notify();
         }
     }
 
@@ -76,10 +76,10 @@ impl Poller for Select {
             words: AtomicUsize::new(0),
             waits: AtomicBool::new(false),
             next: AtomicUsize::new(0),
-            bell: Bell::new()?,
+            wakeup: EventFd::new()?,
             is_shared: waiters != Waiters::Owner,
         };
-        select.add(select.bell.as_fd(), BELL)?;
+        select.add(select.wakeup.as_fd(), WAKEUP)?;
         Ok(select)
     }
 
@@ -136,17 +136,17 @@ impl Poller for Select {
         };
         copy(&self.readable, &mut sets.readable);
         copy(&self.writable, &mut sets.writable);
-        // A descriptor that was closed since its bit was copied is an error: the next copy is without it.
+        // A descriptor closed since its bit was copied is an error: the next copy is without it.
         let result = select(&mut sets.readable, &mut sets.writable, time);
         self.waits.store(false, Ordering::SeqCst);
         if result.unwrap_or(0) == 0 {
             return false;
         }
-        let mut is_rung = false;
+        let mut is_woken = false;
         let mut told = 0;
         let begin = self.next.load(Ordering::Relaxed);
         let from_begin = !0 << (begin % WORD_BITS);
-        // All words in a circle, and the first one's lower half at the end.
+        // All words in a circle, with the first one's lower half at the end.
         for i in 0..=words {
             if told == sets.most {
                 break;
@@ -163,8 +163,8 @@ impl Poller for Select {
                 bits &= !lowest;
                 let key = self.keys[word * WORD_BITS + lowest.trailing_zeros() as usize]
                     .load(Ordering::SeqCst);
-                if key == BELL {
-                    is_rung = self.bell.hear();
+                if key == WAKEUP {
+                    is_woken = self.wakeup.take();
                     continue;
                 }
                 if self.is_shared {
@@ -187,12 +187,12 @@ impl Poller for Select {
                 );
             }
         }
-        is_rung
+        is_woken
     }
 }
 
 impl Wake for Select {
-    fn ring(&self) {
-        self.bell.ring();
+    fn wake(&self) {
+        self.wakeup.notify();
     }
 }

@@ -1,13 +1,14 @@
-//! `io_uring` as a poller: polls that go on, told as edges.
+//! `io_uring` as a poller: multishot polls, reported as edges.
 //!
-//! | field | who writes | who reads |
+//! | field | writer | reader |
 //! |---|---|---|
-//! | `changes` | who adds or removes, under its lock | who waits, under its lock, before each wait |
-//! | `waits` | who waits: true before it looks at `changes`, false after the wait | who adds or removes, afterwards: rings if true |
-//! | `waiting` | who waits, under its lock, which nobody else wants | the same |
+//! | `changes` | who adds or removes, under its lock | the waiter, likewise, before each wait |
+//! | `waits` | waiter: true before reading `changes`, false after | who changes: wakes if true |
+//! | `waiting` | the waiter, under its lock, which no other thread wants | the same |
 //!
-//! Only who waits makes requests, since the kernel does the work for a request in the thread that made it. `waits` is
-//! sequentially consistent with the lock of `changes`: either who waits sees the change, or who made it sees that somebody waits.
+//! Only the waiter makes requests, as the kernel does the work for a request in the thread that
+//! made it. `waits` is sequentially consistent with the lock of `changes`: either the waiter sees
+//! the change, or the thread that made it sees that another waits.
 
 use std::io;
 use std::net::Shutdown;
@@ -17,25 +18,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hearth_sys::bell::Bell;
+use hearth_sys::eventfd::EventFd;
+use hearth_sys::threading::lock_std;
 use hearth_sys::uring;
 use socket2::SockRef;
 
 use super::{Poller, Waiters, Wake};
+use crate::choices::Mechanism;
 use crate::connection::{Flags, Waits};
-use crate::options::Mechanism;
-use crate::server::locked;
 
-/// The bell's own key; not the ring's own.
-const BELL: u64 = u64::MAX - 1;
-/// How long a thread rests whose ring the kernel refuses for a moment.
+/// Key of the wake-up descriptor; not the ring's own.
+const WAKEUP: u64 = u64::MAX - 1;
+/// Pause of a thread whose ring the kernel refuses for a moment.
 const REFUSED_WAIT: Duration = Duration::from_millis(1);
 
 pub(crate) struct Ring {
     changes: Mutex<Vec<Change>>,
     waits: AtomicBool,
     waiting: Mutex<Waiting>,
-    bell: Bell,
+    wakeup: EventFd,
 }
 
 enum Change {
@@ -43,10 +44,10 @@ enum Change {
     Remove { key: u64 },
 }
 
-/// What is of who waits.
+/// State of the waiter.
 struct Waiting {
     polls: uring::Polls,
-    /// By key: what is polled.
+    /// Polled descriptors, by key.
     polled: Vec<Option<RawFd>>,
     changes: Vec<Change>,
 }
@@ -72,15 +73,15 @@ impl Waiting {
 
 impl Ring {
     fn tell(&self, change: Change) {
-        locked(&self.changes).push(change);
+        lock_std(&self.changes).push(change);
         if self.waits.load(Ordering::SeqCst) {
-            self.bell.ring();
+            self.wakeup.notify();
         }
     }
 }
 
 impl Poller for Ring {
-    /// How many events a wait tells.
+    /// Most events of a wait.
     type Reports = usize;
 
     fn new(_: Mechanism, waiters: Waiters) -> io::Result<Ring> {
@@ -88,8 +89,8 @@ impl Poller for Ring {
             Waiters::Owner | Waiters::One => uring::Waiters::One,
             Waiters::Turns => uring::Waiters::Turns,
         })?;
-        let bell = Bell::new()?;
-        polls.add(bell.as_fd().as_raw_fd(), BELL);
+        let wakeup = EventFd::new()?;
+        polls.add(wakeup.as_fd().as_raw_fd(), WAKEUP);
         Ok(Ring {
             changes: Mutex::new(Vec::new()),
             waits: AtomicBool::new(false),
@@ -98,7 +99,7 @@ impl Poller for Ring {
                 polled: Vec::new(),
                 changes: Vec::new(),
             }),
-            bell,
+            wakeup,
         })
     }
 
@@ -121,7 +122,8 @@ impl Poller for Ring {
     }
 
     fn remove(&self, of: BorrowedFd<'_>, key: u64) {
-        // The poll keeps the file open until it is taken back, which who waits does: the other side is to see the end now.
+        // The poll keeps the file open until the waiter removes it: let the other side see the end
+        // now.
         let _ = SockRef::from(&of).shutdown(Shutdown::Write);
         self.tell(Change::Remove { key });
     }
@@ -132,14 +134,14 @@ impl Poller for Ring {
         time: Option<Duration>,
         mut each: impl FnMut(u64, Flags),
     ) -> bool {
-        let mut waiting = locked(&self.waiting);
+        let mut waiting = lock_std(&self.waiting);
         let waiting = &mut *waiting;
         self.waits.store(true, Ordering::SeqCst);
         let mut changes = std::mem::take(&mut waiting.changes);
-        std::mem::swap(&mut changes, &mut *locked(&self.changes));
+        std::mem::swap(&mut changes, &mut *lock_std(&self.changes));
         changes.drain(..).for_each(|change| waiting.change(&change));
         waiting.changes = changes;
-        let mut is_rung = false;
+        let mut is_woken = false;
         let mut over = Vec::new();
         let result = waiting.polls.wait(time, *most, |event| {
             let key = event.ready.key;
@@ -147,15 +149,15 @@ impl Poller for Ring {
                 over.push(key);
             }
             match key {
-                BELL => is_rung = self.bell.hear(),
+                WAKEUP => is_woken = self.wakeup.take(),
                 key => each(key, event.ready.into()),
             }
         });
         self.waits.store(false, Ordering::SeqCst);
-        // The kernel gave up though nobody asked it to: for want of memory, mostly.
+        // The kernel ended these polls by itself, mostly for lack of memory.
         for key in over {
             let of = match key {
-                BELL => Some(self.bell.as_fd().as_raw_fd()),
+                WAKEUP => Some(self.wakeup.as_fd().as_raw_fd()),
                 key => waiting.polled.get(key as usize).copied().flatten(),
             };
             if let Some(of) = of {
@@ -165,16 +167,16 @@ impl Poller for Ring {
         if result.is_err() {
             thread::sleep(REFUSED_WAIT);
         }
-        is_rung
+        is_woken
     }
 
     fn end(&self) {
-        locked(&self.waiting).polls.remove_all();
+        lock_std(&self.waiting).polls.remove_all();
     }
 }
 
 impl Wake for Ring {
-    fn ring(&self) {
-        self.bell.ring();
+    fn wake(&self) {
+        self.wakeup.notify();
     }
 }

@@ -1,13 +1,13 @@
-//! Recursive bisection: slots in two where the machine has its nearest border, components in two
-//! by their work so that little is said across.
+//! Recursive bisection: halves the slots at the machine's nearest border, and the components by
+//! their work so that little communication crosses.
 
 use super::{Affinity, levels};
 use crate::cost::problem::Problem;
-use crate::machine::{Slot, slot_number};
+use crate::slots::{Slot, slot_number};
 
-/// Sweeps over a cut to improve it.
+/// Sweeps that improve a cut.
 const SWEEPS: usize = 4;
-/// How far a half may be from its share of the work.
+/// Largest deviation of a half from its share of the work.
 const SLACK: f64 = 0.05;
 
 pub(crate) fn bisection_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
@@ -43,7 +43,7 @@ pub(crate) fn bisection_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> 
     at
 }
 
-/// By position in the slots: how many levels have a border before it.
+/// Number of levels with a border before each position in the slots.
 fn borders(problem: &Problem) -> Vec<usize> {
     let mut borders = vec![0; problem.slots() + 1];
     for level in levels(problem.machine) {
@@ -63,7 +63,7 @@ struct Bisection<'a> {
 }
 
 impl Bisection<'_> {
-    /// The strongest border inside, the nearest to the middle of those.
+    /// The strongest border inside the range; of several, the one nearest to the middle.
     fn middle(&self, first: usize, end: usize) -> usize {
         let off = |at: usize| (2 * at).abs_diff(first + end);
         let inside = first + 1..end;
@@ -77,8 +77,8 @@ impl Bisection<'_> {
             .unwrap_or(first + 1)
     }
 
-    /// Components in two, the first with `share` of the load. `side` tells who is where, by
-    /// numbers that no other cut uses.
+    /// Divides components in two, the first part with `share` of the load. `side` says which part
+    /// each is in, by numbers that no other cut uses.
     fn cut(
         &self,
         components: Vec<usize>,
@@ -121,7 +121,8 @@ impl Bisection<'_> {
         components.into_iter().partition(|c| side[*c] == low)
     }
 
-    /// Grows the first half from who talks least, by who talks most with it.
+    /// Grows the first half from the component that talks least, adding the one that talks most
+    /// with it.
     fn grow(&self, components: &[usize], target: f64, side: &mut [usize], low: usize) -> f64 {
         let mut pull: Vec<f64> = vec![0.0; components.len()];
         let place: std::collections::HashMap<usize, usize> = components
@@ -130,7 +131,7 @@ impl Bisection<'_> {
             .map(|(i, c)| (*c, i))
             .collect();
         for (at, component) in components.iter().enumerate() {
-            // Who talks least begins: the smallest negative pull.
+            // Begin with the component that talks least: the smallest negative pull.
             pull[at] = -1e-9 * self.affinity.total(*component);
         }
         let mut filled = 0.0;

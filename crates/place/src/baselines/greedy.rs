@@ -1,15 +1,15 @@
 //! Greedy groups that know loads, after EagerMap's idea: the free component that talks most opens a
-//! group, and whoever talks most with the group joins until it has its share of the work.
+//! group, and the ones that talk most with the group join until it has its share of the work.
 
 use super::Affinity;
 use super::grouping::arrange;
 use crate::cost::problem::Problem;
-use crate::machine::{Slot, slot_number};
+use crate::slots::{Slot, slot_number};
 
 pub(crate) fn greedy_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
     let (count, slots) = (problem.count(), problem.slots());
     let works: f64 = problem.work.iter().sum();
-    // Without work, numbers are what is to be balanced.
+    // Without work, balance numbers of components.
     let load = |component: usize| match works > 0.0 {
         true => problem.work[component],
         false => 1.0,

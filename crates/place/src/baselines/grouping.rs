@@ -1,9 +1,9 @@
-//! Bottom-up groups, after TreeMatch's idea: as many groups as slots and of equal numbers, then
-//! groups of groups as the machine nests, whoever talks most together.
+//! Bottom-up groups, after TreeMatch's idea: as many groups as slots, of equal size, then groups of
+//! groups as the machine nests, each of members that talk most with each other.
 
 use super::{Affinity, grow, levels};
 use crate::cost::problem::Problem;
-use crate::machine::{Slot, slot_number};
+use crate::slots::{Slot, slot_number};
 
 pub(crate) fn grouping_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
     let (count, slots) = (problem.count(), problem.slots());
@@ -21,8 +21,8 @@ pub(crate) fn grouping_of(problem: &Problem, affinity: &Affinity) -> Vec<Slot> {
     at
 }
 
-/// Orders one group a slot so that those that talk are near: grouped level by level, and the last
-/// level's groups one after the other.
+/// Orders one group a slot so that groups that talk are near each other: grouped level by level,
+/// the last level's groups one after the other.
 pub(super) fn arrange(
     problem: &Problem,
     affinity: &Affinity,
@@ -55,7 +55,7 @@ pub(super) fn arrange(
     order.map(|group| groups[group].clone()).collect()
 }
 
-/// How many of the runs below each run of a level has.
+/// Number of runs of the level below in each run of a level.
 fn arities(below: &[usize], level: &[usize]) -> Vec<usize> {
     let mut rest = below.iter();
     level

@@ -1,7 +1,7 @@
-//! Other people's ways to place, in versions of our own: to start from, and to be compared with.
+//! Published ways to place, in our own versions: to start from, and to compare with.
 //!
-//! All three know who talks to whom and how the machine nests; the measured costs of the machine
-//! only make one number of each connection, what it saves to be together. Pins hold.
+//! All three know which components talk and how the machine nests. The machine's measured costs
+//! enter only as one number for each connection, the saving of being together. Pins hold.
 
 mod bisection;
 mod greedy;
@@ -10,7 +10,7 @@ mod grouping;
 use crate::cost::problem::Problem;
 use crate::cost::{CostError, Options};
 use crate::graph::Graph;
-use crate::machine::{Machine, Placement, Slot};
+use crate::slots::{Machine, Placement, Slot};
 
 pub(crate) use bisection::bisection_of;
 pub(crate) use greedy::greedy_of;
@@ -19,12 +19,12 @@ pub(crate) use grouping::grouping_of;
 /// A way to place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Baseline {
-    /// Bottom-up groups of equal numbers, level by level of the machine, after TreeMatch's idea.
+    /// Bottom-up groups of equal size, level by level of the machine, after TreeMatch's idea.
     Grouping,
-    /// Groups grown around who talks most until they have their share of the work, after
-    /// EagerMap's.
+    /// Groups grown around the component that talks most until they have their share of the work,
+    /// after EagerMap's.
     Greedy,
-    /// Components and slots halved again and again, few messages crossing.
+    /// Components and slots halved again and again, with few messages across.
     Bisection,
 }
 
@@ -32,7 +32,7 @@ impl Baseline {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Grouping, Self::Greedy, Self::Bisection];
 
-    /// Places.
+    /// Places the components.
     ///
     /// # Errors
     /// [`CostError::Graph`] if the graph is not sound.
@@ -58,14 +58,14 @@ impl Baseline {
     }
 }
 
-/// Puts those that are pinned where they belong.
+/// Puts pinned components on their slots.
 pub(crate) fn pin(problem: &Problem, at: &mut [Slot]) {
     for (slot, pin) in at.iter_mut().zip(&problem.pins) {
         *slot = pin.unwrap_or(*slot);
     }
 }
 
-/// What each pair of components saves by being together, ns a round.
+/// Saving of each pair of components by being together, ns a round.
 pub(crate) struct Affinity {
     first: Vec<u32>,
     peers: Vec<(u32, f64)>,
@@ -100,7 +100,7 @@ impl Affinity {
         Self { first, peers }
     }
 
-    /// Who a component talks to, and what being together saves.
+    /// Peers of a component, with the saving of being together.
     pub(crate) fn peers(&self, component: usize) -> &[(u32, f64)] {
         &self.peers[self.first[component] as usize..self.first[component + 1] as usize]
     }
@@ -111,8 +111,8 @@ impl Affinity {
 }
 
 /// The machine's slots as ever larger sets that share something: cores, caches, nodes, packages.
-/// Each level's sets, as lengths of runs of slots; slots are in the topology's order, so that
-/// whatever nests is a run.
+/// Each level's sets are lengths of runs of slots; slots are in the topology's order, so everything
+/// that nests is a run.
 pub(crate) fn levels(machine: &Machine) -> Vec<Vec<usize>> {
     let count = machine.slots().len();
     let runs = |same: &dyn Fn(usize, usize) -> bool| {
@@ -131,7 +131,7 @@ pub(crate) fn levels(machine: &Machine) -> Vec<Vec<usize>> {
     depths.dedup();
     for depth in depths {
         let of = |at: usize| {
-            let path = machine.path(crate::machine::slot_number(at)).iter();
+            let path = machine.path(crate::slots::slot_number(at)).iter();
             path.copied()
                 .find(|c| machine.caches()[*c as usize].level == depth)
         };
@@ -147,8 +147,8 @@ pub(crate) fn levels(machine: &Machine) -> Vec<Vec<usize>> {
     levels
 }
 
-/// Divides items into groups of the given sizes, each grown from the item that has most to save
-/// by whoever has most to save in it.
+/// Divides items into groups of the given sizes. Each grows from the item with most to save, by the
+/// item that saves most with the group.
 pub(crate) fn grow(
     count: usize,
     sizes: &[usize],

@@ -1,15 +1,15 @@
-//! Who is on which slot.
+//! Components by slot.
 
-use crate::machine::Slot;
+use crate::slots::Slot;
 
 const NOBODY: u32 = u32::MAX;
 
-/// The components of each slot, as lists through all components.
+/// Components of each slot, as lists linked through all components.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
-    /// By slot, someone.
+    /// By slot, one of its components.
     first: Vec<u32>,
-    /// By component, who is before and after it on its slot.
+    /// By component, the ones before and after it on its slot.
     links: Vec<(u32, u32)>,
 }
 

@@ -1,24 +1,24 @@
 //! The cycles of components that make requests.
 //!
 //! A component that waits for its server's answer takes at least its own work, the way there and
-//! back, and the server's work for it, one after the other; and the server may have servers. Where
-//! everyone runs changes only how long messages take, so that a cycle is a number and a sum over
-//! connections with a weight each, found once.
+//! back, and the server's work for it, one after the other; and the server may have servers of its
+//! own. A placement changes only how long messages take, so a cycle is a constant and a weighted
+//! sum over connections, found once.
 //!
-//! What a server does for one request is its work by the messages that it receives. Its own
-//! requests count in the same share. Servers within servers are followed [`DEPTH_MAX`] deep, and
-//! not around in circles: both only make the bound lower.
+//! A server's work for one request is its work divided by the messages it receives. Its own
+//! requests count in the same share. Nested servers are followed [`DEPTH_MAX`] deep, and never
+//! around a circle: both limits only lower the bound.
 
 use crate::graph::{Connection, Graph, Turn};
 
-/// How deep servers of servers are followed.
+/// Depth to which servers of servers are followed.
 const DEPTH_MAX: usize = 6;
-/// Shares smaller than this are not followed.
+/// Least share that is followed.
 const SHARE_MIN: f64 = 1e-3;
-/// Most connections of one cycle.
+/// Most connections in one cycle.
 const TERMS_MAX: usize = 4096;
 
-/// A cycle: `constant_ns` and the connections' messages by weight.
+/// A cycle: `constant_ns`, and the connections' messages by weight.
 #[derive(Clone)]
 pub(crate) struct Cycle {
     pub(crate) component: u32,
@@ -26,13 +26,13 @@ pub(crate) struct Cycle {
     pub(crate) terms: Vec<(u32, f64)>,
 }
 
-/// The requests and answers that each component waits for, and what it receives.
+/// Requests and answers that each component waits for, and messages it receives.
 struct Waits {
-    /// By component, connections that are its requests.
+    /// Connections that are a component's requests, by component.
     requests: Vec<Vec<u32>>,
-    /// By component, answers that it gets.
+    /// Answers to each component.
     answers: Vec<Vec<u32>>,
-    /// By component, messages received in a round, answers left out.
+    /// Messages received in a round without answers, by component.
     received: Vec<f64>,
 }
 
@@ -62,7 +62,7 @@ impl Waits {
     }
 }
 
-/// A cycle for each component that makes requests.
+/// The cycle of each component that makes requests.
 pub(super) fn cycles(graph: &Graph) -> Vec<Cycle> {
     if graph.connections.iter().all(|c| c.turn != Turn::Request) {
         return Vec::new();

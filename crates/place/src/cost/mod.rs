@@ -1,27 +1,29 @@
-//! What a placement costs.
+//! The cost of a placement.
 //!
 //! ```text
 //! J = B + (C + P) / n
 //! ```
 //!
-//! in ns a round. *C* is the sum of all messages' costs and *P* what components lose because their
-//! working sets share caches; *n* is how many slots the components could use at most, so that the
-//! second term is what a slot bears of both in the mean. *B* is the bottleneck, the largest of
+//! in ns a round. *C* is the sum of all messages' costs and *P* the time that components lose
+//! because their working sets share caches; *n* is the largest number of slots that the components
+//! could use, so that the second term is a slot's mean part of both. *B* is the bottleneck, the
+//! largest of
 //!
-//! - the load of a slot: the work of its components, their shares of messages and their part of
-//!   *P*, by the share of its time that is ours;
-//! - the load of a core of several slots, by what siblings do together ([`Options::smt_yield`]);
-//! - the cycle of a component that makes requests: its own work, its requests and answers, and
-//!   what its servers do for it, with their own requests. Two that take turns gain nothing by two
-//!   cores, and this is why;
-//! - all loads together by the quota, if there is one.
+//! - the load of a slot: its components' work, their shares of messages and their part of *P*,
+//!   divided by the share of the slot's time that is ours;
+//! - the load of a core with several slots, by the yield of siblings together
+//!   ([`Options::smt_yield`]);
+//! - the cycle of a component that makes requests: its own work, its requests and answers, and its
+//!   servers' work for it with their own requests. Two components that take turns gain nothing from
+//!   two cores, and this term says so;
+//! - all loads together divided by the quota, if there is one.
 //!
-//! *P*: a cache of capacity c whose components' working sets sum up to D > c misses the share
-//! 1 − c/D of the lines that they go through, each miss at the profile's cost; what a component
-//! would miss alone is its own affair and not counted.
+//! *P*: a cache of capacity c whose components' working sets add up to D > c misses the share 1 −
+//! c/D of the lines that they go through, each miss at the profile's cost. Misses that a component
+//! would have alone are not counted.
 //!
-//! Memory is a constraint: heaps beyond a node's memory are [`Breakdown::over_bytes`], and no cost
-//! makes up for them.
+//! Memory is a constraint: heaps beyond a node's memory are [`Breakdown::over_bytes`], which no
+//! saving outweighs.
 
 mod crowd;
 mod cycles;
@@ -37,17 +39,17 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{ComponentId, Graph, GraphError};
-use crate::machine::{Machine, Placement, Slot};
+use crate::slots::{Machine, Placement, Slot};
 use problem::Problem;
 use state::State;
 
 use hearth_machine::profile::Carrier;
 
-/// What the profile does not know.
+/// Parameters that the profile does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// How much the siblings of a core do together, by what one does alone. 1.25 is what server
-    /// loads usually gain.
+    /// Work that the siblings of a core do together, by the work of one alone. Server loads usually
+    /// gain 1.25.
     pub smt_yield: f64,
     /// How control passes where a connection does not say.
     pub carrier: Carrier,
@@ -62,23 +64,23 @@ impl Default for Options {
     }
 }
 
-/// Why a placement has no cost.
+/// Reason why a placement has no cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CostError {
-    /// The graph is not sound.
+    /// The graph is not valid.
     Graph(GraphError),
-    /// The placement has another number of components.
+    /// The placement has a different number of components.
     Length {
-        /// The graph's.
+        /// Components in the graph.
         components: usize,
-        /// The placement's.
+        /// Components in the placement.
         placed: usize,
     },
     /// The machine has no such slot.
     NoSuchSlot {
-        /// Which.
+        /// The slot.
         slot: Slot,
-        /// How many there are.
+        /// Number of slots.
         count: usize,
     },
 }
@@ -110,27 +112,27 @@ impl From<GraphError> for CostError {
     }
 }
 
-/// What bounds the rate of rounds.
+/// The limit to the rate of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bottleneck {
-    /// One slot's load.
+    /// Load of one slot.
     Slot(Slot),
-    /// A core's siblings together; its first slot.
+    /// Joint load of a core's siblings, named by its first slot.
     Core(Slot),
-    /// What a component and its servers do one after the other.
+    /// A component and its servers, one after the other.
     Cycle(ComponentId),
     /// The quota.
     Quota,
 }
 
-/// What a slot does in a round, ns.
+/// Load of a slot in a round, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
-    /// Its components' work.
+    /// Work of its components.
     pub work_ns: f64,
-    /// Its shares of messages.
+    /// Their shares of messages.
     pub communication_ns: f64,
-    /// What its components lose to others in the same caches.
+    /// Time its components lose to others in the same caches.
     pub sharing_ns: f64,
 }
 
@@ -142,14 +144,14 @@ impl Load {
     }
 }
 
-/// What a placement costs, and of what that consists. Modelled, never measured.
+/// Cost of a placement, and its parts. Modelled, never measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Breakdown {
     /// J, ns a round.
     pub total_ns: f64,
-    /// B: no round can be shorter.
+    /// B: no round is shorter.
     pub bottleneck_ns: f64,
-    /// Where that is.
+    /// The place where B arises.
     pub bottleneck: Bottleneck,
     /// C.
     pub communication_ns: f64,
@@ -163,7 +165,7 @@ pub struct Breakdown {
     pub over_bytes: f64,
 }
 
-/// What a placement costs. Pins do not matter here: this is the cost of what is asked.
+/// Evaluates a placement. Pins do not matter: the placement is taken as it is.
 ///
 /// # Errors
 /// [`CostError`] if graph, machine and placement do not fit together.
@@ -179,7 +181,7 @@ pub fn evaluate(
     Ok(State::new(&problem, &placement.0).breakdown())
 }
 
-/// Whether a placement is of this graph and machine.
+/// Checks that a placement belongs to this graph and machine.
 pub(crate) fn fits(
     graph: &Graph,
     machine: &Machine,

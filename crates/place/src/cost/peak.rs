@@ -1,4 +1,4 @@
-//! The largest of many numbers that change one by one: a tree of maxima.
+//! Maximum of many numbers that change one by one: a tree of maxima.
 
 /// Children of a node of the tree.
 const FAN: usize = 16;
@@ -7,8 +7,8 @@ const FAN: usize = 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Peak {
     count: usize,
-    /// The numbers, the largest of each [`FAN`] of them, of each as many of those, up to one; each
-    /// level filled up with zeros.
+    /// Levels of the tree: the numbers, the largest of each [`FAN`] of them, and so on up to one;
+    /// each level is filled up with zeros.
     levels: Vec<Vec<f64>>,
 }
 
@@ -55,7 +55,7 @@ impl Peak {
         self.levels[0][at]
     }
 
-    /// The largest of all but some.
+    /// The largest number except for some.
     pub(crate) fn largest_but(&mut self, some: impl Iterator<Item = usize> + Clone) -> f64 {
         let before = some.clone().map(|at| self.levels[0][at]);
         let mut before: Vec<f64> = before.collect();
@@ -67,7 +67,7 @@ impl Peak {
         largest
     }
 
-    /// The first position that has the largest.
+    /// The first position of the largest number.
     pub(crate) fn position(&self) -> usize {
         let largest = self.largest();
         let mut at = 0;

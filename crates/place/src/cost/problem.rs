@@ -1,4 +1,4 @@
-//! A graph and a machine as tables, for evaluating many placements.
+//! Tables made of a graph and a machine, for evaluating many placements.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,9 +7,9 @@ use hearth_machine::profile::Carrier;
 use super::Options;
 use super::cycles::{Cycle, cycles};
 use crate::graph::{Graph, Kind};
-use crate::machine::{Machine, Message, Share, Slot};
+use crate::slots::{Machine, Message, Share, Slot};
 
-/// One end of an edge, as its component sees it.
+/// One end of an edge as its component sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     /// The component at the other end.
@@ -42,30 +42,30 @@ pub(crate) struct Problem<'a> {
     pub(crate) heap: Vec<f64>,
     /// Bytes of working set.
     pub(crate) set: Vec<f64>,
-    /// Lines gone through in a round.
+    /// Lines touched in a round.
     pub(crate) touched: Vec<f64>,
-    /// By component, ns in a round for messages to itself, which go wherever it goes.
+    /// By component, ns in a round for messages to itself, which move with it.
     pub(crate) own: Vec<f64>,
     pub(crate) pins: Vec<Option<Slot>>,
     pub(crate) edges: Vec<Edge>,
     first_end: Vec<u32>,
     ends: Vec<End>,
-    /// Costs of one message, by row and class of pair.
+    /// Cost of one message, by row and class of pair.
     shares: Vec<Share>,
     /// The number of classes.
     pub(crate) classes: usize,
     pub(crate) cycles: Vec<Cycle>,
     first_turn: Vec<u32>,
-    /// By edge: cycles it is in, and with what weight.
+    /// Cycles of each edge, with the edge's weight.
     turns: Vec<(u32, f64)>,
     /// n of the equation.
     pub(crate) divisor: f64,
     pub(crate) by_divisor: f64,
-    /// By slot: one by its capacity.
+    /// Reciprocal of each slot's capacity.
     pub(crate) by_capacity: Vec<f64>,
-    /// By slot.
+    /// Core of each slot.
     pub(crate) core_of: Vec<u32>,
-    /// One by what siblings do together.
+    /// Reciprocal of the siblings' yield.
     pub(crate) by_siblings: f64,
     /// Whether any component has a working set.
     pub(crate) has_sets: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Of a graph that was [checked](Graph::check).
+    /// Builds the tables of a graph that was [checked](Graph::check).
     pub(crate) fn new(graph: &Graph, machine: &'a Machine, options: &Options) -> Self {
         let components = &graph.components;
         let column = |of: fn(&crate::graph::Component) -> f64| -> Vec<f64> {
@@ -131,9 +131,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// The same with components put together: `groups` says for each in which of `count` it is.
-    /// Messages inside a group stay inside; equal ones between groups are added up, unless cycles
-    /// need to tell them apart.
+    /// Merges components: `groups` names each one's group, of `count`. Messages inside a group stay
+    /// inside; equal ones between groups are added up, unless cycles need to tell them apart.
     pub(crate) fn coarsen(&self, groups: &[u32], count: usize) -> Self {
         let gather = |of: &[f64]| {
             let mut sums = vec![0.0; count];
@@ -212,18 +211,18 @@ impl<'a> Problem<'a> {
         &self.ends[self.first_end[component] as usize..self.first_end[component + 1] as usize]
     }
 
-    /// The cycles of an edge, with its weight in each.
+    /// Cycles of an edge, with its weight in each.
     pub(crate) fn turns(&self, edge: u32) -> &[(u32, f64)] {
         let edge = edge as usize;
         &self.turns[self.first_turn[edge] as usize..self.first_turn[edge + 1] as usize]
     }
 
-    /// What one message of an edge costs between slots of a class.
+    /// Cost of one message of an edge between slots of a class.
     pub(crate) fn share(&self, edge: &Edge, class: usize) -> Share {
         self.shares[edge.row as usize * self.classes + class]
     }
 
-    /// What one message of a row costs, by class.
+    /// Cost of one message of a row, by class.
     pub(crate) fn costs(&self, row: u32) -> &[Share] {
         &self.shares[row as usize * self.classes..][..self.classes]
     }
@@ -232,17 +231,18 @@ impl<'a> Problem<'a> {
         self.machine.messages().class(a, b)
     }
 
-    /// What an edge costs in a round between slots of a class.
+    /// Cost of an edge in a round between slots of a class.
     pub(crate) fn edge_ns(&self, edge: &Edge, class: usize) -> f64 {
         edge.messages * self.share(edge, class).total_ns()
     }
 }
 
-/// Pairs of so many who use an end are looked at; of more, only who they talk with.
+/// Most users of an end that are compared pair by pair; of more, only those are that talk with each
+/// other.
 const CONTENDERS_MAX: usize = 32;
 
-/// The edges, one for each connection in its order, then those of who contend for locks; and what one message of
-/// each sort costs.
+/// The edges: one for each connection in order, then those between components that contend for
+/// locks; and the cost of one message of each sort.
 fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec<Share>) {
     let classes = machine.messages().classes().len();
     let mut rows: HashMap<(u64, Carrier, Kind, bool), u32> = HashMap::new();
@@ -281,10 +281,11 @@ fn edges(graph: &Graph, machine: &Machine, options: &Options) -> (Vec<Edge>, Vec
     (edges, shares)
 }
 
-/// Who uses an end of a channel between workers that others use, too, takes its lock after one of the
-/// others: pairs of those others, and how often. They pay where they are apart, wherever who they talk with is.
+/// Contention for locks. A component that uses a shared end of a channel between workers takes its
+/// lock after one of the other users. Yields pairs of users and how often; they pay where they are
+/// apart, wherever their peers are.
 fn contenders(graph: &Graph, options: &Options, row: u32) -> Vec<Edge> {
-    // By who they talk with, and whether that one receives.
+    // By peer, and whether the peer receives.
     let mut hubs: BTreeMap<(u32, bool), Vec<(u32, f64)>> = BTreeMap::new();
     for connection in graph.connections.iter().filter(|c| c.is_shared) {
         let (from, to) = (connection.from.0, connection.to.0);
@@ -315,7 +316,7 @@ fn contenders(graph: &Graph, options: &Options, row: u32) -> Vec<Edge> {
     edges
 }
 
-/// Both ends of each edge by component; an edge from a component to itself has none, since no
+/// Both ends of each edge by component. An edge from a component to itself has none, since no
 /// placement changes it.
 fn ends(count: usize, edges: &[Edge]) -> (Vec<u32>, Vec<End>) {
     let mut first = vec![0_u32; count + 1];

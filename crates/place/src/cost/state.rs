@@ -1,4 +1,4 @@
-//! A placement and its cost, kept up to date while components move one by one.
+//! A placement and its cost, updated as components move one by one.
 
 use super::crowd::Crowd;
 use super::peak::Peak;
@@ -6,9 +6,9 @@ use super::problem::Problem;
 use super::weigh::Scratch;
 use super::{Bottleneck, Breakdown, Load};
 use crate::graph::ComponentId;
-use crate::machine::Slot;
+use crate::slots::Slot;
 
-/// What local search compares: first memory, then J, then how even loads are.
+/// Criteria of local search: memory first, then J, then the evenness of loads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Score {
     pub(crate) over: f64,
@@ -31,7 +31,7 @@ impl Score {
     }
 }
 
-/// What moving components away from where they are costs: a search that must pay for itself.
+/// Cost of moving components away from where they are, for a search that must pay for itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     pub(crate) at: Vec<Slot>,
@@ -44,17 +44,17 @@ pub(crate) struct State<'p, 'a> {
     pub(crate) problem: &'p Problem<'a>,
     pub(super) at: Vec<Slot>,
     crowd: Crowd,
-    /// By slot: work and shares of messages.
+    /// Work and shares of messages, by slot.
     pub(super) busy: Vec<f64>,
-    /// By slot: what its components lose to others in its caches.
+    /// Time that a slot's components lose to others in its caches.
     pub(super) lost: Vec<f64>,
-    /// By slot: load by capacity, as last counted in `squares`.
+    /// Load of each slot by its capacity, as last counted in `squares`.
     pub(super) counted: Vec<f64>,
     pub(super) peaks: Peak,
     pub(super) sums: Sums,
-    /// By cache: bytes of working sets behind it.
+    /// Bytes of working sets behind each cache.
     demand: Vec<f64>,
-    /// By slot: lines gone through.
+    /// Lines touched on each slot.
     touched: Vec<f64>,
     /// By slot and cache of its path: lines that its components would miss alone.
     alone: Vec<Vec<f64>>,
@@ -65,11 +65,11 @@ pub(crate) struct State<'p, 'a> {
     dirty: Vec<u32>,
     is_dirty: Vec<bool>,
     pub(super) scratch: Option<Box<Scratch>>,
-    /// What moving took since someone asked.
+    /// Steps taken since the last query.
     pub(super) steps: u64,
 }
 
-/// What is known of all slots together.
+/// Sums over all slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub(super) squares: f64,
@@ -81,7 +81,7 @@ pub(super) struct Sums {
 }
 
 impl<'p, 'a> State<'p, 'a> {
-    /// Of a placement that fits the problem.
+    /// The state of a placement that fits the problem.
     pub(crate) fn new(problem: &'p Problem<'a>, at: &[Slot]) -> Self {
         let machine = problem.machine;
         let slots = problem.slots();
@@ -113,7 +113,7 @@ impl<'p, 'a> State<'p, 'a> {
         state
     }
 
-    /// The same, paying for components that are away from home.
+    /// The same with a charge for components away from home.
     pub(crate) fn with_home(mut self, home: &'p Home) -> Self {
         self.home = Some(home);
         self.recount();
@@ -128,7 +128,7 @@ impl<'p, 'a> State<'p, 'a> {
         self.at[component]
     }
 
-    /// The components of a slot, in no order that means anything.
+    /// The components of a slot, in no particular order.
     pub(crate) fn on(&self, slot: Slot) -> impl Iterator<Item = usize> + '_ {
         self.crowd.on(slot)
     }
@@ -137,17 +137,17 @@ impl<'p, 'a> State<'p, 'a> {
         self.counted[slot.index()]
     }
 
-    /// How many connections and slots were looked at again since the last time this was asked.
+    /// Takes the number of connections and slots looked at since the last call.
     pub(crate) fn take_steps(&mut self) -> u64 {
         std::mem::take(&mut self.steps)
     }
 
-    /// The core with the largest load, by its slots.
+    /// The core with the largest load, as its slots.
     pub(crate) fn busiest(&self) -> &[Slot] {
         &self.problem.machine.cores()[self.peaks.position()]
     }
 
-    /// All from the beginning, which also ends what rounding adds up.
+    /// Counts everything anew, which also ends accumulated rounding.
     pub(crate) fn recount(&mut self) {
         let problem = self.problem;
         self.sums = Sums::default();
@@ -203,7 +203,7 @@ impl<'p, 'a> State<'p, 'a> {
         }
     }
 
-    /// Heap, lines and own misses of a component, added to a slot or taken away.
+    /// Adds a component's heap, lines and own misses to a slot, or subtracts them.
     pub(super) fn add_memory(&mut self, component: usize, slot: Slot, sign: f64) {
         let problem = self.problem;
         let machine = problem.machine;
@@ -222,13 +222,13 @@ impl<'p, 'a> State<'p, 'a> {
         }
     }
 
-    /// Moves a component, and keeps everything right.
+    /// Moves a component and updates all sums.
     pub(crate) fn put(&mut self, component: usize, to: Slot) {
         self.shift(component, to);
         self.settle();
     }
 
-    /// Moves a component; loads are to be settled.
+    /// Moves a component; loads are still to be settled.
     fn shift(&mut self, component: usize, to: Slot) {
         let from = self.at[component];
         if from == to {
@@ -259,7 +259,8 @@ impl<'p, 'a> State<'p, 'a> {
         self.steps += 2 + problem.ends(component).len() as u64;
     }
 
-    /// What messages cost others and in all after a move, and the component before and after it.
+    /// Updates the cost of messages after a move: of peers, in total, and of the component before
+    /// and after.
     fn shift_ends(&mut self, component: usize, from: Slot, to: Slot) -> (f64, f64) {
         let problem = self.problem;
         let messages = problem.machine.messages();
@@ -298,8 +299,8 @@ impl<'p, 'a> State<'p, 'a> {
         }
     }
 
-    /// A working set leaves the caches of one slot for those of another: all behind caches that
-    /// only one of them has miss more, or less.
+    /// Moves a working set from the caches of one slot to those of another: slots behind a cache
+    /// that only one of them has miss more, or less.
     fn shift_set(&mut self, bytes: f64, from: Slot, to: Slot) {
         let machine = self.problem.machine;
         for (old, new, sign) in [(from, to, -1.0), (to, from, 1.0)] {
@@ -313,7 +314,7 @@ impl<'p, 'a> State<'p, 'a> {
         }
     }
 
-    /// More is to be in a cache, or less. Says whether those behind it notice.
+    /// Changes the demand on a cache. Returns whether the slots behind it notice.
     pub(super) fn demand_more(&mut self, cache: u32, bytes: f64) -> bool {
         let holds = self.problem.machine.caches()[cache as usize].bytes;
         let demand = &mut self.demand[cache as usize];
@@ -322,7 +323,7 @@ impl<'p, 'a> State<'p, 'a> {
         before > holds || *demand > holds
     }
 
-    /// Something changes on a slot.
+    /// Marks a slot as changed.
     fn mark(&mut self, slot: Slot) {
         let at = slot.index();
         if !self.is_dirty[at] {
@@ -360,7 +361,7 @@ impl<'p, 'a> State<'p, 'a> {
         self.peaks.set(core, self.core_ns(core).0);
     }
 
-    /// What the components of a slot lose to others in its caches.
+    /// Time that a slot's components lose to others in its caches.
     pub(super) fn lost_ns(&self, slot: Slot) -> f64 {
         let machine = self.problem.machine;
         let lines = self.touched[slot.index()];
@@ -373,13 +374,13 @@ impl<'p, 'a> State<'p, 'a> {
         lost.sum()
     }
 
-    /// The load of a core, and whether all siblings together make it.
+    /// The load of a core, and whether its siblings together set it.
     fn core_ns(&self, core: usize) -> (f64, bool) {
         let slots = self.problem.machine.cores()[core].iter();
         self.core_of_loads(slots.map(|slot| self.counted[slot.index()]))
     }
 
-    /// The same of given loads.
+    /// The same for given loads.
     pub(super) fn core_of_loads(&self, loads: impl Iterator<Item = f64>) -> (f64, bool) {
         let (mut largest, mut sum) = (0.0_f64, 0.0);
         for load in loads {
@@ -418,7 +419,7 @@ impl<'p, 'a> State<'p, 'a> {
         self.peak_ns().max(self.quota_ns(&self.sums))
     }
 
-    /// J, with what being away from home costs.
+    /// J, with the charge for being away from home.
     pub(crate) fn total_ns(&self) -> f64 {
         self.score().total
     }
@@ -458,7 +459,7 @@ impl<'p, 'a> State<'p, 'a> {
         Bottleneck::Slot(*busiest.unwrap_or(&slots[0]))
     }
 
-    /// The cost in full, counted anew.
+    /// The full breakdown, counted anew.
     pub(crate) fn breakdown(mut self) -> Breakdown {
         self.recount();
         Breakdown {
@@ -489,7 +490,7 @@ impl<'p, 'a> State<'p, 'a> {
     }
 }
 
-/// The share of lines that a cache of so many bytes misses when so many are wanted.
+/// Share of lines that a cache of this many bytes misses under this demand.
 fn miss_share(bytes: f64, wanted: f64) -> f64 {
     if wanted > bytes {
         1.0 - bytes / wanted

@@ -1,12 +1,12 @@
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 
 use super::problem::Problem;
 use super::state::{Home, Score, State};
 use super::{Bottleneck, Options, evaluate};
 use crate::graph::{Component, ComponentId, Connection, Graph};
-use crate::machine::{Machine, Placement, Slot};
+use crate::slots::{Machine, Placement, Slot};
 
 fn machine(description: &str) -> Machine {
     let topology = synthetic::parse(description).expect("a machine");
@@ -20,7 +20,7 @@ fn cost(graph: &Graph, machine: &Machine, slots: &[u32]) -> super::Breakdown {
     evaluate(graph, machine, &Options::default(), &placement).expect("it fits")
 }
 
-/// Everything at once: sets, heaps, requests, pins do not matter.
+/// A graph with everything at once: working sets, heaps, requests. Pins do not matter.
 fn random_graph(random: &mut fastrand::Rng, count: usize) -> Graph {
     let mut graph = Graph::new();
     for at in 0..count {
@@ -115,7 +115,7 @@ fn who_takes_turns_gains_nothing_by_two_cores() {
     assert!(near.total_ns < far.total_ns);
     assert_eq!(far.bottleneck, Bottleneck::Cycle(client));
     assert!(far.bottleneck_ns >= 2000.0);
-    // Were they free to go on, they would.
+    // If they could, they would.
     for connection in &mut graph.connections {
         connection.turn = crate::graph::Turn::Free;
     }

@@ -1,22 +1,22 @@
-//! What moves would cost, without doing them.
+//! Weighs moves without making them.
 //!
-//! Most trials of a search are given up. A trial needs only the loads that change and the largest of
-//! the others; lists and trees of maxima stay as they are, and little is to be undone.
+//! Most trials of a search are given up. A trial needs only the loads that change and the largest
+//! of the others; lists and trees of maxima stay as they are, and there is little to undo.
 
 use super::state::{Score, State, Sums};
-use crate::machine::Slot;
+use crate::slots::Slot;
 
-/// What changes in a trial; empty between trials.
+/// Changes of a trial; empty between trials.
 #[derive(Clone, Default)]
 pub(super) struct Scratch {
-    /// By slot, what it has to do more, and then its new load.
+    /// Added load of each slot, and then its new load.
     slots: Vec<f64>,
     touched: Vec<u32>,
-    /// By cycle, how much longer it is.
+    /// Added length of each cycle.
     cycles: Vec<f64>,
     touched_cycles: Vec<u32>,
     is_touched: Vec<bool>,
-    /// Where those that move are.
+    /// Present slots of the components that move.
     homes: Vec<Slot>,
 }
 
@@ -41,11 +41,11 @@ impl Scratch {
 }
 
 impl State<'_, '_> {
-    /// What the score would be after moves, each of another component.
+    /// The score after moves, each of a different component.
     pub(crate) fn weigh(&mut self, moves: &[(usize, Slot)]) -> Score {
         let mut scratch = self.scratch.take().unwrap_or_default();
         let mut sums = self.sums;
-        // Those that moved are there for the next ones; put back below.
+        // Moved components count as moved for the next ones; put back below.
         for (component, to) in moves {
             scratch.homes.push(self.at[*component]);
             self.weigh_move(*component, *to, &mut scratch, &mut sums);
@@ -65,7 +65,7 @@ impl State<'_, '_> {
         self.score_of(&sums, if peak > cycle { peak } else { cycle })
     }
 
-    /// Heap and working set go from one slot to another; who notices is touched.
+    /// Moves heap and working set from one slot to another; marks slots that notice.
     fn weigh_memory(
         &mut self,
         component: usize,
@@ -173,7 +173,7 @@ impl State<'_, '_> {
         }
         let largest = self.peaks.largest();
         let peak = if before < largest || after >= largest {
-            // The largest is another's, or was less than what is now.
+            // The largest belongs to another slot, or was less than the present one.
             if after > largest { after } else { largest }
         } else {
             let slots = scratch.touched.iter();

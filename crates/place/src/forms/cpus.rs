@@ -11,12 +11,12 @@ pub struct Placed {
     pub name: String,
     /// The hardware thread that runs it.
     pub cpu: OsThread,
-    /// The node whose memory it has; nothing if not known.
+    /// The node of its memory, if known.
     pub node: Option<OsNode>,
 }
 
 impl Placed {
-    /// A component on a hardware thread, its node not known.
+    /// A component on a hardware thread; its node is not known.
     pub fn new(name: impl Into<String>, cpu: OsThread) -> Self {
         Self {
             name: name.into(),
@@ -25,7 +25,7 @@ impl Placed {
         }
     }
 
-    /// The same with the memory of that node.
+    /// The same with memory on that node.
     #[must_use]
     pub const fn on_node(mut self, node: OsNode) -> Self {
         self.node = Some(node);
@@ -33,7 +33,7 @@ impl Placed {
     }
 }
 
-/// What a whole program uses: for cpusets, and to bind it as one.
+/// Hardware threads and nodes of a whole program: for cpusets, and to bind it as one.
 ///
 /// ```
 /// use hearth_machine::topology::{OsNode, OsThread};
@@ -51,15 +51,15 @@ impl Placed {
 pub struct CpuSet {
     /// Ascending, each once; at least one.
     cpus: Vec<OsThread>,
-    /// Ascending, each once; nothing if the node of a component is not known.
+    /// Ascending, each once; none if the node of a component is not known.
     nodes: Option<Vec<OsNode>>,
 }
 
 impl CpuSet {
-    /// What the components use together.
+    /// The set that the components use together.
     ///
     /// # Errors
-    /// If there are none.
+    /// If there are no components.
     pub fn of(placed: &[Placed]) -> Result<Self, BindError> {
         if placed.is_empty() {
             return Err(BindError::Nothing);
@@ -82,13 +82,13 @@ impl CpuSet {
         &self.cpus
     }
 
-    /// The nodes, ascending; nothing if not all are known.
+    /// The nodes, ascending; none unless all are known.
     #[must_use]
     pub fn nodes(&self) -> Option<&[OsNode]> {
         self.nodes.as_deref()
     }
 
-    /// The hardware threads as the kernel, `taskset` and containers have them: `0-3,8`.
+    /// The hardware threads as the kernel, `taskset` and containers write them: `0-3,8`.
     #[must_use]
     pub fn cpu_list(&self) -> String {
         format_list(self.cpus.iter().map(|cpu| cpu.0))
@@ -101,8 +101,8 @@ impl CpuSet {
         Some(format_list(nodes.iter().map(|node| node.0)))
     }
 
-    /// The hardware threads as a mask of the kernel's: parts of 32 bits in hexadecimal digits,
-    /// the highest first, as `smp_affinity` and `Cpus_allowed` have them.
+    /// The hardware threads as a mask in the kernel's form: parts of 32 bits in hexadecimal digits,
+    /// the highest first, as in `smp_affinity` and `Cpus_allowed`.
     #[must_use]
     pub fn cpu_mask(&self) -> String {
         let highest = self.cpus.last().map_or(0, |cpu| cpu.0 / 32);
@@ -119,8 +119,8 @@ impl CpuSet {
         parts.join(",")
     }
 
-    /// The files of a control group and what to write into them, a line each. Without nodes, if
-    /// they are not known: the group keeps its parent's then.
+    /// The files of a control group and their contents, one a line. Without known nodes, the line
+    /// for them is left out and the group keeps its parent's.
     #[must_use]
     pub fn cpuset(&self) -> String {
         let mut lines = format!("cpuset.cpus={}\n", self.cpu_list());
@@ -131,8 +131,8 @@ impl CpuSet {
     }
 }
 
-/// Numbers in their order, with runs of three and more that ascend by one put together: the first
-/// of each run and how long it is.
+/// Runs of numbers in their order: three or more that ascend by one become one run. Yields the
+/// first number of each run and its length.
 pub(super) fn runs(cpus: impl Iterator<Item = OsThread>) -> Vec<(u32, u32)> {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for cpu in cpus {

@@ -1,4 +1,4 @@
-//! What can be wrong with a text in another tool's form, or with what should become one.
+//! Errors in a text of another tool's form, and in a graph or placement that should become one.
 
 use std::fmt;
 
@@ -6,68 +6,68 @@ use hearth_machine::topology::OsThread;
 
 use crate::graph::GraphError;
 
-/// Why a text cannot be read.
+/// Reason why a text cannot be read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadError {
     /// A place in the text is wrong.
     Text {
-        /// What the text should be.
+        /// The expected form.
         form: &'static str,
         /// From 1.
         line: usize,
         /// From 1, in characters.
         column: usize,
-        /// What is wrong there.
+        /// The fault at that place.
         fault: Fault,
     },
-    /// The components cannot have the given names.
+    /// The given names do not fit the components.
     Names {
-        /// How many components the text has.
+        /// Components in the text.
         components: usize,
-        /// How many names were given.
+        /// Names given.
         names: usize,
     },
-    /// The payload of a message, or what a message adds, is no number above 0.
+    /// The payload of a message, or its envelope, is not a number above 0.
     Payload,
-    /// The graph that comes out is not sound.
+    /// The resulting graph is not valid.
     Graph(GraphError),
 }
 
-/// What is wrong at a place of a text.
+/// A fault at a place of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// Nothing but blanks and comments.
+    /// Only blanks and comments.
     Empty,
-    /// A word that is no finite number from 0 on.
+    /// A word that is not a finite number of at least 0.
     Number {
         /// The word.
         word: String,
     },
-    /// A word that is no whole number of the range.
+    /// A word that is not a whole number in the range.
     Whole {
         /// The word.
         word: String,
-        /// What it should be.
+        /// Meaning of the number.
         what: &'static str,
-        /// The least.
+        /// The smallest allowed.
         min: u32,
-        /// The greatest.
+        /// The largest allowed.
         max: u32,
     },
-    /// A row of a matrix with fewer or more numbers than the first.
+    /// A row of a matrix whose length differs from the first's.
     Row {
         /// The row, from 1.
         row: usize,
-        /// What it has.
+        /// Numbers in the row.
         found: usize,
-        /// What it should have.
+        /// Numbers expected.
         wanted: usize,
     },
-    /// Fewer or more rows than columns.
+    /// A matrix that is not square.
     Rows {
-        /// The rows.
+        /// Rows.
         found: usize,
-        /// The columns.
+        /// Columns.
         wanted: usize,
     },
     /// A matrix that should be symmetric is not.
@@ -76,40 +76,40 @@ pub enum Fault {
         row: usize,
         /// From 1.
         column: usize,
-        /// What stands there.
+        /// The value at this place.
         here: f64,
-        /// What stands on the other side of the diagonal.
+        /// The value on the other side of the diagonal.
         there: f64,
     },
-    /// A heading of METIS with fewer than two or more than four numbers.
+    /// A METIS heading with fewer than two or more than four numbers.
     Heading {
-        /// How many it has.
+        /// Numbers in the heading.
         found: usize,
     },
-    /// A format of METIS that is not of up to three digits 0 and 1.
+    /// A METIS format that is not up to three digits 0 and 1.
     Format {
         /// The word.
         word: String,
     },
-    /// A number of weights though the format says there are none.
+    /// A number of weights although the format has none.
     Unweighted,
-    /// A line that ends before what its vertex must have.
+    /// A line that ends before all numbers of its vertex.
     Short {
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
-    /// Fewer or more lines of vertices than the heading says.
+    /// A number of vertex lines that differs from the heading's.
     Vertices {
-        /// What the text has.
+        /// Number in the text.
         found: usize,
-        /// What the heading says.
+        /// Number in the heading.
         wanted: usize,
     },
-    /// Fewer or more edges than the heading says.
+    /// A number of edges that differs from the heading's.
     Edges {
-        /// What the text has.
+        /// Number in the text.
         found: usize,
-        /// What the heading says.
+        /// Number in the heading.
         wanted: usize,
     },
     /// An edge from a vertex to itself.
@@ -119,16 +119,16 @@ pub enum Fault {
     },
     /// An edge that its vertex names twice.
     Twice {
-        /// Whose line it is, from 1.
+        /// The vertex of the line, from 1.
         vertex: u32,
-        /// Whom it names, from 1.
+        /// The neighbour, from 1.
         other: u32,
     },
-    /// An edge that only one of its ends names, or with another weight than the other end.
+    /// An edge that only one of its ends names, or with different weights.
     OneSided {
-        /// Whose line it is, from 1.
+        /// The vertex of the line, from 1.
         vertex: u32,
-        /// Whom it names, from 1.
+        /// The neighbour, from 1.
         other: u32,
     },
 }
@@ -246,26 +246,26 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Why a graph cannot be written in a form.
+/// Reason why a graph cannot be written in a form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteError {
-    /// Too many components for a form that has a number for each two.
+    /// Too many components for a form with a number for each pair.
     TooMany {
-        /// How many there are.
+        /// Components in the graph.
         components: usize,
-        /// How many there may be.
+        /// Most components of the form.
         max: usize,
     },
-    /// Communication, work or memory whose sum is no finite number.
+    /// Communication, work or memory whose sum is not finite.
     Overflow {
-        /// Whose.
+        /// The component or pair.
         whose: String,
     },
-    /// A form for graphs that have edges, and nobody talks.
+    /// No communication, in a form for graphs with edges.
     NoEdges,
-    /// What each message adds is no number of bytes from 0 on.
+    /// The envelope of a message is not a number of bytes of at least 0.
     Envelope,
-    /// The graph is not sound.
+    /// The graph is not valid.
     Graph(GraphError),
 }
 
@@ -296,44 +296,44 @@ impl fmt::Display for WriteError {
 
 impl std::error::Error for WriteError {}
 
-/// Why a placement cannot be written for another tool.
+/// Reason why a placement cannot be written for another tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BindError {
     /// No component is placed.
     Nothing,
     /// No program is named.
     NoProgram,
-    /// A word holds a character that no argument of a program can.
+    /// A word holds a character that a program's arguments cannot.
     Nul {
         /// The word, with the character as `\0`.
         word: String,
     },
-    /// A name of a host that would be read as something else.
+    /// A host name that would be read as something else.
     Host {
         /// The name.
         host: String,
     },
-    /// A hardware thread that the machine does not have, or that is offline.
+    /// A hardware thread that the machine lacks, or that is offline.
     NoSuchCpu {
-        /// Who is placed there.
+        /// The component placed there.
         component: String,
         /// The hardware thread.
         cpu: OsThread,
     },
-    /// Fewer or more threads than components.
+    /// A number of threads that differs from the number of components.
     Threads {
-        /// The threads.
+        /// Threads.
         threads: usize,
-        /// The components.
+        /// Components.
         components: usize,
     },
-    /// A variable that no program can be started with.
+    /// A variable too long to start a program with.
     TooLong {
         /// The variable.
         variable: &'static str,
-        /// How long it is, in bytes.
+        /// Its length in bytes.
         bytes: usize,
-        /// How long it may be.
+        /// The longest allowed, in bytes.
         max: usize,
     },
 }

@@ -1,28 +1,28 @@
-//! The communication matrix that `TreeMatch` reads: a line for each component, in it a number for
-//! each component, blanks between. There is nothing else in it, no size, no names, no comments; so
-//! names go into a [list](write_names) of their own.
+//! The communication matrix that `TreeMatch` reads: a line for each component with a number for
+//! each component, separated by blanks. The form has no size, names or comments, so names go into a
+//! [list](write_names) of their own.
 
 use super::error::{Fault, ReadError, WriteError};
 use super::measure::{Measure, Read, Reading};
 use super::text::{self, Place, Text, words};
 use crate::graph::Graph;
 
-/// The most components that a matrix is written for. `TreeMatch` reads lines of up to a million
-/// bytes, and the whole matrix of so many takes some 130 MB.
+/// Most components that a matrix is written for. `TreeMatch` reads lines of up to a million bytes,
+/// and a matrix of this size takes some 130 MB.
 pub const MATRIX_COMPONENTS_MAX: usize = 8192;
 
 /// The name of the form in messages.
 const FORM: &str = "communication matrix";
 
-/// How a symmetric matrix may differ from itself, relative: it may have been rounded in print.
+/// Relative difference up to which a matrix counts as symmetric: it may have been rounded in print.
 const UNEQUAL_MIN: f64 = 1e-9;
 
-/// What a number of a matrix counts.
+/// Meaning of a matrix entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ways {
-    /// What the row's component sends to the column's.
+    /// Messages from the row's component to the column's.
     Apart,
-    /// What goes between the two, both ways: the matrix is symmetric. `TreeMatch` expects that.
+    /// Messages between the two, both ways: the matrix is symmetric, as `TreeMatch` expects.
     #[default]
     Together,
 }
@@ -80,8 +80,8 @@ struct Entry {
     number: f64,
 }
 
-/// The numbers other than zero, row by row, each place once. What a component sends to itself is
-/// no matter of placement.
+/// The entries other than zero, row by row, each place once. Messages of a component to itself do
+/// not matter for placement.
 fn entries(graph: &Graph, measure: Measure, ways: Ways) -> Result<Vec<Entry>, WriteError> {
     let mut all = Vec::with_capacity(graph.connections.len() * 2);
     for connection in &graph.connections {
@@ -121,13 +121,13 @@ fn entries(graph: &Graph, measure: Measure, ways: Ways) -> Result<Vec<Entry>, Wr
     }
 }
 
-/// Reads a dense communication matrix as a graph whose components do no work. Empty lines, and
-/// lines that begin with `#` or `%`, are passed over, though `TreeMatch` does not do that.
+/// Reads a dense communication matrix as a graph whose components do no work. Skips empty lines and
+/// lines that begin with `#` or `%`, although `TreeMatch` does not.
 ///
-/// With [`Ways::Together`] each of the two gets half of what goes between them.
+/// With [`Ways::Together`] each of the two components sends half of the entry.
 ///
 /// # Errors
-/// Where the text is wrong, and what to do.
+/// The place of the fault, and what to do.
 ///
 /// ```
 /// use hearth_place::forms::{Reading, Ways, read_matrix};
@@ -174,7 +174,7 @@ pub fn read_matrix(text: &str, ways: Ways, reading: &Reading) -> Result<Read, Re
     Ok(Read { graph, notes })
 }
 
-/// A number other than zero.
+/// An entry other than zero.
 struct Cell {
     row: u32,
     column: u32,
@@ -216,7 +216,7 @@ fn cells(text: Text<'_>) -> Result<Cells, ReadError> {
             let fault = Fault::Row { row, found, wanted };
             return Err(text.error(Place { line, byte }, fault));
         }
-        // A row too many is told where it stands, before a long rest is read.
+        // Reject an extra row where it stands, before reading a long rest.
         if rows > wanted {
             let found = rows;
             return Err(text.error(Place { line, byte: 0 }, Fault::Rows { found, wanted }));
@@ -232,7 +232,7 @@ fn cells(text: Text<'_>) -> Result<Cells, ReadError> {
     }
 }
 
-/// Numbers as C's `atof` reads them, if they are finite and not negative.
+/// Reads a number as C's `atof` does, if it is finite and not negative.
 fn number(text: Text<'_>, place: Place, word: &str) -> Result<f64, ReadError> {
     let number = word.parse::<f64>().ok();
     number
@@ -244,7 +244,7 @@ fn number(text: Text<'_>, place: Place, word: &str) -> Result<f64, ReadError> {
 }
 
 fn check_symmetry(text: Text<'_>, cells: &[Cell]) -> Result<(), ReadError> {
-    // Cells are in the order of rows and columns already.
+    // Cells are already in the order of rows and columns.
     let mirrored = |row, column| {
         let at = cells.binary_search_by_key(&(row, column), |cell| (cell.row, cell.column));
         at.map_or(0.0, |at| cells[at].number)
@@ -272,7 +272,7 @@ pub fn write_names(graph: &Graph) -> String {
     names.map(|c| text::escape(&c.name) + "\n").collect()
 }
 
-/// Reads what [`write_names`] writes. A backslash that escapes nothing stands for itself.
+/// Reads the output of [`write_names`]. A backslash that escapes nothing stands for itself.
 #[must_use]
 pub fn read_names(text: &str) -> Vec<String> {
     let name = |line: &str| text::unescape(line).unwrap_or_else(|| line.to_owned());

@@ -3,7 +3,7 @@
 use super::error::WriteError;
 use crate::graph::{ComponentId, Connection, Graph, Number};
 
-/// What one number says of the communication between two components.
+/// Unit of a number that stands for the communication between two components.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Measure {
     /// Messages in a round.
@@ -11,22 +11,22 @@ pub enum Measure {
     /// Bytes of payload in a round.
     #[default]
     Bytes,
-    /// Bytes in a round, and for each message so many more: what a message costs however small it
-    /// is. A cache line, 64 bytes, is a fair guess.
+    /// Bytes in a round, plus a fixed number for each message: its cost however small it is. A
+    /// cache line, 64 bytes, is a fair guess.
     Volume {
-        /// The bytes that each message adds.
+        /// Bytes added for each message.
         envelope_bytes: f64,
     },
 }
 
 impl Measure {
-    /// The number of a connection. It can be infinite, even though the graph's numbers are not.
+    /// The number for a connection. It can be infinite even though the graph's numbers are not.
     #[must_use]
     pub fn of(self, connection: &Connection) -> f64 {
         connection.messages.value * self.of_message(connection.bytes.value)
     }
 
-    /// The number of one message of that size.
+    /// The number for one message of that size.
     fn of_message(self, bytes: f64) -> f64 {
         match self {
             Self::Messages => 1.0,
@@ -35,7 +35,7 @@ impl Measure {
         }
     }
 
-    /// Whether messages, of whatever size, have numbers from 0 on.
+    /// Checks that messages of any size have numbers of at least 0.
     pub(super) fn check(self) -> Result<(), WriteError> {
         match self {
             Self::Volume { envelope_bytes }
@@ -59,15 +59,15 @@ impl Measure {
     }
 }
 
-/// How the numbers of another tool become messages.
+/// Rule for turning another tool's numbers into messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// What the numbers say.
+    /// Unit of the numbers.
     pub measure: Measure,
-    /// The payload of every message, as the numbers tell nothing of it; above 0.
+    /// Payload of every message, above 0, since the numbers do not tell it.
     pub message_bytes: f64,
-    /// The components' names, in the order of the text. If there are none, those in the text's
-    /// comments; if it has none, `c0`, `c1` and so on.
+    /// The components' names, in the order of the text. If empty, the names in the text's comments,
+    /// or else `c0`, `c1` and so on.
     pub names: Vec<String>,
 }
 
@@ -83,8 +83,7 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// The connection for such a number. The file says how much it is, and nobody how large each
-    /// message is.
+    /// The connection for a number. The amount is the file's; the size of each message is assumed.
     pub(super) fn connection(&self, from: u32, to: u32, number: f64) -> Connection {
         let messages = number / self.measure.of_message(self.message_bytes);
         Connection::new(ComponentId(from), ComponentId(to))
@@ -92,18 +91,18 @@ impl Reading {
             .bytes(Number::assumed(self.message_bytes))
     }
 
-    /// Whether a number other than zero stands for messages at all.
+    /// Whether a number other than zero stands for any messages.
     pub(super) fn is_sound(&self) -> bool {
         let is_positive = self.message_bytes.is_finite() && self.message_bytes > 0.0;
         is_positive && self.measure.check().is_ok()
     }
 }
 
-/// What was read.
+/// Result of reading a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
-    /// The components and their connections, as sound as [`Graph::check`] wants it.
+    /// Components and connections, valid by [`Graph::check`].
     pub graph: Graph,
-    /// What the text holds and the graph does not: whole sentences.
+    /// Contents of the text that the graph lacks, as whole sentences.
     pub notes: Vec<String>,
 }

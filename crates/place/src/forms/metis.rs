@@ -1,6 +1,6 @@
 //! METIS's `.graph`: a heading, then a line for each vertex with its weights, its neighbours,
-//! counted from 1, and the weights of the edges to them. Weights are whole numbers, edges have no
-//! direction. Lines that begin with `%` are comments; ours hold the names and the units:
+//! counted from 1, and the weights of the edges to them. Weights are whole numbers; edges have no
+//! direction. Lines that begin with `%` are comments; ours hold names and units:
 //!
 //! ```text
 //! % vertex weight 1 is 1 ns of work in a round
@@ -12,9 +12,8 @@
 //! 900 1 64
 //! ```
 //!
-//! Four numbers can stand in the heading: vertices; edges, each once; three digits for whether
-//! there are sizes of vertices, weights of vertices, weights of edges; how many weights a vertex
-//! has.
+//! The heading has up to four numbers: vertices; edges, each counted once; three digits for the
+//! presence of vertex sizes, vertex weights and edge weights; weights of each vertex.
 
 mod read;
 
@@ -27,37 +26,37 @@ use crate::graph::Graph;
 
 pub use read::read_metis;
 
-/// How the comments with units begin. What follows is a number and words.
+/// Start of the comments with units. A number and words follow.
 const EDGE_UNIT: &str = "% edge weight 1 is ";
 const WORK_UNIT: &str = "% vertex weight 1 is ";
 const HEAP_UNIT: &str = "% second vertex weight 1 is ";
-/// How the comments with names begin. What follows is a number, ` is ` and the name.
+/// Start of the comments with names. A number, ` is ` and the name follow.
 const NAME: &str = "% vertex ";
 
-/// METIS adds weights in 32 bits with a sign, those of edges once for each end; with room for
-/// weights that were rounded up.
+/// METIS adds weights in 32 bits with a sign, those of edges once for each end; this leaves room
+/// for weights that were rounded up.
 const SUM_MAX: f64 = (1 << 29) as f64;
 
-/// The largest weight, where numbers have to be scaled: six digits are more than is known of them.
+/// Largest weight where numbers have to be scaled: no more than six digits are known.
 const WEIGHT_MAX: f64 = 1e6;
 
-/// What the weights of vertices are.
+/// Meaning of vertex weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Vertices {
     /// Work, so that parts have equal work.
     #[default]
     Work,
-    /// Work and, as a second weight, heaps, so that parts have equal work and equal memory.
+    /// Work, and heaps as a second weight, so that parts have equal work and equal memory.
     WorkAndHeap,
 }
 
-/// Writes a graph in METIS's form. What two components send each other is one edge. Numbers that
-/// are not whole, or large, are scaled; a comment tells the unit. If all components have the same
-/// weights, 0, there are none in the text.
+/// Writes a graph in METIS's form. Messages between two components become one edge. Numbers that
+/// are not whole, or large, are scaled; a comment tells the unit. If all components have the weight
+/// 0, the text has no vertex weights.
 ///
 /// # Errors
-/// If nobody talks, as METIS refuses such a graph; if a number becomes infinite, or if the graph or
-/// the measure is not sound.
+/// If no components communicate, since METIS refuses such a graph; if a number becomes infinite, or
+/// if the graph or the measure is not valid.
 pub fn write_metis(
     graph: &Graph,
     measure: Measure,
@@ -104,7 +103,7 @@ pub fn write_metis(
             _ = write!(line, " {}", weight(component.heap_bytes.value, heap_unit));
         }
         for (other, number) in neighbours.of(at) {
-            // An edge of METIS's weighs something.
+            // A METIS edge has a weight of at least 1.
             let weight = weight(*number, edge_unit).max(1);
             _ = write!(line, " {} {weight}", other + 1);
         }
@@ -115,7 +114,7 @@ pub fn write_metis(
 }
 
 struct Edge {
-    /// The one of the smaller number first.
+    /// The smaller number first.
     ends: (u32, u32),
     number: f64,
 }
@@ -153,7 +152,7 @@ fn edges(graph: &Graph, measure: Measure) -> Result<Vec<Edge>, WriteError> {
     }
 }
 
-/// The edges by vertex, ascending: those of vertex `i` are `first[i]..first[i + 1]`.
+/// Edges by vertex, ascending: those of vertex `i` are `first[i]..first[i + 1]`.
 struct Neighbours {
     first: Vec<usize>,
     others: Vec<(u32, f64)>,
@@ -171,8 +170,8 @@ impl Neighbours {
         }
         let mut next = first.clone();
         let mut others = vec![(0, 0.0); edges.len() * 2];
-        // Edges are sorted by both ends. With the smaller neighbours of all vertices placed first,
-        // each vertex has its neighbours ascending.
+        // Edges are sorted by both ends. Placing the smaller neighbours of all vertices first
+        // leaves each vertex's neighbours ascending.
         for edge in edges {
             let at = &mut next[edge.ends.1 as usize];
             others[*at] = (edge.ends.0, edge.number);
@@ -191,7 +190,7 @@ impl Neighbours {
     }
 }
 
-/// What a weight of 1 stands for: 1, if the numbers can be written as they are.
+/// The quantity that a weight of 1 stands for: 1 if the numbers can be written as they are.
 fn unit(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
     let max = numbers.clone().fold(0.0, f64::max);
     let sum: f64 = numbers.clone().sum();
@@ -205,6 +204,6 @@ fn unit(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 fn weight(number: f64, unit: f64) -> u32 {
-    // At most `SUM_MAX`, as the unit was made for it.
+    // At most `SUM_MAX`: the unit was chosen for it.
     (number / unit).round() as u32
 }

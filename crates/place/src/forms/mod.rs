@@ -9,8 +9,8 @@
 //! | variables | OpenMP runtimes | [`openmp()`], [`openmp_program`], [`gomp`] |
 //! | lists, masks and names of cpusets | the kernel, containers | [`CpuSet`] |
 //!
-//! What has a placement takes it as a list of [`Placed`], and is a text for others to run: nothing
-//! is run here.
+//! Writers of placements take a list of [`Placed`] and return a text for others to run: nothing is
+//! run here.
 
 mod cpus;
 mod error;

@@ -1,11 +1,11 @@
-//! Environment variables by which OpenMP runtimes bind threads.
+//! Environment variables that make OpenMP runtimes bind threads.
 
 use super::cpus::{CpuSet, Placed, runs};
 use super::error::BindError;
 use super::shell::{quote, quote_all};
 
-/// The longest a variable may be, with its name, `=` and the final zero: Linux starts no program
-/// with a longer one (`MAX_ARG_STRLEN`, 32 pages of 4 KiB).
+/// Longest variable, with its name, `=` and the final zero: Linux starts no program with a longer
+/// one (`MAX_ARG_STRLEN`, 32 pages of 4 KiB).
 pub const VARIABLE_BYTES_MAX: usize = 32 * 4096;
 
 /// Variables and their values.
@@ -27,22 +27,22 @@ impl Variables {
         Ok(Self(variables))
     }
 
-    /// Each with its value, unquoted.
+    /// Variables with their unquoted values.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
-    /// Lines for a shell that set them for all that follows.
+    /// Shell lines that set them for all later commands.
     #[must_use]
     pub fn exports(&self) -> String {
         let line = |(name, value): (&str, &str)| format!("export {name}={}\n", written(value));
         self.iter().map(line).collect()
     }
 
-    /// A line for a shell that runs a program with them.
+    /// A shell line that runs a program with them.
     ///
     /// # Errors
-    /// If there is no program, or one that cannot be written.
+    /// If there is no program, or a word cannot be written.
     pub fn command<W: AsRef<str>>(&self, program: &[W]) -> Result<String, BindError> {
         let program = quote_all(program)?;
         let set = |(name, value): (&str, &str)| format!("{name}={} ", written(value));
@@ -51,16 +51,16 @@ impl Variables {
     }
 }
 
-/// Values are made of digits and signs, so that they can always be quoted.
+/// Values consist of digits and signs, so they can always be quoted.
 fn written(value: &str) -> String {
     quote(value).expect("a value of ours holds no character 0")
 }
 
-/// For a program with a thread for each component, in their order: thread k of its teams on the
-/// hardware thread of component k, several on one if need be.
+/// Variables for a program with a thread for each component, in order: thread k of its teams runs
+/// on the hardware thread of component k; several may share one.
 ///
 /// # Errors
-/// If there are no components, or so many that a variable gets too long.
+/// If there are no components, or too many for a variable.
 ///
 /// ```
 /// use hearth_machine::topology::OsThread;
@@ -87,11 +87,11 @@ pub fn openmp(placed: &[Placed]) -> Result<Variables, BindError> {
     ])
 }
 
-/// For any OpenMP program: its threads on the hardware threads of the placement, one after the
-/// other.
+/// Variables for any OpenMP program: its threads run on the hardware threads of the placement, one
+/// after the other.
 ///
 /// # Errors
-/// If a variable gets too long.
+/// If a variable becomes too long.
 pub fn openmp_program(set: &CpuSet) -> Result<Variables, BindError> {
     let places = places(&runs(set.cpus().iter().copied()));
     Variables::new(vec![
@@ -100,11 +100,11 @@ pub fn openmp_program(set: &CpuSet) -> Result<Variables, BindError> {
     ])
 }
 
-/// As [`openmp`], by the older variable of GNU's runtime. It counts only where `OMP_PLACES` and
+/// [`openmp`] by the older variable of GNU's runtime. It counts only where `OMP_PLACES` and
 /// `OMP_PROC_BIND` are not set.
 ///
 /// # Errors
-/// If there are no components, or so many that a variable gets too long.
+/// If there are no components, or too many for a variable.
 pub fn gomp(placed: &[Placed]) -> Result<Variables, BindError> {
     if placed.is_empty() {
         return Err(BindError::Nothing);

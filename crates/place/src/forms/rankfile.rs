@@ -9,20 +9,20 @@ use super::cpus::Placed;
 use super::error::BindError;
 use super::text::escape;
 
-/// What the slots of a rankfile number.
+/// Numbering of a rankfile's slots.
 #[derive(Clone, Copy, Debug)]
 pub enum Slots<'a> {
-    /// Cores, in hwloc's order: what Open MPI expects.
+    /// Cores, in hwloc's order: Open MPI's default.
     Cores(&'a Topology),
-    /// Hardware threads, in hwloc's order: what it expects with `--use-hwthread-cpus`.
+    /// Hardware threads, in hwloc's order: with `--use-hwthread-cpus`.
     Threads(&'a Topology),
-    /// Hardware threads by the system's numbers: what Open MPI up to version 4 expects with
+    /// Hardware threads by the system's numbers: Open MPI up to version 4 with
     /// `--mca rmaps_rank_file_physical 1`.
     System,
 }
 
 impl Slots<'_> {
-    /// What `mpirun` must be told to read the file so.
+    /// Options that make `mpirun` read the file so.
     #[must_use]
     pub const fn options(&self) -> &'static str {
         match self {
@@ -33,13 +33,12 @@ impl Slots<'_> {
     }
 }
 
-/// Writes a rankfile for a program that has a process for each component: process k is component
-/// k. `host` is a name as the host file has it, or `+n0`, the first host of an allocation that is
-/// made already.
+/// Writes a rankfile for a program with a process for each component: process k is component k.
+/// `host` is a name from the host file, or `+n0`, the first host of an existing allocation.
 ///
 /// # Errors
-/// If there are no components, if the host's name cannot be in such a file, or if a component is
-/// where the machine has no hardware thread.
+/// If there are no components, if the file cannot hold the host's name, or if a component is on a
+/// hardware thread that the machine lacks.
 ///
 /// ```
 /// use hearth_machine::{synthetic, topology::OsThread};
@@ -77,14 +76,14 @@ pub fn rankfile(placed: &[Placed], host: &str, slots: Slots<'_>) -> Result<Strin
                 })?
             }
         };
-        // On a line of its own, as what follows a slot is read as part of it.
+        // On a line of its own: anything after a slot is read as part of it.
         _ = writeln!(text, "# {}", escape(&placed.name));
         _ = writeln!(text, "rank {rank}={host} slot={slot}");
     }
     Ok(text)
 }
 
-/// The slot of each hardware thread; nothing if it is the system's number.
+/// The slot of each hardware thread; none if it is the system's number.
 fn numbers(slots: Slots<'_>) -> Option<HashMap<OsThread, u32>> {
     let (topology, by_core) = match slots {
         Slots::System => return None,
@@ -106,17 +105,17 @@ fn numbers(slots: Slots<'_>) -> Option<HashMap<OsThread, u32>> {
     Some(numbers)
 }
 
-/// The hardware threads in hwloc's order: of the parts of any part the one with the lowest number
-/// of the system comes first. So a thread's place is told by the lowest numbers of the parts that
-/// it is in, from the outside; two threads differ there where their ways part. What is offline is
-/// not counted, as it is not in hwloc's tree either.
+/// The hardware threads in hwloc's order: of sibling parts, the one with the lowest system number
+/// comes first. A thread's position is the list of lowest numbers of the parts that hold it, from
+/// the outside; two threads differ where their parts diverge. Offline threads do not count, since
+/// hwloc's tree has none.
 fn in_order(topology: &Topology) -> Vec<Thread> {
     let mut sets: Vec<&[Thread]> = Vec::new();
     sets.extend(topology.packages().iter().map(|part| &part.threads[..]));
     sets.extend(topology.caches().iter().map(|part| &part.threads[..]));
     sets.extend(topology.cores().iter().map(|part| &part.threads[..]));
     let nodes = topology.nodes().iter().map(|part| &part.threads[..]);
-    // A node that lies across other parts is no part of the tree.
+    // A node that straddles other parts is not in the tree.
     let nested = |node: &&[Thread]| !node.is_empty() && sets.iter().all(|set| nests(set, node));
     let nodes: Vec<&[Thread]> = nodes.filter(nested).collect();
     sets.extend(nodes);
@@ -138,7 +137,7 @@ fn in_order(topology: &Topology) -> Vec<Thread> {
     threads
 }
 
-/// Whether two sets, both ascending, are apart, or one holds the other.
+/// Whether two ascending sets are disjoint, or one contains the other.
 fn nests(a: &[Thread], b: &[Thread]) -> bool {
     let common = a.iter().filter(|thread| b.binary_search(thread).is_ok());
     let common = common.count();

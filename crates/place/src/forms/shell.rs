@@ -3,18 +3,18 @@
 use super::cpus::{CpuSet, Placed};
 use super::error::BindError;
 
-/// Where a program that is started by `numactl` gets its memory.
+/// Memory policy of a program that `numactl` starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// On the nodes of the placement and nowhere else: it fails when they are full. Where they are
-    /// not known, as [`Local`](Self::Local).
+    /// On the nodes of the placement and nowhere else: allocation fails when they are full.
+    /// [`Local`](Self::Local) where they are not known.
     Bind,
-    /// On the node that the asking thread runs on, or on the next one if that is full.
+    /// On the node that the allocating thread runs on, or on the next one if that is full.
     #[default]
     Local,
 }
 
-/// A word as the shell reads it back, whatever is in it.
+/// A word as the shell reads it back, whatever it holds.
 ///
 /// # Errors
 /// If the word holds the character 0, which no argument can.
@@ -31,8 +31,8 @@ pub fn quote(word: &str) -> Result<String, BindError> {
         let word = word.replace('\0', "\\0");
         return Err(BindError::Nul { word });
     }
-    // `=` and `~` mean something in some places, `%` in others: all that is not surely plain goes
-    // between quotes.
+    // `=` and `~` have a meaning in some places, `%` in others: everything that is not surely plain
+    // is quoted.
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_-./:@,+".contains(&b);
     if !word.is_empty() && word.bytes().all(is_plain) {
         return Ok(word.to_owned());
@@ -53,7 +53,7 @@ pub(super) fn quote_all<W: AsRef<str>>(program: &[W]) -> Result<String, BindErro
 /// Runs a whole program on the hardware threads that its placement uses.
 ///
 /// # Errors
-/// If there is no program, or one that cannot be written.
+/// If there is no program, or a word cannot be written.
 ///
 /// ```
 /// use hearth_machine::topology::OsThread;
@@ -68,7 +68,7 @@ pub fn taskset<W: AsRef<str>>(set: &CpuSet, program: &[W]) -> Result<String, Bin
     Ok(format!("taskset --cpu-list {} {program}", set.cpu_list()))
 }
 
-/// Runs a program for each component, on its hardware thread: a line each, in their order. In the
+/// Runs a program for each component on its hardware thread, a line each, in order. In the
 /// program's words `{name}` becomes the component's name and `{number}` its number, from 0.
 ///
 /// # Errors
@@ -80,11 +80,10 @@ pub fn taskset_each<W: AsRef<str>>(
     each(placed, program, taskset)
 }
 
-/// Binds threads that run already, by their numbers in the system: a line each, for the components
-/// in their order.
+/// Binds running threads by their system numbers: a line each, for the components in order.
 ///
 /// # Errors
-/// If there are not as many threads as components, or none.
+/// If the numbers of threads and components differ, or are 0.
 pub fn taskset_threads(placed: &[Placed], threads: &[u32]) -> Result<Vec<String>, BindError> {
     if placed.is_empty() {
         return Err(BindError::Nothing);
@@ -102,10 +101,10 @@ pub fn taskset_threads(placed: &[Placed], threads: &[u32]) -> Result<Vec<String>
     Ok(both.map(line).collect())
 }
 
-/// Runs a whole program on the hardware threads and with the memory that its placement uses.
+/// Runs a whole program on the hardware threads and with the memory of its placement.
 ///
 /// # Errors
-/// If there is no program, or one that cannot be written.
+/// If there is no program, or a word cannot be written.
 pub fn numactl<W: AsRef<str>>(
     set: &CpuSet,
     memory: MemoryPolicy,
@@ -116,7 +115,7 @@ pub fn numactl<W: AsRef<str>>(
         (MemoryPolicy::Bind, Some(nodes)) => format!("--membind={nodes}"),
         _ => "--localalloc".to_owned(),
     };
-    // It takes options up to the first word that is none.
+    // Options end at the first word that is not one.
     let end = match program.first() {
         Some(name) if name.as_ref().starts_with('-') => "-- ",
         _ => "",
@@ -127,9 +126,9 @@ pub fn numactl<W: AsRef<str>>(
     ))
 }
 
-/// Runs a program for each component, on its hardware thread and with its node's memory: a line
-/// each, in their order. In the program's words `{name}` becomes the component's name and
-/// `{number}` its number, from 0.
+/// Runs a program for each component on its hardware thread and with its node's memory, a line
+/// each, in order. In the program's words `{name}` becomes the component's name and `{number}` its
+/// number, from 0.
 ///
 /// # Errors
 /// If there are no components or no program, or if a word cannot be written.
@@ -163,7 +162,7 @@ fn each<W: AsRef<str>>(
     Ok(lines)
 }
 
-/// Replaces from left to right, so that a name that looks like a place to fill stays as it is.
+/// Replaces from left to right, so that a name that looks like a placeholder stays as it is.
 fn fill(word: &str, name: &str, number: usize) -> String {
     let mut filled = String::new();
     let mut rest = word;

@@ -4,15 +4,15 @@ use super::error::{Fault, ReadError};
 use super::measure::Reading;
 use crate::graph::{Component, Graph};
 
-/// A text that is being read, for messages.
+/// A text being read, for messages.
 #[derive(Clone, Copy)]
 pub(super) struct Text<'a> {
     pub(super) form: &'static str,
     pub(super) text: &'a str,
 }
 
-/// A place: a line from 0 and a byte of it. Columns are counted when an error is made of it, as
-/// counting characters for each word would make long lines slow.
+/// A place: a line from 0 and a byte in it. Columns are counted only for errors, since counting
+/// characters for each word would make long lines slow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) line: usize,
@@ -31,7 +31,7 @@ impl Text<'_> {
         }
     }
 
-    /// The last line, for what is missing at the end.
+    /// The last line, for parts that are missing at the end.
     pub(super) fn end(self) -> Place {
         let line = self.text.lines().count().saturating_sub(1);
         let byte = self.text.lines().last().map_or(0, str::len);
@@ -44,7 +44,7 @@ impl Text<'_> {
         what: &'static str,
         (min, max): (u32, u32),
     ) -> Result<u32, ReadError> {
-        // `parse` would take a sign.
+        // `parse` would accept a sign.
         let is_digits = word.bytes().all(|b| b.is_ascii_digit());
         let number = word.parse::<u32>().ok().filter(|_| is_digits);
         number.filter(|n| (min..=max).contains(n)).ok_or_else(|| {
@@ -76,7 +76,7 @@ pub(super) fn shown(word: &str) -> String {
     format!("{}{more}", short.escape_debug())
 }
 
-/// A name in one line: line breaks and backslashes are escaped as in Rust. [`unescape`] is the
+/// Puts a name on one line: line breaks and backslashes are escaped as in Rust. [`unescape`] is the
 /// inverse.
 pub(super) fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
@@ -92,7 +92,7 @@ pub(super) fn escape(name: &str) -> String {
     escaped
 }
 
-/// Nothing, if a backslash is not followed by what [`escape`] writes.
+/// None if a backslash is followed by something that [`escape`] does not write.
 pub(super) fn unescape(text: &str) -> Option<String> {
     let mut name = String::with_capacity(text.len());
     let mut rest = text;
@@ -111,8 +111,8 @@ pub(super) fn unescape(text: &str) -> Option<String> {
     Some(name)
 }
 
-/// A graph of so many components without connections. `found` are the names in the text, of those
-/// that have one there; they count only if each component has one of its own.
+/// A graph of this many components without connections. `found` holds the names in the text; they
+/// count only if each component has its own.
 pub(super) fn components(
     count: usize,
     reading: &Reading,
@@ -152,7 +152,7 @@ pub(super) fn components(
     Ok(graph)
 }
 
-/// A count of things that a text holds, as a component's number.
+/// A count in a text, as a component's number.
 pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).expect("a text of 2³² things does not fit into memory")
 }

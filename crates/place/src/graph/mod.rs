@@ -1,10 +1,10 @@
-//! Components and who talks to whom, how often, with how much.
+//! Components and their communication: how often, and how much.
 //!
-//! All numbers are per *round*, a unit that all of a graph's numbers have in common; [`Round`]
-//! says which. Numbers carry their [`Basis`]: who says so. A connection is a direction: a request
-//! and its answer are two of them.
+//! All numbers are per *round*, a unit that all of a graph's numbers share; [`Round`] names it.
+//! Each number carries its [`Basis`], its source. A connection has a direction: a request and its
+//! answer are two.
 //!
-//! As a file a graph is JSON, see [`Graph::from_json`].
+//! A graph's file is JSON, see [`Graph::from_json`].
 
 pub(crate) mod read;
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use read::GraphError;
 
-/// The format of a graph's file that this Hearth writes, and the largest it reads.
+/// Format of a graph's file that this Hearth writes, and the newest it reads.
 pub const FORMAT: u32 = 1;
 
 /// A component's place in [`Graph::components`].
@@ -34,27 +34,27 @@ impl ComponentId {
     }
 }
 
-/// What a graph's numbers are counted over.
+/// Unit over which a graph's numbers are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Round {
-    /// A pass of the slowest behaviour, or whatever else the rates were balanced to: predicted
+    /// A pass of the slowest behaviour, or the unit that the rates were balanced to: predicted
     /// graphs.
     #[default]
     Pass,
-    /// A second: what was seen of a running program.
+    /// A second: figures of a running program.
     Second,
     /// A whole run.
     Run,
 }
 
-/// Who says a number.
+/// Source of a number.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// Nobody: a default.
+    /// A default.
     #[default]
     Assumed,
     /// The compiler, from the program's text.
@@ -76,7 +76,7 @@ impl fmt::Display for Basis {
     }
 }
 
-/// A number and who says it. The unit ends the name of the field that holds it.
+/// A number and its source. The unit ends the name of the field that holds it.
 ///
 /// In JSON a bare number counts as declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ impl fmt::Display for Basis {
 pub struct Number {
     /// The number: finite and not negative.
     pub value: f64,
-    /// Who says it.
+    /// Its source.
     pub basis: Basis,
 }
 
@@ -95,19 +95,19 @@ impl Number {
         Self { value, basis }
     }
 
-    /// A number that a run showed.
+    /// A number seen in a run.
     #[must_use]
     pub const fn seen(value: f64) -> Self {
         Self::new(value, Basis::Seen)
     }
 
-    /// A number that the compiler found.
+    /// A number found by the compiler.
     #[must_use]
     pub const fn predicted(value: f64) -> Self {
         Self::new(value, Basis::Predicted)
     }
 
-    /// A number that the user wrote.
+    /// A number written by the user.
     #[must_use]
     pub const fn declared(value: f64) -> Self {
         Self::new(value, Basis::Declared)
@@ -131,28 +131,28 @@ impl From<f64> for Number {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Component {
-    /// Its name, which no other component of the graph has: stored plans know it by that.
+    /// Its name, unique in the graph: stored plans identify it by that.
     pub name: String,
     /// Its type's name, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
-    /// What it computes in a round, without sending and receiving.
+    /// Its computation in a round, without sending and receiving.
     pub work_ns: Number,
-    /// How often in a round it goes through its working set: passes of its behaviour.
+    /// Passes through its working set in a round, which are passes of its behaviour.
     pub passes: Number,
-    /// What its heap holds.
+    /// Size of its heap.
     pub heap_bytes: Number,
-    /// What it reads and writes in a pass, apart from messages.
+    /// Memory that it reads and writes in a pass, apart from messages.
     pub working_set_bytes: Number,
-    /// Where the program says that it runs: `on core`, `setCore`.
+    /// The hardware thread that the program names: `on core`, `setCore`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<OsThread>,
-    /// Whether it has to stay where it runs now; without effect in a first placement.
+    /// Whether it has to stay where it runs now; no effect in a first placement.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stays: bool,
 }
 
-/// Nothing is known, not even a name: one pass a round, without work or memory.
+/// Nothing known, not even a name: one pass a round, without work or memory.
 impl Default for Component {
     fn default() -> Self {
         Self {
@@ -169,7 +169,7 @@ impl Default for Component {
 }
 
 impl Component {
-    /// A component of which only the name is known: no work, no memory, one pass a round.
+    /// A component with only a name: no work, no memory, one pass a round.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -191,35 +191,35 @@ impl Component {
         self
     }
 
-    /// The same with so many passes in a round.
+    /// The same with this many passes in a round.
     #[must_use]
     pub fn passes(mut self, passes: impl Into<Number>) -> Self {
         self.passes = passes.into();
         self
     }
 
-    /// The same with a heap of that size.
+    /// The same with a heap of this size.
     #[must_use]
     pub fn heap_bytes(mut self, bytes: impl Into<Number>) -> Self {
         self.heap_bytes = bytes.into();
         self
     }
 
-    /// The same with that much read and written in a pass.
+    /// The same with this much read and written in a pass.
     #[must_use]
     pub fn working_set_bytes(mut self, bytes: impl Into<Number>) -> Self {
         self.working_set_bytes = bytes.into();
         self
     }
 
-    /// The same on that hardware thread and no other.
+    /// The same, pinned to a hardware thread.
     #[must_use]
     pub const fn pinned(mut self, cpu: OsThread) -> Self {
         self.pinned = Some(cpu);
         self
     }
 
-    /// The same, not to be moved once it runs.
+    /// The same, fixed once it runs.
     #[must_use]
     pub const fn stays(mut self) -> Self {
         self.stays = true;
@@ -227,7 +227,7 @@ impl Component {
     }
 }
 
-/// What becomes of a message's payload.
+/// Treatment of a message's payload.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -236,7 +236,7 @@ pub enum Kind {
     /// It is copied: the sender writes it.
     #[default]
     Copied,
-    /// An object changes hands: that the sender wrote it is part of its work.
+    /// It changes hands: writing it was part of the sender's work.
     Moved,
 }
 
@@ -244,45 +244,45 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
-    /// Both go on.
+    /// Both continue.
     #[default]
     Free,
-    /// The sender does nothing until the receiver has answered it.
+    /// The sender waits until the receiver has answered.
     Request,
-    /// The answer to a request: the receiver was waiting for it.
+    /// The answer to a request, for which the receiver waited.
     Answer,
 }
 
 /// Messages from one component to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connection {
-    /// Who sends.
+    /// The sender.
     pub from: ComponentId,
-    /// Who receives.
+    /// The receiver.
     pub to: ComponentId,
     /// Messages in a round.
     #[serde(default = "Connection::one_message")]
     pub messages: Number,
-    /// Payload of one.
+    /// Payload of one message.
     #[serde(default = "Connection::one_word")]
     pub bytes: Number,
     /// How control passes; the machine's usual way if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier: Option<Carrier>,
-    /// What becomes of the payload.
+    /// Treatment of the payload.
     #[serde(default)]
     pub kind: Kind,
     /// Whether the two take turns.
     #[serde(default)]
     pub turn: Turn,
-    /// Whether others send or receive by the same half-channels: between workers such a message takes
-    /// a lock, which the others take, too.
+    /// Whether other components use the same half-channels: between workers, such a message takes a
+    /// lock that they take, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shared: bool,
 }
 
 impl Connection {
-    /// A connection of which nothing else is known: one message of one word in a round.
+    /// A connection with defaults: one message of one word in a round.
     #[must_use]
     pub const fn new(from: ComponentId, to: ComponentId) -> Self {
         Self {
@@ -305,14 +305,14 @@ impl Connection {
         Number::assumed(8.0)
     }
 
-    /// The same with so many messages in a round.
+    /// The same with this many messages in a round.
     #[must_use]
     pub fn messages(mut self, messages: impl Into<Number>) -> Self {
         self.messages = messages.into();
         self
     }
 
-    /// The same with messages of that size.
+    /// The same with messages of this size.
     #[must_use]
     pub fn bytes(mut self, bytes: impl Into<Number>) -> Self {
         self.bytes = bytes.into();
@@ -340,7 +340,7 @@ impl Connection {
         self
     }
 
-    /// The same as a request, for whose answer the sender waits.
+    /// The same as a request, whose answer the sender waits for.
     #[must_use]
     pub const fn request(mut self) -> Self {
         self.turn = Turn::Request;
@@ -358,7 +358,7 @@ impl Connection {
 /// Components and their connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Graph {
-    /// What its numbers are counted over.
+    /// Unit of its numbers.
     pub round: Round,
     /// The components, in the order of their creation.
     pub components: Vec<Component>,
@@ -367,7 +367,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph of nothing.
+    /// An empty graph.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -388,8 +388,7 @@ impl Graph {
         self.connections.push(connection);
     }
 
-    /// Adds a request and its answer, as often and as large as `request` says; the answer has
-    /// `answer_bytes`.
+    /// Adds a request and its answer, as frequent as `request` says; the answer has `answer_bytes`.
     pub fn call(&mut self, request: Connection, answer_bytes: impl Into<Number>) {
         let answer = Connection {
             from: request.to,
@@ -414,8 +413,8 @@ impl Graph {
         &self.components[id.index()]
     }
 
-    /// The weakest basis among the numbers that matter: work, messages and sizes. Assumed, if the
-    /// graph is empty.
+    /// The weakest basis among the numbers that matter: work, messages and sizes. `Assumed` for an
+    /// empty graph.
     #[must_use]
     pub fn weakest_basis(&self) -> Basis {
         let work = self.components.iter().map(|c| c.work_ns.basis);

@@ -1,4 +1,4 @@
-//! A graph to JSON and back, and what can be wrong with one.
+//! JSON form of a graph, and its errors.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,33 +28,33 @@ impl From<NumberForm> for Number {
     }
 }
 
-/// Why a text or a graph cannot be used.
+/// Reason why a text or a graph cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphError {
-    /// The text is not JSON, or a field is not what it must be.
+    /// The text is not JSON, or a field is not as it must be.
     Text {
         /// From 1.
         line: usize,
         /// From 1.
         column: usize,
-        /// The reader's account of it.
+        /// The parser's explanation.
         reason: String,
     },
     /// JSON without a graph's `format`.
     NotAGraph,
     /// A format that this Hearth does not know.
     Newer {
-        /// The file's.
+        /// The file's format.
         format: u32,
     },
     /// A number that is negative or not finite.
     Number {
-        /// Whose number.
+        /// The component or connection.
         whose: String,
-        /// Which one.
+        /// The field.
         field: &'static str,
     },
-    /// Two components of one name.
+    /// Two components with the same name.
     Twice {
         /// The name.
         name: String,
@@ -70,7 +70,7 @@ pub enum GraphError {
         connection: usize,
         /// The component's number.
         component: u32,
-        /// How many there are.
+        /// Number of components.
         count: usize,
     },
 }
@@ -135,7 +135,7 @@ struct Header {
     format: Option<u32>,
 }
 
-/// Fields of a component that must be there are checked afterwards, with better messages.
+/// Required fields of a component are checked afterwards, with better messages.
 #[derive(Deserialize)]
 struct Read {
     #[serde(default)]
@@ -154,13 +154,13 @@ fn text(error: &serde_json::Error) -> GraphError {
     }
 }
 
-/// What is wrong with a JSON text, without where.
+/// The fault of a JSON text without its place.
 pub(crate) fn reason(error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "the file ends too early".to_owned();
     }
     let full = error.to_string();
-    // The reader's own account of where ends its sentence; we say it ours.
+    // The parser's message ends with the place; ours says it elsewhere.
     full.split(" at line ")
         .next()
         .unwrap_or_default()
@@ -186,14 +186,14 @@ impl Graph {
     /// }
     /// ```
     ///
-    /// `round` is `pass`, `second` or `run`. A number is bare, then it is declared, or has its basis:
+    /// `round` is `pass`, `second` or `run`. A bare number is declared; others have their basis:
     /// `assumed`, `predicted`, `declared`, `seen`. `kind` is `copied` or `moved`, `turn` is `free`,
-    /// `request` or `answer`, `carrier` is `threads`, `spin` or `worker`. Only `format`, `name`, `from`
-    /// and `to` must be there. Fields that this Hearth does not know are ignored; whatever a reader
-    /// could misunderstand makes the format one larger, and larger ones are refused.
+    /// `request` or `answer`, `carrier` is `threads`, `spin` or `worker`. Only `format`, `name`,
+    /// `from` and `to` are required. Unknown fields are ignored; changes that a reader could
+    /// misunderstand increase the format, and newer formats are refused.
     ///
     /// # Errors
-    /// Why the text is no graph that can be used, and what to do.
+    /// The reason why the text is not a usable graph, and what to do.
     ///
     /// ```
     /// use hearth_place::graph::Graph;
@@ -221,10 +221,10 @@ impl Graph {
         Ok(graph)
     }
 
-    /// The graph as a file: a component or connection a line.
+    /// The graph as a file, with a component or connection a line.
     ///
     /// # Panics
-    /// Never: a graph's parts have a form in JSON.
+    /// Never: all parts of a graph have a form in JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         let line = |value: Result<String, serde_json::Error>| value.expect("a part has a form");
@@ -254,11 +254,11 @@ impl Graph {
         )
     }
 
-    /// Whether the graph is sound: names given and each once, numbers finite and not negative,
-    /// connections between components that exist.
+    /// Checks that names are given and unique, numbers finite and not negative, and connections
+    /// between existing components.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first fault.
     pub fn check(&self) -> Result<(), GraphError> {
         let mut names = HashMap::with_capacity(self.components.len());
         for (at, component) in self.components.iter().enumerate() {

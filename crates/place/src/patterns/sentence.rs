@@ -5,14 +5,14 @@ use std::fmt::Write;
 use super::{Flow, Group, Part, Pattern};
 use crate::graph::{ComponentId, Graph};
 
-/// How many components a sentence names; the others are counted.
+/// Components that a sentence names; the others are counted.
 const NAMED_MAX: usize = 3;
 
 impl Group {
-    /// The group in one sentence. `graph` is the one in which it was recognised.
+    /// Describes the group in one sentence. `graph` is the one in which it was recognised.
     ///
     /// # Panics
-    /// If a member is no component of `graph`.
+    /// If a member is not in `graph`.
     #[must_use]
     pub fn sentence(&self, graph: &Graph) -> String {
         match self.parts.as_slice() {
@@ -32,10 +32,10 @@ impl Group {
 }
 
 impl Part {
-    /// The part in one sentence. `graph` is the one in which it was recognised.
+    /// Describes the part in one sentence. `graph` is the one in which it was recognised.
     ///
     /// # Panics
-    /// If a member is no component of `graph`.
+    /// If a member is not in `graph`.
     #[must_use]
     pub fn sentence(&self, graph: &Graph) -> String {
         let senders = list(graph, &self.senders);
@@ -77,7 +77,7 @@ impl Part {
     }
 }
 
-/// What a mixed group consists of: each pattern with how many parts have it.
+/// Contents of a mixed group: each pattern with its number of parts.
 fn contents(parts: &[Part]) -> Vec<String> {
     let patterns = [
         Pattern::SenderReceiver,
@@ -88,7 +88,7 @@ fn contents(parts: &[Part]) -> Vec<String> {
     let mut said = Vec::new();
     for pattern in patterns {
         let of_it: Vec<&Part> = parts.iter().filter(|p| p.pattern == pattern).collect();
-        // Of equally large ones the first.
+        // Of equally large ones, the first.
         let largest = of_it
             .iter()
             .rev()
@@ -111,7 +111,7 @@ fn contents(parts: &[Part]) -> Vec<String> {
 
 /// The first few by name.
 fn list(graph: &Graph, ids: &[ComponentId]) -> String {
-    // "and 1 other" is no shorter than its name.
+    // "and 1 other" is as long as the name.
     let named = match ids.len() <= NAMED_MAX + 1 {
         true => ids.len(),
         false => NAMED_MAX,

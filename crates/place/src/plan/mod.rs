@@ -1,5 +1,5 @@
-//! A placement with its reasons: who runs where and why, what it costs, what the other ways cost,
-//! and whether it matters.
+//! A placement with its reasons: the slot of each component and why, its cost, the cost of
+//! alternatives, and whether placement matters.
 
 mod reason;
 mod stored;
@@ -11,9 +11,9 @@ use crate::cost::problem::Problem;
 use crate::cost::{Breakdown, Options};
 use crate::forms::Placed;
 use crate::graph::{Basis, ComponentId, Graph};
-use crate::machine::{Machine, Placement, Slot};
 use crate::patterns::{self, Group};
 use crate::policy::{Policy, PolicyError};
+use crate::slots::{Machine, Placement, Slot};
 use crate::talk::Effort;
 
 pub use reason::Reason;
@@ -28,25 +28,25 @@ const RIVALS: [Policy; 4] = [
     Policy::Random { seed: 1 },
 ];
 
-/// Where one component runs, and why.
+/// Place of one component, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Who.
+    /// The component.
     pub component: ComponentId,
     /// Its name.
     pub name: String,
-    /// Where.
+    /// The slot.
     pub slot: Slot,
-    /// The operating system's number of that.
+    /// The operating system's number of the slot.
     pub cpu: OsThread,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
 /// Another placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Other {
-    /// The policy, or what differs from the plan.
+    /// The policy, or the difference from the plan.
     pub name: String,
     /// Its J, ns a round.
     pub total_ns: f64,
@@ -54,24 +54,24 @@ pub struct Other {
     pub over_bytes: f64,
 }
 
-/// Who runs where. Costs are modelled, never measured.
+/// A placement with reasons. Costs are modelled, never measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The policy.
     pub policy: Policy,
     /// By component.
     pub places: Vec<Place>,
-    /// What it costs.
+    /// Its cost.
     pub cost: Breakdown,
-    /// Whether nothing costs less.
+    /// Whether the search proved that nothing costs less.
     pub proved: bool,
     /// Other policies, and the next best placement that differs by one move; cheapest first.
     pub others: Vec<Other>,
     /// Whether placement matters here.
     pub verdict: Verdict,
-    /// In which patterns components interact: names only, costs decided.
+    /// Patterns in which components interact: for people only, costs decided.
     pub patterns: Vec<Group>,
-    /// What the user should know, as sentences.
+    /// Remarks for the user, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -94,15 +94,15 @@ impl Plan {
     }
 }
 
-/// Places by a policy, with reasons, other ways, and whether it matters.
+/// Places by a policy; gives reasons, alternatives, and whether placement matters.
 ///
 /// # Errors
 /// [`PolicyError`]: the graph is not sound, or a file names what is not there.
 ///
 /// ```
 /// use hearth_machine::{profile::Profile, synthetic};
-/// use hearth_model::hearth::Model;
-/// use hearth_place::{cost::Options, machine::Machine, policy::Policy, talk::Effort};
+/// use hearth_model::fitted::Model;
+/// use hearth_place::{cost::Options, slots::Machine, policy::Policy, talk::Effort};
 /// use hearth_place::graph::{Component, Connection, Graph};
 ///
 /// let profile = Profile::assumed(synthetic::parse("1 package, 4 cores, l2 4M per package")?);

@@ -1,4 +1,4 @@
-//! Why a component is where it is.
+//! Reasons for a component's place.
 
 use std::fmt;
 
@@ -10,52 +10,52 @@ use crate::baselines::Affinity;
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
 use crate::graph::Graph;
-use crate::machine::{Placement, Slot, slot_number};
 use crate::policy::Policy;
+use crate::slots::{Placement, Slot, slot_number};
 
-/// Above so many components the cost of going elsewhere is not computed for each.
+/// Most components for which the cost of going elsewhere is computed one by one.
 const LOOKED_AT_MAX: usize = 2048;
-/// Slots that are looked at for each.
+/// Slots examined for each.
 const SLOTS_MAX: usize = 256;
-/// Less than this share of J is no reason.
+/// Smallest share of J that counts as a reason.
 const NOTHING: f64 = 1e-4;
-/// Sums of equal rates differ by less than this share.
+/// Relative difference below which sums of equal rates are equal.
 const ALIKE: f64 = 1e-9;
 
-/// Why a component is where it is. Costs are J's, ns a round.
+/// Reason for a component's place. Costs are J's, ns a round.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
-    /// The program says so.
+    /// The program pins it.
     Pinned {
-        /// Where.
+        /// The hardware thread.
         cpu: OsThread,
     },
-    /// Whoever it talks to most is on the same slot.
+    /// The peer it talks to most is on the same slot.
     With {
-        /// That one's name.
+        /// The peer's name.
         peer: String,
-        /// What the best other place costs more.
+        /// Extra cost of the best other place.
         saves_ns: f64,
     },
-    /// Whoever it talks to most is near.
+    /// The peer it talks to most is near.
     Near {
-        /// That one's name.
+        /// The peer's name.
         peer: String,
-        /// How near.
+        /// Its distance.
         relation: Relation,
-        /// What the best other place costs more.
+        /// Extra cost of the best other place.
         saves_ns: f64,
     },
-    /// It talks to nobody, and computes where others do not.
+    /// It talks to nobody, and computes on a slot that others leave free.
     Apart {
-        /// What it computes, ns a round.
+        /// Its work, ns a round.
         work_ns: f64,
-        /// What the best other place costs more.
+        /// Extra cost of the best other place.
         saves_ns: f64,
     },
     /// Another place costs the same.
     Free,
-    /// The policy puts it there and looks at no cost.
+    /// The policy puts it there regardless of cost.
     Policy {
         /// The policy's name.
         name: String,
@@ -91,7 +91,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The reason of each, and the best placement that differs by one move.
+/// The reason of each component, and the best placement that differs by one move.
 pub(super) fn reasons(
     graph: &Graph,
     problem: &Problem,
@@ -143,7 +143,7 @@ pub(super) fn reasons(
     (reasons, next)
 }
 
-/// The best other slot of a component and the score there.
+/// The best other slot of a component, and the score there.
 fn elsewhere(state: &mut State, component: usize) -> Option<(Slot, crate::cost::state::Score)> {
     let home = state.slot(component);
     let slots = state.problem.slots();
@@ -185,8 +185,8 @@ fn say(
     }
 }
 
-/// Whom it talks to most. Of several with whom it talks as much, one on the same slot: it is there for
-/// their sake.
+/// The peer that a component talks to most. Of equals, one on the same slot: it is there for their
+/// sake.
 fn closest(affinity: &Affinity, placement: &Placement, component: usize) -> Option<usize> {
     let peers = affinity.peers(component);
     let most = peers.iter().map(|peer| peer.1).max_by(f64::total_cmp)?;

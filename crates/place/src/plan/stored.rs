@@ -9,25 +9,29 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::graph::Graph;
 use crate::graph::read::reason;
-use crate::machine::{Machine, Slot};
+use crate::slots::{Machine, Slot};
 
-/// The format that this Hearth writes, and the largest it reads.
+/// Format that this Hearth writes, and the newest it reads.
 const FORMAT: u32 = 1;
 
-/// Where one component runs.
+/// Place of one component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPlace {
     /// The component's name.
     pub component: String,
     /// The operating system's number of the hardware thread.
     pub cpu: OsThread,
-    /// Why, as a sentence for people.
+    /// The reason, as a sentence for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
-/// A plan's file: `{"format": 1, "policy": "talk", "total_ns": 812.5, "places": [{"component":
-/// "maker", "cpu": 2, "why": "…"}]}`. Only `format` and `places` have to be there.
+/// A plan's file. Only `format` and `places` are required.
+///
+/// ```json
+/// {"format": 1, "policy": "talk", "total_ns": 812.5,
+///  "places": [{"component": "maker", "cpu": 2, "why": "…"}]}
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredPlan {
     /// The file's format.
@@ -42,7 +46,7 @@ pub struct StoredPlan {
     pub places: Vec<StoredPlace>,
 }
 
-/// Why a text is no plan.
+/// Reason why a text is not a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// Not JSON, or not a plan.
@@ -51,15 +55,15 @@ pub enum PlanError {
         line: usize,
         /// From 1.
         column: usize,
-        /// The reader's account of it.
+        /// The parser's explanation.
         reason: String,
     },
     /// A format that this Hearth does not know.
     Newer {
-        /// The file's.
+        /// The file's format.
         format: u32,
     },
-    /// A component that is there twice.
+    /// A component that appears twice.
     Twice {
         /// Its name.
         name: String,
@@ -94,7 +98,7 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl StoredPlan {
-    /// A plan to be written.
+    /// The file for a plan.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let places = plan.places.iter().map(|place| StoredPlace {
@@ -113,7 +117,7 @@ impl StoredPlan {
     /// The file's text.
     ///
     /// # Panics
-    /// Never: a plan has a form in JSON.
+    /// Never: all plans have a form in JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("a plan has a form");
@@ -175,35 +179,35 @@ impl StoredPlan {
     }
 }
 
-/// A stored plan beside a graph: what of it still holds. [`follow`](crate::adapt::follow) finds
-/// places for the others.
+/// A stored plan matched with a graph. [`follow`](crate::adapt::follow) places the components that
+/// it does not cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fitted {
-    /// By component of the graph.
+    /// Slots that still hold, by component of the graph.
     pub slots: Vec<Option<Slot>>,
     /// Components that the plan lacks.
     pub new: Vec<String>,
-    /// Components of the plan that are no more.
+    /// Components of the plan that the graph lacks.
     pub missing: Vec<String>,
     /// Components whose hardware thread may not be used any more.
     pub lost: Vec<(String, OsThread)>,
 }
 
-/// How two plans differ.
+/// Differences between two plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Components that the new plan has and the old one has not, and where.
+    /// Components that only the new plan has, and their hardware threads.
     pub come: Vec<(String, OsThread)>,
-    /// The other way round.
+    /// Components that only the old plan has.
     pub gone: Vec<(String, OsThread)>,
-    /// Who is elsewhere: from, to.
+    /// Components that moved: from, to.
     pub moved: Vec<(String, OsThread, OsThread)>,
-    /// Hardware threads in use before and not any more.
+    /// Hardware threads that only the old plan uses.
     pub left: Vec<OsThread>,
 }
 
 impl fmt::Display for Changes {
-    /// A line each.
+    /// One change a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, cpu) in &self.come {
             writeln!(f, "`{name}` is new, on {cpu}")?;
@@ -221,7 +225,7 @@ impl fmt::Display for Changes {
     }
 }
 
-/// How a new plan differs from an old one, by components' names.
+/// Compares a new plan with an old one by components' names.
 #[must_use]
 pub fn changes(old: &StoredPlan, new: &StoredPlan) -> Changes {
     let table =

@@ -5,21 +5,21 @@ use std::fmt;
 use crate::cost::Breakdown;
 use crate::cost::problem::Problem;
 use crate::graph::Graph;
-use crate::machine::Message;
+use crate::slots::Message;
 use crate::talk::Placed;
 
 /// Differences below this are noise on any machine.
 const NOISE: f64 = 0.02;
 
-/// Whether placement matters, from what reasonable placements cost: the plan's and those of the
-/// other policies.
+/// Verdict whether placement matters, from the cost of reasonable placements: the plan's and the
+/// other policies'.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// How much more the worst of them costs than the best, 0 for nothing.
+    /// Extra cost of the worst of them over the best, as a share of the best.
     pub spread: f64,
-    /// How far the best one's prediction may be off upwards, and noise, likewise.
+    /// Largest upward error of the best one's prediction, and noise, as a share.
     pub uncertainty: f64,
-    /// How much more the plan costs than the best of them.
+    /// Extra cost of the plan over the best of them, as a share.
     pub behind: f64,
 }
 
@@ -37,8 +37,7 @@ impl Verdict {
             totals().fold(0.0, f64::max),
         );
         let over = |ns: f64| if best > 0.0 { ns / best - 1.0 } else { 0.0 };
-        // What is uncertain are messages, by their share of the best, as the model's own advice
-        // has it.
+        // Messages are uncertain, by their share of the best, as in the model's own advice.
         let cheapest = costs().min_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
         let doubt = doubt(graph, problem) * cheapest.map_or(0.0, share);
         Self {
@@ -76,7 +75,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The share of messages in a placement's J.
+/// Share of messages in a placement's J.
 fn share(cost: &Breakdown) -> f64 {
     let most = cost.loads.iter().map(|load| load.communication_ns);
     let most = most.fold(0.0, f64::max).min(cost.bottleneck_ns);
@@ -88,7 +87,8 @@ fn share(cost: &Breakdown) -> f64 {
     }
 }
 
-/// By how much messages may cost more than said, each by its part of all; the farthest class.
+/// Largest factor by which messages may cost more than predicted, each by its part of the whole;
+/// over the farthest class.
 fn doubt(graph: &Graph, problem: &Problem) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for (edge, connection) in problem.edges.iter().zip(&graph.connections) {

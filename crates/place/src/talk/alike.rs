@@ -1,18 +1,18 @@
-//! Which slots may be taken for each other.
+//! Slots that may be taken for each other.
 //!
-//! The machine is a tree of blocks of slots: single slots, cores, what shares a cache, nodes,
+//! The machine is a tree of blocks of slots: single slots, cores, slots that share a cache, nodes,
 //! packages. Two blocks of one parent are alike if exchanging them, slot by slot, changes nothing
-//! that a cost is made of: classes of pairs, capacities, cores, caches, nodes. That is looked at in
-//! full and never inferred from numbers of parts, so that uneven machines and pairs that were
-//! measured apart are no exception: there, fewer blocks are alike.
+//! that enters a cost: classes of pairs, capacities, cores, caches, nodes. All of that is compared
+//! and never inferred from numbers of parts, so uneven machines and pairs that were measured apart
+//! need no special case: they have fewer blocks that are alike.
 //!
-//! As long as nobody is in either of two blocks that are alike, a placement and the one with both
-//! exchanged cost the same, and whoever comes next may as well take the first.
+//! As long as both of two such blocks are empty, a placement and the one with both exchanged cost
+//! the same, so the next component may as well take the first.
 
 use std::collections::BTreeMap;
 
 use crate::baselines::levels;
-use crate::machine::{Machine, Slot, slot_number};
+use crate::slots::{Machine, Slot, slot_number};
 
 /// A run of slots, and the blocks in it.
 struct Block {
@@ -20,7 +20,7 @@ struct Block {
     end: usize,
     parent: Option<u32>,
     children: Vec<u32>,
-    /// Among the children of its parent, the first that is alike.
+    /// The first sibling that is alike.
     kind: u32,
 }
 
@@ -53,7 +53,7 @@ impl Alike {
     }
 }
 
-/// How many components are in each block.
+/// Number of components in each block.
 pub(super) struct Occupied<'a> {
     alike: &'a Alike,
     inside: Vec<u32>,
@@ -84,7 +84,7 @@ impl<'a> Occupied<'a> {
         }
     }
 
-    /// Used slots, and of free ones that are alike one.
+    /// Keeps used slots, and one of each set of free slots that are alike.
     pub(super) fn different(&self, slots: &mut Vec<Slot>) {
         slots.clear();
         self.visit(self.alike.root(), slots);
@@ -138,7 +138,8 @@ const fn leaf(first: usize, end: usize) -> Block {
     }
 }
 
-/// The blocks of each run of a level. None if a block would be cut: what does not nest is left out.
+/// The blocks of each run of a level. None if a block would be cut: a level that does not nest is
+/// left out.
 fn divide(blocks: &[Block], top: &[u32], level: &[usize]) -> Option<Vec<Vec<u32>>> {
     let mut rest = top.iter().copied().peekable();
     let mut end = 0;
@@ -171,19 +172,19 @@ fn parent(blocks: &mut Vec<Block>, children: Vec<u32>) -> u32 {
     number
 }
 
-/// What slots are part of: cores, caches and nodes under one numbering.
+/// Parts of slots: cores, caches and nodes under one numbering.
 struct Parts {
     /// By slot.
     of: Vec<Vec<u32>>,
-    /// By part: what it is, and how many slots it has.
+    /// Kind and number of slots, by part.
     looks: Vec<(Look, usize)>,
 }
 
-/// Parts that differ in this are never alike.
+/// Properties of a part; different ones are never alike.
 #[derive(PartialEq, Eq)]
 enum Look {
     Core,
-    /// Level, bytes, and what a miss costs, to the bit.
+    /// Level, bytes, and the cost of a miss, to the bit.
     Cache(u8, u64, u64),
     /// Memory, to the bit.
     Node(Option<u64>),
@@ -216,7 +217,7 @@ impl Parts {
         }
     }
 
-    /// Whether exchanging two blocks, first slot by first slot, changes nothing.
+    /// Whether exchanging two blocks, slot by slot, changes nothing.
     fn exchangeable(&self, machine: &Machine, a: &Block, b: &Block) -> bool {
         let len = a.end - a.first;
         len == b.end - b.first
@@ -229,8 +230,8 @@ impl Parts {
             && classes_follow(machine, a, b)
     }
 
-    /// Each part of a slot in `a` is a part of its partner in `b`, too, or all of it moves to a part
-    /// that looks the same.
+    /// Whether each part of a slot in `a` is also a part of its partner in `b`, or moves as a whole
+    /// to a part with the same properties.
     fn parts_follow(&self, a: &Block, b: &Block) -> bool {
         let mut moves: BTreeMap<(u32, u32), usize> = BTreeMap::new();
         for (mine, theirs) in (a.first..a.end).zip(b.first..b.end) {
@@ -249,7 +250,7 @@ impl Parts {
     }
 }
 
-/// Whether all pairs are of the same class after the exchange.
+/// Whether all pairs keep their class after the exchange.
 fn classes_follow(machine: &Machine, a: &Block, b: &Block) -> bool {
     let messages = machine.messages();
     let class = |x: usize, y: usize| messages.class(slot_number(x), slot_number(y));

@@ -1,22 +1,21 @@
-//! Annealing: random moves and exchanges, of which worse ones are kept, too, ever more rarely.
+//! Annealing: random moves and exchanges, which may make things worse, ever more rarely.
 //!
-//! Local search ends where no single move helps. Here a move may make J larger by about the
-//! temperature, which falls while the steps are used up, so that what is kept first is the rough
-//! arrangement and last the detail. What temperatures are of use is seen from what moves cost at the
-//! beginning.
+//! Local search ends where no single move helps. Here a move may increase J by about the
+//! temperature, which falls as the steps are used up: the rough arrangement settles first, the
+//! detail last. Useful temperatures are derived from the cost of moves at the start.
 
 use super::local::{Search, Steps};
 use crate::cost::state::State;
-use crate::machine::{Slot, slot_number};
+use crate::slots::{Slot, slot_number};
 
-/// It falls in so many stages, each time by [`FALL`]: to about a thirtieth in all.
+/// Stages of the temperature, each colder by [`FALL`]: to about a thirtieth in all.
 const STAGES: u64 = 64;
 const FALL: f64 = 0.947;
-/// Moves that are looked at to know what they cost.
+/// Sampled moves, to learn their usual cost.
 const SAMPLE: usize = 128;
 
-/// Goes on from a state, and gives the best placement that it met. `hot` is the first temperature by what
-/// a random move costs.
+/// Anneals from a state, and returns the best placement on the way. `hot` is the first temperature
+/// relative to the cost of a random move.
 pub(super) fn anneal<'p, 'a>(
     search: &mut Search<'p, 'a>,
     state: &mut State<'p, 'a>,
@@ -54,7 +53,7 @@ pub(super) fn anneal<'p, 'a>(
 }
 
 impl Search<'_, '_> {
-    /// What a random move costs that makes J larger: the median of some.
+    /// Usual increase of J by a random move: the median of some.
     fn usual_loss(&mut self, state: &mut State, steps: &mut Steps) -> f64 {
         let here = state.score().total;
         let mut moves = Vec::new();
@@ -68,8 +67,8 @@ impl Search<'_, '_> {
         losses.get(losses.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// A random move of one component or of all of its slot, or an exchange of two, or of two slots; none
-    /// where a pin forbids it.
+    /// A random move of one component or of its whole slot, or an exchange of two components or
+    /// slots; none where a pin forbids it.
     fn propose(&mut self, state: &State, moves: &mut Vec<(usize, Slot)>) {
         moves.clear();
         let count = self.problem.count();
@@ -105,7 +104,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// All of one slot on another, or in exchange with all of that.
+    /// Moves all of one slot to another, or exchanges both.
     fn whole(
         &self,
         state: &State,
@@ -121,7 +120,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Someone on the busiest core.
+    /// A component on the busiest core.
     fn busy(&mut self, state: &State) -> usize {
         let slots = state.busiest();
         let slot = slots[self.random.usize(..slots.len())];
@@ -152,8 +151,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// About an exponentially distributed number with mean one, of bits only, so that it is the same
-    /// on all machines: the zeros before the first one, and what follows as a part.
+    /// A number of roughly exponential distribution with mean one, made of bits only so that it is
+    /// the same on all machines: the zeros before the first one, and the next bits as a fraction.
     fn patience(&mut self) -> f64 {
         let bits = self.random.u64(..);
         let zeros = bits.leading_zeros();

@@ -1,15 +1,16 @@
-//! All placements that may be better than the best known one, branch and bound.
+//! Exhaustive search by branch and bound: all placements that may be better than the best known
+//! one.
 //!
-//! Components are placed one after the other, whoever talks most with those placed next. Of free
-//! slots that are [alike](super::alike) one is tried. What is placed so far, and the least that the rest adds, is a bound: the
-//! work of all by all slots, and each connection at its cheapest.
+//! Components are placed one after the other, next the one that talks most with those placed. Of
+//! free slots that are [alike](super::alike) one is tried. The cost so far and the least that the
+//! rest adds form a bound: all work over all slots, and each connection at its cheapest.
 
 use super::alike::{Alike, Occupied};
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
-use crate::machine::Slot;
+use crate::slots::Slot;
 
-/// The best placement, and whether all others were seen or ruled out in that many steps.
+/// The best placement, and whether all others were seen or ruled out within the steps.
 pub(super) fn exact(problem: &Problem, best: Vec<Slot>, steps: u64) -> (Vec<Slot>, bool) {
     let alike = Alike::of(problem.machine);
     let mut branch = Branch::new(problem, &alike, best, steps);
@@ -25,13 +26,13 @@ struct Branch<'p, 'a> {
     /// By component.
     at: Vec<Option<Slot>>,
     occupied: Occupied<'p>,
-    /// By slot: load so far.
+    /// Load so far, by slot.
     loads: Vec<f64>,
     communication: f64,
-    /// The cheapest that connections cost which are not placed yet.
+    /// Least cost of the connections that are not placed yet.
     rest: f64,
     cheapest: Vec<f64>,
-    /// Slots' capacities and what siblings yield, as so many whole slots.
+    /// Slots' capacities and the siblings' yield, as a number of whole slots.
     capacity: f64,
     steps: u64,
 }
@@ -85,7 +86,7 @@ impl<'p, 'a> Branch<'p, 'a> {
         tries.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         for (bound, slot) in tries {
             let best = self.best.score();
-            // Memory that does not fit is worse than any cost: then nothing is ruled out.
+            // Memory that does not fit is worse than any cost, so nothing is ruled out then.
             if self.steps == 0 || (best.over == 0.0 && bound >= best.total * (1.0 - 1e-9)) {
                 return;
             }
@@ -95,8 +96,8 @@ impl<'p, 'a> Branch<'p, 'a> {
         }
     }
 
-    /// A node looks at all slots to tell which are alike, and each try at the connections of the
-    /// component and at all loads.
+    /// Charges steps: a node looks at all slots to tell which are alike, and each try at the
+    /// component's connections and all loads.
     fn spend(&mut self, component: usize, tries: usize) {
         let slots = self.problem.slots() as u64;
         let ends = self.problem.ends(component).len() as u64;
@@ -104,8 +105,8 @@ impl<'p, 'a> Branch<'p, 'a> {
         self.steps = self.steps.saturating_sub(2 * slots + tries as u64 * each);
     }
 
-    /// Used slots, and of free ones that are alike the first. Those that are pinned come before
-    /// all others, so that their slots are used.
+    /// Used slots, and the first of free ones that are alike. Pinned components come before all
+    /// others, so their slots are used.
     fn candidates(&self, component: usize) -> Vec<Slot> {
         if let Some(slot) = self.problem.pins[component] {
             return vec![slot];
@@ -149,7 +150,7 @@ impl<'p, 'a> Branch<'p, 'a> {
         }
     }
 
-    /// No completion costs less. The heaps' and the caches' part is left out.
+    /// Lower bound of all completions. Leaves out heaps and caches.
     fn bound(&self) -> f64 {
         let machine = self.problem.machine;
         let peak = machine.cores().iter().map(|slots| {
@@ -181,7 +182,8 @@ impl<'p, 'a> Branch<'p, 'a> {
     }
 }
 
-/// Whoever is pinned first, then who works most, then who talks most with those before.
+/// Order of placing: pinned components, then the most work, then the most communication with those
+/// before.
 fn order(problem: &Problem) -> Vec<usize> {
     let mut pull: Vec<f64> = (0..problem.count())
         .map(|c| match problem.pins[c] {

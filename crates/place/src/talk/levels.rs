@@ -1,5 +1,5 @@
-//! Large graphs: components that talk are put together until few are left, those are placed, and
-//! on the way back everyone may move a little.
+//! Multilevel placement of large graphs: components that talk are merged until few are left; those
+//! are placed, and on the way back each may move a little.
 
 use super::local::{Search, Steps};
 use super::{Slot, improve, starts};
@@ -7,15 +7,15 @@ use crate::baselines::Affinity;
 use crate::cost::problem::Problem;
 use crate::cost::state::State;
 
-/// Up to so many components nothing is put together.
+/// Largest graph that is not merged.
 pub(super) const SMALL_MAX: usize = 256;
-/// Putting together ends when less than this share disappears.
+/// Least share of components that a merge must remove.
 const SHRINK_MIN: f64 = 0.1;
-/// A group has at most this share of a slot's mean load.
+/// Largest share of a slot's mean load in one group.
 const GROUP_SHARE: f64 = 0.25;
-/// Steps to place what is left.
+/// Steps to place the merged graph.
 const COARSE_STEPS: u64 = 200_000;
-/// Steps a component on the way back.
+/// Steps for each component on the way back.
 const BACK_STEPS: u64 = 40;
 
 pub(super) fn multilevel(problem: &Problem, seed: u64) -> Vec<Slot> {
@@ -45,7 +45,7 @@ pub(super) fn multilevel(problem: &Problem, seed: u64) -> Vec<Slot> {
             0 => problem,
             _ => &coarse[level - 1].1,
         };
-        // The whole graph is improved by the caller.
+        // The caller improves the whole graph.
         if level > 0 {
             let mut state = State::new(finer, &at);
             let mut steps = Steps::new(BACK_STEPS * finer.count() as u64);
@@ -56,8 +56,9 @@ pub(super) fn multilevel(problem: &Problem, seed: u64) -> Vec<Slot> {
     at
 }
 
-/// Each component with the free one that it saves most with, if both together are small enough;
-/// those without peers in pairs, too. Says each one's group and how many there are.
+/// Merges each component with the free one that it saves most with, if both together are small
+/// enough; components without peers in pairs, too. Returns each one's group and the number of
+/// groups.
 fn pairs(problem: &Problem, work_max: f64) -> (Vec<u32>, usize) {
     const FREE: u32 = u32::MAX;
     let affinity = Affinity::of(problem);

@@ -1,24 +1,23 @@
-//! Local search: moves, swaps and moves of groups, each kept if the score is better.
+//! Local search: moves, swaps and moves of groups, each kept if the score improves.
 //!
-//! A component is tried where its peers are, beside them, on the slots with least to do, and on a
-//! random one; with its nearest peer together; and in exchange with another. All of a slot's
-//! components are tried elsewhere together, or in exchange with another slot's. When nothing helps
-//! any more, a few components are put elsewhere and the search goes on from there; what that finds
-//! is kept if it is better.
+//! Tries a component with its peers, beside them, on the least loaded slots, and on a random one;
+//! together with its nearest peer; and in exchange with another. Tries all of a slot's components
+//! elsewhere together, or in exchange with another slot's. When nothing helps any more, puts a few
+//! components elsewhere and searches on from there; the result is kept if it is better.
 
 use crate::baselines::Affinity;
 use crate::cost::problem::Problem;
 use crate::cost::state::{Score, State};
-use crate::machine::{Slot, slot_number};
+use crate::slots::{Slot, slot_number};
 
-/// Looking for places to try takes as long as so many steps.
+/// Steps that finding candidate slots counts for.
 const CANDIDATES_STEPS: u64 = 20;
-/// Most peers that are looked at for a component.
+/// Most peers examined for a component.
 const PEERS_MAX: usize = 8;
-/// Above so many components only single moves are tried.
+/// Largest graph for which more than single moves are tried.
 pub(super) const GROUPS_MAX: usize = 4096;
 
-/// A number of steps that gets smaller.
+/// A budget of steps.
 pub(crate) struct Steps {
     left: u64,
     spent: u64,
@@ -47,11 +46,11 @@ impl Steps {
     }
 }
 
-/// What local search needs beside the state.
+/// State of local search beside the placement.
 pub(crate) struct Search<'p, 'a> {
     pub(super) problem: &'p Problem<'a>,
     pub(super) affinity: Affinity,
-    /// By slot, others that share something, nearest first; a few.
+    /// By slot, a few others that share parts with it, nearest first.
     pub(super) near: Vec<Vec<Slot>>,
     pub(super) random: fastrand::Rng,
     candidates: Vec<Slot>,
@@ -89,7 +88,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    /// The best of a few places for one component.
+    /// Moves one component to the best of a few slots.
     pub(crate) fn improve(
         &mut self,
         state: &mut State<'p, 'a>,
@@ -117,7 +116,8 @@ impl<'p, 'a> Search<'p, 'a> {
         self.candidates = candidates;
     }
 
-    /// Where a component may be better: with peers, beside them, where little is done, anywhere.
+    /// Collects promising slots for a component: with peers, beside them, little loaded ones,
+    /// random ones.
     fn collect(&mut self, state: &State, component: usize) {
         let home = state.slot(component);
         self.candidates.clear();
@@ -150,7 +150,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    /// A component and its nearest peer together, or in exchange with another.
+    /// Moves a component together with its nearest peer, or exchanges it with another.
     fn pair_or_swap(
         &mut self,
         state: &mut State<'p, 'a>,
@@ -184,7 +184,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    /// All of a slot's components elsewhere, or in exchange with another slot's.
+    /// Moves all of a slot's components elsewhere, or exchanges them with another slot's.
     fn whole_slots(&mut self, state: &mut State<'p, 'a>, steps: &mut Steps) {
         let slots = self.problem.slots();
         for at in 0..slots {
@@ -228,7 +228,7 @@ impl<'p, 'a> Search<'p, 'a> {
             .collect()
     }
 
-    /// Does moves, and undoes them unless the score is better.
+    /// Makes moves, and undoes them unless the score improves.
     fn attempt(
         &self,
         state: &mut State<'p, 'a>,
@@ -246,7 +246,7 @@ impl<'p, 'a> Search<'p, 'a> {
         is_better
     }
 
-    /// Goes on from the best by small disturbances until the steps are used up.
+    /// Continues from the best by small disturbances until the steps are used up.
     pub(crate) fn disturb(&mut self, best: &mut State<'p, 'a>, steps: &mut Steps) {
         let count = self.problem.count();
         if count > GROUPS_MAX {
@@ -279,7 +279,7 @@ impl<'p, 'a> Search<'p, 'a> {
         best.recount();
     }
 
-    /// Someone to disturb: from the busiest core as often as not.
+    /// A component to disturb: from the busiest core every other time.
     fn shaken(&mut self, state: &State) -> usize {
         let count = self.problem.count();
         if self.random.bool() {
@@ -294,7 +294,7 @@ impl<'p, 'a> Search<'p, 'a> {
         self.random.usize(..count)
     }
 
-    /// With a peer, near it, or anywhere.
+    /// A slot with a peer, near it, or anywhere.
     fn somewhere(&mut self, state: &State, component: usize) -> Slot {
         let peers = self.affinity.peers(component);
         let any = slot_number(self.random.usize(..self.problem.slots()));
@@ -315,7 +315,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    /// Improves those that were disturbed and their peers, twice.
+    /// Improves disturbed components and their peers, twice.
     fn settle_around(&mut self, state: &mut State<'p, 'a>, touched: &[usize], steps: &mut Steps) {
         for _ in 0..2 {
             let mut around: Vec<usize> = Vec::new();
@@ -333,8 +333,8 @@ impl<'p, 'a> Search<'p, 'a> {
     }
 }
 
-/// For each slot a few others that share most with it: siblings, then the nearest cache's, then
-/// one by one further away.
+/// For each slot a few others that share most with it: siblings, then slots behind the nearest
+/// cache, then one by one further away.
 fn near(problem: &Problem) -> Vec<Vec<Slot>> {
     let machine = problem.machine;
     let slots = problem.slots();

@@ -1,10 +1,10 @@
-//! The optimiser: the placement of least predicted cost that a bounded number of steps finds.
+//! The optimiser: finds the placement of least predicted cost within a bounded number of steps.
 //!
-//! Up to [`EXACT_MAX`] components, all placements that may be better are looked at, those apart
-//! that differ by equal cores only; then the best is proved. Larger graphs are placed from several
-//! starts, the [baselines](crate::baselines) among them, each improved by [local
-//! search](local); very large ones are [made smaller](levels) first. The result is never worse
-//! than a start, and the same for the same arguments.
+//! For up to [`EXACT_MAX`] components it examines all placements that may be better, except for
+//! those that differ by equal cores only; the result is then proved optimal. Larger graphs are
+//! placed from several starts, the [baselines](crate::baselines) among them, each improved by
+//! [local search](local); very large ones are [made smaller](levels) first. The result is never
+//! worse than a start, and the same for the same arguments.
 
 mod alike;
 mod anneal;
@@ -17,34 +17,35 @@ use crate::cost::problem::Problem;
 use crate::cost::state::State;
 use crate::cost::{Breakdown, CostError, Options};
 use crate::graph::Graph;
-use crate::machine::{Machine, Placement, Slot, slot_number};
+use crate::slots::{Machine, Placement, Slot, slot_number};
 
 pub(crate) use local::{Search, Steps};
 
-/// Up to so many components the best placement is looked for in full.
+/// Largest graph that is searched exhaustively.
 pub const EXACT_MAX: usize = 12;
-/// Up to so many, every baseline is a start; their time grows with the square.
+/// Largest graph for which every baseline is a start; their time grows with the square.
 const BASELINES_MAX: usize = 1024;
-/// Of the steps asked for, the full search has one in so many: bounds take longer than moves.
+/// The exhaustive search gets one in this many of the steps asked for: bounds take longer than
+/// moves.
 const EXACT_PART: u64 = 3;
-/// How many starts are improved.
+/// Number of starts that are improved.
 const IMPROVED: usize = 3;
-/// How hot it is where annealing begins, each time.
+/// Relative temperatures at which annealing begins, each time.
 const ANNEALED: [f64; 2] = [0.4, 0.1];
-/// Up to so many components cool fast, and rather begin again.
+/// Largest graph that is cooled fast and annealed again instead.
 const FEW: usize = 16;
 const ANNEALED_FEW: [f64; 8] = [1.0, 0.4, 0.1, 1.0, 0.4, 0.1, 1.0, 0.4];
-/// With fewer steps for each component nothing is annealed: it would end before it is cold.
+/// Least steps for each component to anneal at all: with fewer it would end before it is cold.
 const ANNEAL_MIN: u64 = 1_000;
-/// Steps for each component beyond those asked for, so that large graphs are looked at whole.
+/// Steps for each component beyond those asked for, so that large graphs are examined as a whole.
 const STEPS_EACH: u64 = 100;
 
-/// How much is looked at.
+/// Effort of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Steps: a connection or slot looked at again because someone moved. Some 15 ns each.
+    /// Steps: a connection or slot looked at again because a component moved. About 15 ns each.
     pub steps: u64,
-    /// Of random choices.
+    /// Seed of random choices.
     pub seed: u64,
 }
 
@@ -61,16 +62,16 @@ impl Default for Effort {
 /// A placement and its cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
-    /// Where everyone is.
+    /// The slots.
     pub placement: Placement,
-    /// What that costs.
+    /// Its cost.
     pub cost: Breakdown,
-    /// Whether nothing is better.
+    /// Whether the search proved that nothing is better.
     pub proved: bool,
 }
 
-/// Places so that J is small. Pins hold; a pin to a hardware thread that may not be used counts as
-/// none. `start` is a placement to be no worse than.
+/// Places components so that J is small. Pins hold; a pin to a hardware thread that may not be used
+/// counts as none. The result is no worse than `start`.
 ///
 /// # Errors
 /// [`CostError`] if the graph is not sound, or `start` is not of this graph and machine.
@@ -119,7 +120,7 @@ pub(crate) fn solve(
     (best, false)
 }
 
-/// Ways to begin: all together, in turn, in runs of equal work, and the baselines.
+/// Starting placements: all together, round robin, runs of equal work, and the baselines.
 pub(crate) fn starts(problem: &Problem) -> Vec<Vec<Slot>> {
     let (count, slots) = (problem.count(), problem.slots());
     let mut starts = vec![
@@ -135,7 +136,7 @@ pub(crate) fn starts(problem: &Problem) -> Vec<Vec<Slot>> {
     starts
 }
 
-/// Who was created together stays together, each slot with its share of the work.
+/// Runs of components in the order of creation, each slot with its share of the work.
 fn runs(problem: &Problem) -> Vec<Slot> {
     let slots = problem.slots();
     let each = |component: usize| problem.work[component].max(f64::MIN_POSITIVE);
@@ -151,7 +152,7 @@ fn runs(problem: &Problem) -> Vec<Slot> {
         .collect()
 }
 
-/// Improves the best of the starts, then goes on from the best of all by small disturbances.
+/// Improves the best starts, then continues from the best result by small disturbances.
 fn improve(problem: &Problem, starts: Vec<Vec<Slot>>, steps: &mut Steps, seed: u64) -> Vec<Slot> {
     let mut states: Vec<State> = starts.iter().map(|at| State::new(problem, at)).collect();
     states.sort_by(|a, b| {

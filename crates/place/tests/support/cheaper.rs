@@ -1,39 +1,39 @@
-//! Whether any placement costs less than a limit, by another way than the optimiser's.
+//! Search, by another algorithm than the optimiser's, for a placement that costs less than a limit.
 //!
-//! First components are divided into groups, one a slot, whatever the slots; then groups get slots. A
-//! bound for groups takes all messages between groups at the cheapest class of pairs that are no
-//! siblings, less what siblings save: a group has one sibling at most, so that savings are at most those
-//! of the best partner of each. Slots that have the same classes with all used ones are tried once,
-//! which is sound on machines that nest and whose parts are equal; this is for those, without steal and
-//! with memory enough. What working sets and turns add is left out of bounds and is in the cost at the
-//! end: that can only make more work.
+//! First components are divided into groups, one a slot, whatever the slots; then groups get slots.
+//! A bound for groups takes all messages between groups at the cheapest class of pairs that are not
+//! siblings, less the savings of siblings: a group has at most one sibling, so savings are at most
+//! those of each group's best partner. Slots that have the same classes with all used ones are
+//! tried once, which is sound on machines that nest and whose parts are equal; this search is for
+//! those, without steal and with enough memory. Costs of working sets and turns are left out of
+//! bounds and included in the final cost: that can only make more work.
 
 use hearth_machine::relation::Closeness;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Connection, Graph, Turn};
-use hearth_place::machine::{Machine, Message, Placement, Share, Slot};
+use hearth_place::slots::{Machine, Message, Placement, Share, Slot};
 
 /// No group yet.
 const NONE: usize = usize::MAX;
 
-/// What was found.
+/// Result of the search.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Found {
     /// All placements cost at least the limit.
     Nothing,
     /// This one costs less.
     Cheaper(Placement, f64),
-    /// The nodes did not suffice.
+    /// The number of nodes did not suffice.
     TooMany,
 }
 
-/// What messages of a pair of components cost, by class; the class of a slot with itself first.
+/// Cost of messages of a pair of components, by class; the class of a slot with itself first.
 struct Pair {
     a: usize,
     b: usize,
     /// By class: a's part and b's.
     costs: Vec<(f64, f64)>,
-    /// The least of classes that are no siblings and of all but the first: both parts and the sum.
+    /// The least over classes that are not siblings, of all but the first: both parts and the sum.
     far: (f64, f64, f64),
     any: (f64, f64, f64),
 }
@@ -81,7 +81,7 @@ struct Search<'a> {
     pairs: Vec<Pair>,
     /// By component.
     pairs_of: Vec<Vec<usize>>,
-    /// By component: bytes of its working set and lines gone through.
+    /// By component: bytes of its working set and lines touched.
     sets: Vec<(f64, f64)>,
     has_sets: bool,
     caches: Vec<Cache>,
@@ -89,7 +89,7 @@ struct Search<'a> {
     pins: Vec<Option<Slot>>,
     order: Vec<usize>,
     divisor: f64,
-    /// What all slots do together.
+    /// Capacity of all slots together.
     capacity: f64,
     group_of: Vec<usize>,
     groups: Vec<Group>,
@@ -101,16 +101,17 @@ struct Search<'a> {
 struct Group {
     members: usize,
     pin: Option<Slot>,
-    /// Work and messages inside, and messages with other groups at the cheapest that is not a sibling.
+    /// Work and messages inside, and messages with other groups at the cheapest that is not a
+    /// sibling.
     inside: f64,
     outside: f64,
-    /// By other group, what it saves the load to be its sibling.
+    /// By other group, the load saved by being its sibling.
     saved: Vec<f64>,
-    /// Bytes of working sets, lines gone through, and by level those that members would miss alone.
+    /// Bytes of working sets, lines touched, and by level the lines that members would miss alone.
     set: f64,
     lines: f64,
     alone: Vec<f64>,
-    /// What members lose to each other in their caches, if nobody else is behind them.
+    /// Time that members lose to each other in their caches, if no others are behind them.
     lost: f64,
 }
 
@@ -193,7 +194,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Who weighs most first, then who has most with those before.
+    /// The largest weight first, then the most messages with those before.
     fn order(&self) -> Vec<usize> {
         let count = self.work.len();
         let mut weight: Vec<f64> = (0..count)
@@ -220,7 +221,7 @@ impl<'a> Search<'a> {
         order
     }
 
-    /// The next component into each group, and a new one.
+    /// Puts the next component into each group, and a new one.
     fn divide(&mut self, depth: usize) {
         if self.found.is_some() || self.nodes == 0 {
             return;
@@ -314,7 +315,7 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// The working set of one more in a group's caches; only that of the result counts.
+    /// The group's caches with one more working set; only the result's counts.
     fn crowded(&self, group: &Group, component: usize) -> Group {
         let (set, lines) = self.sets[component];
         let mut after = Group {
@@ -336,18 +337,18 @@ impl<'a> Search<'a> {
         after
     }
 
-    /// No completion of the groups costs less.
+    /// Lower bound of all completions of the groups.
     fn bound(&self, depth: usize) -> f64 {
         let count = self.groups.len();
         let rest = &self.order[depth..];
         let mut peak = self.cycle(&|_, _| None);
         let mut saved = f64::MAX;
         let mut messages = 0.0;
-        // Two that are siblings have all their work on one core; who cannot be saves nothing, and
-        // knowing that, fewer can.
+        // Two siblings have all their work on one core; a group that cannot be one saves nothing,
+        // which in turn excludes others.
         for _ in 0..2 {
             let least = self.own + self.between - saved.min(self.savings(&|_, _| true));
-            // No slot may have more, whatever is said.
+            // No slot may have more, in any case.
             let most = self.limit - least / self.divisor;
             let may = |a: usize, b: usize| self.together(a, b) < most;
             saved = self.savings(&may);
@@ -370,7 +371,7 @@ impl<'a> Search<'a> {
         peak.max(even) + messages / self.divisor
     }
 
-    /// The least load of a core that two groups have for themselves.
+    /// Least load of a core that two groups have to themselves.
     fn together(&self, a: usize, b: usize) -> f64 {
         let (first, second) = (&self.groups[a], &self.groups[b]);
         let more = self.paired(a, b);
@@ -380,7 +381,7 @@ impl<'a> Search<'a> {
             .max((load + other) / self.options.smt_yield.max(1.0))
     }
 
-    /// What siblings lose more than alone, each.
+    /// Loss of each sibling compared with running alone.
     fn paired(&self, a: usize, b: usize) -> (f64, f64) {
         let (first, second) = (&self.groups[a], &self.groups[b]);
         let more = |group: &Group| {
@@ -402,7 +403,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What siblings save at most.
+    /// Largest savings of siblings.
     fn savings(&self, may: &dyn Fn(usize, usize) -> bool) -> f64 {
         let count = self.groups.len();
         let best = |a: usize| {
@@ -416,7 +417,7 @@ impl<'a> Search<'a> {
         (0..count).map(best).sum::<f64>() / 2.0
     }
 
-    /// The longest cycle at least. `class` says of two groups what is known.
+    /// Lower bound of the longest cycle. `class` gives the class of two groups, if known.
     fn cycle(&self, class: &dyn Fn(usize, usize) -> Option<usize>) -> f64 {
         let cycles = self.cycles.iter().map(|cycle| {
             let terms = cycle.terms.iter().map(|term| {
@@ -433,8 +434,8 @@ impl<'a> Search<'a> {
         cycles.fold(0.0, f64::max)
     }
 
-    /// What a component that has no group yet says at least, to those with groups and, by half, to
-    /// others.
+    /// Least cost of a component's messages while it has no group: to those with groups and, by
+    /// half, to others.
     fn cheapest(&self, component: usize, most: f64) -> f64 {
         let mut total = 0.0;
         let groups = self.groups.iter();
@@ -460,7 +461,7 @@ impl<'a> Search<'a> {
         total - fits.map(|((_, gain), _)| gain).fold(0.0, f64::max)
     }
 
-    /// Slots for all groups: those that are pinned first, then who has most to say.
+    /// Assigns slots to all groups: pinned ones first, then the ones with most messages.
     fn arrange_all(&mut self) {
         let mut order: Vec<usize> = (0..self.groups.len()).collect();
         let weight = |group: &Group| match group.pin {
@@ -517,11 +518,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// No slots for the other groups make it cost less.
+    /// Lower bound over all slots for the other groups.
     fn bound_arranged(&self, at: &[Option<Slot>]) -> f64 {
         let count = self.groups.len();
         let mut load: Vec<f64> = self.groups.iter().map(|group| group.inside).collect();
-        // What siblings may save where not both have slots yet.
+        // Possible savings of siblings where not both have slots yet.
         let mut load_saved = vec![vec![0.0; count]; count];
         let mut saved = vec![vec![0.0; count]; count];
         let mut messages = self.own + self.groups.iter().map(|group| group.lost).sum::<f64>();
@@ -601,16 +602,16 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A cache that each slot has one of.
+/// A cache of which each slot has one.
 #[derive(PartialEq)]
 struct Cache {
     bytes: f64,
     miss_ns: f64,
-    /// Whether it is behind all siblings of a core and nobody else.
+    /// Whether it is behind all siblings of a core and no others.
     is_of_core: bool,
 }
 
-/// The caches of a slot, which must be those of all.
+/// The caches of a slot, which must be the same for all.
 fn caches(machine: &Machine) -> Vec<Cache> {
     let of = |slot: Slot| -> Vec<Cache> {
         let core = &machine.cores()[machine.slots()[slot.index()].core as usize];
@@ -640,7 +641,7 @@ fn largest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// What a component does and waits for in a round, one after the other.
+/// Work and waiting of a component in a round, one after the other.
 struct Cycle {
     constant: f64,
     terms: Vec<Term>,
@@ -657,7 +658,8 @@ struct Term {
     costs: Vec<f64>,
 }
 
-/// Own work, requests and answers, and the same of each server in the share of what it receives.
+/// Own work, requests and answers, and the same of each server in the share of its received
+/// messages.
 fn cycles(graph: &Graph, machine: &Machine, options: &Options) -> Vec<Cycle> {
     let terms: Vec<Term> = graph
         .connections

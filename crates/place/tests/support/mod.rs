@@ -6,10 +6,10 @@ pub(crate) mod cheaper;
 use hearth_machine::profile::Profile;
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::Model;
+use hearth_model::fitted::Model;
 use hearth_place::cost::{Options, evaluate};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph};
-use hearth_place::machine::{Machine, Placement, Slot};
+use hearth_place::slots::{Machine, Placement, Slot};
 
 /// Machines from one core to 128 hardware threads.
 pub(crate) const MACHINES: &[&str] = &[
@@ -33,7 +33,7 @@ fn id(at: usize) -> ComponentId {
     ComponentId(u32::try_from(at).expect("few"))
 }
 
-/// A graph of one of several shapes: chains, stars, trees, grids, groups, anything.
+/// A graph of one of several shapes: chains, stars, trees, grids, groups, random.
 pub(crate) fn graph(random: &mut fastrand::Rng, count: usize) -> Graph {
     let mut graph = Graph::new();
     let scale = 10_f64.powf(1.0 + 4.0 * random.f64());
@@ -88,7 +88,7 @@ pub(crate) fn graph(random: &mut fastrand::Rng, count: usize) -> Graph {
     graph
 }
 
-/// The least J of all placements, one by one.
+/// The least J of all placements, tried one by one.
 pub(crate) fn least_of_all(graph: &Graph, machine: &Machine, options: &Options) -> f64 {
     let (count, slots) = (graph.components.len(), machine.slots().len());
     let mut at = vec![0_u32; count];

@@ -1,4 +1,4 @@
-//! What firmware, kernel and hypervisor say of the machine, held against what was measured.
+//! Comparison of the claims of firmware, kernel and hypervisor with the measurements.
 
 use hearth_machine::infer::{self, Evidence};
 use hearth_machine::profile::{Claim, Figure, NodeDistances, Verdict as Stored};
@@ -8,14 +8,14 @@ use super::{Parts, samples_of};
 use crate::curve::Curve;
 use crate::staircase::{self, Verdict, check_claim};
 
-/// Who claims what a topology says.
+/// Origin of a topology's claims.
 const DESCRIPTION: &str = "the topology's description";
-/// A measured node distance that is farther from the firmware's than this, its interval included,
-/// contradicts it: the same that separates two levels of latency.
+/// Factor by which a measured node distance, with its interval, must differ from the firmware's to
+/// contradict it: the same that separates two levels of latency.
 const DISTANCE_NONE: f64 = 1.15;
 
 impl Parts<'_> {
-    /// All claims that measurement can speak to: sizes of caches, who shares what, node distances.
+    /// All claims that measurement can test: sizes of caches, sharing, node distances.
     pub(super) fn claims(&self, distances: Option<&NodeDistances>) -> Vec<Claim> {
         let mut claims = self.cache_claims();
         claims.extend(self.group_claims());
@@ -72,8 +72,8 @@ impl Parts<'_> {
         self.claimed().into_iter().map(claim).collect()
     }
 
-    /// Threads that are said to belong together, against the latencies between them. The effect is
-    /// how many times slower pairs are that leave a group.
+    /// Compares threads that are claimed to belong together with the latencies between them. The
+    /// effect is the factor by which pairs that leave a group are slower.
     fn group_claims(&self) -> Vec<Claim> {
         let Some(structure) = &self.structure else {
             return Vec::new();
@@ -118,7 +118,7 @@ fn groups_text(groups: &[Vec<OsThread>]) -> String {
 }
 
 /// A claim for each memory node: the firmware's distances from it. The effect is that of the
-/// distance that differs most.
+/// distance with the largest deviation.
 fn distance_claims(distances: &NodeDistances) -> Vec<Claim> {
     let Some(firmware) = &distances.firmware else {
         return Vec::new();
@@ -161,7 +161,7 @@ fn distance_claims(distances: &NodeDistances) -> Vec<Claim> {
     .collect()
 }
 
-/// The interval of the ratio whose capacity it came from.
+/// Interval of the ratio, from its capacity's.
 fn bounds(curve: &Curve, claimed: f64, ratio: f64) -> (f64, f64) {
     let capacities = curve.levels.iter().filter_map(|level| level.capacity);
     let same = |c: &staircase::Capacity| (c.bytes / claimed - ratio).abs() < 1e-9 * ratio.abs();

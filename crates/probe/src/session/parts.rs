@@ -19,7 +19,7 @@ use crate::options::{Mode, Part, Plan};
 use crate::pairs::Matrix;
 use crate::states::{self, Cost};
 
-/// All parts of a probe under way.
+/// All parts of a running probe.
 pub(super) struct Parts {
     cores: Vec<usize>,
     pub(super) walks: Vec<Walk>,
@@ -33,7 +33,7 @@ pub(super) struct Parts {
     buffers: Buffers,
     pub(super) listener: Listener,
     pub(super) missing: Vec<Missing>,
-    /// Of the parts with several figures, how many were visited, counted over all rounds.
+    /// Visits to the figures of parts with several, counted over all rounds.
     turns: Turns,
 }
 
@@ -45,10 +45,10 @@ struct Turns {
     exchanges: usize,
 }
 
-/// Above so many cores pairs are chosen, and what the machine says of itself is a hint where.
+/// Cores above which pairs are chosen, with the machine's own claims as hints.
 const CORES_ALL_PAIRS: usize = 32;
 
-/// What the machine claims; None if it says nothing that makes sense.
+/// The machine's claims; None if they make no sense.
 fn claimed(system: &dyn System) -> Option<Topology> {
     let reading = description::capture(system).read().ok()?;
     Some(reading.topology)
@@ -173,8 +173,8 @@ impl Parts {
         }
     }
 
-    /// One visit. What the system refuses for one figure does not keep the others of the part from
-    /// being measured; it is noted.
+    /// Visits a part once. If the system refuses one figure, the part's others are still measured;
+    /// the refusal is noted.
     pub(super) fn visit(
         &mut self,
         context: &mut Context<'_>,
@@ -256,7 +256,7 @@ impl Parts {
         result
     }
 
-    /// What was never reached, if time ran out.
+    /// Notes the figures that were never reached if time ran out.
     pub(super) fn unreached(&mut self, seconds: f64) {
         if let Some((reached, planned)) = self.walks.first().and_then(Walk::falls_short) {
             let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
@@ -286,7 +286,7 @@ impl Parts {
         }
     }
 
-    /// A clock that differs from core to core would mislead whoever compares times across them;
+    /// Offsets of the cores' clocks. They would mislead programs that compare times across cores;
     /// the probe itself never does.
     pub(super) fn offsets(&mut self, context: &Context<'_>) -> Vec<(usize, Offset)> {
         const MOST: usize = 64;
@@ -307,7 +307,7 @@ impl Parts {
     }
 }
 
-/// Sets a refusal aside, and lets a wish to stop through.
+/// Sets a refusal aside, and passes cancellation on.
 fn tolerate(result: Result<(), Stop>, refusals: &mut Vec<String>) -> Result<(), Stop> {
     match result {
         Err(Stop::Refused(refused)) => {
@@ -319,7 +319,8 @@ fn tolerate(result: Result<(), Stop>, refusals: &mut Vec<String>) -> Result<(), 
 }
 
 /// Visits figures one after the other, beginning where the last visit ended; `turns` counts them
-/// all. The first time each is visited as long as the whole probe's time lasts, later until `end`.
+/// all. The first visit to each may take as long as the whole probe's time lasts, later ones until
+/// `end`.
 fn in_turn<'a, T>(
     figures: &mut [T],
     turns: &mut usize,
@@ -341,7 +342,7 @@ fn in_turn<'a, T>(
     Ok(())
 }
 
-/// The first curve is the one everything is inferred from: half of the time, if there are others.
+/// The first curve, from which everything is inferred, gets half of the time, if there are others.
 fn walk_all(
     walks: &mut [Walk],
     context: &mut Context<'_>,

@@ -100,7 +100,7 @@ impl Bell {
             return;
         }
         fence(Ordering::SeqCst);
-        let _visit = visit();
+        let _visit = visit(self.component);
         // SAFETY: counted.
         unsafe { rouse(self.component) };
     }

@@ -118,8 +118,8 @@ fn type_of<T: Portable>() -> &'static Type {
 #[derive(Clone, Copy)]
 pub struct Heap(*mut Component);
 
-/// Types whose values Insense programs understand: `i32` is `integer`, `u32` is `unsigned`, `f32` is
-/// `real`, `u8` is `byte`, and `bool`, `String`, vectors and [`Record`]s are what they are.
+/// Types that Insense has too: `i32` is `integer`, `u32` is `unsigned`, `f32` is `real`, `u8` is
+/// `byte`; `bool` and `String` have the same name, vectors are arrays and [`Record`]s structs.
 ///
 /// # Safety
 /// The functions are the compiler's contract: what `encode` makes is of the type that `code` tells.
@@ -257,8 +257,8 @@ unsafe impl<T: Portable> Portable for Vec<T> {
     }
 }
 
-/// Rust structs that are Insense structs: those with the same field names and types, in the same
-/// order, are of the same type.
+/// Rust structs that are Insense structs: the two are one type if they have the same field names
+/// and types in the same order.
 pub trait Record: Sized + Send + 'static {
     /// The fields' types, as a tuple.
     type Fields: Fields;

@@ -4,23 +4,18 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::error::{ConnectError, NoSuchComponent, NoSuchPort, UncaughtException};
 use super::life::Handle;
-use super::{observe, visit};
+use super::{Runtime, observe, visit};
 use crate::abi::{self, ABI, Component, ComponentType, Type, literal};
 use crate::c;
+use crate::exchange::carrier::runtime_of;
 use crate::exchange::channel::{Channel, Direction};
+use crate::ground::runtime::{Runtime as Inner, current, enter};
 use crate::ground::sync::lock_std as lock;
+use crate::outside::idle::Visit;
 use crate::seats::registry;
 use crate::seats::seat::seat_of;
-
-/// Why there is no such port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortRefused {
-    pub component: String,
-    pub wanted: String,
-    /// Those that there are.
-    pub ports: Vec<String>,
-}
 
 /// A half-channel of a compiled component, whose type is known when the program runs.
 #[derive(Debug)]
@@ -58,7 +53,21 @@ impl Port {
         unsafe { (*self.channel).payload() }
     }
 
-    /// Does it send?
+    /// The runtime of its component, which is there as long as its half-channel.
+    pub(super) fn runtime(&self) -> &Inner {
+        // SAFETY: counted.
+        match unsafe { (*self.channel).owner() } {
+            Some(owner) => runtime_of(owner.component()),
+            // The program put a half-channel that is no port in its place.
+            None => current(),
+        }
+    }
+
+    pub(super) fn visit(&self) -> Visit {
+        Visit::begin_in(self.runtime())
+    }
+
+    /// Tells whether it sends.
     pub fn is_out(&self) -> bool {
         // SAFETY: counted.
         unsafe { (*self.channel).direction == Direction::Out }
@@ -71,17 +80,17 @@ impl Port {
     }
 
     /// Connects two ports of compiled components.
-    pub fn connect(&self, other: &Port) -> Result<(), super::ConnectRefused> {
+    pub fn connect(&self, other: &Port) -> Result<(), ConnectError> {
         if self.code() != other.code() {
-            return Err(super::ConnectRefused::Types {
+            return Err(ConnectError::Types {
                 ours: self.code(),
                 theirs: other.code(),
             });
         }
         if self.is_out() == other.is_out() {
-            return Err(super::ConnectRefused::Direction);
+            return Err(ConnectError::Direction);
         }
-        let _visit = visit();
+        let _visit = self.visit();
         // SAFETY: both are counted, of opposite directions and equal payload.
         unsafe { c::hearth_connect(ptr::null_mut(), self.channel, other.channel, ptr::null()) };
         Ok(())
@@ -98,7 +107,7 @@ impl Clone for Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        let _visit = visit();
+        let _visit = self.visit();
         // SAFETY: counted.
         unsafe { c::hearth_channel_release(self.channel) };
     }
@@ -114,14 +123,14 @@ pub struct Foreign {
 
 impl Foreign {
     /// Its port of this name.
-    pub fn port(&self, name: &str) -> Result<Port, PortRefused> {
+    pub fn port(&self, name: &str) -> Result<Port, NoSuchPort> {
         let component = self.handle.component();
         // SAFETY: counted; descriptors are static.
         unsafe {
             let of = (*component).r#type;
             let ports = abi::ports(of);
             let Some(port) = ports.iter().find(|port| literal(port.name) == name) else {
-                return Err(PortRefused {
+                return Err(NoSuchPort {
                     component: literal((*of).name).into_owned(),
                     wanted: name.to_owned(),
                     ports: ports
@@ -142,7 +151,8 @@ impl Foreign {
 }
 
 /// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are several.
-pub fn find(name: &str) -> Option<Foreign> {
+pub fn find(runtime: &Runtime, name: &str) -> Result<Foreign, NoSuchComponent> {
+    let _inside = enter(runtime.inner());
     let mut found = None;
     let mut running: Vec<*mut Component> = Vec::new();
     registry::for_each(|seat| {
@@ -162,7 +172,9 @@ pub fn find(name: &str) -> Option<Foreign> {
             }
         }
     }
-    found
+    found.ok_or_else(|| NoSuchComponent {
+        wanted: name.to_owned(),
+    })
 }
 
 /// A kind of component that was compiled from Insense.
@@ -175,7 +187,7 @@ unsafe impl Send for ForeignType {}
 unsafe impl Sync for ForeignType {}
 
 impl ForeignType {
-    /// The type that compiled code describes there.
+    /// Returns the type that compiled code describes there.
     ///
     /// # Safety
     /// `of` is a component type that Hearth's compiler made, for this version of the runtime, and
@@ -185,8 +197,8 @@ impl ForeignType {
     }
 
     /// A component of this type, made but not started, so that it can be connected first.
-    pub fn make(self) -> Foreign {
-        let _visit = visit();
+    pub fn make(self, runtime: &Runtime) -> Foreign {
+        let _visit = Visit::begin_in(runtime.inner());
         // SAFETY: a valid type, as whoever made `self` promised.
         unsafe {
             let component = c::hearth_component_new(ptr::null_mut(), self.0, -1);
@@ -200,16 +212,16 @@ impl ForeignType {
 
 impl Foreign {
     /// Lets a component run that [`ForeignType::make`] made. `at_end` learns how it ended: if by an
-    /// exception, with its message.
+    /// exception that nothing caught, with its message.
     ///
     /// # Panics
     /// If it runs already, or has run.
-    pub fn start(&self, at_end: Box<dyn FnOnce(Result<(), String>) + Send>) {
+    pub fn start(&self, at_end: Box<dyn FnOnce(Result<(), UncaughtException>) + Send>) {
         // Relaxed: nothing but the answer matters.
         let is_new = self.is_new.swap(false, Ordering::Relaxed);
         assert!(is_new, "a component is started once");
-        let _visit = visit();
         let component = self.handle.component();
+        let _visit = visit(component);
         // SAFETY: counted, and not started yet.
         unsafe {
             observe(seat_of(component).id, at_end);
@@ -228,7 +240,7 @@ unsafe impl Send for Program {}
 unsafe impl Sync for Program {}
 
 impl Program {
-    /// The program that compiled code describes there; None if that is of another version.
+    /// Returns the program that compiled code describes there; None if that has another version.
     ///
     /// # Safety
     /// `program` is a program that Hearth's compiler made, and stays.
@@ -241,7 +253,7 @@ impl Program {
     ///
     /// # Panics
     /// The second time: a program's globals are there once.
-    pub fn main(self) -> Foreign {
+    pub fn main(self, runtime: &Runtime) -> Foreign {
         static MADE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
         let is_first = {
             let mut made = lock(&MADE);
@@ -251,6 +263,6 @@ impl Program {
         };
         assert!(is_first, "a program is started once");
         // SAFETY: a valid program, as whoever made `self` promised, has a main sequence.
-        unsafe { ForeignType((*self.0).main).make() }
+        unsafe { ForeignType((*self.0).main).make(runtime) }
     }
 }

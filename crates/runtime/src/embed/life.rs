@@ -28,24 +28,24 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use super::bell::{Bell, Errand, Kept, call_off_own, rouse};
+use super::error::JoinError;
 use super::queue::Queue;
 use super::slot::Slot;
-use super::{site, visit};
+use super::{Runtime, site, visit};
 use crate::abi::{Component, ComponentType, ROUSED, STOPPED, Step, Type, Value};
 use crate::c;
+use crate::exchange::carrier::runtime_of;
 use crate::exchange::external::Ticket;
 use crate::exchange::{external, values::object};
 use crate::ground::calls::{call, call_for_nobody};
 use crate::ground::sync::lock_std as lock;
+use crate::outside::idle::Visit;
 
-/// How a component ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Its future came to its end.
-    Finished,
-    Stopped,
-    /// With the panic's message.
-    Panicked(String),
+/// How a component ended: its future came to its end, or not.
+pub type End = Result<(), JoinError>;
+
+fn panicked(message: String) -> End {
+    Err(JoinError::Panicked { message })
 }
 
 type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -177,9 +177,9 @@ pub(super) fn call_outside(code: impl FnOnce()) {
     call_for_nobody(code);
 }
 
-/// What a component is called and where it goes.
+/// The name of a component, and where it goes.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct ComponentSettings {
     /// For reports; "Component" if empty.
     pub name: String,
     pub core: Option<u32>,
@@ -189,23 +189,28 @@ pub struct Plan {
 
 /// Makes a component of a future and lets it run.
 pub fn spawn(
-    plan: &Plan,
+    runtime: &Runtime,
+    settings: &ComponentSettings,
     location: &'static Location<'static>,
     body: Pin<Box<dyn Future<Output = ()> + Send>>,
-    at_end: Box<dyn FnOnce(End) + Send>,
+    at_end: AtEnd,
 ) -> Handle {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    let _visit = visit();
+    let _visit = Visit::begin_in(runtime.inner());
     // One that is blocked already may be touched by whoever completes its operation: then the new one is
     // nobody's child, by which its choices go where there is a seed.
     let creator = with_current(|life| match life {
-        Some(life) if !life.is_blocked() => life.component,
+        Some(life)
+            if !life.is_blocked() && ptr::eq(runtime_of(life.component), runtime.inner()) =>
+        {
+            life.component
+        }
         _ => ptr::null_mut(),
     });
-    let core = plan.core.and_then(|core| i32::try_from(core).ok());
+    let core = settings.core.and_then(|core| i32::try_from(core).ok());
     // SAFETY: the descriptor is valid and stays; the component is not running yet, and zeroed.
     unsafe {
-        let of = type_of(plan, location);
+        let of = type_of(settings, location);
         let component = c::hearth_component_new(creator, of, core.unwrap_or(-1));
         c::hearth_component_retain(component);
         // A number needs no order.
@@ -272,7 +277,7 @@ impl Handle {
 
     /// Asks it to stop. A component of this program ends where it waits, or as soon as it does.
     pub fn stop(&self) {
-        let _visit = visit();
+        let _visit = visit(self.component);
         // SAFETY: counted.
         unsafe { c::hearth_stop(ptr::null_mut(), self.component) };
     }
@@ -285,33 +290,25 @@ impl Drop for Handle {
     }
 }
 
-/// Keeps the component that runs the calling code on a core, from its next wait on. False outside of
-/// components.
-pub fn set_core(core: u32) -> bool {
-    with_current(|life| {
-        let Some(life) = life else { return false };
-        // SAFETY: the component runs the calling code.
-        unsafe { c::hearth_set_core(life.component, core) };
-        true
-    })
-}
-
 /// The descriptor of components of this name and origin. There are as many as there are names in the
 /// program, so they stay.
-fn type_of(plan: &Plan, location: &'static Location<'static>) -> *const ComponentType {
+fn type_of(
+    settings: &ComponentSettings,
+    location: &'static Location<'static>,
+) -> *const ComponentType {
     struct Known(&'static ComponentType);
     // SAFETY: descriptors are never written.
     unsafe impl Send for Known {}
     type Types = HashMap<(String, usize, bool), Known>;
     static TYPES: Mutex<Option<Types>> = Mutex::new(None);
-    let name = match plan.name.as_str() {
+    let name = match settings.name.as_str() {
         "" => "Component",
         name => name,
     };
     let key = (
         name.to_owned(),
         ptr::from_ref(location).addr(),
-        plan.is_service,
+        settings.is_service,
     );
     let mut types = lock(&TYPES);
     let known = types.get_or_insert_default().entry(key).or_insert_with(|| {
@@ -326,7 +323,7 @@ fn type_of(plan: &Plan, location: &'static Location<'static>) -> *const Componen
             destroy: Some(destroy),
             port_count: 0,
             ports: ptr::null(),
-            service: plan.is_service,
+            service: settings.is_service,
             declared,
             heap_bytes: 0,
             heap_largest: 0,
@@ -371,13 +368,13 @@ impl Life {
             self.bell.unset();
             self.do_chores();
             if self.is_stopping.get() {
-                return self.finish_unless_panicked(End::Stopped);
+                return self.finish_unless_panicked(Err(JoinError::Stopped));
             }
             self.operation.has_queue.set(false);
             match self.poll() {
                 Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(())) => return self.finish_unless_panicked(End::Finished),
-                Err(message) => return self.finish(End::Panicked(message)),
+                Ok(Poll::Ready(())) => return self.finish_unless_panicked(Ok(())),
+                Err(message) => return self.finish(panicked(message)),
             }
             self.do_chores();
             if self.is_stopping.get() {
@@ -437,7 +434,7 @@ impl Life {
 
     fn finish_unless_panicked(&self, end: End) -> Step {
         let panic = self.panic.take();
-        self.finish(panic.map_or(end, End::Panicked))
+        self.finish(panic.map_or(end, panicked))
     }
 
     /// Ends the component's life, or waits for the operation that is being completed.
@@ -470,7 +467,7 @@ impl Life {
         for slot in slots {
             call_for_nobody(|| drop(slot));
         }
-        let was_stopped = end == End::Stopped;
+        let was_stopped = end == Err(JoinError::Stopped);
         if let Some(at_end) = self.at_end.take() {
             call_for_nobody(|| at_end(end));
         }
@@ -507,7 +504,7 @@ impl Life {
         }
         // Only one that never ran has these still.
         if let Some(at_end) = self.at_end.take() {
-            call_for_nobody(|| at_end(End::Stopped));
+            call_for_nobody(|| at_end(Err(JoinError::Stopped)));
         }
         // SAFETY: nobody runs the component any more.
         let body = unsafe { (*self.body.get()).take() };

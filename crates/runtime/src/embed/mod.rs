@@ -12,15 +12,17 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use crate::abi::Component;
 use crate::exchange::carrier::see_to_outside;
-use crate::exchange::{self, timers};
-use crate::ground::options::{self, Options, WORKERS_MAX};
-use crate::ground::output;
+use crate::exchange::{self, carrier, component, timers};
+use crate::ground::options::{self, Carrying, Options, WORKERS_MAX};
+use crate::ground::runtime::{Part, Runtime as Inner, current, enter};
 use crate::ground::sync::lock_std as lock;
+use crate::ground::{self, exits, output};
 use crate::hooks::{self, After, Hooks};
 use crate::outside::idle::Visit;
 use crate::placer::{self, initial};
@@ -30,6 +32,7 @@ use crate::seats::{exceptions, registry};
 mod bell;
 mod codec;
 mod errands;
+mod error;
 mod foreign;
 mod half;
 mod life;
@@ -44,53 +47,88 @@ mod tests;
 
 pub use crate::ground::options::Servers;
 pub use codec::{Fields, Portable, Record};
-pub use foreign::{Foreign, ForeignType, Port, PortRefused, Program, find};
-pub use half::{ConnectRefused, Half, connect};
-pub use life::{End, Handle, Plan, is_inside, set_core, spawn};
-pub use operation::{Receive, ReceiveRefused, Send, SendRefused};
-pub use placing::{
-    Event, Happened, Move, PlaceRefused, Placement, Places, Station, Why, listen, missing, stations,
+pub use error::{
+    ConnectError, Deadlock, EnvironmentError, InUse, JoinError, NoSuchComponent, NoSuchPort,
+    PlacementError, ReceiveError, SendError, StartError, TryReceiveError, UncaughtException,
 };
-pub use select::{Arms, Of2, Of3, Of4, Of5, Of6, Select, Slice};
+pub use foreign::{Foreign, ForeignType, Port, Program, find};
+pub use half::{Half, connect};
+pub use life::{ComponentSettings, End, Handle, is_inside, spawn};
+pub use operation::{Receive, Send};
+pub use placing::{
+    ComponentPlacement, Move, MoveReason, Placement, PlacementChange, PlacementEvent, listen,
+    missing, placements, set_core,
+};
+pub use select::{Arms, Either, Either3, Either4, Either5, Either6, Select, Slice};
 
-/// What carries components, how many of it, and where it goes.
+/// The threads that run components.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// Workers, one a core if their number is not given, which share the components.
+    #[default]
+    Workers,
+    /// A kernel thread for each component, which may make calls that block.
+    Threads,
+}
+
+/// The settings of a start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// One a core if not given.
     pub workers: Option<usize>,
-    /// A kernel thread for each component instead of workers.
-    pub threads: bool,
-    /// What choices among several partners follow from.
+    pub carrier: Carrier,
+    /// Decides choices among several partners.
     pub seed: Option<u64>,
     pub placement: Placement,
     pub servers: Servers,
-    /// Where components begin that it names; with [`Placement::Os`] they stay there.
-    pub plan: Option<Places>,
+    /// The CPUs on which components begin, by their names: `Worker` is the first of that name, as
+    /// `Worker#1` is, and `Worker#3` the third. A later entry overrides an earlier one. With
+    /// [`Placement::WithCreator`] components stay there.
+    pub plan: Option<Vec<(String, u32)>>,
     /// The machine's profile as JSON, for [`Placement::Talk`].
     pub machine: Option<String>,
+    /// Settings that only the environment has.
+    base: Options,
 }
 
-/// Why the runtime did not start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StartRefused {
-    /// It runs already, with other settings.
-    Differs,
-    /// So many workers there cannot be.
-    Workers { asked: usize, most: usize },
-    /// Components cannot be placed so.
-    Place(PlaceRefused),
+impl Settings {
+    /// The settings in the variables `HEARTH_*` of the environment.
+    pub fn from_environment() -> Result<Settings, EnvironmentError> {
+        let read = options::from_environment().map_err(|message| EnvironmentError { message })?;
+        Ok(Settings {
+            workers: read.workers,
+            carrier: match read.carrying {
+                Carrying::Workers => Carrier::Workers,
+                Carrying::Threads => Carrier::Threads,
+            },
+            seed: read.seed,
+            placement: placing::placement(read.policy),
+            servers: read.servers,
+            plan: read.plan.map(|plan| plan.entries()),
+            machine: None,
+            base: Options {
+                heaps_move: read.heaps_move,
+                slice: read.slice,
+                patience: read.patience,
+                machine_file: read.machine_file,
+                tuning_file: read.tuning_file,
+                place_log: read.place_log,
+                ..options::DEFAULTS
+            },
+        })
+    }
 }
 
 /// Has the runtime be part of this program.
-pub fn start(settings: &Settings) -> Result<(), StartRefused> {
+pub fn start(settings: &Settings) -> Result<Runtime, StartError> {
     if let Some(asked) = settings.workers
         && !(1..=WORKERS_MAX).contains(&asked)
     {
         let most = WORKERS_MAX;
-        return Err(StartRefused::Workers { asked, most });
+        return Err(StartError::Workers { asked, most });
     }
     placing::check(settings)?;
-    let wanted = Options {
+    let options = Options {
         seed: settings.seed,
         policy: placing::policy(settings),
         plan: placing::plan(settings),
@@ -99,27 +137,70 @@ pub fn start(settings: &Settings) -> Result<(), StartRefused> {
         servers: settings.servers,
         workers: settings.workers,
         is_embedded: true,
-        ..options::DEFAULTS
+        ..settings.base.clone()
     };
+    let runtime = ground::runtime::Runtime::new(Some(options));
+    let _inside = enter(&runtime);
     hooks::install(&HOOKS);
-    match *options::set_first(wanted.clone()) == wanted {
-        true => {
-            placing::keep_names(settings);
-            Ok(())
-        }
-        false => Err(StartRefused::Differs),
+    placing::keep_names(settings);
+    Ok(Runtime(Arc::new(Owner(runtime.clone()))))
+}
+
+/// A runtime of the program's. When the last of its handles is dropped, its components are asked to stop;
+/// when they have, its threads end.
+#[derive(Clone)]
+pub struct Runtime(Arc<Owner>);
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").finish_non_exhaustive()
     }
 }
 
-/// What became of all components.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// They have ended.
-    Ended,
-    /// Those that are left are blocked, and nothing outside can wake one. The report says who waits
-    /// where, and for whom.
-    Deadlock(String),
+impl Runtime {
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0.0
+    }
 }
+
+/// Whoever has it sees to the end of the runtime.
+struct Owner(Arc<Inner>);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let runtime = Arc::clone(&self.0);
+        let is_own = std::ptr::eq(current(), &raw const *runtime);
+        if !is_own {
+            return end(&runtime);
+        }
+        // One of its own threads cannot wait for itself.
+        let ending = std::thread::Builder::new().name("ending".to_owned());
+        if let Err(error) = ending.spawn(move || end(&runtime)) {
+            exits::unfit(&format!(
+                "could not start the thread that ends a runtime ({error}); raise ulimit -u"
+            ));
+        }
+    }
+}
+
+/// Stops all components and waits until they have ended, then has the threads end and waits for those.
+fn end(runtime: &Inner) {
+    let _inside = enter(runtime);
+    runtime.begin_end();
+    {
+        let _visit = Visit::begin();
+        registry::for_each(component::stop);
+    }
+    registry::wait_until_empty();
+    timers::clear();
+    runtime.end_threads(|| {
+        carrier::wake_all();
+        placer::notice();
+    });
+}
+
+/// The end of all components, or a deadlock of the remaining ones.
+type Rest = Result<(), Deadlock>;
 
 struct Watcher {
     /// Taken with the verdict.
@@ -127,7 +208,7 @@ struct Watcher {
     verdict: Option<Rest>,
 }
 
-static WATCHERS: Mutex<Option<HashMap<u64, Watcher>>> = Mutex::new(None);
+static WATCHERS: Part<Mutex<Option<HashMap<u64, Watcher>>>> = Part::new(Mutex::default);
 
 fn with_watchers<R>(action: impl FnOnce(&mut HashMap<u64, Watcher>) -> R) -> R {
     action(lock(&WATCHERS).get_or_insert_default())
@@ -154,8 +235,10 @@ impl Verdict {
 fn judge(can_go_on: bool) -> Verdict {
     let is_asked = with_watchers(|all| all.values().any(|watcher| watcher.verdict.is_none()));
     let verdict = match (is_asked, registry::users(), can_go_on) {
-        (true, 0, _) => Rest::Ended,
-        (true, _, false) => Rest::Deadlock(report::of_all().trim_end().to_owned()),
+        (true, 0, _) => Ok(()),
+        (true, _, false) => Err(Deadlock {
+            report: report::of_all().trim_end().to_owned(),
+        }),
         _ => return Verdict(Vec::new()),
     };
     with_watchers(|all| {
@@ -171,25 +254,29 @@ fn judge(can_go_on: bool) -> Verdict {
 }
 
 /// Waits until no component can do anything any more.
-pub fn rest() -> AtRest {
+pub fn rest(runtime: &Runtime) -> Wait {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    AtRest {
+    Wait {
+        runtime: runtime.clone(),
         // A number needs no order.
         number: NEXT.fetch_add(1, Ordering::Relaxed),
         is_registered: false,
     }
 }
 
-/// The future of [`rest`].
-pub struct AtRest {
+/// The future of the end of all components.
+pub struct Wait {
+    runtime: Runtime,
     number: u64,
     is_registered: bool,
 }
 
-impl Future for AtRest {
+impl Future for Wait {
     type Output = Rest;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Rest> {
+        let runtime = self.runtime.clone();
+        let _inside = enter(runtime.inner());
         for _ in 0..2 {
             // A waker is cloned and dropped by code of the program's: not under the lock.
             let waker = context.waker().clone();
@@ -207,26 +294,27 @@ impl Future for AtRest {
                 break;
             }
             // If nothing runs now, nobody else would decide.
-            drop(visit());
+            drop(Visit::begin());
         }
         Poll::Pending
     }
 }
 
-impl Drop for AtRest {
+impl Drop for Wait {
     fn drop(&mut self) {
+        let _inside = enter(self.runtime.inner());
         with_watchers(|all| all.remove(&self.number));
     }
 }
 
-/// Held by a thread of the embedding program while it touches components: nothing is decided about
-/// rest meanwhile.
-pub(crate) fn visit() -> Visit {
-    Visit::begin()
+/// Held by a thread of the embedding program while it touches this component: nothing is decided about
+/// rest meanwhile. The caller has it counted, which keeps its runtime.
+pub(crate) fn visit(component: *mut Component) -> Visit {
+    Visit::begin_in(carrier::runtime_of(component))
 }
 
 /// Who wants to know how a compiled component ends.
-type Observer = Box<dyn FnOnce(Result<(), String>) + std::marker::Send>;
+type Observer = Box<dyn FnOnce(Result<(), UncaughtException>) + std::marker::Send>;
 
 #[derive(Default)]
 struct Ends {
@@ -237,7 +325,7 @@ struct Ends {
     unobserved: Vec<String>,
 }
 
-static ENDS: Mutex<Option<Ends>> = Mutex::new(None);
+static ENDS: Part<Mutex<Option<Ends>>> = Part::new(Mutex::default);
 
 /// What the exchange calls.
 static HOOKS: Hooks = Hooks {
@@ -290,7 +378,9 @@ fn note_end(id: u64) {
         (ends.observers.remove(&id), ends.failed.remove(&id))
     };
     if let Some(observer) = observer {
-        life::call_outside(|| observer(failure.map_or(Ok(()), Err)));
+        life::call_outside(|| {
+            observer(failure.map_or(Ok(()), |message| Err(UncaughtException { message })));
+        });
     }
 }
 
@@ -303,6 +393,7 @@ fn observe(id: u64, observer: Observer) {
 
 /// Takes what has been said of compiled components that ended by an exception and whose end nobody
 /// waits for.
-pub fn failures() -> Vec<String> {
+pub fn failures(runtime: &Runtime) -> Vec<String> {
+    let _inside = enter(runtime.inner());
     std::mem::take(&mut lock(&ENDS).get_or_insert_default().unobserved)
 }

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::codec::Manner;
+use super::error::{ReceiveError, SendError, TryReceiveError};
 use super::half::{Half, Left, collect};
 use super::life::{How, Leftover, Life, with_current};
 use super::slot::Slot;
@@ -13,25 +14,7 @@ use super::{bell, site};
 use crate::abi::{Arm, DEFAULT, Step, Value};
 use crate::c;
 
-/// Why nothing was received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReceiveRefused {
-    /// It was connected, and is no more.
-    Disconnected,
-    /// No component runs the calling code.
-    NotInComponent,
-}
-
-/// Why a value was not sent; here it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum SendRefused<T> {
-    Disconnected(T),
-    NotInComponent(T),
-    /// The receiver took it, and did not acknowledge it.
-    NotAcknowledged,
-}
-
-/// Sends a value.
+/// The future of a send.
 #[must_use = "futures do nothing unless polled"]
 pub struct Send<'a, T: std::marker::Send + 'static> {
     half: &'a Half<T>,
@@ -95,18 +78,18 @@ impl<T: std::marker::Send + 'static> Half<T> {
 
     /// Receives a value if somebody is waiting to send one.
     #[track_caller]
-    pub fn try_receive(&self) -> Result<Option<T>, ReceiveRefused> {
+    pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         let location = Location::caller();
         if let Some(value) = self.take_returned() {
-            return Ok(Some(value));
+            return Ok(value);
         }
         with_current(|life| {
-            let life = life.ok_or(ReceiveRefused::NotInComponent)?;
+            let life = life.ok_or(TryReceiveError::NotInComponent)?;
             if self.is_lost() {
-                return Err(ReceiveRefused::Disconnected);
+                return Err(TryReceiveError::Disconnected);
             }
             if !life.is_free() {
-                return Ok(None);
+                return Err(TryReceiveError::Empty);
             }
             let site = site::of(location, std::any::type_name::<Self>());
             let arm = Arm {
@@ -118,21 +101,21 @@ impl<T: std::marker::Send + 'static> Half<T> {
             let step = unsafe { c::hearth_select(life.component, &arm, 1, true, site) };
             // SAFETY: as above.
             if step != Step::Done || unsafe { (*life.component).arm } == DEFAULT {
-                return Ok(None);
+                return Err(TryReceiveError::Empty);
             }
             // SAFETY: received just now.
-            Ok(Some(unsafe { collect(life, self.codec()) }))
+            Ok(unsafe { collect(life, self.codec()) })
         })
     }
 }
 
 impl<T: std::marker::Send + 'static> Send<'_, T> {
-    fn advance(&mut self, life: &Life, context: &Context<'_>) -> Poll<Result<(), SendRefused<T>>> {
+    fn advance(&mut self, life: &Life, context: &Context<'_>) -> Poll<Result<(), SendError<T>>> {
         if self.began.is_open() {
             match self.began.end(life, context) {
                 None => return Poll::Pending,
                 Some(How::Done) => return Poll::Ready(Ok(())),
-                Some(How::Refused) => return Poll::Ready(Err(SendRefused::NotAcknowledged)),
+                Some(How::Refused) => return Poll::Ready(Err(SendError::NotAcknowledged)),
                 // The value is where it was put, unless somebody took it in a rendezvous that a
                 // stop then ended.
                 Some(How::CalledOff) if self.value.is_none() => {
@@ -151,7 +134,7 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
         // Before the look at whether it is lost: see `Half::channel`.
         let channel = self.half.channel(life);
         if self.half.is_lost() {
-            return Poll::Ready(Err(SendRefused::Disconnected(value)));
+            return Poll::Ready(Err(SendError::Disconnected(value)));
         }
         let codec = self.half.codec();
         let site = site::of(self.location, std::any::type_name::<T>());
@@ -205,7 +188,7 @@ impl<T: std::marker::Send + 'static> Send<'_, T> {
 }
 
 impl<T: std::marker::Send + 'static> Future for Send<'_, T> {
-    type Output = Result<(), SendRefused<T>>;
+    type Output = Result<(), SendError<T>>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -214,7 +197,7 @@ impl<T: std::marker::Send + 'static> Future for Send<'_, T> {
             Some(life) => self.advance(life, context),
             // What has begun may have sent the value, though it is here still: some are copied.
             None => match self.value.take_if(|_| !is_open) {
-                Some(value) => Poll::Ready(Err(SendRefused::NotInComponent(value))),
+                Some(value) => Poll::Ready(Err(SendError::NotInComponent(value))),
                 None => panic!("an operation goes on in the component where it began"),
             },
         })
@@ -243,7 +226,7 @@ impl Leftover for Unsent {
     }
 }
 
-/// Receives a value.
+/// The future of a receive.
 #[must_use = "futures do nothing unless polled"]
 pub struct Receive<'a, T: std::marker::Send + 'static> {
     half: &'a Half<T>,
@@ -252,7 +235,7 @@ pub struct Receive<'a, T: std::marker::Send + 'static> {
 }
 
 impl<T: std::marker::Send + 'static> Receive<'_, T> {
-    fn advance(&mut self, life: &Life, context: &Context<'_>) -> Poll<Result<T, ReceiveRefused>> {
+    fn advance(&mut self, life: &Life, context: &Context<'_>) -> Poll<Result<T, ReceiveError>> {
         if self.began.is_open() {
             match self.began.end(life, context) {
                 None => return Poll::Pending,
@@ -272,7 +255,7 @@ impl<T: std::marker::Send + 'static> Receive<'_, T> {
         // Before the look at whether it is lost: see `Half::channel`.
         let channel = self.half.channel(life);
         if self.half.is_lost() {
-            return Poll::Ready(Err(ReceiveRefused::Disconnected));
+            return Poll::Ready(Err(ReceiveError::Disconnected));
         }
         let site = site::of(self.location, std::any::type_name::<T>());
         // SAFETY: the component runs the calling code, and the half-channel is alive.
@@ -296,13 +279,13 @@ impl<T: std::marker::Send + 'static> Receive<'_, T> {
 }
 
 impl<T: std::marker::Send + 'static> Future for Receive<'_, T> {
-    type Output = Result<T, ReceiveRefused>;
+    type Output = Result<T, ReceiveError>;
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         with_current(|life| match life {
             Some(life) => self.advance(life, context),
-            None => Poll::Ready(Err(ReceiveRefused::NotInComponent)),
+            None => Poll::Ready(Err(ReceiveError::NotInComponent)),
         })
     }
 }

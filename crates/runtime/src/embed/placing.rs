@@ -1,71 +1,48 @@
 //! Where components go, and where they are.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::{Mutex, OnceLock};
 
 use hearth_machine::profile::Profile;
 use hearth_sys::affinity;
 
-use super::{Settings, StartRefused};
+use super::error::{PlacementError, StartError};
+use super::life::with_current;
+use super::{Carrier, Runtime, Settings};
 use crate::abi::{ComponentType, literal};
+use crate::c;
 use crate::exchange::carrier;
 use crate::ground::options::{Carrying, Plan, Policy};
+use crate::ground::runtime::{Part, enter};
 use crate::ground::sync::lock_std as lock;
 use crate::placer::initial;
 use crate::seats::registry;
 use crate::seats::seat::Identity;
 
-pub use crate::placer::{Event, Happened, Move, Why, listen};
+pub use crate::placer::{
+    Event as PlacementEvent, Happened as PlacementChange, Move, Why as MoveReason,
+};
 
-/// Where components go that have no say of their own.
+/// The policy for components that have no CPU of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// To the worker of the component that makes them, the first worker if none does; with threads,
-    /// wherever the operating system puts them.
+    /// On the worker of the component that makes them, or the first worker if none does; with
+    /// threads, wherever the operating system puts them.
     #[default]
-    Os,
-    /// In turn over the CPUs.
+    WithCreator,
+    /// On the CPUs in turn.
     Spread,
     /// All on the first CPU.
     Single,
-    /// Anywhere, by the seed if there is one.
+    /// At random, by the seed if there is one.
     Random,
-    /// As with [`Placement::Os`], until a worker that sleeps gets some from one that is busy: those that
-    /// compute, and not those that talk. With threads as with [`Placement::Os`].
+    /// As [`Placement::WithCreator`], until a worker without work takes some from a busy one:
+    /// components that compute, not those that talk. With threads as [`Placement::WithCreator`].
     Steal,
-    /// As with [`Placement::Os`] or where a plan says, and then near whom they talk with: samples of
-    /// messages and of how long components run show who talks with whom and who computes, and components
-    /// move when that pays.
+    /// As [`Placement::WithCreator`] or where a plan says, and then near the components they talk
+    /// with: samples of messages and of running times show which components talk and which
+    /// compute, and components move when that pays.
     Talk,
-}
-
-/// CPUs for components, by their names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
-    plan: Plan,
-    /// In the order in which they were put: name, CPU.
-    entries: Vec<(String, u32)>,
-}
-
-impl Places {
-    /// Puts the component of this name on a CPU: `Worker` is the first of that name, as `Worker#1` is, and
-    /// `Worker#3` the third. The last word about one counts.
-    pub fn put(&mut self, component: &str, cpu: u32) {
-        let core = cpu as usize;
-        if let Some((name, number)) = numbered(component) {
-            self.plan.put(name, number, core);
-        }
-        // One whose very name ends in a number is meant, too.
-        self.plan.put(component, 1, core);
-        self.entries.retain(|(there, _)| there != component);
-        self.entries.push((component.to_owned(), cpu));
-    }
-
-    /// All, in the order in which they were put.
-    pub fn entries(&self) -> &[(String, u32)] {
-        &self.entries
-    }
 }
 
 /// `Worker#3` is the third `Worker`.
@@ -75,91 +52,24 @@ fn numbered(component: &str) -> Option<(&str, u32)> {
     Some((name, number))
 }
 
-/// Why components cannot be placed as the settings say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlaceRefused {
-    /// The policy places all components itself.
-    Policy(Placement),
-    /// The plan names a CPU that this process may not use.
-    Cpu {
-        /// For this component.
-        component: String,
-        /// That one.
-        cpu: u32,
-        /// Those that it may use.
-        allowed: Vec<usize>,
-    },
-    /// The plan names a CPU that has no worker.
-    Worker {
-        /// For this component.
-        component: String,
-        /// That one.
-        cpu: u32,
-        /// Those that have one.
-        with_worker: Vec<usize>,
-    },
-    /// There are more workers than CPUs, so none is bound to a CPU.
-    Unbound {
-        /// So many.
-        workers: usize,
-        /// So many.
-        cpus: usize,
-    },
-    /// What the machine's profile cannot be used for.
-    Profile(String),
-}
-
-impl fmt::Display for PlaceRefused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlaceRefused::Policy(policy) => write!(
-                f,
-                "Placement::{policy:?} places every component itself; a plan goes with \
-                 Placement::Os or Placement::Talk"
-            ),
-            PlaceRefused::Cpu {
-                component,
-                cpu,
-                allowed,
-            } => write!(
-                f,
-                "the plan puts {component} on CPU {cpu}, which this process may not use; it may \
-                 use {}: make the plan for those, or allow the CPU with `taskset`",
-                list(allowed)
-            ),
-            PlaceRefused::Worker {
-                component,
-                cpu,
-                with_worker,
-            } => write!(
-                f,
-                "the plan puts {component} on CPU {cpu}, which has no worker, as there are \
-                 workers on {} only: ask for more, or make the plan for those",
-                list(with_worker)
-            ),
-            PlaceRefused::Unbound { workers, cpus } => write!(
-                f,
-                "{workers} workers on {cpus} CPUs are bound to none of them, so no plan can be \
-                 followed; ask for {cpus} workers at most"
-            ),
-            PlaceRefused::Profile(reason) => {
-                write!(f, "the machine's profile cannot be used: {reason}")
-            }
-        }
+/// The policy that an environment asks for.
+pub(super) fn placement(policy: Policy) -> Placement {
+    match policy {
+        Policy::Os | Policy::Plan => Placement::WithCreator,
+        Policy::Spread => Placement::Spread,
+        Policy::Single => Placement::Single,
+        Policy::Random => Placement::Random,
+        Policy::Steal => Placement::Steal,
+        Policy::Talk => Placement::Talk,
     }
-}
-
-fn list(cores: &[usize]) -> String {
-    let numbers: Vec<String> = cores.iter().map(usize::to_string).collect();
-    numbers.join(", ")
 }
 
 /// The policy that the settings ask for.
 pub(super) fn policy(settings: &Settings) -> Policy {
     match (settings.placement, &settings.plan) {
         (Placement::Talk, _) => Policy::Talk,
-        (Placement::Os, Some(_)) => Policy::Plan,
-        (Placement::Os, None) => Policy::Os,
+        (Placement::WithCreator, Some(_)) => Policy::Plan,
+        (Placement::WithCreator, None) => Policy::Os,
         (Placement::Spread, _) => Policy::Spread,
         (Placement::Single, _) => Policy::Single,
         (Placement::Random, _) => Policy::Random,
@@ -169,45 +79,54 @@ pub(super) fn policy(settings: &Settings) -> Policy {
 
 /// The plan as the runtime takes it.
 pub(super) fn plan(settings: &Settings) -> Option<Plan> {
-    settings.plan.as_ref().map(|places| places.plan.clone())
+    let mut plan = Plan::default();
+    for (component, cpu) in settings.plan.as_ref()? {
+        let core = *cpu as usize;
+        if let Some((name, number)) = numbered(component) {
+            plan.put(name, number, core);
+        }
+        // One whose very name ends in a number is meant, too.
+        plan.put(component, 1, core);
+    }
+    Some(plan)
 }
 
 /// Can components be placed so?
-pub(super) fn check(settings: &Settings) -> Result<(), StartRefused> {
+pub(super) fn check(settings: &Settings) -> Result<(), StartError> {
     if let Some(text) = &settings.machine {
         Profile::from_json(text)
-            .map_err(|error| StartRefused::Place(PlaceRefused::Profile(error.to_string())))?;
+            .map_err(|error| StartError::Placement(PlacementError::Profile(error.to_string())))?;
     }
     match &settings.plan {
-        Some(plan) => check_plan(plan, settings).map_err(StartRefused::Place),
+        Some(plan) => check_plan(plan, settings).map_err(StartError::Placement),
         None => Ok(()),
     }
 }
 
-fn check_plan(plan: &Places, settings: &Settings) -> Result<(), PlaceRefused> {
-    if !matches!(settings.placement, Placement::Os | Placement::Talk) {
-        return Err(PlaceRefused::Policy(settings.placement));
+fn check_plan(plan: &[(String, u32)], settings: &Settings) -> Result<(), PlacementError> {
+    if !matches!(settings.placement, Placement::WithCreator | Placement::Talk) {
+        return Err(PlacementError::Policy(settings.placement));
     }
     let allowed = affinity::allowed();
     let workers = carrier::worker_count(settings.workers, allowed.len());
-    if !settings.threads && workers > allowed.len() {
-        return Err(PlaceRefused::Unbound {
+    if settings.carrier == Carrier::Workers && workers > allowed.len() {
+        return Err(PlacementError::Unbound {
             workers,
             cpus: allowed.len(),
         });
     }
-    for (component, cpu) in plan.entries() {
+    for (component, cpu) in plan {
         let place = allowed.iter().position(|&core| core == *cpu as usize);
         match place {
             None => {
-                return Err(PlaceRefused::Cpu {
+                return Err(PlacementError::Cpu {
                     component: component.clone(),
                     cpu: *cpu,
                     allowed,
                 });
             }
-            Some(place) if !settings.threads && place >= workers => {
-                return Err(PlaceRefused::Worker {
+            Some(place) if settings.carrier == Carrier::Workers && place >= workers => {
+                return Err(PlacementError::Worker {
                     component: component.clone(),
                     cpu: *cpu,
                     with_worker: allowed[..workers].to_vec(),
@@ -220,16 +139,15 @@ fn check_plan(plan: &Places, settings: &Settings) -> Result<(), PlaceRefused> {
 }
 
 /// The plan's names, in its order, once the runtime has started with one.
-static PLANNED: OnceLock<Vec<String>> = OnceLock::new();
+static PLANNED: Part<OnceLock<Vec<String>>> = Part::new(OnceLock::new);
 
 /// Names and numbers in the plan that a component has had.
-static MADE: Mutex<Option<HashSet<(String, u32)>>> = Mutex::new(None);
+static MADE: Part<Mutex<HashSet<(String, u32)>>> = Part::new(Mutex::default);
 
 /// The runtime starts with these settings.
 pub(super) fn keep_names(settings: &Settings) {
-    if let Some(places) = &settings.plan {
-        let names = places.entries().iter().map(|(name, _)| name.clone());
-        // One that started before has the same.
+    if let Some(plan) = &settings.plan {
+        let names = plan.iter().map(|(name, _)| name.clone());
         let _ = PLANNED.set(names.collect());
     }
 }
@@ -239,19 +157,22 @@ pub(super) fn note_planned(of: *const ComponentType, identity: &Identity) {
     if initial::planned(of, identity).is_some() {
         // SAFETY: component types are static, and their names literals.
         let name = unsafe { literal((*of).name) }.into_owned();
-        let made = &mut *lock(&MADE);
-        made.get_or_insert_default().insert((name, identity.number));
+        lock(&MADE).insert((name, identity.number));
     }
 }
 
+/// Has a listener told of what the placer decides, from now on.
+pub fn listen(runtime: &Runtime, listener: Box<dyn FnMut(&PlacementEvent) + Send>) {
+    let _inside = enter(runtime.inner());
+    crate::placer::listen(listener);
+}
+
 /// The plan's names that no component has had yet, in the plan's order.
-pub fn missing() -> Vec<String> {
+pub fn missing(runtime: &Runtime) -> Vec<String> {
+    let _inside = enter(runtime.inner());
     let names = PLANNED.get().map_or(&[][..], Vec::as_slice);
     let made = lock(&MADE);
-    let is_made = |name: &str, number| {
-        let made = made.as_ref();
-        made.is_some_and(|made| made.contains(&(name.to_owned(), number)))
-    };
+    let is_made = |name: &str, number| made.contains(&(name.to_owned(), number));
     let is_missing = |name: &&String| {
         let of_kind = numbered(name).is_some_and(|(kind, number)| is_made(kind, number));
         !of_kind && !is_made(name, 1)
@@ -261,30 +182,31 @@ pub fn missing() -> Vec<String> {
 
 /// The settings for what carries components.
 pub(super) fn carrying(settings: &Settings) -> Carrying {
-    match settings.threads {
-        true => Carrying::Threads,
-        false => Carrying::Workers,
+    match settings.carrier {
+        Carrier::Threads => Carrying::Threads,
+        Carrier::Workers => Carrying::Workers,
     }
 }
 
-/// Where a component is.
+/// The place of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Station {
-    /// Its name, as in reports.
+pub struct ComponentPlacement {
+    /// The component's name, as in reports.
     pub component: String,
-    /// The CPU that it is kept on; none if it is kept on none.
+    /// The CPU that the component is kept on, if any.
     pub cpu: Option<usize>,
     /// The number of its worker, from 0; none if it has a thread of its own.
     pub worker: Option<usize>,
-    /// How often it moved from one worker to another, or, with a thread of its own, was put on another
-    /// CPU by [`Placement::Talk`].
+    /// The number of times it moved from one worker to another or, with a thread of its own, was
+    /// put on another CPU by [`Placement::Talk`].
     pub moves: u32,
     /// It serves others.
     pub is_service: bool,
 }
 
-/// Where all components are now that have not ended, in the order in which they were made.
-pub fn stations() -> Vec<Station> {
+/// The places of all components that have not ended, in the order in which they were made.
+pub fn placements(runtime: &Runtime) -> Vec<ComponentPlacement> {
+    let _inside = enter(runtime.inner());
     let mut found = Vec::new();
     registry::for_each(|seat| {
         let component = seat.component();
@@ -293,29 +215,32 @@ pub fn stations() -> Vec<Station> {
         found.push((seat.id, of, seat.identity(), carrier::whereabouts(seat)));
     });
     // Names are made under the registry's lock, so not under this one.
-    let mut stations: Vec<(u64, Station)> = found
+    let mut placements: Vec<(u64, ComponentPlacement)> = found
         .into_iter()
         .map(|(id, of, identity, (worker, cpu))| {
-            let station = Station {
+            let placement = ComponentPlacement {
                 component: registry::name(of, identity.number),
                 cpu,
                 worker,
                 moves: 0,
                 is_service: identity.service,
             };
-            (id, station)
+            (id, placement)
         })
         .collect();
     if let Some(moves) = lock(&MOVES).as_ref() {
-        for (id, station) in &mut stations {
-            station.moves = moves.get(id).copied().unwrap_or(0);
+        for (id, placement) in &mut placements {
+            placement.moves = moves.get(id).copied().unwrap_or(0);
         }
     }
-    stations.into_iter().map(|(_, station)| station).collect()
+    placements
+        .into_iter()
+        .map(|(_, placement)| placement)
+        .collect()
 }
 
 /// How often components moved that did, by number.
-static MOVES: Mutex<Option<HashMap<u64, u32>>> = Mutex::new(None);
+static MOVES: Part<Mutex<Option<HashMap<u64, u32>>>> = Part::new(Mutex::default);
 
 /// A component moves.
 pub(super) fn note_move(id: u64) {
@@ -327,4 +252,15 @@ pub(super) fn forget_moves(id: u64) {
     if let Some(moves) = lock(&MOVES).as_mut() {
         moves.remove(&id);
     }
+}
+
+/// Keeps the component that runs the calling code on a core, from its next wait on. False outside of
+/// components.
+pub fn set_core(core: u32) -> bool {
+    with_current(|life| {
+        let Some(life) = life else { return false };
+        // SAFETY: the component runs the calling code.
+        unsafe { c::hearth_set_core(life.component, core) };
+        true
+    })
 }

@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::ptr;
 use std::task::{Context, Poll};
 
+use super::error::ReceiveError;
 use super::half::{Half, Left, collect};
 use super::life::{How, Leftover, Life, with_current};
-use super::operation::{Began, ReceiveRefused};
+use super::operation::Began;
 use super::{bell, site};
 use crate::abi::{Arm, Site, Step};
 use crate::c;
@@ -76,7 +77,7 @@ unsafe fn collect_here<T: Send + 'static>(half: &Half<T>) -> T {
 
 macro_rules! arms {
     ($of:ident: $($t:ident $variant:ident $index:tt),+) => {
-        /// Which arm of a select was served, with its value.
+        /// The value that a select received, by the arm that it came from.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $of<$($t),+> {
             $($variant($t)),+
@@ -112,13 +113,13 @@ macro_rules! arms {
         }
     };
 }
-arms!(Of2: A First 0, B Second 1);
-arms!(Of3: A First 0, B Second 1, C Third 2);
-arms!(Of4: A First 0, B Second 1, C Third 2, D Fourth 3);
-arms!(Of5: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4);
-arms!(Of6: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4, F Sixth 5);
+arms!(Either: A First 0, B Second 1);
+arms!(Either3: A First 0, B Second 1, C Third 2);
+arms!(Either4: A First 0, B Second 1, C Third 2, D Fourth 3);
+arms!(Either5: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4);
+arms!(Either6: A First 0, B Second 1, C Third 2, D Fourth 3, E Fifth 4, F Sixth 5);
 
-/// Arms of one type.
+/// Half-channels of one type, as the arms of a select.
 pub struct Slice<'a, T: Send + 'static>(pub Vec<&'a Half<T>>);
 
 // SAFETY: arms are counted from 0 in the order of the list.
@@ -142,7 +143,8 @@ unsafe impl<T: Send + 'static> Arms for Slice<'_, T> {
     }
 }
 
-/// Receives from whichever has a sender; of several the one served longest ago.
+/// The future of a select. It receives from the first half-channel to have a sender or, if several
+/// have one, from the one served longest ago.
 #[must_use = "futures do nothing unless polled"]
 pub struct Select<A: Arms> {
     arms: A,
@@ -164,7 +166,7 @@ impl<A: Arms> Select<A> {
         &mut self,
         life: &Life,
         context: &Context<'_>,
-    ) -> Poll<Result<A::Output, ReceiveRefused>> {
+    ) -> Poll<Result<A::Output, ReceiveError>> {
         if self.began.is_open() {
             match self.began.end(life, context) {
                 None => return Poll::Pending,
@@ -181,7 +183,7 @@ impl<A: Arms> Select<A> {
         let site = site::of(self.location, std::any::type_name::<A::Output>());
         let step = self.begin(life, site);
         match step {
-            None => Poll::Ready(Err(ReceiveRefused::Disconnected)),
+            None => Poll::Ready(Err(ReceiveError::Disconnected)),
             Some(Step::Done) => Poll::Ready(Ok(self.collect(life))),
             Some(Step::Blocked) => {
                 self.began = Began {
@@ -238,12 +240,12 @@ impl<A: Arms> Select<A> {
 }
 
 impl<A: Arms + Unpin> Future for Select<A> {
-    type Output = Result<A::Output, ReceiveRefused>;
+    type Output = Result<A::Output, ReceiveError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         with_current(|life| match life {
             Some(life) => self.advance(life, context),
-            None => Poll::Ready(Err(ReceiveRefused::NotInComponent)),
+            None => Poll::Ready(Err(ReceiveError::NotInComponent)),
         })
     }
 }

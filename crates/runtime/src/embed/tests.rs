@@ -4,7 +4,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::{Context, Poll, Waker};
 
 use super::slot::Slot;
@@ -69,6 +69,7 @@ fn serve_others() {
     *lock(&OTHER) = Some(into);
     let send = async move { drop(out.send(vec![9; 9]).await) };
     let _handle = spawn(
+        runtime(),
         &one_place(),
         Location::caller(),
         Box::pin(send),
@@ -88,22 +89,31 @@ fn as_objects<T: Portable>() -> (Half<T>, Half<T>) {
 fn run(body: impl Future<Output = ()> + std::marker::Send + 'static) -> End {
     let (says, said) = mpsc::channel();
     let at_end = Box::new(move |end| says.send(end).unwrap());
-    let _handle = spawn(&one_place(), Location::caller(), Box::pin(body), at_end);
+    let _handle = spawn(
+        runtime(),
+        &one_place(),
+        Location::caller(),
+        Box::pin(body),
+        at_end,
+    );
     said.recv().unwrap()
 }
 
+/// The runtime of these tests.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| start(&Settings::default()).unwrap())
+}
+
 fn started() -> std::sync::MutexGuard<'static, ()> {
-    let guard = lock(&ONE_BY_ONE);
-    // Other tests of this process may have looked at the options, which are set once.
-    start(&Settings::default()).unwrap();
-    guard
+    lock(&ONE_BY_ONE)
 }
 
 /// All components go to one worker, where they run in turn.
-fn one_place() -> Plan {
-    Plan {
+fn one_place() -> ComponentSettings {
+    ComponentSettings {
         core: Some(0),
-        ..Plan::default()
+        ..ComponentSettings::default()
     }
 }
 
@@ -128,7 +138,13 @@ fn passed(way: usize, what: Talk) -> (End, End, Option<Reading>) {
             *lock(&place) = Some(reading);
         }
     };
-    let _handle = spawn(&one_place(), Location::caller(), Box::pin(receiver), at_end);
+    let _handle = spawn(
+        runtime(),
+        &one_place(),
+        Location::caller(),
+        Box::pin(receiver),
+        at_end,
+    );
     let sent = run(async move {
         let _ = out.send(reading()).await;
     });
@@ -143,7 +159,7 @@ fn a_record_begins_nothing_where_it_is_told() {
     let _started = started();
     for way in 0..2 {
         let (sent, ended, received) = passed(way, Talk::Receives);
-        assert_eq!((sent, ended), (End::Finished, End::Finished), "{way}");
+        assert_eq!((sent, ended), (Ok(()), Ok(())), "{way}");
         assert_eq!(received, Some(reading()));
     }
 }
@@ -151,13 +167,15 @@ fn a_record_begins_nothing_where_it_is_told() {
 #[test]
 fn a_record_panics_where_it_is_told() {
     let _started = started();
-    let panicked = End::Panicked("a record's".to_owned());
+    let panicked = End::Err(JoinError::Panicked {
+        message: "a record's".to_owned(),
+    });
     let (sent, ended, received) = passed(0, Talk::Panics);
     // The receiver learns that nobody is there any more.
-    assert_eq!((sent, ended), (panicked.clone(), End::Finished));
+    assert_eq!((sent, ended), (panicked.clone(), Ok(())));
     assert_eq!(received, None);
     let (sent, ended, received) = passed(1, Talk::Panics);
-    assert_eq!((sent, ended), (End::Finished, panicked));
+    assert_eq!((sent, ended), (Ok(()), panicked));
     assert_eq!(received, None);
 }
 
@@ -184,20 +202,31 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
             .await;
             lock(&TELLS)[1] = what;
             drop(receive);
-            if let Ok(Some(kept)) = into.try_receive() {
+            if let Ok(kept) = into.try_receive() {
                 assert_eq!(kept, reading());
                 count.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let _handle = spawn(&one_place(), Location::caller(), Box::pin(receiver), at_end);
+        let _handle = spawn(
+            runtime(),
+            &one_place(),
+            Location::caller(),
+            Box::pin(receiver),
+            at_end,
+        );
         let sent = run(async move {
             let mut send = pin!(out.send(reading()));
             let _ = send.as_mut().await;
         });
-        assert_eq!(sent, End::Finished);
+        assert_eq!(sent, Ok(()));
         let (end, count) = match what {
-            Talk::Panics => (End::Panicked("a record's".to_owned()), 0),
-            _ => (End::Finished, 1),
+            Talk::Panics => (
+                Err(JoinError::Panicked {
+                    message: "a record's".to_owned(),
+                }),
+                0,
+            ),
+            _ => (Ok(()), 1),
         };
         assert_eq!(said.recv().unwrap(), end, "{what:?}");
         assert_eq!(kept.load(Ordering::Relaxed), count, "{what:?}");

@@ -2,14 +2,15 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex};
 
 use super::carrier::waits::request_stop;
 use crate::abi::{self, Component, ComponentType, STOPPED, Step};
 use crate::exchange::channel::{self, Channel, Origin};
 use crate::exchange::{carrier, values::heap};
 use crate::ground::choices::Choices;
+use crate::ground::runtime;
 use crate::ground::sync::lock_std as lock;
 use crate::ground::{exits, options};
 use crate::hooks::{self, By, Choice, simulation};
@@ -23,7 +24,8 @@ const PORT_REPLACED: u8 = 2;
 /// For as long as a server comes to its callers: so that it takes no way on which it would wait lightly.
 pub(crate) const COMES_TO_CALLERS: u8 = 4;
 
-/// Held while a port is looked up or replaced from outside the component. Both are rare.
+/// Held while a port is looked up or replaced from outside the component. Both are rare, and of the process:
+/// whoever may connect anything may replace a port.
 static PORTS: Mutex<Replaced> = Mutex::new(Replaced(Vec::new()));
 
 /// Half-channels that somebody replaced in another component's ports. Their owners may be using
@@ -75,6 +77,8 @@ pub(crate) unsafe fn make(
         if (*component).home.is_null() {
             let number = core.and_then(|core| u16::try_from(core + 1).ok());
             (*component).destination = number.unwrap_or(0);
+            // It stands in no queue.
+            (*component).next = ptr::from_ref(runtime::current()).cast_mut().cast();
         }
         match options::get().passes {
             passes if simulation::is_on() => {
@@ -84,6 +88,8 @@ pub(crate) unsafe fn make(
             Some(passes) if !identity.service => allow_passes(component, passes),
             _ => (*component).passes_left = UNCOUNTED,
         }
+        // Its memory keeps the runtime; `let_go` gives it back.
+        let _ = Arc::into_raw(runtime::handle());
         for (index, port) in ports.iter().enumerate() {
             let channel = block.cast::<Channel>().add(index);
             let direction = channel::direction_of(port.direction);
@@ -197,7 +203,7 @@ pub(crate) unsafe fn start(component: *mut Component) {
     // The running component's own; `end` gives it back.
     seat.retain();
     registry::enroll(seat);
-    if exits::is_ending() {
+    if exits::is_ending() || runtime::current().is_stopping() {
         // A component born while all are being stopped.
         stop(seat);
     }
@@ -301,10 +307,15 @@ pub(crate) unsafe fn let_go(seat: *const Seat) {
     unsafe {
         if (*seat).let_go() {
             let of = &*(*(*seat).component()).r#type;
+            #[cfg(not(loom))]
+            let runtime = ptr::from_ref(carrier::runtime_of((*seat).component()));
             heap::leave((*seat).component());
             ptr::drop_in_place(seat.cast_mut());
             let block = seat.cast::<u8>().sub(Plan::of(of).seat);
             heap::free_common(block.cast_mut().cast());
+            // From `make`. Models make their components themselves.
+            #[cfg(not(loom))]
+            drop(Arc::from_raw(runtime));
         }
     }
 }

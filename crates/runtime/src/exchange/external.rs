@@ -28,11 +28,13 @@
 
 use std::ptr;
 
+use super::carrier::runtime_of;
 use crate::abi::{Component, HEADER_BYTES, Label, Object, Site, Step, Text, Value};
 use crate::exchange::carrier::Operation;
 use crate::exchange::carrier::waits as ends;
 use crate::exchange::channel::{self, Channel};
 use crate::exchange::{component, values::heap};
+use crate::ground::runtime;
 use crate::outside::idle::Visit;
 use crate::recording;
 use crate::seats::offer::Claim;
@@ -129,7 +131,7 @@ pub unsafe fn wait(
 impl Ticket {
     /// Ends the wait: the closure makes the result, which the component finds in `received`.
     pub fn complete(self, result: impl FnOnce(&mut Parked) -> Value) {
-        let _visit = Visit::begin();
+        let _visit = Visit::begin_in(runtime_of(self.component));
         if let Some(claim) = self.win() {
             let mut parked = Parked {
                 component: self.component,
@@ -144,7 +146,7 @@ impl Ticket {
 
     /// Ends the wait with an exception.
     pub fn raise(self, label: Label) {
-        let _visit = Visit::begin();
+        let _visit = Visit::begin_in(runtime_of(self.component));
         if let Some(claim) = self.win() {
             // SAFETY: won.
             unsafe { ends::complete_raising(seat_of(self.component), claim, label) };
@@ -153,12 +155,13 @@ impl Ticket {
 
     /// Says whether anything may still complete this wait.
     pub fn set_wakeable(&self, wakeable: bool) {
-        let _visit = Visit::begin();
+        let _visit = Visit::begin_in(runtime_of(self.component));
         waits::set_wakeable(self.key(), wakeable);
     }
 
     /// Is the component still waiting? A stop may have ended it.
     pub fn is_open(&self) -> bool {
+        let _inside = runtime::enter(runtime_of(self.component));
         waits::is_open(self.key())
             // SAFETY: counted.
             && unsafe { !seat_of(self.component).is_stopping() }
@@ -181,6 +184,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        let _inside = runtime::enter(runtime_of(self.component));
         let forgotten = waits::close(self.key());
         if forgotten {
             // The last chance to wake it may have been this one.

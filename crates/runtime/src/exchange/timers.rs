@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 use super::external;
 use crate::abi::{Component, Value};
 use crate::exchange::channel::{self, Channel};
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 use crate::hooks::simulation;
 use crate::outside::idle::Visit;
+use crate::outside::poller;
 
 /// A repeating timer does not tick more often than this, so that it leaves time for work.
 const SHORTEST: Duration = Duration::from_micros(100);
@@ -49,7 +51,7 @@ struct Timers {
     due: BinaryHeap<Reverse<(Instant, What)>>,
 }
 
-static TIMERS: Mutex<Option<Timers>> = Mutex::new(None);
+static TIMERS: Part<Mutex<Option<Timers>>> = Part::new(|| Mutex::new(None));
 
 /// Does something with the timers, and tells the carrier if something else is due next. True if that
 /// is earlier than what was.
@@ -68,19 +70,15 @@ fn with<R>(action: impl FnOnce(&mut Timers) -> R) -> (R, bool) {
 
 /// A timer is due then, before all others. A simulation looks for itself.
 fn set_due(next: Option<Instant>) {
-    #[cfg(not(loom))]
     if !simulation::is_on() {
-        crate::outside::poller::set_due(next);
+        poller::set_due(next);
     }
-    #[cfg(loom)]
-    let _ = next;
 }
 
 /// That is earlier than it was: whoever waits for it should know.
 fn stir() {
-    #[cfg(not(loom))]
     if !simulation::is_on() {
-        crate::outside::poller::stir();
+        poller::stir();
     }
 }
 
@@ -258,6 +256,15 @@ fn unset(channel: &Channel) {
     if change(|timers| timers.set.remove(&key).is_some()) {
         // SAFETY: the timer was counted; the caller keeps the half-channel.
         unsafe { channel::release(channel) };
+    }
+}
+
+/// Forgets all.
+pub(crate) fn clear() {
+    let timers = lock(&TIMERS).take();
+    for key in timers.into_iter().flat_map(|timers| timers.set.into_keys()) {
+        // SAFETY: the timer counted its half-channel.
+        unsafe { channel::release(std::ptr::with_exposed_provenance::<Channel>(key)) };
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::ground::exits;
+use super::{exits, runtime};
 use crate::ground::sync::lock_std as lock;
 
 /// How long a thread without a job stays: conversations between nodes come in bursts.
@@ -12,6 +12,7 @@ const LINGER: Duration = Duration::from_secs(2);
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// Of the process: whatever runtime has something to do, threads do it that others may use next.
 struct Helpers {
     jobs: VecDeque<Job>,
     /// Threads that wait for a job, those included that are about to take one of `jobs`.
@@ -26,6 +27,11 @@ static HANDED: Condvar = Condvar::new();
 
 /// Has a helper thread do something that may take its time.
 pub(crate) fn hand(job: impl FnOnce() + Send + 'static) {
+    let runtime = runtime::handle();
+    let job = move || {
+        let _inside = runtime::enter(&runtime);
+        job();
+    };
     let mut helpers = lock(&HELPERS);
     helpers.jobs.push_back(Box::new(job));
     if helpers.idle >= helpers.jobs.len() {

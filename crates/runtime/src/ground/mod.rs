@@ -11,5 +11,6 @@ pub(crate) mod options;
 pub mod output;
 #[cfg(loom)]
 pub(crate) mod planted_faults;
+pub(crate) mod runtime;
 pub(crate) mod settings;
 pub(crate) mod sync;

@@ -1,8 +1,9 @@
 //! Options, from the environment: `hearth run` sets them, and built programs heed them alike.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::time::Duration;
+
+use super::runtime;
 
 /// Where components go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(crate) enum Heaps {
     System,
 }
 
-/// Where servers run: components that several others send to, from more than one worker.
+/// The place where servers run, which are components that others send to from several workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[cfg_attr(
@@ -52,15 +53,15 @@ pub(crate) enum Heaps {
     expect(unreachable_pub, reason = "models leave out what exports it")
 )]
 pub enum Servers {
-    /// On their own worker: requests come to them as messages.
+    /// On their own worker. Requests come to them as messages.
     #[default]
     Asynchronous,
-    /// On the worker of whoever calls them, as under a lock: a server that waits goes on where its
-    /// caller is, at once, and its data follows. Others that call it meanwhile wait in the channel. A server
-    /// that has a CPU of its own stays there. Of no effect on threads.
+    /// On the worker of the caller, as under a lock: a server that waits continues at once on its
+    /// caller's worker, and its data follows. Further callers wait in the channel meanwhile. A server
+    /// that has a CPU of its own stays there. This has no effect on threads.
     Synchronous,
-    /// In whichever of the two ways a server is called more often, which is tried now and then while it
-    /// runs, for each server of its own.
+    /// In the better of the two ways for each server: the runtime tries both now and then while the
+    /// server runs, and keeps the one with more calls.
     Auto,
 }
 
@@ -85,8 +86,14 @@ pub(crate) struct Options {
     pub(crate) policy: Policy,
     /// Where components begin, with [`Policy::Talk`] and [`Policy::Plan`].
     pub(crate) plan: Option<Plan>,
-    /// The machine's profile as JSON, for [`Policy::Talk`]; if not given, what `HEARTH_MACHINE` names.
+    /// The machine's profile as JSON, for [`Policy::Talk`].
     pub(crate) machine: Option<String>,
+    /// The file with the profile, unless `machine` is given.
+    pub(crate) machine_file: Option<String>,
+    /// The file with the model as it was fitted to the profile of `machine_file`.
+    pub(crate) tuning_file: Option<String>,
+    /// The file to which each decision about a placement is written.
+    pub(crate) place_log: Option<String>,
     pub(crate) carrying: Carrying,
     pub(crate) servers: Servers,
     pub(crate) heaps: Heaps,
@@ -120,6 +127,9 @@ pub(crate) const DEFAULTS: Options = Options {
     policy: Policy::Os,
     plan: None,
     machine: None,
+    machine_file: None,
+    tuning_file: None,
+    place_log: None,
     carrying: Carrying::Workers,
     servers: Servers::Asynchronous,
     heaps: Heaps::Private,
@@ -137,6 +147,12 @@ pub(crate) const DEFAULTS: Options = Options {
     is_embedded: false,
 };
 
+impl Default for Options {
+    fn default() -> Options {
+        DEFAULTS
+    }
+}
+
 impl Options {
     /// Does anybody want to know who talks with whom?
     pub(crate) fn watches_traffic(&self) -> bool {
@@ -144,22 +160,23 @@ impl Options {
     }
 }
 
-static OPTIONS: OnceLock<Options> = OnceLock::new();
-
 /// The options in force.
 pub(crate) fn get() -> &'static Options {
-    OPTIONS.get_or_init(|| DEFAULTS)
+    runtime::current().options.get_or_init(|| DEFAULTS)
 }
 
 /// Sets them, before anything runs.
 pub(crate) fn set(options: Options) {
     // Set once by `hearth_main`, before the first component is made.
-    let _ = OPTIONS.set(options);
+    let _ = runtime::current().options.set(options);
 }
 
-/// Sets them unless that was done already; the ones in force.
-pub(crate) fn set_first(options: Options) -> &'static Options {
-    OPTIONS.get_or_init(|| options)
+/// Reads the environment's variables, as [`read`] does. An empty one is as good as none.
+pub(crate) fn from_environment() -> Result<Options, String> {
+    read(|name| {
+        let value = std::env::var_os(name)?;
+        (!value.is_empty()).then(|| value.to_string_lossy().into_owned())
+    })
 }
 
 /// Reads them. A bad value gives one line that says what would be good.
@@ -241,6 +258,9 @@ pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Options,
         };
     }
     options.heap_log = variable("HEARTH_HEAP_LOG");
+    options.machine_file = variable("HEARTH_MACHINE");
+    options.tuning_file = variable("HEARTH_TUNING");
+    options.place_log = variable("HEARTH_PLACE_LOG");
     if let Some(text) = variable("HEARTH_WORKERS") {
         options.workers = match text.parse() {
             Ok(workers) if (1..=WORKERS_MAX).contains(&workers) => Some(workers),
@@ -352,6 +372,22 @@ impl Plan {
     pub(crate) fn put(&mut self, name: &str, number: u32, core: usize) {
         let of_type = self.cores.entry(name.to_owned()).or_default();
         of_type.insert(number, core);
+    }
+
+    /// All components with their cores, in the order of their names.
+    #[cfg(not(loom))]
+    pub(crate) fn entries(&self) -> Vec<(String, u32)> {
+        let mut entries: Vec<_> = self
+            .cores
+            .iter()
+            .flat_map(|(name, of_type)| {
+                of_type
+                    .iter()
+                    .map(move |(number, core)| (format!("{name}#{number}"), *core as u32))
+            })
+            .collect();
+        entries.sort();
+        entries
     }
 
     /// The core for the component of this type with this number, from 1.

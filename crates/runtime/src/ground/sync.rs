@@ -31,6 +31,100 @@ pub(crate) use std::{hint::spin_loop, thread::yield_now};
 
 pub(crate) use std::sync::atomic::Ordering;
 
+#[cfg(not(loom))]
+pub(crate) use hearth_sys::{futex, membarrier};
+
+/// What the system gives threads to sleep at, as the model checker has it.
+#[cfg(loom)]
+pub(crate) mod futex {
+    use super::{AtomicU32, yield_now};
+
+    pub(crate) fn wait(_: &AtomicU32, _: u32) {
+        yield_now();
+    }
+
+    pub(crate) fn wake_one(_: usize) {}
+}
+
+/// Barriers that all threads pass.
+#[cfg(loom)]
+pub(crate) mod membarrier {
+    use super::{Ordering, fence};
+
+    pub(crate) fn is_available() -> bool {
+        true
+    }
+
+    /// The fence that the others do not have is in `compiler_fence`.
+    pub(crate) fn everywhere() {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// A word at which one thread sleeps. To the model checker a sleeper is blocked until it is woken, and may
+/// wake for no reason, as at a futex.
+pub(crate) struct Word {
+    value: AtomicU32,
+    #[cfg(loom)]
+    bell: loom::sync::Notify,
+}
+
+impl Word {
+    pub(crate) fn new(value: u32) -> Word {
+        Word {
+            value: AtomicU32::new(value),
+            #[cfg(loom)]
+            bell: loom::sync::Notify::new(),
+        }
+    }
+
+    /// Sleeps while the word is this.
+    pub(crate) fn sleep(&self, while_: u32) {
+        // Acquire: what the waker did is visible.
+        while self.value.load(Ordering::Acquire) == while_ {
+            #[cfg(not(loom))]
+            futex::wait(&self.value, while_);
+            #[cfg(loom)]
+            self.bell.wait();
+        }
+    }
+
+    /// Stores another value and wakes who sleeps.
+    ///
+    /// # Safety
+    /// The word is there until it is stored. Models keep theirs until every thread has ended.
+    pub(crate) unsafe fn wake(word: *const Word, value: u32) {
+        // SAFETY: as the caller promises. The address of the word is of use when it may be gone.
+        unsafe {
+            let address = (&raw const (*word).value).addr();
+            (*word).value.store(value, Ordering::Release);
+            #[cfg(not(loom))]
+            futex::wake_one(address);
+            #[cfg(loom)]
+            {
+                let _ = address;
+                (*word).bell.notify();
+            }
+        }
+    }
+
+    /// Wakes who sleeps; the word has another value already.
+    pub(crate) fn ring(&self) {
+        #[cfg(not(loom))]
+        futex::wake_one(std::ptr::from_ref(&self.value).addr());
+        #[cfg(loom)]
+        self.bell.notify();
+    }
+}
+
+impl std::ops::Deref for Word {
+    type Target = AtomicU32;
+
+    fn deref(&self) -> &AtomicU32 {
+        &self.value
+    }
+}
+
 use super::exits;
 
 /// Locks, whatever happened to earlier holders: the runtime aborts on a panic, so a poisoned lock

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use crate::abi::ComponentType;
 use crate::ground::options::Servers;
+use crate::ground::runtime::Part;
 use crate::seats::seat::{Identity, Seat};
 
 pub(crate) use canaries::{Canary, sings};
@@ -79,7 +80,7 @@ pub(crate) const NOTHING: Hooks = Hooks {
     fire_due: || {},
 };
 
-static HOOKS: OnceLock<&'static Hooks> = OnceLock::new();
+static HOOKS: Part<OnceLock<&'static Hooks>> = Part::new(OnceLock::new);
 
 /// Fills the table in, if nobody has.
 pub(crate) fn install(hooks: &'static Hooks) {

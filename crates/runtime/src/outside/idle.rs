@@ -5,6 +5,9 @@
 //! counts a sleeper in before the sleeper can run, and is itself counted; so once the count is
 //! nought, it stays so until something outside the program enters.
 
+#[cfg(not(loom))]
+use crate::ground::runtime::Part;
+use crate::ground::runtime::{self, Inside, Runtime};
 use crate::ground::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::hooks::{self, simulation};
 
@@ -18,10 +21,10 @@ struct Count {
 const VERDICT: usize = 1 << (usize::BITS - 1);
 
 #[cfg(not(loom))]
-static COUNT: Count = Count {
+static COUNT: Part<Count> = Part::new(|| Count {
     active: AtomicUsize::new(0),
     deciding: Mutex::new(()),
-};
+});
 #[cfg(loom)]
 loom::lazy_static! {
     static ref COUNT: Count = Count {
@@ -50,26 +53,34 @@ pub(crate) fn enter() {
 }
 
 /// A thread of the outside, while it completes waits.
-pub(crate) struct Visit(());
+pub(crate) struct Visit {
+    _inside: Inside,
+}
 
 impl Visit {
+    /// In the current runtime.
     pub(crate) fn begin() -> Visit {
+        Visit::begin_in(runtime::current())
+    }
+
+    /// In this one, of which the caller has a handle for as long.
+    pub(crate) fn begin_in(runtime: &Runtime) -> Visit {
+        let inside = runtime::enter(runtime);
         if simulation::is_on() {
             simulation::enter(None);
         } else {
             enter();
         }
-        Visit(())
+        Visit { _inside: inside }
     }
-}
 
-impl Visit {
     /// None if it would take longer than this to be let into a simulation.
     pub(crate) fn begin_within(patience: std::time::Duration) -> Option<Visit> {
-        if simulation::is_on() {
-            return simulation::enter(Some(patience)).then_some(Visit(()));
+        if !simulation::is_on() {
+            return Some(Visit::begin());
         }
-        Some(Visit::begin())
+        let inside = runtime::enter(runtime::current());
+        simulation::enter(Some(patience)).then_some(Visit { _inside: inside })
     }
 }
 

@@ -36,10 +36,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use hearth_sys::clock;
-use hearth_sys::poll::Poll;
+use hearth_sys::epoll_once::Poll;
 
 use super::idle::Visit;
 use crate::ground::exits;
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 use crate::hooks;
 
@@ -48,11 +49,11 @@ const NEVER: u64 = u64::MAX;
 const LOOK_EVERY: u64 = 1_000_000;
 
 /// When the next timer is due, by the system's steady clock, in nanoseconds.
-static DUE: AtomicU64 = AtomicU64::new(NEVER);
+static DUE: Part<AtomicU64> = Part::new(|| AtomicU64::new(NEVER));
 /// Until when somebody waits; 0 if nobody does.
-static WAITS_UNTIL: AtomicU64 = AtomicU64::new(0);
+static WAITS_UNTIL: Part<AtomicU64> = Part::new(|| AtomicU64::new(0));
 /// When to look at descriptors if nobody waits; never if there are none.
-static LOOK_AT: AtomicU64 = AtomicU64::new(NEVER);
+static LOOK_AT: Part<AtomicU64> = Part::new(|| AtomicU64::new(NEVER));
 
 /// What a handler wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +84,9 @@ struct Poller {
     watched: Mutex<HashMap<u64, Arc<Watched>>>,
 }
 
+static POLLER: Part<OnceLock<Poller>> = Part::new(OnceLock::new);
+
 fn poller() -> &'static Poller {
-    static POLLER: OnceLock<Poller> = OnceLock::new();
     POLLER.get_or_init(|| match Poll::new() {
         Ok(poll) => Poller {
             poll,
@@ -254,7 +256,14 @@ pub(crate) fn wait(ready: &mut Ready) {
 
 /// Ends the wait of the thread that waits, or its next one.
 pub(crate) fn ring() {
-    poller().poll.ring();
+    poller().poll.wake();
+}
+
+/// Wakes who waits, if anybody ever did.
+pub(crate) fn ring_if_made() {
+    if POLLER.get().is_some() {
+        ring();
+    }
 }
 
 /// Is there anything to serve?

@@ -7,50 +7,51 @@ use std::time::Duration;
 
 use crate::ground::calls::call;
 use crate::ground::options::Servers;
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 
 /// So many moves are told by name in a line; the others are counted.
 const NAMED: usize = 16;
 
-/// What was decided about placements while components ran.
+/// A decision about placements while components ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Since the first component was started.
+    /// The time since the first component was started.
     pub after: Duration,
-    /// What.
+    /// The decision.
     pub what: Happened,
 }
 
-/// What was decided, or is to be heeded.
+/// A decision about placements, or a change that calls for one.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Happened {
-    /// Which CPUs may be used has changed, by `taskset`, a control group, or one that went offline.
+    /// The usable CPUs changed: by `taskset`, by a control group, or because one went offline.
     Cpus {
-        /// Those that may not be used any more.
+        /// The CPUs that may not be used any more.
         lost: Vec<usize>,
-        /// Those that may be used now and could not be before.
+        /// The CPUs that may be used now and could not be before.
         found: Vec<usize>,
     },
     /// Components were told to move.
     Moves {
-        /// Who, where, and why.
+        /// The moves with their reasons.
         moves: Vec<Move>,
-        /// How many components were looked at.
+        /// The number of components that were considered.
         components: usize,
-        /// What all of them together cost before, and what they will, in ns of the busiest CPU and of
-        /// messages for each second: modelled from what was seen.
+        /// The modelled cost of all of them before, in ns of the busiest CPU and of messages for each
+        /// second.
         before_ns: f64,
-        /// The same after the moves.
+        /// The same cost after the moves.
         after_ns: f64,
     },
-    /// With [`Servers::Auto`]: a server is called in another way from now on.
+    /// With [`Servers::Auto`], a server is called in another way from now on.
     Server {
         /// Its name, as in reports.
         component: String,
         /// [`Servers::Synchronous`] or [`Servers::Asynchronous`].
         way: Servers,
-        /// What was measured, in words.
+        /// The measurement behind it, in words.
         why: String,
     },
 }
@@ -60,28 +61,28 @@ pub enum Happened {
 pub struct Move {
     /// The component's name, as in reports.
     pub component: String,
-    /// The CPU where it was; none if that may not be used any more, or nothing had placed it.
+    /// The CPU where it was; none if that may not be used any more, or if nothing had placed it.
     pub from: Option<usize>,
     /// The CPU where it goes.
     pub to: usize,
-    /// What is better there.
+    /// The advantage of that CPU.
     pub why: Why,
 }
 
-/// What is better for a component at its new place.
+/// The advantage of a component's new place.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Why {
-    /// Among those that will be there is one it talks with, most of all with this one.
+    /// It talks with components there, most with this one.
     With {
-        /// That one's name.
+        /// The name of that component.
         peer: String,
-        /// Messages between the two in a second, both ways.
+        /// The messages between the two in a second, both ways.
         messages: f64,
     },
-    /// It talks with nobody there, and finds more room for what it computes.
+    /// It talks with no component there, but has more room to compute.
     Room {
-        /// The part of a CPU that it takes.
+        /// The share of a CPU that it takes.
         share: f64,
     },
 }
@@ -159,11 +160,11 @@ impl fmt::Display for Why {
 
 type Listener = Box<dyn FnMut(&Event) + Send>;
 
-static LISTENERS: Mutex<Vec<Listener>> = Mutex::new(Vec::new());
-static ARE_THERE: AtomicBool = AtomicBool::new(false);
+static LISTENERS: Part<Mutex<Vec<Listener>>> = Part::new(Mutex::default);
+static ARE_THERE: Part<AtomicBool> = Part::new(AtomicBool::default);
 
 /// Has `listener` called with each event from now on, by the thread that places.
-pub fn listen(listener: Listener) {
+pub(crate) fn listen(listener: Listener) {
     lock(&LISTENERS).push(listener);
     ARE_THERE.store(true, Ordering::Release);
 }
@@ -176,7 +177,7 @@ pub(super) fn are_there_listeners() -> bool {
 /// Tells those who listen. One that panics is not called again.
 pub(super) fn tell(event: &Event) {
     // One after the other: meanwhile the list is empty.
-    static TELLS: Mutex<()> = Mutex::new(());
+    static TELLS: Part<Mutex<()>> = Part::new(Mutex::default);
     let _tells = lock(&TELLS);
     // Not while the list is locked: who is told may want to listen with another.
     let listeners = std::mem::take(&mut *lock(&LISTENERS));

@@ -8,6 +8,7 @@ use hearth_sys::affinity;
 use crate::abi::{self, Component, ComponentType};
 use crate::exchange::carrier;
 use crate::ground::options::{self, Carrying, Policy};
+use crate::ground::runtime::Part;
 use crate::hooks::{By, Choice, simulation};
 use crate::seats::registry;
 use crate::seats::seat::Identity;
@@ -38,7 +39,7 @@ pub(crate) fn choose(
     if is_left || identity.service || registry::is_mains(identity.id) {
         return None;
     }
-    static PLACED: AtomicUsize = AtomicUsize::new(0);
+    static PLACED: Part<AtomicUsize> = Part::new(AtomicUsize::default);
     let place = PLACED.fetch_add(1, Ordering::Relaxed);
     let one_of = |number: usize| match options::get().workers {
         // More workers than cores are bound to none of them: their own numbers stand for them.
@@ -74,7 +75,7 @@ pub(crate) fn planned(of: *const ComponentType, identity: &Identity) -> Option<u
 }
 
 fn random(place: usize) -> usize {
-    static SEED: OnceLock<u64> = OnceLock::new();
+    static SEED: Part<OnceLock<u64>> = Part::new(OnceLock::new);
     let seed = *SEED.get_or_init(|| {
         options::get().seed.unwrap_or_else(|| {
             use std::hash::{BuildHasher, RandomState};

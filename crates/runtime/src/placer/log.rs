@@ -13,7 +13,8 @@ use super::event::{self, Event, Happened, Move, Why};
 use super::site::Site;
 use super::statistics::Statistics;
 use crate::ground::helpers;
-use crate::ground::options::Servers;
+use crate::ground::options::{self, Servers};
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 use crate::recording;
 use crate::seats::registry;
@@ -28,9 +29,9 @@ struct Log {
 impl Log {
     /// The one log. The first look at it is when the first component starts.
     fn get() -> &'static Log {
-        static LOG: OnceLock<Log> = OnceLock::new();
+        static LOG: Part<OnceLock<Log>> = Part::new(OnceLock::new);
         LOG.get_or_init(|| {
-            let path = std::env::var_os("HEARTH_PLACE_LOG").filter(|path| !path.is_empty());
+            let path = options::get().place_log.as_ref();
             Log {
                 // Who asked for the file has made sure that it can be written.
                 file: path

@@ -26,15 +26,17 @@ use std::time::{Duration, Instant};
 
 use hearth_place::adapt::{Patience, follow, replan};
 use hearth_place::cost;
-use hearth_place::machine::{Placement, Slot};
+use hearth_place::slots::{Placement, Slot};
 use hearth_place::talk::{Effort, talk};
 use hearth_sys::futex;
 
 use crate::exchange::carrier::traffic::{self, NO_WORKER};
 use crate::exchange::carrier::{self, Order};
 use crate::ground::options;
+use crate::ground::runtime::{self, Part};
 use cores::{Change, Cores};
-pub use event::{Event, Happened, Move, Why, listen};
+pub(crate) use event::listen;
+pub use event::{Event, Happened, Move, Why};
 pub(crate) use log::server as tell_of_server;
 use site::{Scene, Site, Survey};
 use statistics::Statistics;
@@ -71,8 +73,8 @@ const DUTY: u32 = 100;
 const REST_MIN: Duration = Duration::from_millis(150);
 const REST_MAX: Duration = Duration::from_secs(5);
 
-static STARTED: AtomicBool = AtomicBool::new(false);
-static ASLEEP: AtomicU32 = AtomicU32::new(0);
+static STARTED: Part<AtomicBool> = Part::new(AtomicBool::default);
+static ASLEEP: Part<AtomicU32> = Part::new(AtomicU32::default);
 
 /// The first carrier starts. The calling thread is not pinned.
 pub(crate) fn start() {
@@ -82,18 +84,16 @@ pub(crate) fn start() {
     log::begin();
     let Some(cores) = cores else { return };
     // Without the thread everything stays where it began, and works.
-    let _ = std::thread::Builder::new()
-        .name("placer".to_owned())
-        .stack_size(4 << 20)
-        .spawn(|| Placer::new(cores).live());
+    let _ = runtime::spawn("placer", 4 << 20, || Placer::new(cores).live());
 }
 
 /// Something was published.
 pub(crate) fn notice() {
     // With the fence in `sleep`: either that thread sees what was published, or this one that it sleeps.
     fence(Ordering::SeqCst);
-    if ASLEEP.load(Ordering::Relaxed) == 1 && ASLEEP.swap(0, Ordering::Relaxed) == 1 {
-        futex::wake_one(ptr::from_ref(&ASLEEP).expose_provenance());
+    let asleep = &*ASLEEP;
+    if asleep.load(Ordering::Relaxed) == 1 && asleep.swap(0, Ordering::Relaxed) == 1 {
+        futex::wake_one(ptr::from_ref(asleep).expose_provenance());
     }
 }
 
@@ -168,8 +168,7 @@ impl Placer {
     }
 
     fn live(mut self) {
-        loop {
-            std::thread::sleep(EVERY);
+        while runtime::current().pause(EVERY) {
             let (seen, _) = traffic::take();
             let change = self.cores.look_again();
             if seen.is_empty() && change.is_none() {
@@ -343,7 +342,7 @@ impl Placer {
 fn sleep() {
     ASLEEP.store(1, Ordering::Relaxed);
     fence(Ordering::SeqCst);
-    if traffic::is_any() {
+    if traffic::is_any() || runtime::current().is_over() {
         ASLEEP.store(0, Ordering::Relaxed);
         return;
     }

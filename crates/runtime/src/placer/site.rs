@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use hearth_machine::profile::{Carrier, Profile};
 use hearth_machine::synthetic;
 use hearth_machine::topology::OsThread;
-use hearth_model::hearth::{Model, Tuning};
+use hearth_model::fitted::{Model, Tuning};
 use hearth_place::graph::{Component, ComponentId, Connection, Graph, Number, Round};
-use hearth_place::machine::{Machine, Message, Slot};
+use hearth_place::slots::{Machine, Message, Slot};
 
 use super::statistics::Statistics;
 use crate::exchange::carrier;
@@ -26,9 +26,9 @@ impl Survey {
     /// are all alike. A file that is no profile is as none: who starts a program with one has looked at
     /// it.
     pub(super) fn load(allowed: &[usize]) -> Option<Survey> {
-        let named = std::env::var_os("HEARTH_MACHINE").filter(|path| !path.is_empty());
-        let in_file = || std::fs::read_to_string(named?).ok();
-        let text = options::get().machine.clone().or_else(in_file);
+        let options = options::get();
+        let in_file = || std::fs::read_to_string(options.machine_file.as_ref()?).ok();
+        let text = options.machine.clone().or_else(in_file);
         let read = text.and_then(|text| Profile::from_json(&text).ok());
         let has_all = |profile: &Profile| {
             let known: Vec<u32> = profile
@@ -40,7 +40,7 @@ impl Survey {
         };
         let profile = read.filter(has_all).or_else(|| alike(allowed))?;
         // What was fitted to another profile is of no use.
-        let is_files = options::get().machine.is_none();
+        let is_files = options.machine.is_none();
         let known = is_files.then(|| tuned(&profile)).flatten();
         let model = known.or_else(|| Model::fitted(&profile).ok())?;
         Some(Survey { profile, model })
@@ -90,7 +90,7 @@ impl Survey {
 
 /// The model as it was fitted to the profile before, if `HEARTH_TUNING` names what came of that.
 fn tuned(profile: &Profile) -> Option<Model> {
-    let named = std::env::var_os("HEARTH_TUNING").filter(|path| !path.is_empty())?;
+    let named = options::get().tuning_file.as_ref()?;
     let tuning = Tuning::from_json(&std::fs::read_to_string(named).ok()?).ok()?;
     Some(Model::new(profile).ok()?.with_tuning(tuning))
 }

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use hearth_place::graph::Turn;
-use hearth_place::machine::Slot;
+use hearth_place::slots::Slot;
 
 use super::site::Scene;
 use super::statistics::Statistics;

@@ -83,11 +83,7 @@ unsafe fn arguments_of(argc: c_int, argv: *mut *mut c_char) -> Vec<Vec<u8>> {
 }
 
 fn read_options(program: &Program, arguments: Vec<Vec<u8>>) -> Result<Options, String> {
-    let variable = |name: &str| {
-        let value = std::env::var_os(name)?;
-        (!value.is_empty()).then(|| value.to_string_lossy().into_owned())
-    };
-    let mut options = options::read(variable)?;
+    let mut options = options::from_environment()?;
     options.compat_original = program.compat_original;
     options.arguments = arguments;
     Ok(options)

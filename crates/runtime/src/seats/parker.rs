@@ -1,9 +1,6 @@
 //! Where a thread that carries one component sleeps while that waits.
 
-#[cfg(loom)]
-use loom::sync::Notify;
-
-use crate::ground::sync::{AtomicU32, Ordering};
+use crate::ground::sync::{Ordering, Word};
 
 const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
@@ -11,17 +8,13 @@ const SLEEPING: u32 = 2;
 
 /// EMPTY → NOTIFIED (woken before it slept) → EMPTY, or EMPTY → SLEEPING → NOTIFIED → EMPTY.
 pub(crate) struct Parker {
-    word: AtomicU32,
-    #[cfg(loom)]
-    bell: Notify,
+    word: Word,
 }
 
 impl Parker {
     pub(crate) fn new() -> Parker {
         Parker {
-            word: AtomicU32::new(EMPTY),
-            #[cfg(loom)]
-            bell: Notify::new(),
+            word: Word::new(EMPTY),
         }
     }
 
@@ -35,12 +28,7 @@ impl Parker {
             .is_ok()
         {
             falls_asleep();
-            while self.word.load(Ordering::Acquire) == SLEEPING {
-                #[cfg(not(loom))]
-                hearth_sys::futex::wait(&self.word, SLEEPING);
-                #[cfg(loom)]
-                self.bell.wait();
-            }
+            self.word.sleep(SLEEPING);
         }
         self.word.store(EMPTY, Ordering::Relaxed);
     }
@@ -59,18 +47,7 @@ impl Parker {
             return;
         }
         counts_in();
-        #[cfg(not(loom))]
-        {
-            let address = std::ptr::from_ref(word).addr();
-            word.store(NOTIFIED, Ordering::Release);
-            // The word may be gone by now; `wake_one` uses its address only.
-            hearth_sys::futex::wake_one(address);
-        }
-        #[cfg(loom)]
-        {
-            word.store(NOTIFIED, Ordering::Release);
-            // SAFETY: models keep all seats until every thread has ended.
-            unsafe { (*parker).bell.notify() };
-        }
+        // SAFETY: as the caller promises.
+        unsafe { Word::wake(word, NOTIFIED) };
     }
 }

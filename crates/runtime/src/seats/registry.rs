@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
 
 use super::seat::{Identity, Seat};
 use crate::abi::{ComponentType, literal};
 use crate::ground::options;
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 
 /// The main sequence is the first component made.
@@ -30,8 +31,10 @@ struct Registry {
 // SAFETY: a seat is here from its start to its end, during which it is alive.
 unsafe impl Send for Registry {}
 
-static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
-static NEXT_ID: AtomicU64 = AtomicU64::new(MAIN);
+static REGISTRY: Part<Mutex<Option<Registry>>> = Part::new(|| Mutex::new(None));
+/// None runs any more.
+static EMPTY: Part<Condvar> = Part::new(Condvar::new);
+static NEXT_ID: Part<AtomicU64> = Part::new(|| AtomicU64::new(MAIN));
 
 fn with<R>(action: impl FnOnce(&mut Registry) -> R) -> R {
     let mut registry = lock(&REGISTRY);
@@ -131,8 +134,21 @@ pub(crate) fn retire(seat: &Seat) -> bool {
         registry.remove(seat);
         registry.running -= 1;
         registry.users -= usize::from(!seat.identity().service);
+        if registry.running == 0 {
+            EMPTY.notify_all();
+        }
         registry.users == 0
     })
+}
+
+/// Waits until none runs.
+pub(crate) fn wait_until_empty() {
+    let is_busy = |registry: &mut Option<Registry>| {
+        registry
+            .as_ref()
+            .is_some_and(|registry| registry.running > 0)
+    };
+    drop(EMPTY.wait_while(lock(&REGISTRY), is_busy));
 }
 
 /// How many are running.

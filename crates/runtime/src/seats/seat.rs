@@ -291,16 +291,20 @@ mod tests {
     #[test]
     fn references_do_not_run_over() {
         let why = "hearth: a component cannot have more than 2147483647 references";
-        assert_unfit("seats::seat::tests::references_do_not_run_over", why, || {
-            let identity = Identity {
-                id: 1,
-                number: 1,
-                service: false,
-            };
-            let seat = Seat::new(identity, Choices::default(), 0);
-            seat.refs.store(REFERENCES_MAX, Ordering::Relaxed);
-            seat.retain();
-            seat.retain();
-        });
+        assert_unfit(
+            "seats::seat::tests::references_do_not_run_over",
+            why,
+            || {
+                let identity = Identity {
+                    id: 1,
+                    number: 1,
+                    service: false,
+                };
+                let seat = Seat::new(identity, Choices::default(), 0);
+                seat.refs.store(REFERENCES_MAX, Ordering::Relaxed);
+                seat.retain();
+                seat.retain();
+            },
+        );
     }
 }

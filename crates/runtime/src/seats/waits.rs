@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use super::seat::Seat;
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 
 /// Component and operation.
 pub(crate) type Key = (u64, u64);
 
 /// Each with whether it can be woken.
-static WAITS: Mutex<Option<HashMap<Key, bool>>> = Mutex::new(None);
+static WAITS: Part<Mutex<Option<HashMap<Key, bool>>>> = Part::new(|| Mutex::new(None));
 
 fn with_waits<R>(action: impl FnOnce(&mut HashMap<Key, bool>) -> R) -> R {
     action(lock(&WAITS).get_or_insert_default())

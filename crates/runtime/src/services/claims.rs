@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
-use hearth_sys::claim;
+use hearth_sys::file_lock;
 
 /// A number claimed until this is dropped.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let about = fs::metadata(path)?;
     // In a place where everybody may write, somebody else could have made it.
-    if about.uid() != claim::user() {
+    if about.uid() != file_lock::user() {
         return Err(of_another("it"));
     }
     // Whoever has the one above, or a link to that, can put another in its place; the system's own user is
@@ -29,7 +29,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     let above = above.map(|above| [fs::metadata(above), fs::symlink_metadata(above)]);
     for about in above.into_iter().flatten() {
-        if ![claim::user(), 0].contains(&about?.uid()) {
+        if ![file_lock::user(), 0].contains(&about?.uid()) {
             return Err(of_another("the directory that it is in"));
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn take(directory: &Path, number: u32) -> io::Result<Option<Claim>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     let file = options.open(directory.join(number.to_string()))?;
-    Ok(claim::try_claim(&file)?.then_some(Claim { _file: file }))
+    Ok(file_lock::try_lock(&file)?.then_some(Claim { _file: file }))
 }
 
 /// Claims the lowest number from `first` on that is free.
@@ -68,7 +68,7 @@ pub(crate) fn take_first_free(
 /// Has a living process claimed the number?
 pub(crate) fn is_taken(directory: &Path, number: u32) -> bool {
     let file = File::open(directory.join(number.to_string()));
-    file.and_then(|file| claim::is_claimed(&file))
+    file.and_then(|file| file_lock::is_locked(&file))
         .unwrap_or(false)
 }
 

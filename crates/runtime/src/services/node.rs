@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use hearth_sys::claim;
+use hearth_sys::file_lock;
 
 use super::claims::{self, Claim};
 use crate::ground::exits;
@@ -91,7 +91,7 @@ pub(crate) fn network() -> &'static Path {
 fn default_network() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(directory) if Path::new(&directory).is_dir() => Path::new(&directory).join("hearth"),
-        _ => std::env::temp_dir().join(format!("hearth-{}", claim::user())),
+        _ => std::env::temp_dir().join(format!("hearth-{}", file_lock::user())),
     }
 }
 

@@ -1,9 +1,11 @@
-//! An owner that serves several requests at once: it may answer later, and have others answer.
+//! An owner that may answer later: it serves several requests at once, and may have others answer.
 
 mod reply;
 mod workers;
 
 use std::fmt;
+
+use thiserror::Error;
 
 pub use reply::{Answer, Reply, Unanswered};
 pub use workers::Workers;
@@ -11,29 +13,21 @@ pub use workers::Workers;
 use crate::{Builder, CallError, NoProprietor, Owned, Wait};
 
 /// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
     /// The request was not served.
+    #[error("{0}")]
     Refused(CallError),
     /// It was served, and its [`Reply`] dropped without an answer.
+    #[error("{}", Unanswered)]
     Unanswered,
 }
 
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RequestError::Refused(error) => error.fmt(f),
-            RequestError::Unanswered => Unanswered.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RequestError {}
-
-/// Data whose owner may leave a request unanswered for now, serve others, and answer when it can: the
-/// source's *administrator*, which it names and does not use. Where an [`Owned`] answers with what the closure
-/// returns, here each request comes with a [`Reply`], which may be answered at once, kept with the data until another
-/// request brings what is missing, or given to a [worker](Workers). Answering never waits.
+/// Data whose owner may leave a request unanswered for now, serve others, and answer when it can:
+/// the source's *administrator*, which it names but does not use. An [`Owned`] answers with what
+/// the closure returns; here each request comes with a [`Reply`], which may be answered at once,
+/// kept with the data until another request brings what is missing, or given to a
+/// [worker](Workers). Answering never waits.
 ///
 /// ```
 /// use std::collections::VecDeque;
@@ -69,7 +63,7 @@ pub struct Administrator<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Administrator<T> {
-    /// Built as the builder says, with so many worker threads.
+    /// Builds it from the builder, with `workers` worker threads.
     ///
     /// # Errors
     /// The system has no thread for the proprietor or for a worker.
@@ -85,17 +79,17 @@ impl<T: Send + 'static> Administrator<T> {
         })
     }
 
-    /// Has a closure run on the data, and waits until its reply is answered, by whomever.
+    /// Runs a closure on the data and waits until its reply is answered, by whatever thread.
     ///
-    /// A reply that is kept in the data is neither answered nor dropped when the section is closed or its proprietor
-    /// dies, and this waits on: whoever closes the section sees to those first. As this borrows a handle, the data
-    /// does not go meanwhile.
+    /// A reply kept in the data is neither answered nor dropped when the section is closed or its
+    /// proprietor dies, and this call keeps waiting: answer such replies before closing the
+    /// section. The data lives meanwhile, as this borrows a handle.
     ///
     /// # Errors
-    /// The request was not served, or the reply dropped unanswered.
+    /// The request was not served, or the reply was dropped unanswered.
     ///
     /// # Panics
-    /// With what the closure panics with.
+    /// With the closure's panic.
     pub fn request<R, F>(&self, closure: F) -> Result<R, RequestError>
     where
         F: FnOnce(&mut T, Reply<R>) + Send,
@@ -103,13 +97,14 @@ impl<T: Send + 'static> Administrator<T> {
     {
         let (reply, answer) = Reply::new(self.wait);
         self.owned
-            .try_call(|data| closure(data, reply))
+            .checked_call(|data| closure(data, reply))
             .map_err(RequestError::Refused)?;
         answer.wait().map_err(|_| RequestError::Unanswered)
     }
 
-    /// The same without waiting: the answer is to be had later. The caller may ask for more meanwhile. If the reply is
-    /// kept in the data when the last handle goes, it goes with the data, and who waits is told.
+    /// Runs a closure on the data without waiting for its answer; the caller may make more requests
+    /// meanwhile. A reply kept in the data when the last handle goes is dropped with the data, and
+    /// its waiter gets an error.
     ///
     /// # Errors
     /// The request will not be served.
@@ -120,17 +115,18 @@ impl<T: Send + 'static> Administrator<T> {
     {
         let (reply, answer) = Reply::new(self.wait);
         self.owned
-            .try_post(|data| closure(data, reply))
+            .checked_post(|data| closure(data, reply))
             .map_err(RequestError::Refused)?;
         Ok(answer)
     }
 
-    /// Threads for what takes long: a closure hands a job with the reply to them, and the next request is served.
+    /// Threads for long jobs: a closure gives them a job with the reply, and the next request is
+    /// served.
     pub fn workers(&self) -> &Workers {
         &self.workers
     }
 
-    /// The section itself, for calls that are answered by what they return, and for its mode.
+    /// The section itself, for calls answered by what they return, and for its mode.
     pub fn owned(&self) -> &Owned<T> {
         &self.owned
     }

@@ -1,4 +1,4 @@
-//! An answer on its way: one end gives it, the other waits for it.
+//! A pending answer: one end gives it, the other waits for it.
 
 use std::fmt;
 use std::future::Future;
@@ -7,74 +7,72 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use thiserror::Error;
+
 use crate::Wait;
-use crate::atomics::{Ordering, StdMutex, StdMutexGuard, Word};
 use crate::request::drop_quietly;
+use hearth_atomics::Ordering;
+use hearth_sys::futex::Word;
+use hearth_sys::threading::{Mutex, MutexGuard};
 
 const OPEN: u32 = 0;
-/// Open, and somebody sleeps.
+/// Open, and a thread sleeps.
 const AWAITED: u32 = 1;
-/// There is an answer, or there will be none.
+/// Answered, or never to be answered.
 const CLOSED: u32 = 2;
 
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `state` | OPEN → AWAITED: who waits. → CLOSED: who answers or drops the reply, once | both |
-/// | `value` | who answers, before CLOSED | who waits, after it |
+/// | `state` | OPEN → AWAITED: the waiter. → CLOSED: the end that answers or drops, once | both |
+/// | `value` | the end that answers, before CLOSED | the waiter, after it |
 ///
-/// Wakers are others' code, which may do anything, such as answer this very request: none is cloned, woken or
-/// dropped while `value` is locked.
+/// Wakers are foreign code, which may do anything, such as answer this very request: none is
+/// cloned, woken or dropped while `value` is locked.
 struct Shared<R> {
     state: Word,
-    value: StdMutex<Value<R>>,
+    value: Mutex<Value<R>>,
     wait: Wait,
 }
 
 struct Value<R> {
     answer: Option<R>,
-    /// Of a task that waits.
+    /// Waker of a task that waits.
     waker: Option<Waker>,
 }
 
 impl<R> Shared<R> {
-    fn value(&self) -> StdMutexGuard<'_, Value<R>> {
+    fn value(&self) -> MutexGuard<'_, Value<R>> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right, and the duty, to answer a request. Dropped without, it tells the caller that there will be no answer.
+/// The right, and the duty, to answer a request. Dropping it unanswered tells the caller that there
+/// will be no answer.
 #[must_use = "dropping a reply tells the caller that there is no answer"]
 pub struct Reply<R> {
     shared: Arc<Shared<R>>,
 }
 
-/// An answer that was asked for. Wait for it with [`wait`](Answer::wait), or await it as a future.
+/// An answer to come. Wait for it with [`wait`](Answer::wait), or await it as a future.
 #[must_use = "an answer that nobody waits for is lost"]
 pub struct Answer<R> {
     shared: Arc<Shared<R>>,
 }
 
 /// The reply was dropped without an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the request was served and its reply dropped without an answer; every way through its \
+     closure, and whoever the reply is given to, must call `send`"
+)]
 pub struct Unanswered;
 
-impl fmt::Display for Unanswered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the request was served and its reply dropped without an answer; every way through its closure, and \
-             whoever the reply is given to, must call `send`",
-        )
-    }
-}
-
-impl std::error::Error for Unanswered {}
-
 impl<R> Reply<R> {
-    /// Both ends. Who waits does so as `wait` says.
+    /// Makes both ends. The waiting end waits as `wait` says.
     pub fn new(wait: Wait) -> (Reply<R>, Answer<R>) {
         let shared = Arc::new(Shared {
             state: Word::new(OPEN),
-            value: StdMutex::new(Value {
+            value: Mutex::new(Value {
                 answer: None,
                 waker: None,
             }),
@@ -86,12 +84,12 @@ impl<R> Reply<R> {
         (reply, Answer { shared })
     }
 
-    /// Answers. Never waits. A waker that panics is told by the panic hook and otherwise lost.
+    /// Answers; never waits. A panic of a waker goes to the panic hook and is otherwise lost.
     pub fn send(self, answer: R) {
         self.shared.value().answer = Some(answer);
     }
 
-    /// Has the caller stopped waiting, so that an answer would be lost?
+    /// True if the caller has stopped waiting, so that an answer would be lost.
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }
@@ -100,14 +98,15 @@ impl<R> Reply<R> {
 impl<R> Drop for Reply<R> {
     fn drop(&mut self) {
         let shared = &self.shared;
-        // Release: the answer is there, or none will be.
+        // Release: the answer is there, or none will come.
         if shared.state.swap(CLOSED, Ordering::AcqRel) == AWAITED {
             shared.state.wake_all();
         }
-        // After that: a task that puts its waker in later sees the word, through the lock.
+        // After the word: a task that stores its waker later sees the word, through the lock.
         let waker = shared.value().waker.take();
         if let Some(waker) = waker {
-            // A waker that panics is no fault of whoever answers, who may be unwinding already.
+            // A panicking waker is not the fault of the answering thread, which may be unwinding
+            // already.
             drop_quietly(catch_unwind(AssertUnwindSafe(|| waker.wake())));
         }
     }
@@ -120,9 +119,9 @@ impl<R> Answer<R> {
     /// There will be none.
     pub fn wait(self) -> Result<R, Unanswered> {
         let state = &self.shared.state;
-        // Acquire, here and below, pairs with the Release of who answers.
+        // Acquire, here and below, pairs with the Release of the answering end.
         let is_closed = || state.load(Ordering::Acquire) == CLOSED;
-        if !self.shared.wait.look(is_closed)
+        if !self.shared.wait.until(is_closed)
             && state
                 .compare_exchange(OPEN, AWAITED, Ordering::Acquire, Ordering::Acquire)
                 .is_ok()
@@ -134,10 +133,10 @@ impl<R> Answer<R> {
         self.shared.value().answer.take().ok_or(Unanswered)
     }
 
-    /// The answer if it is there already; otherwise the right to it comes back.
+    /// Takes the answer if it is there.
     ///
     /// # Errors
-    /// There is none yet.
+    /// There is none yet; the right to it comes back.
     pub fn try_take(self) -> Result<Result<R, Unanswered>, Answer<R>> {
         match self.shared.state.load(Ordering::Acquire) {
             CLOSED => Ok(self.wait()),
@@ -151,11 +150,12 @@ impl<R> Future for Answer<R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = &self.shared;
-        // Acquire, here and below, pairs with the Release of who answers.
+        // Acquire, here and below, pairs with the Release of the answering end.
         if shared.state.load(Ordering::Acquire) != CLOSED {
             let waker = context.waker().clone();
-            // Before the word is looked at again: who answers takes the waker after it has written the word, under
-            // the same lock. So either it finds this one, or this thread finds CLOSED.
+            // Before the second look at the word: the answering end takes the waker after it has
+            // written the word, under the same lock. So either it finds this waker, or this thread
+            // finds CLOSED.
             let before = shared.value().waker.replace(waker);
             drop(before);
             if shared.state.load(Ordering::Acquire) != CLOSED {
@@ -194,7 +194,7 @@ mod loom_tests {
         }
     }
 
-    /// However answering and asking meet: the task has its answer or is woken.
+    /// However answer and poll race, the task has its answer or is woken.
     #[test]
     fn loom_a_task_that_waits_is_woken() {
         for is_answered in [true, false] {
@@ -228,7 +228,7 @@ mod loom_tests {
         }
     }
 
-    /// A task that has moved asks again with another waker: that one is woken.
+    /// A task that has moved polls again with another waker, and that one is woken.
     #[test]
     fn loom_a_task_that_asks_again_is_woken_by_its_last_waker() {
         loom::model(|| {

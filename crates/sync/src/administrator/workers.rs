@@ -1,4 +1,4 @@
-//! Threads for what an owner has no time for.
+//! Worker threads for jobs that take long.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,9 +10,9 @@ use crate::request::drop_quietly;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A few threads that take jobs in the order they were given. They end when all handles are gone and all jobs
-/// done, which nobody waits for: a process that ends meanwhile ends without them. A job that panics is lost, its replies
-/// with it; its thread goes on.
+/// A few threads that take jobs in order. They end when all handles are dropped and all jobs are
+/// done. Nothing waits for that: if the process ends earlier, the remaining jobs are lost. A job
+/// that panics is lost, with its replies; its thread continues.
 #[derive(Clone)]
 pub struct Workers {
     jobs: Option<Sender<Job>>,
@@ -20,7 +20,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// So many threads. With none, jobs are done by whoever gives them.
+    /// Starts `count` threads. Without threads, jobs run in the caller.
     ///
     /// # Errors
     /// The system has no thread.
@@ -46,13 +46,13 @@ impl Workers {
     /// Gives a job to one of them.
     pub fn run(&self, job: impl FnOnce() + Send + 'static) {
         match &self.jobs {
-            // The threads take jobs for as long as there are handles.
+            // The threads take jobs while there are handles.
             Some(jobs) => drop(jobs.send(Box::new(job))),
             None => job(),
         }
     }
 
-    /// How many threads.
+    /// Number of threads.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -60,13 +60,13 @@ impl Workers {
 
 fn work(waiting: &Mutex<Receiver<Job>>) {
     loop {
-        // One waits for the next job, the others for their turn to wait.
+        // One thread waits for the next job, the others for the lock.
         let job = waiting
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
         match job {
-            // What it panicked with may panic in turn.
+            // The panic's payload may panic in turn.
             Ok(job) => _ = drop_quietly(catch_unwind(AssertUnwindSafe(job))),
             Err(_) => return,
         }

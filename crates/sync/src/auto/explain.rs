@@ -1,17 +1,17 @@
-//! What the controller does and why, in words.
+//! The controller's decisions, as text.
 
 use std::fmt::Write as _;
 
 use super::figures::Seen;
 use super::{Controller, Known};
 
-/// Sections that differ by less are not said to.
+/// Share below which a difference between sections is not mentioned.
 const FETCH_SHARE_MIN: f64 = 0.1;
 
 impl Controller {
-    /// What is done, what each mode was seen to reach, and when that last changed: "under the lock: 1.9 M
-    /// calls/s, a section takes 410 ns of which about 300 ns are fetching lines from other cores; by message
-    /// 2.6 M; …".
+    /// Describes the current mode, what each mode was seen to reach, and the last change: "under
+    /// the lock: 1.9 M calls/s, a section takes 410 ns of which about 300 ns are fetching lines
+    /// from other cores; by message 2.6 M; …".
     pub fn explain(&self) -> String {
         let home = &self.modes[self.home];
         let mut text = format!("{}: ", home.name);
@@ -32,7 +32,7 @@ impl Controller {
     fn explain_section(&self, text: &mut String, seen: &Seen) {
         if let Some(section) = seen.section {
             let _ = write!(text, ", a section takes {}", self.time(section));
-            // In the mode in which it is shortest the data is nearest.
+            // The data is nearest in the mode with the shortest section.
             let least = self
                 .modes
                 .iter()
@@ -93,7 +93,7 @@ impl Controller {
         }
     }
 
-    /// Calls per tick as calls per second.
+    /// Converts calls per tick to calls per second.
     fn per_second(&self, rate: f64) -> String {
         let rate = rate * self.ticks_per_second;
         let (value, unit) = match rate {
@@ -114,7 +114,7 @@ impl Controller {
     }
 }
 
-/// As many as could have moved one after the other; those that move side by side are more.
+/// Lines that could have moved one after the other; if they moved in parallel there were more.
 fn lines(count: f64) -> String {
     match count.round() {
         ..=1.0 => "a line".to_owned(),
@@ -122,7 +122,7 @@ fn lines(count: f64) -> String {
     }
 }
 
-/// Two digits that say something, and no nought after the point.
+/// Formats two significant digits, without a zero after the point.
 fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     if value >= 10.0 {

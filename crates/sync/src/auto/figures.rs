@@ -1,30 +1,30 @@
-//! Windows, and what several of them say together.
+//! Windows, and statistics over them.
 
 use std::collections::VecDeque;
 
-/// Windows at home that are looked at together.
+/// Number of windows at home in the statistics.
 const RECENT: usize = 15;
-/// Noise is never taken to be less: clocks and the ends of windows alone make as much.
+/// Lower bound of the noise: clocks and window ends alone make as much.
 const NOISE_MIN: f64 = 0.003;
-/// A standard deviation is so many times the median deviation of a normal distribution.
+/// Ratio of standard deviation to median deviation in a normal distribution.
 const DEVIATIONS: f64 = 1.4826;
 
-/// What was counted in a stretch of time in one mode. Ticks are of any steady clock.
+/// Counts of a stretch of time in one mode. Ticks are of any steady clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Its length.
+    /// Length.
     pub ticks: u64,
     /// Calls that ended in it.
     pub calls: u64,
-    /// Those of them whose section was timed.
+    /// Calls whose section was timed.
     pub samples: u64,
-    /// For so long those ran, together, without waiting.
+    /// Time in the timed sections, waiting excluded.
     pub section_ticks: u64,
-    /// Calls that had to wait before their section began.
+    /// Calls that had to wait before their section.
     pub contended: u64,
-    /// For so long those waited, together.
+    /// Time that those calls waited.
     pub wait_ticks: u64,
-    /// Different callers among them, as far as it is known.
+    /// Number of different callers, as far as known.
     pub callers: u32,
 }
 
@@ -41,17 +41,17 @@ impl Window {
     }
 }
 
-/// A window in figures that do not depend on its length.
+/// A window's figures, independent of its length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     /// Calls per tick.
     pub(super) rate: f64,
     pub(super) calls: f64,
-    /// Ticks of a section.
+    /// Ticks per section.
     pub(super) section: Option<f64>,
-    /// The share of calls that waited.
+    /// Share of calls that waited.
     pub(super) contended: f64,
-    /// Ticks of waiting, over all calls.
+    /// Ticks of waiting per call.
     pub(super) wait: f64,
     pub(super) callers: f64,
 }
@@ -74,18 +74,18 @@ impl Recent {
         self.windows.len()
     }
 
-    /// Forgets all but the last.
+    /// Forgets all but the last windows.
     pub(super) fn keep_last(&mut self, count: usize) {
         let old = self.windows.len().saturating_sub(count);
         self.windows.drain(..old);
     }
 
-    /// The median of calls per tick.
+    /// Median of calls per tick.
     pub(super) fn rate(&self) -> Option<f64> {
         self.median_of(self.windows.len(), |seen| Some(seen.rate))
     }
 
-    /// The medians of all figures.
+    /// Medians of all figures.
     pub(super) fn median(&self) -> Option<Seen> {
         let all = self.windows.len();
         Some(Seen {
@@ -98,7 +98,7 @@ impl Recent {
         })
     }
 
-    /// The median of a figure over the last windows that have it.
+    /// Median of a figure over the last windows that have it.
     pub(super) fn median_of(
         &self,
         last: usize,
@@ -108,8 +108,8 @@ impl Recent {
         median(values.collect())
     }
 
-    /// The standard deviation of a window's logarithmic rate, from the differences of neighbours, so that drift
-    /// is no noise.
+    /// Standard deviation of a window's logarithmic rate, from the differences of neighbours, so
+    /// that drift does not count as noise.
     pub(super) fn noise(&self) -> f64 {
         let log = |seen: &Seen| seen.rate.ln();
         let steps: Vec<f64> = self
@@ -133,7 +133,7 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     Some((values[(count - 1) / 2] + values[count / 2]) / 2.0)
 }
 
-/// The standard deviation by the median deviation from the median.
+/// Standard deviation, by the median deviation from the median.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let Some(middle) = median(values.to_vec()) else {
         return 0.0;

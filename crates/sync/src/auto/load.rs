@@ -1,31 +1,33 @@
-//! Whether the load is still the one that modes were compared under.
+//! Changes of the load since the modes were compared.
 
 use super::figures::{Recent, Seen};
 
-/// Windows whose median is compared: a few bad windows are no other load.
+/// Number of windows whose median is compared, so that a few bad windows do not count as another
+/// load.
 const LAST: usize = 9;
-/// A rate or a section's length differs if it does by so much, as a logarithm, and by so many times the noise.
+/// Change of a rate or of a section's length that counts, as a logarithm and as a multiple of the
+/// noise.
 const RATE_STEP: f64 = 0.2;
 const SECTION_STEP: f64 = 0.3;
 const NOISES: f64 = 4.0;
-/// So many times as many callers are others. One and more than one always differ.
+/// Change of the number of callers that counts. One and more than one always differ.
 const CALLERS_STEP: f64 = 1.5;
 
-/// The load as it was when it was first known; nothing before.
+/// The load when it was first known; empty before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Load {
     reference: Option<Seen>,
 }
 
 impl Load {
-    /// From now on this is the load, if none is known.
+    /// Takes the present load as the reference, unless there is one.
     pub(super) fn refer_to(&mut self, recent: &Recent) {
         if self.reference.is_none() {
             self.reference = recent.median();
         }
     }
 
-    /// Are the last windows at home beyond noise different?
+    /// True if the last windows at home differ beyond noise.
     pub(super) fn differs(&self, recent: &Recent) -> bool {
         let Some(reference) = &self.reference else {
             return false;

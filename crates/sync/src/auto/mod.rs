@@ -1,18 +1,22 @@
-//! Which of several ways of doing the same is better here and now: found by trying, at a bounded price.
+//! A controller that finds, by trying and at a bounded price, the better of several ways of doing
+//! the same.
 //!
-//! Pure: no clock and no threads. Whoever does the work counts it in [`Window`]s and hands each to
-//! [`Controller::observe`], which answers which mode to be in for the next window and how long that is to be.
+//! Pure: no clock and no threads. The caller counts its work in [`Window`]s and passes each to
+//! [`Controller::observe`], which answers with the mode for the next window and its length.
 //!
-//! The measure is calls per tick. A mode is *home*; from time to time another is tried, in windows that take turns
-//! with windows at home, so that a load which drifts changes both. The ratios of neighbouring windows are judged by
-//! their median and its confidence. A trial ends as soon as it is decided, and at once if it is clearly worse.
+//! The measure is calls per tick. One mode is *home*; from time to time the controller tries
+//! another, in windows that alternate with windows at home, so that a drifting load affects both.
+//! It judges the ratios of neighbouring windows by their median and its confidence. A trial ends as
+//! soon as it is decided, and at once if it is clearly worse.
 //!
 //! What keeps it calm and cheap:
-//! - another mode must be better by a margin, and one of a lower number (which by convention needs less besides,
-//!   such as no core of its own) must be no worse than by a smaller one; between the two nothing changes;
-//! - each return to a mode that was left under the same load asks for more confidence than the one before;
-//! - trials of a mode are twice as far apart after each that changes nothing, and near again once the load differs;
-//! - what trials lose is paid from a credit that grows by a fiftieth of the time.
+//! - another mode must be better by a margin, and one of a lower number (which by convention needs
+//!   less, such as no core of its own) may be worse by a smaller one; between the two nothing
+//!   changes;
+//! - each return to a mode left under the same load needs more confidence than the one before;
+//! - trials of a mode are twice as far apart after each that changes nothing, and near again once
+//!   the load differs;
+//! - the losses of trials are paid from a credit that grows by a fiftieth of the time.
 
 mod explain;
 mod figures;
@@ -28,48 +32,48 @@ use figures::{Recent, Seen};
 use load::Load;
 use trial::{Trial, Verdict};
 
-/// A window lasts so long, in seconds, or longer if fewer than [`CALLS_MIN`] calls would fall into it. Long beside
-/// a change of modes, short enough that a window in a bad mode costs little.
+/// Shortest window in seconds; longer if fewer than [`CALLS_MIN`] calls would fall into it. Long
+/// compared with a change of modes, short enough that a window in a bad mode costs little.
 const WINDOW: f64 = 0.005;
 const WINDOW_MAX: f64 = 0.08;
 const CALLS_MIN: f64 = 64.0;
-/// The first part of a time in a mode, in which caches fill and sleepers wake: not judged.
+/// First part of a stay in a mode, in which caches fill and sleepers wake: not judged.
 const SETTLE: f64 = 0.001;
-/// Windows at home before anything else is tried: they tell the noise.
+/// Windows at home before the first trial: they give the noise.
 const KNOWN_MIN: usize = 8;
-/// From one trial of a mode to the next, in seconds: at first, and at most.
+/// Time between two trials of a mode, in seconds: at first, and at most.
 const APART_MIN: f64 = 0.1;
 const APART_MAX: f64 = 4.0;
-/// The share of the time that trials may lose, and the time that may be saved up for them, in seconds.
+/// Share of the time that trials may lose, and the most that may be saved up for them, in seconds.
 const LOSS_SHARE: f64 = 0.02;
 const CREDIT_MAX: f64 = 0.05;
-/// What a trial of a mode of which nothing is known is taken to lose of its first windows.
+/// Assumed loss of the first windows in an unknown mode.
 const LOSS_UNKNOWN: f64 = 0.5;
-/// A mode of which it was found out that it has less than this share of home's calls is seldom tried.
+/// Ratio to home's calls below which a mode is seldom tried.
 const WORSE: f64 = 0.85;
 
-/// What to do until the next window ends.
+/// The action until the next window ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The mode to be in, from now on.
+    /// The mode to be in.
     pub mode: usize,
-    /// The next window is to last so many ticks, or somewhat longer.
+    /// Length of the next window in ticks; it may last somewhat longer.
     pub ticks: u64,
 }
 
-/// What is known of a mode.
+/// Knowledge about a mode.
 #[derive(Clone, Debug)]
 struct Known {
     name: String,
-    /// As it was last seen.
+    /// Its last figures.
     seen: Option<Seen>,
-    /// Its calls per tick over home's, when it was last tried under this load.
+    /// Its calls per tick over home's, in the last trial under this load.
     ratio: Option<f64>,
-    /// Trials are so far apart, in ticks.
+    /// Time between two trials, in ticks.
     apart: f64,
-    /// When it may be tried next.
+    /// Earliest time of the next trial.
     due: f64,
-    /// It may be tried at all.
+    /// Whether it may be tried at all.
     allowed: bool,
 }
 
@@ -82,7 +86,7 @@ struct Change {
     ratio: f64,
 }
 
-/// Chooses among modes numbered from nought. See the [module](self).
+/// Chooses among modes numbered from 0. See the [module](self).
 ///
 /// ```
 /// use hearth_sync::auto::{Controller, Window};
@@ -102,18 +106,18 @@ struct Change {
 pub struct Controller {
     modes: Vec<Known>,
     ticks_per_second: f64,
-    /// What fetching a line takes that another core has changed, if it is known: for explanations.
+    /// Cost of loading a line that another core has changed, if known: for explanations.
     ticks_per_line: Option<f64>,
-    /// All times are so many times as long as said above.
+    /// Factor of all times above.
     pace: f64,
     home: usize,
-    /// Ticks observed so far, in all windows: the time.
+    /// The time: ticks observed so far, in all windows.
     now: f64,
     /// Windows at home since it became home.
     recent: Recent,
     load: Load,
     trial: Option<Trial>,
-    /// Ticks left of a time in which home settles anew.
+    /// True while home settles again.
     settling: bool,
     credit: f64,
     /// Changes of home under the same load.
@@ -126,7 +130,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Begins in mode 0. The names are for explanations: "under the lock", "by message".
+    /// A controller that begins in mode 0. The names are for explanations: "under the lock", "by
+    /// message".
     ///
     /// # Panics
     /// There are no modes, or the ticks per second are not a positive number.
@@ -170,8 +175,8 @@ impl Controller {
         }
     }
 
-    /// Windows, and all else that takes time, are so many times as long: where a change of modes takes longer than a
-    /// fraction of a millisecond. For before anything is observed.
+    /// Multiplies the length of windows and all other times, for uses in which a change of modes
+    /// takes longer than a fraction of a millisecond. Call it before anything is observed.
     ///
     /// # Panics
     /// It is not a positive number.
@@ -186,8 +191,8 @@ impl Controller {
         self
     }
 
-    /// Tells what it takes to fetch a line that another core has changed, in seconds, so that explanations can tell
-    /// lines.
+    /// Sets the cost, in seconds, of loading a line that another core has changed, so that
+    /// explanations can count lines.
     ///
     /// # Panics
     /// It is not a positive number.
@@ -202,7 +207,7 @@ impl Controller {
         seconds * self.pace * self.ticks_per_second
     }
 
-    /// Begins in this mode instead of 0: for before anything is observed.
+    /// Begins in this mode instead of 0. Call it before anything is observed.
     ///
     /// # Panics
     /// There is no such mode.
@@ -217,8 +222,8 @@ impl Controller {
         self
     }
 
-    /// Whether a mode may be tried from now on: for those who know beforehand that it is no use. All may at first. What is home
-    /// or under trial stays so.
+    /// Allows or forbids trials of a mode, for callers who know beforehand that it is of no use. At
+    /// first all are allowed. Home and a mode under trial stay as they are.
     ///
     /// # Panics
     /// There is no such mode.
@@ -226,12 +231,12 @@ impl Controller {
         self.modes[mode].allowed = allowed;
     }
 
-    /// Is another mode being tried?
+    /// True during a trial.
     pub fn is_trying(&self) -> bool {
         self.trial.is_some()
     }
 
-    /// What to do now, until the next window is observed.
+    /// The present step, until the next window is observed.
     pub fn step(&self) -> Step {
         let (mode, settling) = match &self.trial {
             Some(trial) => (trial.mode_now(self.home), trial.is_settling()),
@@ -250,29 +255,30 @@ impl Controller {
         }
     }
 
-    /// The mode that is held to be the better one; differs from [`step`](Controller::step)'s during trials.
+    /// The mode held to be better; differs from [`step`](Controller::step)'s during trials.
     pub fn home(&self) -> usize {
         self.home
     }
 
-    /// How often home has changed.
+    /// Number of changes of home.
     pub fn switches(&self) -> u64 {
         self.switches
     }
 
-    /// How often the load was found to be another.
+    /// Number of changes of the load.
     pub fn loads(&self) -> u64 {
         self.loads
     }
 
-    /// All the time that may be saved up for trials is there.
+    /// True if the credit for trials is full.
     pub fn is_rich(&self) -> bool {
         self.credit >= self.ticks(CREDIT_MAX)
     }
 
-    /// Makes this mode home, and goes there: for those who have found out by other means that it is the better one, and who have looked
-    /// longer than a window. `ratios` are those of the modes they have seen, each with its calls per tick over that of the
-    /// new home. As long as the load stays the same, a mode of a lower number has to be better by as much as one of a higher number.
+    /// Makes a mode home and goes there, for callers who have found by other means that it is
+    /// better, and who have looked longer than a window. `ratios` are those of the modes they have
+    /// seen: calls per tick over those of the new home. While the load stays the same, a mode of a
+    /// lower number has to be better by as much as one of a higher number.
     ///
     /// # Panics
     /// There is no such mode.
@@ -302,12 +308,12 @@ impl Controller {
         }
         self.change = None;
         self.is_found = true;
-        // What finding out has cost beyond what was saved up is forgiven: a load that changes soon is to be followed, too.
+        // Forgives a negative credit: a load that changes soon must be followed, too.
         self.credit = self.credit.max(0.0);
     }
 
-    /// What happened in the window that has just ended, which was in the last step's mode; and what next. A
-    /// window without calls says nothing, and passes.
+    /// Observes the window that has just ended, in the last step's mode, and returns the next step.
+    /// A window without calls says nothing and is skipped.
     pub fn observe(&mut self, window: &Window) -> Step {
         let ticks = window.ticks as f64;
         self.now += ticks;
@@ -319,13 +325,14 @@ impl Controller {
                 self.observe_home(&seen);
             }
         } else if window.ticks > 0 && self.trial.as_ref().is_some_and(Trial::is_away) {
-            // Nobody called, or nobody got through: at home there is no such risk.
+            // Nobody called, or no call ended: at home there is no such risk.
             self.end_trial(Verdict::Nothing, true);
         }
         self.step()
     }
 
-    /// Time in which one mode gives way to another: it is not judged, but what it loses is paid for as what trials lose.
+    /// Observes time in which one mode gives way to another: not judged, but its loss is paid like
+    /// that of trials.
     pub fn pass(&mut self, window: &Window) {
         let ticks = window.ticks as f64;
         self.now += ticks;
@@ -354,12 +361,12 @@ impl Controller {
         }
     }
 
-    /// What was found out under another load is no longer held against a mode.
+    /// Handles a new load: findings under the old one no longer count against a mode.
     fn load_differs(&mut self) {
         self.load = Load::default();
         self.is_found = false;
         self.loads += 1;
-        // More than half of those compared are of the new load, so the last of them are.
+        // More than half of the compared windows are of the new load, so the last of them are.
         self.recent.keep_last(4);
         self.reversals = self.reversals.saturating_sub(1);
         let near = self.ticks(APART_MIN);
@@ -370,7 +377,7 @@ impl Controller {
         }
     }
 
-    /// Tries the mode that has been due for longest, if the credit pays for it.
+    /// Tries the mode that has been due longest, if the credit pays for it.
     fn begin_trial(&mut self) {
         let due = (0..self.modes.len())
             .filter(|&mode| mode != self.home && self.modes[mode].allowed)
@@ -426,7 +433,7 @@ impl Controller {
         if let Some(ratio) = trial.ratio() {
             tried.ratio = Some(ratio);
             if let (Some(seen), Some(rate)) = (&mut tried.seen, rate) {
-                // As steady a figure as home's beside it.
+                // As steady as home's figure beside it.
                 seen.rate = rate * ratio;
             }
         }
@@ -436,7 +443,7 @@ impl Controller {
                 tried.apart = (2.0 * tried.apart).min(far);
                 tried.due = self.now + tried.apart;
             }
-            // Not told, because the load did not hold still or the credit ended.
+            // Undecided, because the load did not hold still or the credit ended.
             Verdict::Nothing => tried.due = self.now + tried.apart,
         }
     }
@@ -456,7 +463,8 @@ impl Controller {
         self.load = Load::default();
         let (near, far) = (self.ticks(APART_MIN), self.ticks(APART_MAX));
         for (other, known) in self.modes.iter_mut().enumerate() {
-            // Beside the new home. The old one was just seen; the others were not seen beside this one.
+            // Relative to the new home. The old home was just seen; the others were not seen beside
+            // the new one.
             known.ratio = known.ratio.map(|old| old / ratio);
             known.apart = near;
             if other == from {

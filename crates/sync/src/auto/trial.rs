@@ -1,30 +1,31 @@
-//! A trial of another mode: windows there take turns with windows at home, until it is told which is better.
+//! A trial of another mode: windows there alternate with windows at home until one is known to be
+//! better.
 
 use super::figures::{Seen, median, spread};
 
-/// Another mode must be better by so much to become home.
+/// Gain that makes another mode home.
 const MARGIN_UP: f64 = 0.03;
-/// One of a lower number only must not be worse by more than so much.
+/// Loss up to which a mode of a lower number becomes home.
 const MARGIN_DOWN: f64 = 0.01;
-/// So many ratios tell that a mode is better, at least: one window at home that something else disturbed spoils
-/// the two beside it. That a mode is worse one may tell.
+/// Fewest ratios that prove a mode better: one disturbed window at home spoils the two beside it.
+/// One ratio may prove it worse.
 const BETTER_MIN: usize = 5;
-/// So many ratios and no more.
+/// Largest number of ratios.
 const RATIOS_MAX: usize = 24;
-/// Ratios of windows between which home itself changed by so much (and more than by noise) tell nothing;
-/// so many of those, and the trial is given up.
+/// Change of home between two windows (beyond noise) that makes their ratio worthless, and the
+/// number of such ratios after which the trial is given up.
 const HOME_STEP: f64 = 0.25;
 const DROPPED_MAX: u32 = 2;
-/// A mode in whose first moments so little gets done is left at once.
+/// Ratio below which a mode is left after its first moments.
 const DISASTER: f64 = 0.3;
-/// What is known of the noise beforehand counts as much as so many ratios.
+/// Weight of the noise known beforehand, in ratios.
 const PRIOR: f64 = 4.0;
-/// To move home the gain is to be so many standard errors, at most.
+/// Upper bound of the standard errors by which a gain must exceed zero to move home.
 const SURE_MAX: f64 = 6.0;
-/// A median is so much less sure than a mean.
+/// Standard error of a median over that of a mean.
 const OF_MEDIAN: f64 = 1.2533;
 
-/// By how much, as a logarithm, a mode is to be better than home: by more if home is to be preferred.
+/// The logarithmic gain that a mode needs over home: more if home is to be preferred.
 pub(super) fn margin(prefers_home: bool) -> f64 {
     if prefers_home {
         (1.0 + MARGIN_UP).ln()
@@ -33,16 +34,16 @@ pub(super) fn margin(prefers_home: bool) -> f64 {
     }
 }
 
-/// How a trial ended.
+/// Result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Better,
     NotBetter,
-    /// It was not found out.
+    /// Undecided.
     Nothing,
 }
 
-/// Where a trial is: two parts there, two at home, and again.
+/// Part of a trial: two away, two at home, and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     SettleAway,
@@ -55,15 +56,15 @@ enum Part {
 pub(super) struct Trial {
     pub(super) mode: usize,
     part: Part,
-    /// The logarithm of home's last rate.
+    /// Logarithm of home's last rate.
     before: f64,
     away: f64,
-    /// A window's noise at home.
+    /// Noise of a window at home.
     noise: f64,
     margin: f64,
-    /// Returns to a mode that was left, which make it harder to be sure.
+    /// Returns to a mode that was left; each demands more confidence.
     reversals: u32,
-    /// Logarithms of rates there over those at home before and after.
+    /// Logarithms of rates away over those at home before and after.
     ratios: Vec<f64>,
     dropped: u32,
 }
@@ -102,12 +103,12 @@ impl Trial {
         matches!(self.part, Part::SettleAway | Part::SettleHome)
     }
 
-    /// There over at home, as far as it is known.
+    /// Rate away over rate at home, as far as known.
     pub(super) fn ratio(&self) -> Option<f64> {
         median(self.ratios.clone()).map(f64::exp)
     }
 
-    /// Takes the window that has ended in the present part. Some if that decides.
+    /// Takes the window that has ended in the present part. Some if that decides the trial.
     pub(super) fn observe(&mut self, seen: &Seen) -> Option<Verdict> {
         let log = seen.rate.ln();
         match self.part {
@@ -137,7 +138,7 @@ impl Trial {
         }
     }
 
-    /// A single window is believed if it is this much below.
+    /// How far below a single window must be to be believed.
     fn worse_by(&self) -> f64 {
         (5.0 * self.noise).max(0.15)
     }
@@ -147,7 +148,7 @@ impl Trial {
         Verdict::NotBetter
     }
 
-    /// A window there has its second neighbour at home.
+    /// Completes the ratio of a window away with its second neighbour at home.
     fn pair(&mut self, home_log: f64) -> Option<Verdict> {
         let step = home_log - self.before;
         let middle = home_log - step / 2.0;
@@ -164,7 +165,7 @@ impl Trial {
         let count = self.ratios.len();
         let gain = median(self.ratios.clone())? - self.margin;
         let error = self.error();
-        // With few ratios their own spread says little.
+        // The spread of few ratios says little.
         let sure = [4.0, 3.0, 3.0, 2.5, 2.5]
             .get(count - 1)
             .copied()
@@ -183,7 +184,7 @@ impl Trial {
         }
     }
 
-    /// The standard error of the ratios' median.
+    /// Standard error of the ratios' median.
     fn error(&self) -> f64 {
         let count = self.ratios.len() as f64;
         // A window over the mean of two.

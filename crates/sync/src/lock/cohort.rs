@@ -1,4 +1,4 @@
-//! A lock that stays within a group of near cores for a while before it goes on to the next.
+//! Cohort lock: stays within a group of near cores for a while before it moves to the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -8,17 +8,17 @@ use hearth_sys::{Linux, System, affinity};
 
 use super::mcs::{GRANTED, grant};
 use super::{Lock, Mcs, Place, Ticket};
-use crate::atomics::{AtomicU32, Ordering};
 use crate::waiting::Wait;
+use hearth_atomics::{AtomicU32, Ordering};
 
-/// A place granted with this word has the lock of all groups, too.
+/// Grant of a group's queue together with the lock of all groups.
 const GRANTED_WHOLE: u32 = GRANTED + 1;
-/// So often the lock stays within a group while others wait. After Dice, Marathe and Shavit (2012), who found
-/// that more gains little.
+/// Number of hand-overs within a group while others wait. After Dice, Marathe and Shavit (2012),
+/// who found that more gains little.
 const HAND_OVERS_MAX: u32 = if cfg!(loom) { 1 } else { 64 };
 const FOLDER: &str = "/sys/devices/system/node";
 
-/// Which cores are near each other: a group's number for each core.
+/// Groups of near cores: the group of each core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
     of_core: Vec<u32>,
@@ -26,12 +26,12 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// By a table: for each core, from core 0, its group. So a cohort may follow what was measured, such as
-    /// the caches that cores share, instead of what the firmware calls a node. Any numbers will do: they only say
-    /// which cores are together.
+    /// Groups from a table: the group of each core, from core 0. A cohort may so follow
+    /// measurements, such as the caches that cores share, instead of the firmware's nodes. Any
+    /// numbers will do: they only say which cores belong together.
     pub fn by_core(mut of_core: Vec<u32>) -> Groups {
         let known: BTreeSet<u32> = of_core.iter().copied().collect();
-        // Each group has a queue of its own, so they are counted from nought without gaps.
+        // Each group has a queue, so they are numbered from 0 without gaps.
         let index: BTreeMap<u32, u32> = known.into_iter().zip(0..).collect();
         for group in &mut of_core {
             *group = index[group];
@@ -72,12 +72,12 @@ impl Groups {
         }
     }
 
-    /// How many.
+    /// Number of groups.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// The calling thread's, as of now: it may move, which costs speed only.
+    /// The calling thread's group now: it may move, which costs only speed.
     #[cfg(not(loom))]
     fn here(&self) -> u32 {
         if self.count == 1 {
@@ -98,12 +98,12 @@ impl Groups {
     }
 }
 
-/// First come, first served within a group; between groups, too, after so many hand-overs within one.
+/// First come, first served within a group; after a number of hand-overs also between groups.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `whole` | the first of a group; who leaves it to another group | they |
-/// | `queue` of a group | its threads | they |
+/// | `whole` | the first of a group; the holder that leaves it to another group | the same |
+/// | `queue` of a group | its threads | its threads |
 /// | `hand_overs` of a group | its holder | its holder |
 ///
 /// A thread holds the lock if it is the first of its group's queue and `whole` is its group's.
@@ -145,8 +145,8 @@ impl Default for Cohort {
     }
 }
 
-// SAFETY: of a group only the first of its queue takes `whole`, or is handed it; the rest is the other locks'
-// promise.
+// SAFETY: of a group only the first of its queue takes `whole`, or is handed it; the rest is the
+// other locks' promise.
 unsafe impl Lock for Cohort {
     unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool {
         place.group.store(self.groups.here(), Ordering::Relaxed);
@@ -192,7 +192,8 @@ unsafe impl Lock for Cohort {
                     grant(next, GRANTED_WHOLE);
                 }
             } else {
-                // Whoever comes to the group meanwhile queues for the whole behind those who wait.
+                // A thread that comes to the group meanwhile queues for the whole behind those that
+                // wait.
                 self.whole.release(place);
                 part.queue.release(place);
             }

@@ -1,34 +1,38 @@
-//! A queue of places, each waited at by its owner only (after Mellor-Crummey and Scott, 1991).
+//! MCS lock: a queue of places, each watched by its owner only (after Mellor-Crummey and Scott,
+//! 1991).
 
 use std::ptr;
 
 use super::{Lock, Place};
-use crate::atomics::{AtomicPtr, Ordering, Word, spin_loop, yield_now};
 use crate::waiting::Wait;
+use hearth_atomics::{AtomicPtr, Ordering, spin_loop};
+use hearth_sys::futex::Word;
+use hearth_sys::threading::yield_now;
 
 pub(super) const WAITING: u32 = 0;
 const ASLEEP: u32 = 1;
-/// The lock is its. A cohort has further words for that, all from here up.
+/// The owner of the place has the lock. A cohort has further words for that, all from here up.
 pub(super) const GRANTED: u32 = 2;
 
-/// First come, first served; who waits touches only its own place, so a hand-over moves one line.
+/// First come, first served; a waiter touches only its own place, so a hand-over moves one line.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `tail` | who queues; the last holder, back to nobody | they |
+/// | `tail` | threads that queue; the last holder, back to null | the same |
 pub struct Mcs {
     tail: AtomicPtr<Place>,
 }
 
 impl Mcs {
-    /// A lock that nobody holds.
+    /// A free lock.
     pub fn new() -> Mcs {
         Mcs {
             tail: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
-    /// Queues. None: there was nobody, and the lock is the caller's. Otherwise the word that it was granted with.
+    /// Queues. None if the queue was empty: the lock is the caller's. Otherwise the word of the
+    /// grant.
     ///
     /// # Safety
     /// As for [`Lock::acquire`].
@@ -36,8 +40,9 @@ impl Mcs {
     pub(super) unsafe fn enter(&self, place: &Place, wait: Wait) -> Option<u32> {
         place.next.store(ptr::null_mut(), Ordering::Relaxed);
         place.state.store(WAITING, Ordering::Relaxed);
-        // Release: who comes next finds the place as it was left just now. Acquire: the same of the one before;
-        // and what the last holder wrote, whose exchange back to nobody is a Release.
+        // Release: the next thread finds the place as it was left just now. Acquire: this thread
+        // finds the predecessor's place likewise, and what the last holder wrote, whose exchange
+        // back to null is a Release.
         let before = self
             .tail
             .swap(ptr::from_ref(place).cast_mut(), Ordering::AcqRel);
@@ -53,11 +58,11 @@ impl Mcs {
         Some(await_grant(place, wait))
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if no thread holds it.
     #[inline]
     pub(super) fn try_enter(&self, place: &Place) -> bool {
         place.next.store(ptr::null_mut(), Ordering::Relaxed);
-        // As in `enter`. Looking first leaves the line where it is.
+        // As in `enter`. Loading first leaves the line where it is.
         self.tail.load(Ordering::Relaxed).is_null()
             && self
                 .tail
@@ -70,7 +75,7 @@ impl Mcs {
                 .is_ok()
     }
 
-    /// Who comes next, if somebody does already or is about to. Otherwise the lock is free.
+    /// The next in the queue, if there is one or is about to be. Otherwise the lock is free.
     ///
     /// # Safety
     /// As for [`Lock::release`].
@@ -81,7 +86,8 @@ impl Mcs {
             if self.leave_empty(place) {
                 return None;
             }
-            // Somebody has queued and is about to say so: an instruction later, unless it lost its core.
+            // A thread has queued and is about to link itself: an instruction later, unless it lost
+            // its core.
             let mut looks = 0u32;
             loop {
                 next = place.next.load(Ordering::Acquire);
@@ -99,16 +105,17 @@ impl Mcs {
         Some(next)
     }
 
-    /// Has somebody queued behind?
+    /// True if a thread has queued behind.
     #[inline]
     pub(super) fn has_successor(&self, place: &Place) -> bool {
         !ptr::eq(self.tail.load(Ordering::Relaxed), place)
     }
 
-    /// Back to nobody, if nobody came after `place`.
+    /// Empties the queue, if no thread came after `place`.
     #[inline]
     pub(super) fn leave_empty(&self, place: &Place) -> bool {
-        // Release: what was written under the lock goes to the next who finds nobody.
+        // Release: what was written under the lock is visible to the next that finds the queue
+        // empty.
         self.tail
             .compare_exchange(
                 ptr::from_ref(place).cast_mut(),
@@ -120,10 +127,10 @@ impl Mcs {
     }
 }
 
-/// Waits at a place until it is granted; returns with what word.
+/// Waits at a place until it is granted, and returns the word of the grant.
 fn await_grant(place: &Place, wait: Wait) -> u32 {
     // Acquire, here and below, pairs with the Release in `grant`.
-    if !wait.look(|| place.state.load(Ordering::Acquire) >= GRANTED)
+    if !wait.until(|| place.state.load(Ordering::Acquire) >= GRANTED)
         && place
             .state
             .compare_exchange(WAITING, ASLEEP, Ordering::Acquire, Ordering::Acquire)
@@ -136,14 +143,14 @@ fn await_grant(place: &Place, wait: Wait) -> u32 {
     place.state.load(Ordering::Acquire)
 }
 
-/// Hands the lock to who waits at a place.
+/// Grants the lock to the waiter at a place.
 ///
 /// # Safety
-/// It waits there, and nobody else grants it the lock.
+/// It waits there, and no other thread grants it the lock.
 pub(super) unsafe fn grant(next: *mut Place, word: u32) {
     // SAFETY: the place is there until it is granted, which is done here.
     let state = unsafe { &raw const (*next).state };
-    // Release: with the lock goes what was written under it.
+    // Release: what was written under the lock goes with it.
     // SAFETY: as above.
     if unsafe { (*state).swap(word, Ordering::Release) } == ASLEEP {
         // SAFETY: the place may be gone by now: only its address is used.

@@ -1,13 +1,13 @@
 //! Locks, all behind one trait.
 //!
-//! | kind | one takes it with | who waits | order |
+//! | kind | taken with | waiter | order |
 //! |---|---|---|---|
-//! | [`Mutex`] | an exchange | spins, then sleeps on the word | none: who comes may overtake |
-//! | [`Ticket`] | an addition | spins the longer the further behind, then sleeps | first come, first served |
-//! | [`Mcs`] | an exchange | spins on a word of its own, then sleeps there | first come, first served |
-//! | [`Cohort`] | two | as with MCS | its own node first, so often and no more |
+//! | [`Mutex`] | an exchange | spins, then sleeps on the word | none: a newcomer may overtake |
+//! | [`Ticket`] | an addition | spins by its distance, then sleeps | first come, first served |
+//! | [`Mcs`] | an exchange | spins on its own word, then sleeps there | first come, first served |
+//! | [`Cohort`] | two | as with MCS | its own node first, a limited number of times |
 //!
-//! None is entered twice by one thread, and none is poisoned; `Owned` sees to both.
+//! None may be entered twice by one thread, and none is poisoned; `Owned` takes care of both.
 
 mod cohort;
 mod mcs;
@@ -27,16 +27,17 @@ pub use ticket::Ticket;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::atomics::{AtomicPtr, AtomicU32, Word};
 use crate::waiting::Wait;
+use hearth_atomics::{AtomicPtr, AtomicU32};
+use hearth_sys::futex::Word;
 
-/// What a lock keeps for who holds it or waits for it: on its stack, for as long as it does.
+/// A holder's or waiter's record of a lock, on its stack for as long as it holds or waits.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `next` | the one who comes after, once | its owner, when it hands over |
-/// | `state` | its owner before it queues and when it falls asleep; who hands over, once | both |
-/// | `group` | its owner, before it queues | its owner; in a cohort, when it hands over |
+/// | `next` | the successor, once | its owner, on hand-over |
+/// | `state` | its owner, queueing and falling asleep; the predecessor, on hand-over, once | both |
+/// | `group` | its owner, before it queues | its owner; in a cohort, on hand-over |
 pub struct Place {
     pub(crate) next: AtomicPtr<Place>,
     pub(crate) state: Word,
@@ -44,7 +45,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place that no lock knows.
+    /// A place that no lock uses.
     pub fn new() -> Place {
         Place {
             next: AtomicPtr::new(std::ptr::null_mut()),
@@ -60,43 +61,44 @@ impl Default for Place {
     }
 }
 
-/// What all locks can do.
+/// The operations of a lock.
 ///
 /// # Safety
-/// Between a successful `acquire` or `try_acquire` and the `release` that follows no other thread's `acquire`
-/// ends and no `try_acquire` succeeds, and what was written before a `release` is seen after the next `acquire`.
+/// Between a successful `acquire` or `try_acquire` and the following `release`, no other thread's
+/// `acquire` returns and no `try_acquire` succeeds, and what was written before a `release` is
+/// visible after the next `acquire`.
 pub unsafe trait Lock: Send + Sync {
-    /// Takes the lock, and waits for it. True if it had to wait.
+    /// Takes the lock, waiting if necessary. True if it had to wait.
     ///
     /// # Safety
-    /// The place is used for nothing else, and neither moves nor goes, until `release` with the same place
-    /// has returned. The calling thread does not hold the lock.
+    /// The place is used for nothing else, and neither moves nor goes away, until `release` with
+    /// the same place has returned. The calling thread does not hold the lock.
     unsafe fn acquire(&self, place: &Place, wait: Wait) -> bool;
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if it is free.
     ///
     /// # Safety
     /// As for `acquire`, if it succeeds.
     unsafe fn try_acquire(&self, place: &Place) -> bool;
 
-    /// Gives the lock up, to who waits for it if somebody does.
+    /// Releases the lock, to a waiter if there is one.
     ///
     /// # Safety
-    /// The calling thread took it with this place and has not given it up since.
+    /// The calling thread took it with this place and has not released it since.
     unsafe fn release(&self, place: &Place);
 
-    /// Does somebody wait for it? For the holder; a hint, as who comes may not have said so yet, and who spins
-    /// may not be known.
+    /// True if a thread waits for it. For the holder; a hint, as a newcomer may not be visible yet,
+    /// and spinning waiters may be unknown.
     fn is_awaited(&self, place: &Place) -> bool;
 
-    /// Does somebody hold it? A hint.
+    /// True if a thread holds it. A hint.
     fn is_held(&self) -> bool;
 }
 
-/// Which lock.
+/// Kind of lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LockKind {
-    /// [`Mutex`]: the best where threads are more than cores.
+    /// [`Mutex`]: the best with more threads than cores.
     #[default]
     Mutex,
     /// [`Ticket`].
@@ -136,7 +138,7 @@ impl FromStr for LockKind {
     }
 }
 
-/// One of the locks, chosen when it is made. The choice is a branch that is always taken the same way.
+/// One of the locks, chosen when it is made: a branch that is always taken the same way.
 pub(crate) enum AnyLock {
     Mutex(Mutex),
     Ticket(Ticket),

@@ -1,32 +1,34 @@
-//! A word: free, held, or held while somebody sleeps.
+//! Mutex: a word that is free, held, or held while a thread sleeps.
 
 use super::{Lock, Place};
-#[cfg(not(loom))]
-use crate::atomics::spin_loop;
-use crate::atomics::{Ordering, Word};
 use crate::waiting::Wait;
+use hearth_atomics::Ordering;
+#[cfg(not(loom))]
+use hearth_atomics::spin_loop;
+use hearth_sys::futex::Word;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
-/// Held, and whoever gives it up has to wake one: some thread sleeps, or is about to.
+/// Held, and the holder must wake one thread that sleeps or is about to.
 const AWAITED: u32 = 2;
 
-/// Pauses between two looks at most: about as long as a line takes to move and come back.
+/// Most pauses between two looks: about as long as a line takes to move and come back.
 const PAUSES_MAX: u32 = 64;
 
-/// Who comes first has it; who waits spins, then sleeps until it is given up.
+/// First come, but a newcomer may overtake; a waiter spins, then sleeps until the lock is released.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `state` | FREE → HELD, AWAITED: who takes it. HELD → AWAITED: who waits. → FREE: the holder | all |
+/// | `state` | FREE → HELD, AWAITED: taker. HELD → AWAITED: waiter. → FREE: holder | all |
 ///
-/// Whoever slept takes it as AWAITED, as others may sleep still; that costs a call for nothing after the last.
+/// A thread that slept takes it as AWAITED, as others may still sleep; that costs one wasted system
+/// call after the last.
 pub struct Mutex {
     state: Word,
 }
 
 impl Mutex {
-    /// A lock that nobody holds.
+    /// A free lock.
     pub fn new() -> Mutex {
         Mutex {
             state: Word::new(FREE),
@@ -36,21 +38,21 @@ impl Mutex {
     #[cold]
     fn acquire_slow(&self, wait: Wait) {
         let mut pauses = 1;
-        let came_free = wait.look(|| {
-            // Looking less and less often leaves the line, and the lock, to one thread for several sections:
-            // each of them costs less than moving the line would.
+        let came_free = wait.until(|| {
+            // Looking less and less often leaves the line, and the lock, to one thread for several
+            // sections: each costs less than moving the line would.
             #[cfg(not(loom))]
             for _ in 1..pauses {
                 spin_loop();
             }
             pauses = (pauses * 2).min(PAUSES_MAX);
-            // Reading first leaves the line with the holder until there is something to be had.
+            // Loading first leaves the line with the holder until the lock is free.
             self.state.load(Ordering::Relaxed) == FREE && self.take(HELD)
         });
         if came_free {
             return;
         }
-        // Acquire pairs with the Release of the holder before.
+        // Acquire pairs with the Release of the previous holder.
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
             self.state.wait(AWAITED);
         }
@@ -58,7 +60,7 @@ impl Mutex {
 
     #[inline]
     fn take(&self, how: u32) -> bool {
-        // Acquire: what the last holder wrote is seen; its partner is in `release`.
+        // Acquire: what the last holder wrote is visible; its partner is in `release`.
         self.state
             .compare_exchange(FREE, how, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
@@ -89,9 +91,10 @@ unsafe impl Lock for Mutex {
 
     #[inline]
     unsafe fn release(&self, _: &Place) {
-        // Release: with the lock goes what was written under it.
+        // Release: what was written under the lock goes with it.
         if self.state.swap(FREE, Ordering::Release) == AWAITED {
-            // SAFETY: a lock outlives the calls on it; in the kernel's case only the address is used.
+            // SAFETY: a lock outlives the calls on it; in the kernel's case only the address is
+            // used.
             unsafe { Word::wake_one(&raw const self.state) };
         }
     }

@@ -1,30 +1,33 @@
-//! Numbers are drawn, and called one after the other.
+//! Ticket lock: numbers are drawn, and called in order.
 
 use super::{Lock, Place};
-use crate::atomics::{AtomicU32, Ordering, Word, heavy_fence, light_fence, spin_loop};
 use crate::waiting::Wait;
+use hearth_atomics::{AtomicU32, Ordering, spin_loop};
+use hearth_sys::futex::Word;
+use hearth_sys::membarrier::{heavy_fence, light_fence};
 
-/// Sleepers of different numbers mostly sleep on different words, so that a call wakes few for nothing.
+/// Words to sleep on. Sleepers of different numbers mostly use different words, so that a call
+/// wakes few for nothing.
 #[cfg(not(loom))]
 const BEDS: usize = 8;
 #[cfg(loom)]
 const BEDS: usize = 2;
-/// Pauses for each number before one's own: about a short section's time.
+/// Pauses for each number before one's own: about the time of a short section.
 const PAUSES_EACH: u32 = 8;
-/// At most so many, so that a number called early is not missed for long.
+/// Most pauses, so that a number called early is not missed for long.
 const PAUSES_MAX: u32 = 256;
 
-/// First come, first served. Who is further behind looks less often.
+/// First come, first served. A waiter further behind looks less often.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `next` | who draws a number | who tries |
-/// | `serving` | the holder, on leaving | who waits |
-/// | `sleepers` | who sleeps, before and after | the holder, on leaving |
-/// | `beds` | the holder, on leaving, if somebody sleeps | who sleeps |
+/// | `next` | a thread that draws a number | a thread that tries |
+/// | `serving` | the holder, on leaving | waiters |
+/// | `sleepers` | a sleeper, before and after | the holder, on leaving |
+/// | `beds` | the holder, on leaving, if a thread sleeps | sleepers |
 ///
-/// Who is called while it sleeps or has lost its core keeps all others waiting: that is the price of order,
-/// and why it is not the lock for more threads than cores.
+/// A thread called while it sleeps or has lost its core keeps all others waiting: that is the price
+/// of order, and the reason not to use it with more threads than cores.
 pub struct Ticket {
     next: AtomicU32,
     serving: AtomicU32,
@@ -37,7 +40,7 @@ struct Rest {
 }
 
 impl Ticket {
-    /// A lock that nobody holds.
+    /// A free lock.
     pub fn new() -> Ticket {
         Ticket {
             next: AtomicU32::new(0),
@@ -49,7 +52,8 @@ impl Ticket {
         }
     }
 
-    /// Acquire pairs with the Release in `release`: what the holder before wrote is seen.
+    /// Numbers before `mine`. Acquire pairs with the Release in `release`: what the previous holder
+    /// wrote is visible.
     #[inline]
     fn ahead(&self, mine: u32) -> u32 {
         mine.wrapping_sub(self.serving.load(Ordering::Acquire))
@@ -57,7 +61,7 @@ impl Ticket {
 
     #[cold]
     fn acquire_slow(&self, mine: u32, wait: Wait) {
-        let is_called = wait.look(|| {
+        let is_called = wait.until(|| {
             let ahead = self.ahead(mine);
             #[cfg(not(loom))]
             for _ in 1..(ahead * PAUSES_EACH).min(PAUSES_MAX) {
@@ -71,7 +75,8 @@ impl Ticket {
         let _ = (spin_loop, PAUSES_EACH, PAUSES_MAX);
         let bed = &self.rest.beds[mine as usize % BEDS];
         self.rest.sleepers.fetch_add(1, Ordering::Relaxed);
-        // With the light half in `release`: either it sees a sleeper, or this thread sees its number.
+        // Pairs with the light half in `release`: either the holder sees a sleeper, or this thread
+        // sees its number.
         heavy_fence();
         loop {
             let before = bed.load(Ordering::Acquire);
@@ -104,7 +109,7 @@ unsafe impl Lock for Ticket {
 
     #[inline]
     unsafe fn try_acquire(&self, _: &Place) -> bool {
-        // Acquire as in `ahead`. If `next` is this number still, it is drawn and called at once.
+        // Acquire as in `ahead`. If `next` is still this number, it is drawn and called at once.
         let now = self.serving.load(Ordering::Acquire);
         self.next
             .compare_exchange(
@@ -123,7 +128,7 @@ unsafe impl Lock for Ticket {
         light_fence();
         if self.rest.sleepers.load(Ordering::Relaxed) != 0 {
             let bed = &self.rest.beds[called as usize % BEDS];
-            // Release: who sees the bed changed sees its number called.
+            // Release: a sleeper that sees the bed changed sees its number called.
             bed.fetch_add(1, Ordering::Release);
             bed.wake_all();
         }

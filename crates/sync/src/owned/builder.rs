@@ -1,20 +1,22 @@
-//! How a section is made.
+//! Options of a section.
 
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::Owned;
-use crate::{Drain, LockKind, Mode, NoProprietor, Order, Queue, Wait};
+#[cfg(feature = "research")]
+use crate::Queue;
+use crate::{Drain, LockKind, Mode, NoProprietor, Order, Wait};
 
-/// Threads that may have requests of their own at once; those beyond take the lock.
+/// Default number of threads with mailboxes; further threads take the lock.
 const CLIENTS: usize = 256;
 /// More threads than a process has.
 const CLIENTS_MAX: usize = 1 << 16;
-/// Requests that a thread may have made and not seen served, if it waits for none of them.
+/// Default number of requests that a thread may have open without waiting.
 const DEPTH: u32 = 4;
 const DEPTH_MAX: u32 = 1 << 16;
 
-/// What was chosen.
+/// The chosen options.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) mode: Mode,
@@ -23,6 +25,7 @@ pub(super) struct Options {
     pub(super) proprietor_wait: Wait,
     pub(super) core: Option<usize>,
     pub(super) drain: Drain,
+    #[cfg(feature = "research")]
     pub(super) queue: Queue,
     pub(super) order: Order,
     pub(super) clients: usize,
@@ -31,7 +34,7 @@ pub(super) struct Options {
     pub(super) name: String,
 }
 
-/// Chooses how a section is entered, before it is made. Every choice has a default that is right for most.
+/// Options of a section to be made. Each has a default that suits most uses.
 ///
 /// ```
 /// use hearth_sync::{LockKind, Mode, Owned};
@@ -61,6 +64,7 @@ impl<T: Send + 'static> Builder<T> {
                 proprietor_wait: Wait::default(),
                 core: None,
                 drain: Drain::default(),
+                #[cfg(feature = "research")]
                 queue: Queue::default(),
                 order: Order::default(),
                 clients: CLIENTS,
@@ -72,88 +76,87 @@ impl<T: Send + 'static> Builder<T> {
         }
     }
 
-    /// The way that calls take at first, or `Auto`. [`Mode::Lock`] if not said.
+    /// Sets the way of calls at first, or `Auto`. Default: [`Mode::Lock`].
     pub fn mode(mut self, mode: Mode) -> Self {
         self.options.mode = mode;
         self
     }
 
-    /// Which lock protects the data; in all modes one does. [`LockKind::Mutex`] if not said.
+    /// Sets the lock that protects the data; every mode uses one. Default: [`LockKind::Mutex`].
     pub fn lock(mut self, lock: LockKind) -> Self {
         self.options.lock = lock;
         self
     }
 
-    /// How callers wait, for the lock and for answers.
+    /// Sets how callers wait, for the lock and for answers.
     pub fn wait(mut self, wait: Wait) -> Self {
         self.options.wait = wait;
         self
     }
 
-    /// How the proprietor waits for requests.
+    /// Sets how the proprietor waits for requests.
     pub fn proprietor_wait(mut self, wait: Wait) -> Self {
         self.options.proprietor_wait = wait;
         self
     }
 
-    /// The core that the proprietor stays on. Where the system puts it, if not said; so, too, if the core is
-    /// none of this process's, which `explain` then tells.
+    /// Pins the proprietor to a core. Default: wherever the system puts it; so, too, if the core is
+    /// not available to this process, which `explain` then mentions.
     pub fn proprietor_core(mut self, core: usize) -> Self {
         self.options.core = Some(core);
         self
     }
 
-    /// How many of a thread's requests are served before the next thread's.
+    /// Sets how many of a thread's requests are served before the next thread's.
     pub fn drain(mut self, drain: Drain) -> Self {
         self.options.drain = drain;
         self
     }
 
-    /// How requests reach the proprietor. [`Queue::Lines`] if not said; the source's ring is there to be compared,
-    /// and does without some of the other choices: see [`Queue::Ring`].
+    /// Sets how requests reach the proprietor. Default: [`Queue::Lines`]. The source's ring is
+    /// there to be compared, and ignores some of the other options: see [`Queue::Ring`].
+    #[cfg(feature = "research")]
     pub fn queue(mut self, queue: Queue) -> Self {
         self.options.queue = queue;
         self
     }
 
-    /// In which order requests are served that are found at once. As they are found, if not said, and always with
-    /// [`Queue::Ring`].
+    /// Sets the order of requests found at once. Default: as found, which the source's ring always
+    /// uses.
     pub fn order(mut self, order: Order) -> Self {
         self.options.order = order;
         self
     }
 
-    /// For so many threads lines are provided; later ones take the lock, whatever the mode. 256 if not said, 65536
-    /// at most; each costs two words, and its lines once it asks.
-    ///
-    /// With [`Queue::Ring`] the ring has room for two messages of each, whosesoever they are, and nobody takes the lock.
+    /// Sets the number of threads with mailboxes; further threads take the lock, whatever the mode.
+    /// Default: 256; at most 65536. Each costs two words, and its lines once it makes a request.
     pub fn clients(mut self, clients: usize) -> Self {
         self.options.clients = clients.min(CLIENTS_MAX);
         self
     }
 
-    /// So many posted requests a thread may have open before `post` waits, rounded up to a power of two. 4 if
-    /// not said, 65536 at most; each is a line of 64 bytes. Not with [`Queue::Ring`], where `post` waits while the ring
-    /// is full.
+    /// Sets how many posted requests a thread may have open before `post` waits, rounded up to a
+    /// power of two. Default: 4; at most 65536. Each is a line of 64 bytes.
     pub fn depth(mut self, depth: u32) -> Self {
         self.options.depth = depth.clamp(1, DEPTH_MAX).next_power_of_two();
         self
     }
 
-    /// Whether a closure that panics makes later calls fail until `clear_poison`. No, if not said: a panic
-    /// then harms its caller only.
+    /// Sets whether a panicking closure makes later calls fail until `clear_poison`. Default: no; a
+    /// panic then harms its caller only.
     pub fn poison(mut self, poison: bool) -> Self {
         self.options.poison = poison;
         self
     }
 
-    /// What the proprietor's thread is called, up to a character of value nought, and the section in explanations.
+    /// Sets the name of the section in explanations and of the proprietor's thread, which ends at a
+    /// NUL.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = name.into();
         self
     }
 
-    /// Callers and the proprietor look for so long before they sleep: both waits in one.
+    /// Sets how long callers and the proprietor spin before they sleep: both waits in one.
     pub fn spin_for(self, spin: Duration) -> Self {
         self.wait(Wait::spin_for(spin))
             .proprietor_wait(Wait::spin_for(spin))

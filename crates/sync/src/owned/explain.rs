@@ -6,9 +6,9 @@ use hearth_sys::clock::Source;
 
 use super::shared::{ASTRAY, Shared};
 use crate::Way;
-use crate::atomics::Ordering;
+use hearth_atomics::Ordering;
 
-/// What it does now and what was counted, for people.
+/// Describes the present way and the counts.
 pub(super) fn explain<T>(shared: &Shared<T>) -> String {
     let now = shared.statistics();
     let options = &shared.front.options;
@@ -17,7 +17,7 @@ pub(super) fn explain<T>(shared: &Shared<T>) -> String {
         Way::Lock => write!(text, "under the lock ({})", options.lock),
         Way::Combine => write!(
             text,
-            "under the lock ({}), whose holder serves those who wait",
+            "under the lock ({}), whose holder serves the waiting threads",
             options.lock
         ),
         Way::Message => write!(text, "by message to its proprietor"),
@@ -30,7 +30,7 @@ pub(super) fn explain<T>(shared: &Shared<T>) -> String {
     {
         let _ = write!(
             text,
-            "; the proprietor runs where the system puts it, as core {core} is none of this process's"
+            "; the proprietor runs where the system puts it, as core {core} is not available to this process"
         );
     }
     if now.calls == 0 {
@@ -59,7 +59,7 @@ pub(super) fn explain<T>(shared: &Shared<T>) -> String {
     if let Some(busy) = now.server_busy_percent() {
         let _ = write!(
             text,
-            "; who served was busy for {busy:.0} % of its requests"
+            "; the server was busy for {busy:.0} % of its requests"
         );
     }
     text

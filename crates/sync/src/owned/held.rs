@@ -1,23 +1,22 @@
-//! The section while a thread has it: what may be done then.
+//! A section that the calling thread holds, and the operations then possible.
 
-use super::inside::Inside;
 use super::pilot;
-use super::shared::{AUTO, DEAD, POISONED, QUEUED, Shared};
+use super::shared::{AUTO, POISONED, QUEUED, Shared};
 use super::tally::{SAMPLE_EVERY, Tally};
-use crate::atomics::{Ordering, Word};
+use crate::inside::Inside;
 use crate::lock::{Lock, Place};
 use crate::mailbox::Mailbox;
 use crate::request::{DONE, Slot};
-use crate::ring::{Received, Ring};
 use crate::thread;
 use crate::{CallError, Drain, Order};
+use hearth_atomics::Ordering;
 
-/// The section is the calling thread's until this goes.
+/// Exclusive access to the section until dropped.
 pub(super) struct Held<'a, T> {
-    shared: &'a Shared<T>,
+    pub(super) shared: &'a Shared<T>,
     place: &'a Place,
     inside: &'a Inside,
-    /// A closure was begun under the guard, and has not come back.
+    /// A closure has begun and not returned.
     is_running: bool,
 }
 
@@ -39,7 +38,7 @@ impl<'a, T> Held<'a, T> {
         unsafe { self.shared.back.tally.with_mut(change) }
     }
 
-    /// Counts a call. True if it is one to be timed.
+    /// Counts a call. True if it is to be timed.
     #[inline]
     fn begin(&self) -> bool {
         self.count(|tally| {
@@ -62,7 +61,7 @@ impl<'a, T> Held<'a, T> {
         result
     }
 
-    /// A timed call has ended: the controller looks whether it is time to decide.
+    /// Ends a timed call: the controller checks whether to decide.
     fn tell_pilot(&self, now: u64) {
         let back = &self.shared.back;
         // SAFETY: the lock is held, here and below.
@@ -97,7 +96,7 @@ impl<'a, T> Held<'a, T> {
     /// Serves a request that the caller has taken from its mailbox.
     ///
     /// # Safety
-    /// The slot is ASKED, and nobody serves it but the caller.
+    /// The slot is ASKED, and only the caller serves it.
     #[inline]
     pub(super) unsafe fn serve(&self, slot: &Slot) {
         // SAFETY: as the caller promises; the lock is held.
@@ -106,9 +105,9 @@ impl<'a, T> Held<'a, T> {
         });
     }
 
-    /// Has a request served with the data, or refused.
+    /// Serves a request with the data, or refuses it.
     #[inline]
-    fn serve_with(&self, serve: impl FnOnce(*mut ())) {
+    pub(super) fn serve_with(&self, serve: impl FnOnce(*mut ())) {
         let shared = self.shared;
         let control = shared.front.control.load(Ordering::Relaxed);
         if control & POISONED != 0 {
@@ -128,28 +127,18 @@ impl<'a, T> Held<'a, T> {
         }
     }
 
-    /// Before the client is told: whoever has seen the panic finds the section poisoned, and may clear that.
+    /// Records the outcome before the client learns of it: a client that sees the panic finds the
+    /// section poisoned, and may clear that.
     #[inline]
-    fn has_ended(&self, data: *mut (), outcome: u32) {
+    pub(super) fn has_ended(&self, data: *mut (), outcome: u32) {
         if outcome != DONE && !data.is_null() {
             self.has_panicked();
         }
     }
 
-    /// Answers all that was asked with a refusal.
+    /// Refuses all requests.
     pub(super) fn refuse_all(&self) {
-        if let Some(ring) = &self.shared.front.ring {
-            while !ring.is_empty() {
-                // SAFETY: the lock is held, and whoever held it before has served what it took.
-                let count = unsafe { ring.take(true) };
-                drop(Letters {
-                    ring,
-                    control: &self.shared.front.control,
-                    next: 0,
-                    count,
-                });
-            }
-        }
+        self.refuse_letters();
         for mailbox in self.shared.mailboxes().all() {
             while let Some(slot) = mailbox.first() {
                 mailbox.answered(1);
@@ -170,8 +159,10 @@ impl<'a, T> Held<'a, T> {
         }
     }
 
-    /// What comes before the caller's own closure: its requests that are not served yet. An error if it is not to be
-    /// run: who held the lock before may have poisoned the section, and so may those requests.
+    /// Serves the caller's earlier requests, before its own closure.
+    ///
+    /// # Errors
+    /// The section is poisoned: by an earlier holder of the lock, or by those requests.
     #[inline]
     pub(super) fn prepare(&self) -> Result<(), CallError> {
         // Relaxed: with the lock comes what its holders wrote.
@@ -189,7 +180,7 @@ impl<'a, T> Held<'a, T> {
         }
     }
 
-    /// The calling thread's own requests that are not served yet come before what it does under the lock.
+    /// Serves the calling thread's earlier requests, which precede what it does under the lock.
     #[inline]
     pub(super) fn serve_own(&self) {
         if self.shared.front.control.load(Ordering::Relaxed) & QUEUED != 0 {
@@ -212,8 +203,8 @@ impl<'a, T> Held<'a, T> {
         }
     }
 
-    /// For a thread that is ending and has given its number back: which mailbox was its own is not known any more, so
-    /// all are served. As deep as a mailbox is; what comes meanwhile is not its own.
+    /// Serves all mailboxes, for a thread that is ending and has given back its number: its own
+    /// mailbox is unknown. At most as many requests as a mailbox holds; later ones are not its own.
     #[cold]
     fn serve_nameless(&self) {
         for mailbox in self.shared.mailboxes().all() {
@@ -232,7 +223,7 @@ impl<'a, T> Held<'a, T> {
             return false;
         };
         while self.shared.has_letter() {
-            // Its client may have sent one before, in another way.
+            // The client may have sent an earlier one another way.
             self.serve_letters();
         }
         mailbox.answered(1);
@@ -241,30 +232,7 @@ impl<'a, T> Held<'a, T> {
         true
     }
 
-    /// Serves what is in the ring, as much as is taken at once. Says how many.
-    fn serve_letters(&self) -> u64 {
-        let Some(ring) = &self.shared.front.ring else {
-            return 0;
-        };
-        let takes_all = self.shared.front.options.drain == Drain::All;
-        // SAFETY: the lock is held, and whoever held it before has served what it took.
-        let count = unsafe { ring.take(takes_all) };
-        let mut letters = Letters {
-            ring,
-            control: &self.shared.front.control,
-            next: 0,
-            count,
-        };
-        while let Some(letter) = letters.next() {
-            // SAFETY: with a letter comes the right to serve it; the lock is held.
-            self.serve_with(|data| unsafe {
-                letter.serve(data, |outcome| self.has_ended(data, outcome))
-            });
-        }
-        count as u64
-    }
-
-    /// Goes once through all that was asked. Says how many requests it served.
+    /// Serves everything once. Returns the number of requests.
     #[inline]
     pub(super) fn sweep(&self) -> u64 {
         let shared = self.shared;
@@ -303,20 +271,20 @@ impl<'a, T> Held<'a, T> {
         served
     }
 
-    /// Remembers that the calling thread has called. At timed calls and at those that had to wait, so that most
-    /// calls need not know their thread.
+    /// Records the calling thread as a caller. Only for timed calls and those that had to wait, so
+    /// that most calls need not know their thread.
     pub(super) fn has_called(&self) {
         let number = thread::number().unwrap_or(0);
         self.count(|tally| tally.callers |= 1 << (number & 63));
     }
 
-    /// Remembers that the client of a mailbox has called.
+    /// Records the client of a mailbox as a caller.
     #[inline]
     pub(super) fn has_served(&self, index: usize) {
         self.count(|tally| tally.callers |= 1 << (index & 63));
     }
 
-    /// Serves those who wait because the lock was held, for so many rounds at most.
+    /// Serves the requests of threads that found the lock held, for a limited number of rounds.
     pub(super) fn serve_others(&self) {
         const ROUNDS: usize = 8;
         for _ in 0..ROUNDS {
@@ -336,37 +304,5 @@ impl<T> Drop for Held<'_, T> {
         self.inside.leave();
         // SAFETY: taken with this place when the guard was made.
         unsafe { self.shared.back.lock.release(self.place) };
-    }
-}
-
-/// Letters that were taken out of the ring. Those that are not served when this goes are refused.
-struct Letters<'a> {
-    ring: &'a Ring,
-    control: &'a Word,
-    next: usize,
-    count: usize,
-}
-
-impl Letters<'_> {
-    fn next(&mut self) -> Option<Received> {
-        if self.next == self.count {
-            return None;
-        }
-        self.next += 1;
-        // SAFETY: below the count, and each once; who makes this holds the section's lock.
-        Some(unsafe { self.ring.taken(self.next - 1) })
-    }
-}
-
-impl Drop for Letters<'_> {
-    fn drop(&mut self) {
-        if self.next < self.count {
-            // Who is told that the owner has died finds that so.
-            self.control.fetch_or(DEAD, Ordering::Release);
-        }
-        while let Some(letter) = self.next() {
-            // SAFETY: without data there is nothing to touch.
-            unsafe { letter.serve(std::ptr::null_mut(), |_| ()) };
-        }
     }
 }

@@ -1,9 +1,10 @@
-//! A section: data, and closures that run on it one at a time, in the way that is set.
+//! Sections: data, and closures that run on it one at a time.
 
 mod builder;
 mod explain;
 mod held;
-mod inside;
+#[cfg_attr(not(feature = "research"), path = "no_letters.rs")]
+mod letters;
 mod pilot;
 mod proprietor;
 mod reorder;
@@ -19,17 +20,18 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use builder::Builder;
-pub(crate) use inside::serves_as_proprietor;
 pub use tally::Statistics;
 
-use crate::atomics::{Ordering, fence, yield_now};
 use crate::{CallError, Mode, NoProprietor, Way};
 use builder::Options;
+use hearth_atomics::{Ordering, fence};
+use hearth_sys::threading::yield_now;
 use reorder::NO_KEY;
 use shared::{AUTO, CLOSED, DEAD, POISONED, Shared};
 
-/// Data that is reached only through closures, which run one at a time: under a lock on the caller's core, or
-/// by message on the core of the data's proprietor. The handle is cheap to clone; all clones mean the same data.
+/// Data reached only through closures, which run one at a time: under a lock on the caller's core,
+/// or by message on the core of the data's proprietor. The handle is cheap to clone; all clones
+/// refer to the same data.
 ///
 /// ```
 /// use hearth_sync::{Mode, Owned};
@@ -43,14 +45,14 @@ use shared::{AUTO, CLOSED, DEAD, POISONED, Shared};
 /// # Ok::<(), hearth_sync::NoProprietor>(())
 /// ```
 ///
-/// What one thread asks for is done in the order it asked in, also while the mode changes. A closure that panics
-/// panics at its caller; the data stays as the closure left it.
+/// Each thread's requests are served in order, even while the mode changes. A panicking closure
+/// panics in its caller; the data stays as the closure left it.
 pub struct Owned<T: Send + 'static> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T: Send + 'static> Owned<T> {
-    /// A section entered under a mutex, until [`set_mode`](Owned::set_mode) says otherwise.
+    /// A section under a mutex, until [`set_mode`](Owned::set_mode) changes that.
     pub fn new(data: T) -> Owned<T> {
         match Builder::new().build(data) {
             Ok(owned) => owned,
@@ -59,7 +61,7 @@ impl<T: Send + 'static> Owned<T> {
         }
     }
 
-    /// For all that may be chosen.
+    /// A builder, for all options.
     pub fn builder() -> Builder<T> {
         Builder::new()
     }
@@ -74,11 +76,11 @@ impl<T: Send + 'static> Owned<T> {
 
     /// Runs a closure on the data and returns its result.
     ///
-    /// Closures and results of up to 40 bytes travel in the request's own cache line; larger ones stay
-    /// with the caller, who waits.
+    /// Closures and results of up to 40 bytes travel in the request's own cache line; larger ones
+    /// stay with the caller, who waits.
     ///
     /// # Panics
-    /// With what the closure panics with. And for the reasons of [`CallError`], in its words.
+    /// With the closure's panic, and for the reasons of [`CallError`], in its words.
     #[inline]
     pub fn call<R, F>(&self, closure: F) -> R
     where
@@ -91,15 +93,15 @@ impl<T: Send + 'static> Owned<T> {
         }
     }
 
-    /// The same, but refusals are returned.
+    /// Runs a closure as [`call`](Owned::call) does, and returns refusals.
     ///
     /// # Errors
     /// The closure was not run; the error says why.
     ///
     /// # Panics
-    /// With what the closure panics with.
+    /// With the closure's panic.
     #[inline]
-    pub fn try_call<R, F>(&self, closure: F) -> Result<R, CallError>
+    pub fn checked_call<R, F>(&self, closure: F) -> Result<R, CallError>
     where
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
@@ -107,13 +109,13 @@ impl<T: Send + 'static> Owned<T> {
         self.shared.call(NO_KEY, closure)
     }
 
-    /// Has a closure run on the data, and does not wait for it: by message it runs when its turn comes, and in
-    /// other ways before this returns. Waits only while as many of the thread's requests are open as the
+    /// Runs a closure on the data without waiting for it: by message it runs when its turn comes,
+    /// otherwise before this returns. Waits only while the thread has as many open requests as the
     /// section's depth.
     ///
-    /// By message, a panic of the closure is counted and otherwise lost; and what was posted is lost if the process
-    /// ends before its turn comes, which only [`into_inner`](Owned::into_inner) and later calls of the same thread
-    /// wait for.
+    /// By message, a panic of the closure is counted and otherwise lost. A posted closure is lost
+    /// if the process ends before its turn, for which only [`into_inner`](Owned::into_inner) and
+    /// later calls of the same thread wait.
     ///
     /// # Panics
     /// For the reasons of [`CallError`], in its words.
@@ -127,21 +129,21 @@ impl<T: Send + 'static> Owned<T> {
         }
     }
 
-    /// The same, but refusals are returned.
+    /// Posts a closure as [`post`](Owned::post) does, and returns refusals.
     ///
     /// # Errors
     /// The closure will not be run; the error says why.
     #[inline]
-    pub fn try_post<F>(&self, closure: F) -> Result<(), CallError>
+    pub fn checked_post<F>(&self, closure: F) -> Result<(), CallError>
     where
         F: FnOnce(&mut T) + Send + 'static,
     {
         self.shared.post(NO_KEY, closure)
     }
 
-    /// As [`call`](Owned::call), for a part of the data that the key names: with [`Order::Key`](crate::Order::Key) the
-    /// proprietor serves requests of near keys together. The order of one thread's requests is kept only between
-    /// those of equal keys and those without.
+    /// Runs a closure as [`call`](Owned::call) does, on the part of the data that the key names:
+    /// with [`Order::Key`](crate::Order::Key) the proprietor serves requests of near keys together.
+    /// One thread's requests keep their order only if they have equal keys or none.
     ///
     /// # Panics
     /// As `call`.
@@ -156,7 +158,8 @@ impl<T: Send + 'static> Owned<T> {
         }
     }
 
-    /// As [`post`](Owned::post), for a part of the data that the key names; see [`call_at`](Owned::call_at).
+    /// Posts a closure as [`post`](Owned::post) does, for the part of the data that the key names;
+    /// see [`call_at`](Owned::call_at).
     ///
     /// # Panics
     /// As `post`.
@@ -169,11 +172,11 @@ impl<T: Send + 'static> Owned<T> {
         }
     }
 
-    /// Runs several closures in one request, in their order, and returns their results. One wait, one hand-over
-    /// of the data or of a line, for all of them.
+    /// Runs several closures in one request, in order, and returns their results: one wait, and one
+    /// hand-over of the data or of a line, for all of them.
     ///
     /// # Panics
-    /// With what the first closure that panics panics with; those after it are not run. And for the reasons
+    /// With the panic of the first closure that panics; later ones do not run. And for the reasons
     /// of [`CallError`], in its words.
     pub fn batch<R, F>(&self, closures: impl IntoIterator<Item = F>) -> Vec<R>
     where
@@ -184,9 +187,9 @@ impl<T: Send + 'static> Owned<T> {
         self.call(|data| closures.into_iter().map(|closure| closure(data)).collect())
     }
 
-    /// Runs a closure for each item in one request, items of near keys one after the other, and returns the results
-    /// in the items' order. For look-ups in data larger than a cache: those that meet in the same part of it
-    /// find that there.
+    /// Runs a closure for each item in one request, items of near keys one after the other, and
+    /// returns the results in the items' order. For look-ups in data larger than a cache: those in
+    /// the same part of it find that part in the cache.
     ///
     /// # Panics
     /// As [`batch`](Owned::batch).
@@ -214,8 +217,8 @@ impl<T: Send + 'static> Owned<T> {
         results.into_iter().map(|(_, result)| result).collect()
     }
 
-    /// Changes the way that calls take from now on. Requests that are under way are served; nothing is lost, and
-    /// each thread's requests keep their order.
+    /// Changes the way of calls. Open requests are served; nothing is lost, and each thread's
+    /// requests keep their order.
     ///
     /// # Errors
     /// The system has no thread for the proprietor; the mode stays as it was.
@@ -237,7 +240,7 @@ impl<T: Send + 'static> Owned<T> {
         Ok(())
     }
 
-    /// What is set.
+    /// The mode as set.
     pub fn mode(&self) -> Mode {
         let control = self.shared.front.control.load(Ordering::Relaxed);
         if control & AUTO != 0 {
@@ -255,22 +258,23 @@ impl<T: Send + 'static> Owned<T> {
         self.shared.way()
     }
 
-    /// What it does and why, in words with figures.
+    /// Describes the section's state and figures, and the reasons for its way.
     pub fn explain(&self) -> String {
         explain::explain(&self.shared)
     }
 
-    /// What it has done so far. Takes the lock for a moment.
+    /// Statistics so far. Takes the lock for a moment.
     pub fn statistics(&self) -> Statistics {
         self.shared.statistics()
     }
 
-    /// Has an earlier closure panicked, so that calls are refused? Only if it was built with `poison(true)`.
+    /// True if an earlier closure panicked and calls are refused. Only if built with
+    /// `poison(true)`.
     pub fn is_poisoned(&self) -> bool {
         self.shared.front.control.load(Ordering::Acquire) & POISONED != 0
     }
 
-    /// Lets calls in again.
+    /// Accepts calls again.
     pub fn clear_poison(&self) {
         self.shared
             .front
@@ -278,40 +282,42 @@ impl<T: Send + 'static> Owned<T> {
             .fetch_and(!POISONED, Ordering::AcqRel);
     }
 
-    /// Lets no further call in. Those that were asked before are served; later ones are refused with
+    /// Accepts no further calls. Earlier requests are served; later ones are refused with
     /// [`CallError::OwnerDied`].
     pub fn close(&self) {
         self.shared.front.control.fetch_or(CLOSED, Ordering::AcqRel);
         self.shared.wake_proprietor();
     }
 
-    /// Is every call refused because the proprietor has died, or the section was closed?
+    /// True if every call is refused because the proprietor has died or the section was closed.
     pub fn is_closed(&self) -> bool {
         self.shared.front.control.load(Ordering::Acquire) & (CLOSED | DEAD) != 0
     }
 
-    /// The data, once all that was posted is done, if this is the only handle. Also after the proprietor's death.
+    /// Takes the data, once everything posted is done, if this is the only handle. Works after the
+    /// proprietor's death, too.
     ///
     /// # Errors
-    /// There are other handles, or the calling thread is the proprietor; the handle comes back, and the section is as
-    /// it was.
+    /// There are other handles, or the calling thread is the proprietor; the handle comes back, and
+    /// the section is as it was.
     pub fn into_inner(self) -> Result<T, Owned<T>> {
         if self.shared.front.handles.load(Ordering::Acquire) != 1 {
             return Err(self);
         }
-        // First of all, so that the handle comes back as it was.
+        // Before anything else, so that the handle comes back as it was.
         let Ok(proprietor) = self.shared.take_proprietor() else {
             return Err(self);
         };
         self.close();
         if let Some(proprietor) = proprietor {
-            // If it panicked, those who waited were told.
+            // If it panicked, the waiters have been refused.
             let _ = proprietor.join();
         }
         let mut shared = Arc::clone(&self.shared);
         drop(self);
-        // The proprietor has ended. Whoever dropped another handle has said so, and may not have let go of what it
-        // shared yet: that takes an instruction, and as long as a core where it has lost its own.
+        // The proprietor has ended. A thread that dropped another handle has counted that, but may
+        // not yet have released its share: that takes an instruction, or longer if it has lost its
+        // core.
         loop {
             match Arc::try_unwrap(shared) {
                 Ok(shared) => return Ok(shared.into_data()),
@@ -329,7 +335,7 @@ fn refused(error: CallError) -> ! {
 
 impl<T: Send + 'static> Clone for Owned<T> {
     fn clone(&self) -> Owned<T> {
-        // Relaxed: a handle is there already, so the count does not reach nought meanwhile.
+        // Relaxed: there is a handle already, so the count does not reach zero meanwhile.
         self.shared.front.handles.fetch_add(1, Ordering::Relaxed);
         Owned {
             shared: Arc::clone(&self.shared),
@@ -338,11 +344,12 @@ impl<T: Send + 'static> Clone for Owned<T> {
 }
 
 impl<T: Send + 'static> Drop for Owned<T> {
-    /// The last handle closes the section. What was posted is still served, and then the data dropped: by
-    /// the proprietor if there is one. Nobody waits for that: what was posted may need a lock that the calling thread
-    /// holds, or a section that it is inside of. Use [`into_inner`](Owned::into_inner) to wait.
+    /// Closes the section with the last handle. Posted closures are still served, and then the data
+    /// is dropped: by the proprietor if there is one. This does not wait for that: a posted closure
+    /// may need a lock that the calling thread holds, or a section that it is inside of. Use
+    /// [`into_inner`](Owned::into_inner) to wait.
     fn drop(&mut self) {
-        // Release and the fence: what other handles did happened before the end.
+        // Release and the fence: whatever other handles did happened before the end.
         if self.shared.front.handles.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
             self.close();

@@ -1,4 +1,4 @@
-//! `Mode::Auto`: figures of the section to the controller, and its decisions to the section.
+//! `Mode::Auto`: connects a section with the controller.
 
 use std::sync::OnceLock;
 
@@ -7,27 +7,27 @@ use hearth_sys::clock::Clock;
 use super::shared::{AUTO, Shared, WAY};
 use super::tally::Tally;
 use crate::Way;
-use crate::atomics::Ordering;
 use crate::auto::{Controller, Step, Window};
-use crate::waiting::transfer_ns;
+use crate::waiting::line_ns;
+use hearth_atomics::Ordering;
 
-/// The controller's modes, by the numbers of [`Way`].
+/// Names of the controller's modes, by the numbers of [`Way`].
 const NAMES: [&str; 3] = ["under the lock", "combining", "by message"];
 
-/// A controller at work. Touched by the holder of the lock.
+/// A controller at work. For the holder of the lock.
 pub(super) struct Pilot {
     controller: Controller,
-    /// The counts when the window began.
+    /// Counts at the beginning of the window.
     before: Tally,
     began: u64,
-    /// The window ends with the first timed call after that.
+    /// End of the window, at the first timed call after it.
     ends: u64,
 }
 
 impl Pilot {
     pub(super) fn new(tally: &mut Tally, now: u64) -> Pilot {
         let mut controller = Controller::new(NAMES, ticks_per_second());
-        if let Some(ns) = transfer_ns() {
+        if let Some(ns) = line_ns() {
             controller = controller.line_takes(ns / 1e9);
         }
         let step = controller.step();
@@ -39,7 +39,7 @@ impl Pilot {
         }
     }
 
-    /// At the end of a timed call, `now`: the way to take from here on, if a window has ended.
+    /// Checks, at the end of a timed call, whether the window has ended; the way to take if it has.
     #[inline]
     pub(super) fn look(&mut self, tally: &mut Tally, now: u64) -> Option<Way> {
         if now < self.ends {
@@ -64,7 +64,7 @@ impl Pilot {
 }
 
 impl Tally {
-    /// The counts as a window begins, whose callers are then counted anew.
+    /// Counts at the beginning of a window; callers are counted again.
     fn begun(&mut self) -> Tally {
         self.callers_before |= self.callers;
         self.callers = 0;
@@ -84,13 +84,13 @@ impl Tally {
     }
 }
 
-/// Of the clock by which sections are timed; found out once, in a few milliseconds.
+/// Rate of the clock that times sections; found once, in a few milliseconds.
 fn ticks_per_second() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| 1e9 / Clock::calibrate(&hearth_sys::Linux, 4).ns_per_tick())
 }
 
-/// Takes the way that was decided, unless somebody has set a mode meanwhile.
+/// Changes to the chosen way, unless a mode was set meanwhile.
 pub(super) fn steer<T>(shared: &Shared<T>, way: Way) {
     let change = |control| {
         (control & AUTO != 0 && control & WAY != way as u32)

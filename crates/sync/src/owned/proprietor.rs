@@ -1,4 +1,4 @@
-//! The thread that serves requests.
+//! The proprietor: the thread that serves requests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -6,18 +6,20 @@ use std::sync::Arc;
 use hearth_sys::affinity;
 
 use super::held::Held;
-use super::inside::{self, Inside};
 use super::shared::{ASTRAY, CLOSED, Shared, WAY};
-use crate::atomics::{Ordering, yield_now};
+use crate::inside::{self, Inside};
 use crate::lock::{Lock, Place};
 use crate::request::drop_quietly;
-use crate::{NoProprietor, Wait, Way};
+use crate::{NoProprietor, Way};
+use hearth_atomics::Ordering;
+use hearth_sys::spin::Spin;
+use hearth_sys::threading::yield_now;
 
-/// Rounds through all mailboxes before the lock is left again to somebody who did not take it: who waits may have
-/// lost its core for long.
+/// Rounds through all mailboxes before the lock is offered again to a waiter that did not take it:
+/// it may have lost its core for long.
 const ROUNDS: u32 = if cfg!(loom) { 1 } else { 64 };
 
-/// Starts the thread, if there is none yet.
+/// Starts the thread, unless there is one.
 pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), NoProprietor> {
     let mut proprietor = shared
         .front
@@ -29,31 +31,32 @@ pub(super) fn start<T: Send + 'static>(shared: &Arc<Shared<T>>) -> Result<(), No
     }
     shared.mailboxes();
     let its = Arc::clone(shared);
-    // The system's names end with a nought, and the standard library panics at one within.
+    // Thread names end at a NUL, and the standard library panics if they contain one.
     let name = shared.front.options.name.split('\0').next();
     let thread = std::thread::Builder::new().name(name.unwrap_or_default().to_owned());
     let body = move || {
         if let Some(core) = its.front.options.core {
-            // Elsewhere it is slower, not wrong.
+            // On another core it is slower, not wrong.
             if affinity::pin_current(core).is_err() {
                 its.front.control.fetch_or(ASTRAY, Ordering::Relaxed);
             }
         }
         serve(&its);
     };
-    // What it dies of may panic when it is dropped, which for what a thread ends with is the end of the process.
+    // The payload of its panic may panic when dropped, which would end the process if the thread
+    // ended with it.
     let body = move || _ = drop_quietly(catch_unwind(AssertUnwindSafe(body)));
     *proprietor = Some(thread.spawn(body).map_err(NoProprietor)?);
     Ok(())
 }
 
-/// However serving ends, nobody waits for it any longer.
+/// Ends serving, however that comes about: no client keeps waiting.
 struct LastWill<'a, T>(&'a Shared<T>);
 
 impl<T> Drop for LastWill<'_, T> {
     fn drop(&mut self) {
         self.0.die();
-        // Another section may come to lie where this one does.
+        // Another section may come to lie at the same address.
         inside::owns(std::ptr::null());
     }
 }
@@ -65,7 +68,8 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
     let mut rounds = 0;
     loop {
         let (place, inside) = (Place::new(), Inside::new(std::ptr::from_ref(shared).cast()));
-        // SAFETY: both stay in this frame, which the guard does not leave; the proprietor is inside of nothing.
+        // SAFETY: both stay in this frame, which the guard does not leave; the proprietor is inside
+        // of nothing.
         let held = unsafe { shared.acquire_as_proprietor(&place, &inside) };
         let why = attend(shared, &held, rounds);
         drop(held);
@@ -85,17 +89,17 @@ pub(super) fn serve<T>(shared: &Shared<T>) {
     }
 }
 
-/// Why the proprietor gives the lock up.
+/// Reason why the proprietor releases the lock.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// Somebody else wants the lock.
+    /// Another thread wants it.
     Wanted,
     /// There is nothing to do.
     Idle,
 }
 
-/// Serves under the lock, and looks for more for as long as a wake-up would cost. For so many rounds at least, if there
-/// are requests, whoever waits.
+/// Serves under the lock, and looks for more for as long as a wake-up costs. At least `rounds`
+/// rounds if there are requests, even if threads wait.
 pub(super) fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>, rounds: u32) -> Pause {
     let is_message = || {
         let now = shared.front.control.load(Ordering::Relaxed);
@@ -106,14 +110,14 @@ pub(super) fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>, rounds: u32) -> 
         if held.sweep() == 0 {
             held.count(|tally| tally.rests += 1);
             let mut is_over = false;
-            let has_come = shared.front.options.proprietor_wait.look(|| {
-                // Nobody is to wait for the lock for as long as the proprietor is patient, and in other ways
-                // nobody asks.
+            let has_come = shared.front.options.proprietor_wait.until(|| {
+                // Nobody should wait for the lock for as long as the proprietor spins; and in other
+                // ways there are no requests.
                 is_over = !is_message() || shared.is_wanted();
                 is_over || shared.has_request()
             });
             if !has_come || is_over {
-                // In other ways callers wait for each other, and the proprietor has no part in it.
+                // In other ways callers wait for each other, without the proprietor.
                 return if is_message() && shared.is_wanted() {
                     Pause::Wanted
                 } else {
@@ -128,12 +132,12 @@ pub(super) fn attend<T>(shared: &Shared<T>, held: &Held<'_, T>, rounds: u32) -> 
     }
 }
 
-/// Leaves the lock to those who wait for it: until one of them has it, or nobody wants it any more. False if neither
-/// comes for as long as one of them would take to wake up.
+/// Leaves the lock to the waiters, until one of them has it or none wants it any more. False if
+/// neither happens for as long as a wake-up takes.
 fn stand_back<T>(shared: &Shared<T>) -> bool {
-    let is_taken = Wait::for_a_wake_up().look(|| shared.back.lock.is_held() || !shared.is_wanted());
+    let is_taken = Spin::as_wake_up().until(|| shared.back.lock.is_held() || !shared.is_wanted());
     if !is_taken {
-        // Who wants it may want this very core.
+        // A waiter may want this very core.
         yield_now();
     }
     is_taken

@@ -1,22 +1,23 @@
-//! Requests served in the order of their keys: what touches the same part of the data runs together.
+//! Serving in the order of keys: requests for the same part of the data run together.
 //!
-//! The source names this temporal reorganisation and leaves it open. A round takes what each client has asked for,
-//! up to its depth, so nobody is delayed by more than a round.
+//! The source names this temporal reorganisation and leaves it open. A round takes the requests of
+//! each client, up to its depth, so no request is delayed by more than a round.
 
 use super::held::Held;
 use super::shared::{DEAD, Shared};
-use crate::atomics::{Ordering, Word};
 use crate::request::Slot;
+use hearth_atomics::Ordering;
+use hearth_sys::futex::Word;
 
-/// A request without a key.
+/// Key of a request without one.
 pub(super) const NO_KEY: u64 = 0;
 
-/// A key as it is sent: nought is for requests without one.
+/// The key as sent: 0 is reserved for requests without one.
 pub(super) fn sent(key: u64) -> u64 {
     key.saturating_add(1)
 }
 
-/// One round. Says how many requests it served.
+/// Serves one round. Returns the number of requests.
 pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
     let mut round = Round {
         control: &shared.front.control,
@@ -30,7 +31,7 @@ pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
             // SAFETY: ASKED, and the lock is held.
             let key = unsafe { slot.key() };
             if key == NO_KEY && ahead > 0 {
-                // Not before those that its client made earlier: in the next round.
+                // Not before earlier requests of its client: in the next round.
                 break;
             }
             ahead += 1;
@@ -47,7 +48,7 @@ pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
     }
     let count = round.requests.len() as u64;
     if alone < count {
-        // Equal keys stay as they came.
+        // Equal keys keep their order.
         round.requests.sort_by_key(|(key, _)| *key);
     }
     while let Some(slot) = round.next() {
@@ -57,7 +58,7 @@ pub(super) fn sweep<T>(held: &Held<'_, T>, shared: &Shared<T>) -> u64 {
     count
 }
 
-/// Requests taken from their mailboxes. Those that are not served when this goes are refused.
+/// Requests taken from their mailboxes. Those not served when this is dropped are refused.
 struct Round<'a> {
     control: &'a Word,
     requests: Vec<(u64, &'a Slot)>,
@@ -75,11 +76,12 @@ impl<'a> Round<'a> {
 impl Drop for Round<'_> {
     fn drop(&mut self) {
         if self.next < self.requests.len() {
-            // Who is told that the owner has died finds that so.
+            // A client that is told of the owner's death finds the section dead.
             self.control.fetch_or(DEAD, Ordering::Release);
         }
         while let Some(slot) = self.next() {
-            // SAFETY: ASKED, and whoever made this holds the lock; without data there is nothing to touch.
+            // SAFETY: ASKED, and whoever made this holds the lock; without data there is nothing to
+            // touch.
             unsafe { slot.serve(std::ptr::null_mut(), |_| ()) };
         }
     }

@@ -1,4 +1,4 @@
-//! What the handles of a section share, and the ways into it.
+//! The state shared by a section's handles, and the ways into it.
 
 use std::sync::{OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -7,57 +7,58 @@ use hearth_sys::clock::Stamps;
 
 use super::builder::Options;
 use super::held::Held;
-use super::inside::{Inside, is_inside};
 use super::pilot::{self, Pilot};
 use super::tally::{Statistics, Tally};
-use crate::atomics::{
-    AtomicU32, AtomicU64, Guarded, Ordering, Word, heavy_fence, light_fence, yield_now,
-};
+use crate::inside::{Inside, is_inside};
 use crate::lock::{AnyLock, Lock, Place};
 use crate::mailbox::{Mailbox, Mailboxes};
 use crate::request::Slot;
-use crate::ring::{self, Letter, Ring};
+#[cfg(feature = "research")]
+use crate::ring::Ring;
 use crate::thread;
-use crate::{CallError, Queue, Way};
+use crate::{CallError, Way};
+use hearth_atomics::{AtomicU32, AtomicU64, Guarded, Ordering};
+use hearth_sys::futex::Word;
+use hearth_sys::membarrier::{heavy_fence, light_fence};
 
 // ---- the bits of `control` ----------------------------------------------------------------------
 
 /// The way, in two bits.
 pub(super) const WAY: u32 = 0b11;
-/// Requests were made in mailboxes, or may be: callers look whether their own are done.
+/// Mailboxes have or may have requests: callers check whether their own are done.
 pub(super) const QUEUED: u32 = 1 << 2;
-/// No request is served any more.
+/// No more requests are served.
 pub(super) const DEAD: u32 = 1 << 3;
-/// The last handle is gone, or somebody closed the section.
+/// The last handle is gone, or the section was closed.
 pub(super) const CLOSED: u32 = 1 << 4;
 pub(super) const POISONED: u32 = 1 << 5;
 /// The proprietor sleeps on `control`.
 pub(super) const ASLEEP: u32 = 1 << 6;
-/// Measuring chooses the way.
+/// The controller chooses the way.
 pub(super) const AUTO: u32 = 1 << 7;
-/// The proprietor is not on the core that was asked for.
+/// The proprietor is not on the core asked for.
 pub(super) const ASTRAY: u32 = 1 << 8;
-/// What the shortest way in does not deal with.
+/// Bits that the shortest way in does not handle.
 const UNUSUAL: u32 = WAY | QUEUED | DEAD | CLOSED | POISONED;
 
-/// The parts of a section.
+/// A section's state.
 ///
-/// | field | who writes | who reads |
+/// | field | writer | reader |
 /// |---|---|---|
-/// | `control` | who changes the way, closes, wakes; the proprietor | all, at each call |
-/// | `waiters` | who has to wait for the lock, before and after; never the proprietor | the proprietor |
-/// | `handles` | who clones or drops one | who drops one |
-/// | `mailboxes`, `proprietor` | who first needs them | all |
+/// | `control` | threads that change the way, close or wake; the proprietor | all, at each call |
+/// | `waiters` | a waiter for the lock, before and after; never the proprietor | the proprietor |
+/// | `handles` | a thread that clones or drops one | a thread that drops one |
+/// | `mailboxes`, `proprietor` | the first thread that needs them | all |
 /// | `ring` | see there | |
 /// | `lock` | see there | |
 /// | `tally`, `pilot`, `data` | the holder of `lock` | the holder of `lock` |
 ///
-/// Invariant: the data is touched, and a mailbox's head moved, by the holder of the lock only, whatever the way.
-/// So the way may change at any moment: who still takes the old one waits for the same lock, or asks in
-/// a mailbox that the proprietor never ceases to serve.
+/// Invariant: only the holder of the lock touches the data and moves a mailbox's head, whatever the
+/// way. So the way may change at any moment: a thread that still takes the old way waits for the
+/// same lock, or makes its request in a mailbox that the proprietor never ceases to serve.
 #[repr(C)]
 pub(super) struct Shared<T> {
-    /// Read by all and seldom written: on lines without those that each call writes.
+    /// Read by all and rarely written: on lines without those that each call writes.
     pub(super) front: Front,
     pub(super) waiters: Waiters,
     pub(super) back: Back<T>,
@@ -68,18 +69,20 @@ pub(super) struct Front {
     pub(super) control: Word,
     pub(super) options: Options,
     pub(super) mailboxes: OnceLock<Mailboxes>,
+    #[cfg(feature = "research")]
     pub(super) ring: Option<Ring>,
     pub(super) stamps: Stamps,
     pub(super) handles: AtomicU64,
     pub(super) proprietor: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
-/// How many wait for the lock. On lines of its own: who waits writes it, and disturbs neither the holder nor those who
-/// only read `front`.
+/// Number of threads that wait for the lock. On lines of its own: a waiter that writes it disturbs
+/// neither the holder nor threads that only read `front`.
 #[repr(align(128))]
 pub(super) struct Waiters(AtomicU32);
 
-/// The lock, the counts and the beginning of the data: often the only line that a call under the lock moves.
+/// The lock, the counts and the beginning of the data: often the only line that a call under the
+/// lock moves.
 #[repr(C, align(128))]
 pub(super) struct Back<T> {
     pub(super) lock: AnyLock,
@@ -88,14 +91,14 @@ pub(super) struct Back<T> {
     pub(super) data: Guarded<T>,
 }
 
-/// The control word with another way. That a thread sees QUEUED once it has asked follows from both being in
-/// one word.
+/// The control word with another way. A thread sees QUEUED once it has made a request because both
+/// are in one word.
 pub(super) fn with_way(control: u32, way: Way) -> u32 {
     let queued = if way == Way::Lock { 0 } else { QUEUED };
     control & !WAY | way as u32 | queued
 }
 
-/// This machine's fastest steady clock, asked once.
+/// The machine's fastest steady clock, asked once.
 fn stamps() -> Stamps {
     static STAMPS: OnceLock<Stamps> = OnceLock::new();
     *STAMPS.get_or_init(|| Stamps::here(&hearth_sys::Linux))
@@ -103,12 +106,9 @@ fn stamps() -> Stamps {
 
 impl<T> Shared<T> {
     pub(super) fn new(data: T, options: Options, way: Way) -> Shared<T> {
-        crate::atomics::prepare_fences();
-        let ring = match options.queue {
-            Queue::Lines => None,
-            // One message of each client at once, and as many posted.
-            Queue::Ring(copying) => Some(Ring::new(2 * options.clients, copying)),
-        };
+        hearth_sys::membarrier::prepare_fences();
+        #[cfg(feature = "research")]
+        let ring = super::letters::ring(&options);
         Shared {
             back: Back {
                 lock: AnyLock::new(options.lock),
@@ -121,6 +121,7 @@ impl<T> Shared<T> {
                 control: Word::new(with_way(0, way)),
                 options,
                 mailboxes: OnceLock::new(),
+                #[cfg(feature = "research")]
                 ring,
                 stamps: stamps(),
                 handles: AtomicU64::new(1),
@@ -155,7 +156,7 @@ impl<T> Shared<T> {
         if is_inside(self.address()) {
             return Err(CallError::Reentrant);
         }
-        // Relaxed, here and elsewhere: whatever way is read is safe.
+        // Relaxed, here and elsewhere: any way that is read is safe.
         let control = self.front.control.load(Ordering::Relaxed);
         if control & UNUSUAL == 0 {
             return self.call_locked(closure);
@@ -169,6 +170,7 @@ impl<T> Shared<T> {
         R: Send,
     {
         self.admit(control)?;
+        #[cfg(feature = "research")]
         if control & WAY == Way::Message as u32
             && let Some(ring) = &self.front.ring
         {
@@ -187,7 +189,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Is a call let in at all?
+    /// Checks that calls are accepted.
     fn admit(&self, control: u32) -> Result<(), CallError> {
         if control & (DEAD | CLOSED) != 0 {
             return Err(CallError::OwnerDied);
@@ -201,7 +203,8 @@ impl<T> Shared<T> {
     #[inline]
     fn call_locked<R>(&self, closure: impl FnOnce(&mut T) -> R) -> Result<R, CallError> {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
-        // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
+        // SAFETY: both stay in this frame, which the guard does not leave; the caller is not
+        // inside.
         let mut held = unsafe { self.acquire(&place, &inside) };
         held.prepare()?;
         Ok(held.run(closure))
@@ -217,40 +220,21 @@ impl<T> Shared<T> {
             self.has_asked();
             slot.await_answer(self.front.options.wait);
         };
-        // SAFETY: the mailbox is the calling thread's, and the slot free; whoever serves it does so with
-        // this section's data.
+        // SAFETY: the mailbox is the calling thread's, and the slot free; the thread that serves it
+        // does so with this section's data.
         unsafe { slot.ask_and_wait::<T, R, F>(key, closure, wait) }.ok_or_else(|| self.refusal())
     }
 
-    fn call_by_ring<R, F>(&self, ring: &Ring, closure: F) -> Result<R, CallError>
-    where
-        F: FnOnce(&mut T) -> R + Send,
-        R: Send,
-    {
-        let send = |letter| self.send(ring, letter);
-        // SAFETY: whoever receives serves each letter once, with this section's data.
-        unsafe { ring::send_and_wait::<T, R, F>(closure, self.front.options.wait, send) }
-            .ok_or_else(|| self.refusal())
-    }
-
-    /// Puts a letter into the ring, and waits for room.
-    fn send(&self, ring: &Ring, letter: *mut Letter) {
-        // SAFETY: its sender waits for the answer, or it is one that nobody waits for.
-        while !unsafe { ring.put(letter) } {
-            self.has_asked();
-            yield_now();
-        }
-        self.has_asked();
-    }
-
-    /// Asks, and then either finds the request served by who has the lock, or takes the lock and serves all.
+    /// Makes a request, then either finds it served by the holder of the lock, or takes the lock
+    /// and serves all.
     fn call_combined<R, F>(&self, mailbox: &Mailbox, key: u64, closure: F) -> Result<R, CallError>
     where
         F: FnOnce(&mut T) -> R + Send,
         R: Send,
     {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
-        // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
+        // SAFETY: both stay in this frame, which the guard does not leave; the caller is not
+        // inside.
         if let Some(mut held) = unsafe { self.try_acquire(&place, &inside) } {
             let result = held.prepare().map(|()| held.run(closure));
             held.serve_others();
@@ -259,7 +243,7 @@ impl<T> Shared<T> {
         let slot = self.free_slot(mailbox);
         let wait = || {
             let mut held = None;
-            self.front.options.wait.look(|| {
+            self.front.options.wait.until(|| {
                 !slot.is_asked() || {
                     // SAFETY: as above.
                     held = unsafe { self.try_acquire(&place, &inside) };
@@ -272,7 +256,7 @@ impl<T> Shared<T> {
             }
             if let Some(held) = &mut held {
                 held.serve_others();
-                // Its own is among those; unless so many others came that the round ended before it.
+                // Its own is among those, unless so many others came that the rounds ended first.
                 held.serve_own();
             }
         };
@@ -292,9 +276,9 @@ impl<T> Shared<T> {
             return self.call(key, closure);
         }
         self.admit(control)?;
+        #[cfg(feature = "research")]
         if let Some(ring) = &self.front.ring {
-            // SAFETY: as in `call_by_ring`.
-            unsafe { ring::send_and_go::<T, F>(closure, |letter| self.send(ring, letter)) };
+            self.post_by_ring(ring, closure);
             return Ok(());
         }
         let Some(mailbox) = thread::number().and_then(|number| self.mailboxes().of(number)) else {
@@ -307,7 +291,7 @@ impl<T> Shared<T> {
         Ok(())
     }
 
-    /// The client's next line, when its last request there is answered.
+    /// The client's next line, once its last request there is answered.
     #[inline]
     fn free_slot<'m>(&self, mailbox: &'m Mailbox) -> &'m Slot {
         let slot = mailbox.next();
@@ -319,11 +303,11 @@ impl<T> Shared<T> {
         slot
     }
 
-    /// Sees to it that somebody serves what the calling thread has just asked.
+    /// Ensures that the request just made will be served.
     #[inline]
-    fn has_asked(&self) {
-        // With the heavy half in `falls_asleep` and `refuse_all`: either they see the request, or this thread
-        // sees that nobody looks.
+    pub(super) fn has_asked(&self) {
+        // Pairs with the heavy half in `sleep_until_asked` and `die`: either they see the request,
+        // or this thread sees that no thread looks.
         light_fence();
         if self.front.control.load(Ordering::Relaxed) & (ASLEEP | DEAD) != 0 {
             self.has_asked_slow();
@@ -338,26 +322,18 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Has anybody asked? For who does not hold the lock.
+    /// True if there is a request. For threads without the lock.
     pub(super) fn has_open_request(&self) -> bool {
         self.has_letter() || self.mailboxes().has_open()
     }
 
-    /// Has anybody asked? For the holder of the lock.
+    /// True if there is a request. For the holder of the lock.
     #[inline]
     pub(super) fn has_request(&self) -> bool {
         self.has_letter() || self.mailboxes().has_request()
     }
 
-    #[inline]
-    pub(super) fn has_letter(&self) -> bool {
-        self.front
-            .ring
-            .as_ref()
-            .is_some_and(|ring| !ring.is_empty())
-    }
-
-    fn refusal(&self) -> CallError {
+    pub(super) fn refusal(&self) -> CallError {
         match self.front.control.load(Ordering::Acquire) & POISONED {
             0 => CallError::OwnerDied,
             _ => CallError::Poisoned,
@@ -367,8 +343,8 @@ impl<T> Shared<T> {
     // ---- the lock -----------------------------------------------------------------------------
 
     /// # Safety
-    /// `place` and `inside` stay where they are until the guard is gone, and are used for nothing else. The
-    /// calling thread is not inside of this section.
+    /// `place` and `inside` stay where they are until the guard is gone, and are used for nothing
+    /// else. The calling thread is not inside of this section.
     #[inline]
     pub(super) unsafe fn acquire<'a>(
         &'a self,
@@ -389,8 +365,8 @@ impl<T> Shared<T> {
     unsafe fn acquire_slow<'a>(&'a self, place: &'a Place, inside: &'a Inside) -> Held<'a, T> {
         let begin = self.front.stamps.ticks();
         let waiters = &self.waiters.0;
-        // The proprietor keeps the lock while it looks for requests, and looks at this. Relaxed, here and below: it
-        // looks again and again, and the count orders nothing.
+        // The proprietor keeps the lock while it looks for requests, and reads this count. Relaxed,
+        // here and below: it looks again and again, and the count orders nothing.
         waiters.fetch_add(1, Ordering::Relaxed);
         // SAFETY: as the caller promises.
         unsafe { self.back.lock.acquire(place, self.front.options.wait) };
@@ -417,7 +393,7 @@ impl<T> Shared<T> {
         unsafe { self.back.lock.try_acquire(place) }.then(|| Held::new(self, place, inside))
     }
 
-    /// For the proprietor, which is nobody that the lock is to be left to, and no caller that had to wait.
+    /// Takes the lock for the proprietor, which does not count among the waiters.
     ///
     /// # Safety
     /// As for `acquire`.
@@ -431,7 +407,8 @@ impl<T> Shared<T> {
         Held::new(self, place, inside)
     }
 
-    /// Does anybody but the proprietor wait for the lock? A hint, as who comes may not have said so yet.
+    /// True if a thread other than the proprietor waits for the lock. A hint, as a newcomer may not
+    /// be counted yet.
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
         self.waiters.0.load(Ordering::Relaxed) != 0
@@ -452,7 +429,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// The proprietor sleeps until somebody asks, or something else has changed.
+    /// Sleeps, as the proprietor, until there is a request or another change.
     pub(super) fn sleep_until_asked(&self) {
         let control = &self.front.control;
         let before = control.fetch_or(ASLEEP, Ordering::Relaxed);
@@ -463,7 +440,10 @@ impl<T> Shared<T> {
         control.fetch_and(!ASLEEP, Ordering::Relaxed);
     }
 
-    /// The proprietor's thread, to be waited for, if there is one. An error to that thread itself.
+    /// Takes the handle of the proprietor's thread, to join it.
+    ///
+    /// # Errors
+    /// The calling thread is the proprietor.
     pub(super) fn take_proprietor(&self) -> Result<Option<JoinHandle<()>>, ()> {
         let proprietor = self.front.proprietor.lock();
         let mut proprietor = proprietor.unwrap_or_else(PoisonError::into_inner);
@@ -473,7 +453,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Nobody serves any more: whoever has asked or asks is told.
+    /// Ends all serving: present and later requests are refused.
     pub(super) fn die(&self) {
         self.front.control.fetch_or(DEAD, Ordering::Release);
         heavy_fence();
@@ -485,7 +465,8 @@ impl<T> Shared<T> {
             return;
         }
         let (place, inside) = (Place::new(), Inside::new(self.address()));
-        // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
+        // SAFETY: both stay in this frame, which the guard does not leave; the caller is not
+        // inside.
         let held = unsafe { self.acquire(&place, &inside) };
         held.refuse_all();
     }
@@ -493,9 +474,10 @@ impl<T> Shared<T> {
     /// Runs something that needs the lock and not the data.
     fn aside<R>(&self, work: impl FnOnce() -> R) -> R {
         let (place, inside) = (Place::new(), Inside::new(self.address()));
-        // Who is inside holds the lock already.
+        // A thread inside holds the lock already.
         let _held = (!is_inside(self.address())).then(|| {
-            // SAFETY: both stay in this frame, which the guard does not leave; the caller is not inside.
+            // SAFETY: both stay in this frame, which the guard does not leave; the caller is not
+            // inside.
             unsafe { self.acquire(&place, &inside) }
         });
         work()
@@ -507,7 +489,7 @@ impl<T> Shared<T> {
         tally.told(self.way())
     }
 
-    /// Lets measuring choose the way from now on, from the way taken now.
+    /// Has the controller choose the way, beginning with the present one.
     pub(super) fn engage_pilot(&self) {
         let now = self.front.stamps.ticks();
         self.aside(|| {
@@ -524,10 +506,10 @@ impl<T> Shared<T> {
         pilot::steer(self, Way::Lock);
     }
 
-    /// Why the way is what it is, if measuring chooses it.
+    /// The controller's reasons, if it chooses the way.
     pub(super) fn pilot_explains(&self) -> Option<String> {
         if self.front.control.load(Ordering::Relaxed) & AUTO == 0 {
-            // It has measured before, and a mode was set since.
+            // It has measured before, but a mode was set since.
             return None;
         }
         // SAFETY: the lock is held.
@@ -538,7 +520,7 @@ impl<T> Shared<T> {
     }
 
     pub(super) fn set_way(&self, way: Way) {
-        // What others see first does not matter: every way is safe at any time.
+        // The order of the changes does not matter: every way is safe at any time.
         let change = |control| Some(with_way(control & !AUTO, way));
         let _ = self
             .front
@@ -548,9 +530,6 @@ impl<T> Shared<T> {
     }
 
     pub(super) fn into_data(self) -> T {
-        #[cfg(not(loom))]
-        return self.back.data.into_inner();
-        #[cfg(loom)]
-        unimplemented!("models look at the data under the lock")
+        self.back.data.into_inner()
     }
 }

@@ -1,18 +1,18 @@
-//! What a section counts of itself.
+//! A section's counts.
 
 use crate::Way;
 
-/// A call in so many is timed: a reading of the clock costs about as much as a short section.
+/// One call in this many is timed: reading the clock costs about as much as a short section.
 pub(super) const SAMPLE_EVERY: u64 = 64;
 
-/// Counts, since the section was made. Written by the holder of the lock, beside the data.
+/// Counts since the section was made. Written by the holder of the lock, beside the data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     /// Requests and calls, in any way.
     pub(super) calls: u64,
     /// A bit for each of the callers' numbers, modulo 64.
     pub(super) callers: u64,
-    /// Likewise, of the time before `callers` were counted anew.
+    /// The same bits from before `callers` was last reset.
     pub(super) callers_before: u64,
     pub(super) served: u64,
     pub(super) contended: u64,
@@ -23,41 +23,41 @@ pub(super) struct Tally {
     pub(super) panics: u64,
 }
 
-/// What a section has done so far. Times are in ticks of this machine's fastest steady clock.
+/// A section's statistics. Times are in ticks of this machine's fastest steady clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Closures run or refused, in any way.
     pub calls: u64,
-    /// Those among them that somebody else than their caller ran: the proprietor, or who had the lock.
+    /// Closures run by another thread than their caller: the proprietor, or the holder of the lock.
     pub delegated: u64,
     /// Calls under the lock that had to wait for it.
     pub contended: u64,
-    /// For so long those waited, together.
+    /// Time that those calls waited, in all.
     pub wait_ticks: u64,
-    /// So many calls were timed, one in 64.
+    /// Calls timed, one in 64.
     pub samples: u64,
-    /// For so long those ran, together, without waiting.
+    /// Time that those ran, in all, waiting excluded.
     pub section_ticks: u64,
-    /// How often who serves had served all and found no further request.
+    /// Times that the server had served everything and found no further request.
     pub rests: u64,
     /// Closures that panicked.
     pub panics: u64,
-    /// Different threads among the callers that were looked at: those of timed calls, of calls that waited and of
-    /// requests. At most 64, and too few where their numbers collide.
+    /// Number of different threads seen among the callers: those of timed calls, of calls that
+    /// waited and of requests. At most 64, and too low where their numbers collide.
     pub callers: u32,
     /// The way that calls take now.
     pub way: Way,
 }
 
 impl Statistics {
-    /// Ticks a section takes, if any was timed.
+    /// Mean ticks per section, if any was timed.
     pub fn section_ticks_mean(&self) -> Option<f64> {
         (self.samples > 0).then(|| self.section_ticks as f64 / self.samples as f64)
     }
 
-    /// The share of delegated requests that found others waiting or being served, in per cent: the source's
-    /// "server busy". None if there were none.
+    /// Share of delegated requests that found others waiting or being served, in per cent: the
+    /// source's "server busy". None without such requests.
     pub fn server_busy_percent(&self) -> Option<f64> {
         let idle = self.rests.min(self.delegated) as f64;
         (self.delegated > 0).then(|| 100.0 * (1.0 - idle / self.delegated as f64))

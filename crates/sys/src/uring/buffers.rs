@@ -1,4 +1,4 @@
-//! Memory for what comes, and the ring by which the kernel gets it.
+//! Buffers to receive into, and the ring that gives them to the kernel.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::io;
@@ -11,17 +11,18 @@ use io_uring::types::BufRingEntry;
 
 /// The group of the ring's buffers.
 pub(super) const GROUP: u16 = 0;
-/// With how many buffers the kernel begins.
+/// Number of buffers that the kernel begins with.
 const AT_FIRST: u16 = 32;
 
 /// Buffers of one length; the kernel fills them in the order in which they were given.
 pub(super) struct Buffers {
-    /// Of all buffers, from the heap. A reference to all of it would claim what the kernel is about to write to.
+    /// Memory of all buffers, from the heap. A reference to all of it would claim what the kernel
+    /// is about to write to.
     memory: *mut [u8],
     bytes_each: usize,
     entries: *mut BufRingEntry,
     count: u16,
-    /// So many the kernel has had; the memory of the others was never touched.
+    /// Number of buffers that the kernel has had; the memory of the others was never touched.
     in_use: u16,
     tail: u16,
 }
@@ -30,7 +31,7 @@ pub(super) struct Buffers {
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// So many, a power of two, of so many bytes.
+    /// `count` buffers, a power of two, of `bytes_each` bytes.
     pub(super) fn new(count: u16, bytes_each: usize) -> io::Result<Buffers> {
         let bytes = usize::from(count)
             .checked_mul(bytes_each)
@@ -62,28 +63,30 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Shows them to the kernel. They live until after the ring is closed, or for ever: see [`Buffers::leak`].
+    /// Registers them with the kernel. They live until after the ring is closed, or forever: see
+    /// [`Buffers::leak`].
     pub(super) fn register(&self, ring: &IoUring) -> io::Result<()> {
-        // SAFETY: the entries are zeroed pages of the length said, and stay as long as was said above.
+        // SAFETY: the entries are zeroed pages of the length said, and stay as long as was said
+        // above.
         unsafe {
             ring.submitter()
                 .register_buf_ring_with_flags(self.entries as u64, self.count, GROUP, 0)
         }
     }
 
-    /// What is in a buffer that the kernel has filled and that was not given back.
+    /// The contents of a buffer that the kernel has filled and that was not given back.
     pub(super) fn filled(&self, number: u16, count: usize) -> &[u8] {
         assert!(
             count <= self.bytes_each,
             "{count} of {} bytes",
             self.bytes_each
         );
-        // SAFETY: the length was just looked at; the kernel is done with this buffer until it is given back, which takes
-        // a unique reference.
+        // SAFETY: the length was just looked at; the kernel is done with this buffer until it is
+        // given back, which takes a unique reference.
         unsafe { slice::from_raw_parts(self.buffer(number), count) }
     }
 
-    /// Where a buffer begins, with room for `bytes_each`.
+    /// Beginning of a buffer, which has room for `bytes_each`.
     fn buffer(&self, number: u16) -> *mut u8 {
         assert!(number < self.count, "{number} of {} buffers", self.count);
         // SAFETY: the memory has room for `count` buffers.
@@ -94,7 +97,7 @@ impl Buffers {
         }
     }
 
-    /// There were too few: twice as many, if there are.
+    /// Gives the kernel twice as many buffers, if there are, after it had too few.
     pub(super) fn grow(&mut self) {
         self.use_more(self.in_use);
     }
@@ -105,7 +108,7 @@ impl Buffers {
         (from..self.in_use).for_each(|number| self.give(number));
     }
 
-    /// The kernel may fill a buffer again.
+    /// Gives a buffer back to the kernel.
     pub(super) fn give(&mut self, number: u16) {
         let address = self.buffer(number);
         // SAFETY: the ring has as many entries as there are buffers, so this one is free.
@@ -114,23 +117,24 @@ impl Buffers {
         entry.set_len(self.bytes_each as u32);
         entry.set_bid(number);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail is in the first entry, where only we write and the kernel reads; aligned, and shared as an
-        // atomic from here on.
+        // SAFETY: the tail is in the first entry, where only we write and the kernel reads;
+        // aligned, and shared as an atomic from here on.
         let tail = unsafe {
             let tail = BufRingEntry::tail(self.entries);
             AtomicU16::from_ptr(tail.cast_mut())
         };
-        // Released: the kernel, which acquires it, sees the entry.
+        // Release: the kernel, which acquires it, sees the entry.
         tail.store(self.tail, Ordering::Release);
     }
 
-    /// The kernel may write there for ever.
+    /// Leaks the memory, as the kernel may write there forever.
     pub(super) fn leak(&mut self) {
         self.entries = ptr::null_mut();
     }
 }
 
-/// So many zeros, whose pages nobody has touched. A vector would panic or end the process where there is no memory.
+/// Zeroed bytes whose pages no thread has touched. A vector would panic or end the process without
+/// memory.
 fn zeroed(bytes: usize) -> io::Result<Box<[u8]>> {
     let layout = Layout::array::<u8>(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
     if bytes == 0 {

@@ -1,4 +1,5 @@
-//! What is ready, told by a ring: nothing is asked for again, and what was told already is taken without a system call.
+//! Readiness reported through a ring: nothing has to be armed again, and reports already there are
+//! taken without a system call.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -8,50 +9,51 @@ use io_uring::types::{CancelBuilder, Fd};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::{DROP_WAIT, enter};
-use crate::ready::Readiness;
+use crate::epoll::Readiness;
 
-/// Completions with this key are of requests that are nobody's.
+/// Key of completions that belong to no request of a user.
 const NOBODY: u64 = u64::MAX;
 /// Requests that go at once.
 const REQUESTS: u32 = 256;
-/// Completions that the ring has room for; the kernel keeps what is more.
+/// Completions that the ring has room for; the kernel keeps the rest.
 const COMPLETIONS: u32 = 4096;
-/// All that may be of interest.
+/// All events of interest.
 const EVENTS: i16 = libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP;
 
-/// Who waits for a ring.
+/// Which threads wait for a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiters {
-    /// One thread, the one that waits first. The kernel does all its work when that one calls.
+    /// One thread, the first that waits. The kernel does all its work when that thread calls.
     One,
-    /// Several, in turns. The kernel does its work in the thread that added a descriptor, and interrupts that one for it.
+    /// Several, in turns. The kernel does its work in the thread that added a descriptor, and
+    /// interrupts it for that.
     Turns,
 }
 
-/// What a ring tells of a descriptor.
+/// A report about a descriptor.
 #[derive(Debug)]
 pub struct Event {
-    /// What has become true of it.
+    /// Its state.
     pub ready: Readiness,
-    /// It will be told again when something is new.
+    /// It will be reported again when something is new.
     pub goes_on: bool,
 }
 
-/// Descriptors that are told each time something is new about them, as with an edge trigger.
+/// Descriptors that are reported whenever something is new, as with an edge trigger.
 pub struct Polls {
     ring: IoUring,
     waiters: Waiters,
     /// The one thread that waits has begun.
     has_begun: bool,
-    /// Requests of which a completion will come.
+    /// Number of requests without a completion yet.
     open: usize,
 }
 
 impl Polls {
-    /// None so far.
+    /// An empty set.
     ///
     /// # Errors
-    /// The kernel has no such thing (it needs 6.1), forbids it, or has no memory.
+    /// The kernel has no `io_uring` (it needs 6.1), forbids it, or has no memory.
     pub fn new(waiters: Waiters) -> io::Result<Polls> {
         let mut builder = IoUring::builder();
         builder.setup_submit_all().setup_cqsize(COMPLETIONS);
@@ -69,8 +71,8 @@ impl Polls {
         })
     }
 
-    /// Tells of a descriptor from the next wait on, first whatever is true of it then. The key is not [`u64::MAX`].
-    /// A descriptor that is closed stays open in the kernel until it is removed.
+    /// Reports a descriptor from the next wait on, beginning with its state then. The key is not
+    /// [`u64::MAX`]. A descriptor that is closed stays open in the kernel until it is removed.
     pub fn add(&mut self, of: RawFd, key: u64) {
         let request = opcode::PollAdd::new(Fd(of), EVENTS as u32)
             .multi(true)
@@ -78,16 +80,18 @@ impl Polls {
         self.push(&request.user_data(key));
     }
 
-    /// Tells of a key's descriptor no more, from the next wait on.
+    /// Stops reporting a key's descriptor, from the next wait on.
     pub fn remove(&mut self, key: u64) {
         let what = CancelBuilder::user_data(key).all();
         self.push(&opcode::AsyncCancel2::new(what).build().user_data(NOBODY));
     }
 
-    /// Tells at most so many events. If there is none, waits until there is or so much time has passed, for ever if none is given.
+    /// Returns at most `most` reports. Without any, waits until there are or the time has passed,
+    /// forever without a time.
     ///
     /// # Errors
-    /// The kernel's: not that time has passed or a signal came. Of [`Waiters::One`] also that another thread waits.
+    /// Those of the kernel, but not the end of the time nor a signal. With [`Waiters::One`] also
+    /// that another thread waits.
     pub fn wait(
         &mut self,
         time: Option<Duration>,
@@ -119,7 +123,8 @@ impl Polls {
         Ok(())
     }
 
-    /// Removes all. By the thread that waits, if it is one; what other threads have added may end only when they do.
+    /// Removes all. By the thread that waits, if it is one; what other threads have added may end
+    /// only when they do.
     pub fn remove_all(&mut self) {
         if !self.has_begun {
             return;
@@ -141,7 +146,8 @@ impl Polls {
         self.open += 1;
         // SAFETY: it names no memory.
         while unsafe { self.ring.submission().push(request) }.is_err() {
-            // Full: what is there goes first. That fails only if the kernel lacks memory for a moment.
+            // Full: submit what is there first. That fails only if the kernel lacks memory for a
+            // moment.
             let _ = self.ring.submit();
         }
     }

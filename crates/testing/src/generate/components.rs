@@ -1,10 +1,10 @@
-//! Components: what all of them have, whatever they are for.
+//! Components: the parts that all of them have, whatever their purpose.
 
 use super::Generator;
 use super::scope::{Scope, Storage, Visible};
 use crate::tree::*;
 
-/// A component being put together. No other is begun before it is finished.
+/// A component being built. No other is begun before it is finished.
 pub(super) struct Draft {
     pub(super) index: usize,
     name: String,
@@ -16,8 +16,8 @@ pub(super) struct Draft {
 }
 
 impl Generator {
-    /// Begins a component. With `prints`, its procedures and behaviour may print: only where
-    /// nothing else prints meanwhile.
+    /// Begins a component. With `prints`, its procedures and behaviour may print, which is allowed
+    /// only where nothing else prints meanwhile.
     pub(super) fn draft(&mut self, stem: &str, ports: Vec<Port>, prints: bool) -> Draft {
         let index = self.program.components.len();
         let mut sight = Scope::body(Some(index));
@@ -70,7 +70,7 @@ impl Generator {
         (body, scope.cost)
     }
 
-    /// A member variable; its place.
+    /// Adds a member variable; returns its place.
     pub(super) fn member_variable(&mut self, draft: &mut Draft, ty: Type, init: Expr) -> Expr {
         let locals = std::mem::take(&mut self.scope.locals);
         let name = self.unique("m");
@@ -97,7 +97,7 @@ impl Generator {
         place
     }
 
-    /// A member that the generator's own patterns count with: out of sight.
+    /// A member for the generator's own patterns, out of sight.
     pub(super) fn hidden_member(&mut self, draft: &mut Draft, ty: Type, init: Expr) -> Expr {
         self.scope = Scope::default();
         let place = self.member_variable(draft, ty, init);
@@ -131,12 +131,12 @@ impl Generator {
         }
     }
 
-    /// A procedure already made for this component.
+    /// Adds a procedure already made for this component.
     pub(super) fn add_member_proc(&mut self, draft: &mut Draft, proc: usize) {
         draft.members.push(Member::Proc(proc));
     }
 
-    /// Recursion through a forward type: the inner call names the type.
+    /// A procedure that recurses through a forward type: the inner call names the type.
     fn recursive_proc(&mut self, draft: &mut Draft) {
         let other = self.scalar();
         self.open_body(draft, true);
@@ -166,7 +166,7 @@ impl Generator {
         self.finish_proc("visit", Type::Integer, statements, Some(last));
         let manner = self.manners[proc];
         self.manners[proc].reserved = true;
-        // The forward type bears the procedure's name.
+        // The forward type has the procedure's name.
         let signature = Signature {
             params: vec![Type::Integer, other.clone()],
             result: Type::Integer,
@@ -177,7 +177,7 @@ impl Generator {
         self.recursion_entry(draft, proc, other, manner.cost);
     }
 
-    /// A procedure that starts the recursion at a small depth, for anybody to call.
+    /// A procedure that starts the recursion at a small depth, callable from anywhere.
     fn recursion_entry(&mut self, draft: &mut Draft, proc: usize, other: Type, cost: u64) {
         self.open_body(draft, true);
         let name = self.variable_name();
@@ -195,7 +195,7 @@ impl Generator {
         draft.members.push(Member::Proc(entry));
     }
 
-    /// One to three constructors that differ in their parameter types.
+    /// One to three constructors with different parameter types.
     pub(super) fn random_constructors(&mut self, draft: &mut Draft) {
         let count = 1 + self.random.below(3);
         let mut known: Vec<Vec<Type>> = Vec::new();
@@ -243,8 +243,7 @@ impl Generator {
         draft.index
     }
 
-    /// `new C(…)` with arguments for one of its constructors, which need not be the one the
-    /// language then chooses.
+    /// `new C(…)` with arguments for one of its constructors; the language may choose another.
     pub(super) fn creation(&mut self, component: usize) -> Expr {
         let params: Vec<Vec<Type>> = self.program.components[component]
             .constructors
@@ -265,7 +264,7 @@ impl Generator {
     }
 }
 
-/// An exact match first, then the first that fits by widening.
+/// Chooses an exact match first, then the first that fits by widening.
 fn choose(constructors: &[Vec<Type>], args: &[Type]) -> usize {
     let exact = constructors.iter().position(|params| params == args);
     let fits = |params: &Vec<Type>| {
@@ -278,7 +277,7 @@ fn choose(constructors: &[Vec<Type>], args: &[Type]) -> usize {
 
 fn widens(from: &Type, to: &Type) -> bool {
     let numbers = from.is_numeric() && from.rank() < to.rank();
-    // Unsigned never becomes integer silently.
+    // An unsigned value never becomes an integer implicitly.
     from == to || (numbers && !(*from == Type::Unsigned && *to == Type::Integer))
 }
 

@@ -5,7 +5,7 @@ use super::scope::Storage;
 use crate::tree::*;
 use std::rc::Rc;
 
-/// A step from a variable towards a value inside it.
+/// A step from a variable to a value inside it.
 #[derive(Clone, Copy)]
 enum Step {
     Element,
@@ -52,8 +52,8 @@ impl Generator {
         self.expr(ty, depth)
     }
 
-    /// Whether a value may come out of a branch. Reals may not: whether such a value is single
-    /// or double inside a larger expression is not fixed.
+    /// Whether a branch may yield the value. Reals may not: it is not specified whether such a
+    /// value is single or double inside a larger expression.
     fn may_choose(&self, ty: &Type) -> bool {
         *ty != Type::Real
     }
@@ -139,7 +139,7 @@ impl Generator {
         }
     }
 
-    /// An index into `array`, whose length is at least `least`: nearly always good.
+    /// An index into `array`, whose length is at least `least`: nearly always valid.
     fn index(&mut self, array: &Expr, least: u32) -> Expr {
         if self.scope.may_raise && !self.scope.quiet && self.random.chance(4) {
             self.scope.raises = true;
@@ -157,7 +157,7 @@ impl Generator {
         }
         let outer = std::mem::replace(&mut self.scope.indexing, true);
         let quiet = std::mem::replace(&mut self.scope.quiet, true);
-        // An index inside an index stays simple, or they would never end.
+        // An index inside an index stays simple, or nesting would never end.
         let kinds = if outer { 2 } else { 4 };
         let index = match self.random.below(kinds) + 4 - kinds {
             0 => {
@@ -203,7 +203,7 @@ impl Generator {
                 self.array_of(ty, lengths, depth)
             }
             Type::Any => {
-                // Without this end to the nesting, records of boxes of records never end.
+                // Without this end to the nesting, records of boxes of records would never end.
                 let content = match depth {
                     0 => self.scalar(),
                     _ => self.value_type(1),
@@ -287,7 +287,7 @@ impl Generator {
                 None => self.leaf(&ty, depth),
             },
             6 => {
-                // An unsigned number and an integer meet as integers.
+                // An unsigned number and an integer are joined as integers.
                 let (op, right) = self.integral_operator(&Type::Integer, depth);
                 let left = self.expr(&Type::Unsigned, depth);
                 Expr::binary(op, left, right, ty)
@@ -305,8 +305,8 @@ impl Generator {
         }
     }
 
-    /// An operator of integral types and its right operand: not zero where a division by zero
-    /// would not be caught.
+    /// An operator of integral types and its right operand, which is not zero where a division by
+    /// zero would not be caught.
     fn integral_operator(&mut self, ty: &Type, depth: u32) -> (Binary, Expr) {
         let op = *self.random.pick(&[
             Binary::Add,
@@ -461,7 +461,7 @@ impl Generator {
     }
 
     fn equality(&mut self, op: Binary, operand: &Type, depth: u32) -> Expr {
-        // Boxes are compared by identity, but whether a projection copies is open.
+        // Boxes are compared by identity, but whether a projection copies is unspecified.
         let operand = if *operand == Type::Any {
             &Type::Integer
         } else {
@@ -500,7 +500,7 @@ impl Generator {
         self.readable(&ty).map(Expr::length)
     }
 
-    /// Calls a procedure with this result, if there is one that may be called here.
+    /// Calls a procedure with this result, if one may be called here.
     pub(super) fn call(&mut self, result: &Type, depth: u32) -> Option<Expr> {
         if self.scope.quiet {
             return None;
@@ -564,8 +564,8 @@ impl Generator {
         Some(Expr::new(kind, result.clone()))
     }
 
-    /// A procedure that may be used as a value of this signature: cheap and harmless, since the
-    /// caller does not know which one it calls.
+    /// A procedure for a value of this signature: cheap and harmless, since the caller does not
+    /// know which one it calls.
     pub(super) fn proc_of(&mut self, signature: &Rc<Signature>) -> Option<usize> {
         let found: Vec<usize> = (0..self.program.procs.len())
             .filter(|&index| {

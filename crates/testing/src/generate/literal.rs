@@ -61,7 +61,7 @@ impl Expr {
 }
 
 impl Generator {
-    /// A constant of a type that has constants; else a fresh object.
+    /// A constant of a type that has constants; otherwise a fresh object.
     pub(super) fn literal(&mut self, ty: &Type) -> Expr {
         let kind = match ty {
             Type::Integer => ExprKind::Integer(self.integer()),

@@ -1,9 +1,9 @@
 //! Random well-typed programs.
 //!
-//! A program is built bottom up: types, procedures, components, the main sequence. Statements
-//! grow under two limits, a budget of statements and an estimate of the steps they will take.
-//! Where the language leaves the result open (which of two ready senders is served first, the
-//! address order of references) nothing is generated whose output could depend on it.
+//! A program is built bottom up: types, procedures, components, the main sequence. Statements grow
+//! under two limits, a budget of statements and an estimate of their steps. Where the language
+//! leaves the result open (which of two ready senders is served first, the address order of
+//! references) nothing is generated whose output could depend on it.
 
 mod components;
 mod expression;
@@ -24,17 +24,17 @@ use crate::text;
 use crate::tree::*;
 use scope::Scope;
 
-/// A program with what it must print.
+/// A program with its expected output.
 #[derive(Debug)]
 pub struct Case {
     pub seed: u64,
-    /// The seed and shape of [`program`] that the draws ended with.
+    /// The seed and shape of the accepted [`program`].
     pub draw: (u64, Shape),
     pub text: String,
     pub expected: Expected,
 }
 
-/// What the generated program may contain.
+/// Allowed contents of the generated program.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub components: bool,
@@ -42,8 +42,8 @@ pub struct Shape {
     pub size: usize,
 }
 
-/// A program of the seed's own shape. Programs that take too long or whose output depends on
-/// the schedule are drawn again.
+/// A program of the seed's own shape. Programs that take too long or whose output depends on the
+/// schedule are drawn again.
 pub fn case(seed: u64) -> Case {
     let mut random = Random::new(seed);
     let shape = Shape {
@@ -53,9 +53,9 @@ pub fn case(seed: u64) -> Case {
     case_of(seed, shape)
 }
 
-/// As [`case`], of a given shape.
+/// [`case`] with a given shape.
 pub fn case_of(seed: u64, shape: Shape) -> Case {
-    // Generator and oracle walk deep trees by recursion, more than a test's thread has room for.
+    // Generator and oracle recurse into deep trees, beyond a test thread's stack.
     let draw = std::thread::Builder::new()
         .stack_size(STACK)
         .spawn(move || draw(seed, shape))
@@ -98,14 +98,14 @@ pub fn program(seed: u64, shape: Shape) -> Program {
     generator.program
 }
 
-/// What callers must know of a procedure.
+/// Properties of a procedure for its callers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Manner {
-    /// Steps of one call, estimated.
+    /// Estimated steps of one call.
     cost: u64,
     raises: bool,
     prints: bool,
-    /// Only from its own component; None: from anywhere.
+    /// The component that may call it; None: from anywhere.
     owner: Option<usize>,
     /// Called by the generator's own patterns only.
     reserved: bool,
@@ -120,7 +120,7 @@ struct Generator {
     signatures: Vec<Type>,
     scope: Scope,
     helpers: Helpers,
-    /// A component that servers may create, which sends one value and stops.
+    /// A component that servers may create; it sends one value and stops.
     task: Option<usize>,
 }
 
@@ -151,12 +151,12 @@ impl Generator {
         }
     }
 
-    /// The main sequence: statements, the communication plans one after another, and at the end
-    /// the values of what is in sight.
+    /// The main sequence: statements, the communication plans one after another, and at the end the
+    /// values in sight.
     fn main(&mut self, size: usize, plans: usize) {
         self.scope = Scope::body(None);
         self.scope.may_print = true;
-        // Components first: they stand before every statement.
+        // Components first: they precede every statement.
         let plans: Vec<_> = (0..plans).map(|_| self.plan(size)).collect();
         self.scope.enter();
         let mut statements = self.some_statements(size / 2);

@@ -1,5 +1,4 @@
-//! Names: fresh ones, names that mean something in C or in the prelude, and names that hide
-//! others.
+//! Names: fresh ones, names with a meaning in C or in the prelude, and names that hide others.
 
 use super::Generator;
 
@@ -18,7 +17,7 @@ const PLAIN: [&str; 16] = [
 ];
 
 impl Generator {
-    /// A name no other thing has.
+    /// A unique name.
     pub(super) fn unique(&mut self, stem: &str) -> String {
         self.names += 1;
         format!("{stem}{}", self.names)
@@ -58,7 +57,7 @@ impl Generator {
         scope.visible.iter().any(|variable| variable.name == name)
     }
 
-    /// The name of a variable at least two scopes out, so that the innermost scope certainly is
+    /// The name of a variable at least two scopes out, so that the innermost scope is certainly
     /// another one, and that no nearer variable has.
     fn hideable(&mut self) -> Option<String> {
         let level = self.scope.level();

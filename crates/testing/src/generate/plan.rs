@@ -5,9 +5,9 @@ use super::servers::Servers;
 use super::streams::Streams;
 use crate::tree::*;
 
-/// Components of one pattern, and how the main sequence uses them.
+/// Components of one pattern, and their use by the main sequence.
 pub(super) enum Plan {
-    /// One thread of control hops between them: anybody may print.
+    /// One thread of control moves between them: all may print.
     Servers(Servers),
     /// They run side by side: only the main sequence prints.
     Streams(Streams),
@@ -38,13 +38,13 @@ impl Generator {
         let name = self.unique(stem);
         let ty = value.ty.clone();
         let variable = self.scope.declare(name, ty.clone());
-        // Patterns rely on what they bound.
+        // Patterns rely on the values they bound.
         self.scope.newest().assignable = false;
         statements.push(Stmt::Let(variable, value));
         Expr::new(ExprKind::Local(variable), ty)
     }
 
-    /// A new half-channel joined to a port of `component`: its other direction.
+    /// A new half-channel joined to a port of `component`, with the opposite direction.
     pub(super) fn join(
         &mut self,
         component: &Expr,
@@ -60,7 +60,7 @@ impl Generator {
         let channel = self.bind("ch", Expr::new(ExprKind::NewChannel, ty), statements);
         statements.push(self.connect(channel.clone(), end.clone()));
         if self.random.chance(15) {
-            // A connection that exists already: no effect.
+            // A connection that already exists: no effect.
             statements.push(self.connect(channel.clone(), end));
         }
         channel

@@ -6,7 +6,7 @@ use crate::tree::*;
 use std::rc::Rc;
 
 impl Generator {
-    /// Procedures that print and convert reals only where the result is certain.
+    /// Procedures that print and convert reals only where the result is specified.
     pub(super) fn helpers(&mut self) {
         self.helpers.show_real = self.real_helper("showReal", Type::Void, |real| {
             let shown = Expr::standard(Standard::PrintReal, vec![real], Type::Void);
@@ -149,7 +149,7 @@ impl Generator {
         self.value_type(2)
     }
 
-    /// Makes a procedure of the current scope. Its parameters are the first locals declared.
+    /// Finishes a procedure of the current scope. Its parameters are the first locals declared.
     pub(super) fn finish_proc(
         &mut self,
         stem: &str,

@@ -1,4 +1,4 @@
-//! What is in sight while a body is generated.
+//! Names in sight while a body is generated.
 
 use crate::tree::*;
 
@@ -16,11 +16,11 @@ pub(super) struct Visible {
     pub(super) name: String,
     pub(super) ty: Type,
     pub(super) assignable: bool,
-    /// Least lengths of an array, outermost first; what is missing counts as 1.
+    /// Least lengths of an array, outermost first; missing ones count as 1.
     pub(super) lengths: Vec<u32>,
     /// An integer known to lie in 0..below.
     pub(super) below: Option<u32>,
-    /// How many scopes enclose it.
+    /// Number of enclosing scopes.
     pub(super) level: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Visible {
 #[derive(Default)]
 pub(super) struct Scope {
     pub(super) locals: Vec<Variable>,
-    /// How many of the locals are parameters.
+    /// Number of locals that are parameters.
     pub(super) params: usize,
     pub(super) visible: Vec<Visible>,
     marks: Vec<usize>,
@@ -36,29 +36,30 @@ pub(super) struct Scope {
     pub(super) owner: Option<usize>,
     /// The result type, in a procedure.
     pub(super) result: Option<Type>,
-    /// How often the current place runs for one run of the body.
+    /// Number of runs of the current place for one run of the body.
     pub(super) multiplicity: u64,
     pub(super) cost: u64,
     /// Statements made so far.
     pub(super) made: usize,
-    /// An exception raised here is caught, or may leave the body.
+    /// Whether an exception raised here is caught, or may leave the body.
     pub(super) may_raise: bool,
     pub(super) raises: bool,
     pub(super) may_print: bool,
     pub(super) prints: bool,
-    /// No calls of user procedures: for places where the order of effects is not fixed.
+    /// Whether calls of user procedures are forbidden: for places with an unspecified order of
+    /// effects.
     pub(super) quiet: bool,
-    /// Inside an index.
+    /// Whether this is inside an index.
     pub(super) indexing: bool,
 }
 
-/// The most steps one body may take, estimated.
+/// Largest estimated number of steps of one body.
 pub(super) const DEAR: u64 = 6_000;
 
 /// The most statements in one body.
 const LONG: usize = 30;
 
-/// Nesting beyond which only simple statements and expressions come.
+/// Nesting beyond which only simple statements and expressions are generated.
 const DEEP: usize = 6;
 
 impl Scope {
@@ -126,7 +127,7 @@ impl Scope {
         self.cost += steps * self.multiplicity;
     }
 
-    /// Whether so many steps here would still be cheap enough.
+    /// Whether this many steps here would still be cheap enough.
     pub(super) fn affords(&self, steps: u64) -> bool {
         self.made < LONG && self.cost + steps * self.multiplicity < DEAR
     }

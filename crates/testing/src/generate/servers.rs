@@ -1,5 +1,5 @@
-//! Components that answer requests. Only one of them works at a time: whoever asks waits for
-//! the answer, so they may share peers and print.
+//! Components that answer requests. Only one of them works at a time: a requester waits for the
+//! answer, so they may share peers and print.
 
 use super::components::Draft;
 use super::{Generator, Manner};
@@ -15,7 +15,7 @@ struct Server {
     request: Type,
     /// Number of the port that takes requests; the answer's is the next.
     ask: usize,
-    /// The servers it asks, with the number of its own asking port; the next takes answers.
+    /// The servers it asks, with the number of its own asking port; the next port takes answers.
     asks: Vec<(usize, usize)>,
     cost: u64,
 }
@@ -35,7 +35,7 @@ enum Style {
 impl Generator {
     pub(super) fn servers(&mut self, size: usize) -> Servers {
         let mut list: Vec<Server> = Vec::new();
-        // Something for servers to make when they need it.
+        // A component for servers to create on demand.
         self.task = self.random.chance(50).then(|| {
             let payload = self.payload();
             self.source(payload, 1, 2)
@@ -76,7 +76,7 @@ impl Generator {
         if matches!(style, Style::Answer | Style::Carry) {
             ports.push(self.port("answer", true, answer));
         }
-        // A channel nobody is joined to.
+        // A channel that is joined to nothing.
         let spare = self.random.chance(30).then(|| {
             let payload = self.payload();
             ports.push(self.port("spare", false, payload));
@@ -136,12 +136,12 @@ impl Generator {
                     body: keep(),
                 };
                 statements.push(Stmt::Select(vec![arm], None));
-                // Not reached, but a variable of its own: the arm's is out of scope here.
+                // Not reached, but a separate variable: the arm's is out of scope here.
                 let default = self.literal(&answer);
                 statements.push(Stmt::Return(Some(default)));
             }
             2 => {
-                // As a loop that is left from within.
+                // Inside a loop that is left early.
                 let taking = Stmt::Receive(1, from);
                 let body = [vec![taking], keep()].concat();
                 statements.push(Stmt::For {
@@ -225,7 +225,7 @@ impl Generator {
         statements
     }
 
-    /// What follows a request, up to the answer.
+    /// Statements after a request, up to the answer.
     fn handle(&mut self, draft: &Draft, style: Style, variable: usize, size: usize) -> Vec<Stmt> {
         self.scope.may_raise = style == Style::Refuse;
         let count = 1 + self.random.below(size + 2);
@@ -262,7 +262,7 @@ impl Generator {
         statements
     }
 
-    /// Makes a component that sends one value and stops, and takes the value.
+    /// Creates a component that sends one value and stops, and takes the value.
     fn employ(&mut self, task: usize) -> Vec<Stmt> {
         let mut statements = Vec::new();
         let creation = self.creation(task);
@@ -276,8 +276,8 @@ impl Generator {
         statements
     }
 
-    /// Whatever ends an acknowledge early must not end the server. The handler runs beside the
-    /// refused sender, so it keeps silent.
+    /// Guards a statement: nothing that ends an acknowledge early may end the server. The handler
+    /// runs beside the refused sender, so it stays silent.
     fn guarded(&mut self, style: Style, statement: Stmt) -> Stmt {
         if style != Style::Refuse {
             return statement;
@@ -290,7 +290,7 @@ impl Generator {
         Stmt::Try(vec![statement], vec![(None, handler)])
     }
 
-    /// A guard that is true, but not plainly.
+    /// A guard that is true, but not obviously.
     fn true_guard(&mut self) -> Expr {
         let prints = std::mem::replace(&mut self.scope.may_print, false);
         let any = self.expr(&Type::Bool, 2);
@@ -371,7 +371,7 @@ impl Generator {
         statements
     }
 
-    /// A request from the main sequence, perhaps several times.
+    /// A request from the main sequence, perhaps repeated.
     fn exchange(&mut self, server: &Server, ask: &Expr, answer: Option<&Expr>) -> Vec<Stmt> {
         self.scope.enter();
         let rounds = if self.random.chance(40) { 3 } else { 1 };
@@ -432,7 +432,7 @@ impl Generator {
         statements
     }
 
-    /// `receive r from channel`, and r printed.
+    /// `receive r from channel`, and r is printed.
     pub(super) fn take_and_show(&mut self, channel: &Expr) -> Vec<Stmt> {
         let Type::In(payload) = &channel.ty else {
             unreachable!("answers come in")

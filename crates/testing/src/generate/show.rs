@@ -9,8 +9,8 @@ impl Generator {
         vec![print(Standard::PrintString, Expr::text(text))]
     }
 
-    /// Prints a value and a blank or a line break. `place` is evaluated several times if its
-    /// type has parts.
+    /// Prints a value and a blank or a line break. `place` is evaluated several times if its type
+    /// has parts.
     pub(super) fn show(&mut self, value: Expr) -> Vec<Stmt> {
         self.scope.prints = true;
         let mut statements = self.show_bare(value, 0);
@@ -109,7 +109,7 @@ impl Generator {
         let name = self.unique("b");
         let mut types = vec![Type::Integer, Type::Text];
         for _ in 0..self.random.below(3) {
-            // A box inside a box shows scalars only, or the statements would never end.
+            // A box inside a box shows only scalars, or the statements would never end.
             let ty = if depth == 0 {
                 self.value_type(1)
             } else {

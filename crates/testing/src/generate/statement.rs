@@ -5,7 +5,7 @@ use super::scope::{Storage, Visible};
 use crate::tree::*;
 
 impl Generator {
-    /// So many statements in the current scope.
+    /// Adds `count` statements to the current scope.
     pub(super) fn some_statements(&mut self, count: usize) -> Vec<Stmt> {
         let mut statements = Vec::new();
         for _ in 0..count {
@@ -124,7 +124,7 @@ impl Generator {
         Some(Stmt::Assign(place, value))
     }
 
-    /// Lengths at least those of what the new array replaces.
+    /// Lengths at least those of the replaced array.
     fn replacement_lengths(&mut self, place: &Expr, ty: &Type) -> Vec<u32> {
         let (root, depth) = root_of(place);
         let known: Vec<u32> = self
@@ -182,7 +182,7 @@ impl Generator {
         rounds: i32,
     ) -> Stmt {
         self.scope.enter();
-        // A name of its own: the bounds and the body speak of the array walked along.
+        // A separate name: the bounds and the body refer to the array being walked.
         let name = self.unique("i");
         let variable = self.scope.declare(name, Type::Integer);
         let newest = self.scope.newest();
@@ -232,8 +232,8 @@ impl Generator {
             Expr::integer(1),
             Type::Integer,
         );
-        // The array may be longer than known, by assignment: the counter is only good for the
-        // array itself, which indices with an unknown length guard in other ways.
+        // The array may be longer than known, by assignment: the counter is only valid for the
+        // array itself, which indices of unknown length guard in other ways.
         let statement = if self.random.chance(70) {
             self.loop_over(Expr::integer(0), last, 1, None, 6)
         } else {
@@ -298,7 +298,7 @@ impl Generator {
             .collect()
     }
 
-    /// A value to distinguish cases of, small enough to meet a label.
+    /// A value to distinguish cases of, small enough to match a label.
     fn scrutinee(&mut self, depth: u32) -> Expr {
         let ty = self
             .random
@@ -374,7 +374,7 @@ impl Generator {
     }
 
     fn try_statement(&mut self) -> Stmt {
-        // An exception the handlers do not name leaves the statement.
+        // An exception that the handlers do not name leaves the statement.
         let outer = self.scope.may_raise;
         let raises = self.scope.raises;
         let labels = self.handler_labels(!outer);
@@ -392,7 +392,7 @@ impl Generator {
         Stmt::Try(body, handlers)
     }
 
-    /// `if … then throw` or `return`, where that is possible.
+    /// `if … then throw` or `return`, where possible.
     fn leave_early(&mut self) -> Vec<Stmt> {
         let condition = self.expr(&Type::Bool, 2);
         let leaves = match self.scope.result.clone() {
@@ -489,7 +489,7 @@ impl Generator {
     }
 }
 
-/// The variable a place starts at, and how many elements deep it lies.
+/// The variable that a place starts at, and the depth of the element.
 fn root_of(place: &Expr) -> (&Expr, usize) {
     match &place.kind {
         ExprKind::Index(base, _) => {

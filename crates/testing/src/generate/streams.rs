@@ -1,5 +1,5 @@
-//! Components that run side by side and print nothing: what the main sequence receives from
-//! them does not depend on who is faster.
+//! Components that run side by side and print nothing: the main sequence receives the same from
+//! them whichever is faster.
 
 use super::components::Draft;
 use super::{Generator, Manner};
@@ -8,13 +8,13 @@ use crate::tree::*;
 pub(super) enum Streams {
     /// Each stage takes from the one before and gives to the next; the main sequence is last.
     Line { stages: Vec<usize>, count: i32 },
-    /// Several producers, one collector that adds up what comes in any order.
+    /// Several producers, and one collector that adds up values in any order.
     Merge {
         producer: usize,
         producers: i32,
         collector: usize,
     },
-    /// One source, equal workers without memory, and the main sequence that adds up.
+    /// One source, equal stateless workers, and the main sequence that adds up.
     Farm {
         source: usize,
         worker: usize,
@@ -54,7 +54,7 @@ impl Generator {
         Streams::Line { stages, count }
     }
 
-    /// What ends a pass: `n := n + 1` and `if n >= count then stop`, sometimes in a procedure.
+    /// End of a pass: `n := n + 1` and `if n >= count then stop`, sometimes in a procedure.
     fn end_of_pass(&mut self, draft: &mut Draft, counter: &Expr, count: i32) -> Vec<Stmt> {
         let statements = self.count_pass(counter, count);
         if self.random.chance(60) {
@@ -77,7 +77,7 @@ impl Generator {
         vec![Stmt::Do(call)]
     }
 
-    /// Ends the component: by `stop`, or by an exception nobody handles.
+    /// Ends the component: by `stop`, or by an unhandled exception.
     fn ending(&mut self) -> Stmt {
         if self.random.chance(92) {
             return Stmt::Stop(None);
@@ -312,7 +312,7 @@ impl Generator {
         }
     }
 
-    /// A loop of so many rounds around what `body` makes.
+    /// A loop of this many rounds around the statements of `body`.
     fn repeat(&mut self, rounds: i32, body: impl FnOnce(&mut Self) -> Vec<Stmt>) -> Stmt {
         self.scope.enter();
         let name = self.unique("round");

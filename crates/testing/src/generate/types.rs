@@ -5,7 +5,7 @@ use crate::tree::*;
 use std::rc::Rc;
 
 impl Generator {
-    /// The program's own types.
+    /// Declares the program's own types.
     pub(super) fn types(&mut self) {
         for _ in 0..self.random.below(4) {
             self.enum_type();
@@ -117,7 +117,7 @@ impl Generator {
         }
     }
 
-    /// A type for a variable: of something in sight, or a random one.
+    /// A type for a variable: that of something in sight, or a random one.
     pub(super) fn likely_type(&mut self) -> Type {
         let in_sight: Vec<Type> = self.scope.in_sight().map(|v| v.ty.clone()).collect();
         let holds_value = |ty: &Type| {

@@ -6,7 +6,7 @@ use crate::tree::{Binary, Type, Unary};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-/// Widening to a numeric type. Everything else stays as it is.
+/// Widens to a numeric type. All other values stay as they are.
 pub(super) fn widen(value: Value, to: &Type) -> Value {
     match (to, &value) {
         (Type::Unsigned, Value::Byte(byte)) => Value::Unsigned(u32::from(*byte)),
@@ -20,7 +20,7 @@ pub(super) fn widen(value: Value, to: &Type) -> Value {
     }
 }
 
-/// What a variable of type `to` holds after the store: reals lose their double precision.
+/// The value of a variable of type `to` after the store: reals lose their double precision.
 pub(super) fn store(value: Value, to: &Type) -> Value {
     match widen(value, to) {
         Value::Double(number) => Value::Single(number as f32),
@@ -43,7 +43,7 @@ pub(super) fn unary(op: Unary, value: Value) -> Value {
     }
 }
 
-/// Everything but `and` and `or`, on operands of their own types.
+/// Every operator except `and` and `or`, on operands of their own types.
 pub(super) fn binary(op: Binary, left: Value, right: Value) -> Result<Value, Escape> {
     let (left, right) = meet(left, right);
     if let Some(ordering) = comparison(op) {
@@ -75,7 +75,7 @@ pub(super) fn binary(op: Binary, left: Value, right: Value) -> Result<Value, Esc
     }
 }
 
-/// Brings two numbers to the joined type, and two reals to one precision.
+/// Converts two numbers to the joined type, and two reals to one precision.
 fn meet(left: Value, right: Value) -> (Value, Value) {
     let (Some(from_left), Some(from_right)) = (numeric(&left), numeric(&right)) else {
         return (left, right);
@@ -122,7 +122,7 @@ fn comparison(op: Binary) -> Option<fn(Option<Ordering>) -> bool> {
     })
 }
 
-/// None where the two have no order: unequal references, not-a-number.
+/// None where the two have no order: unequal references, NaN.
 fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     let identity = |same: bool| same.then_some(Ordering::Equal);
     match (left, right) {
@@ -156,7 +156,7 @@ fn integer(op: Binary, a: i32, b: i32) -> Result<i32, Escape> {
     })
 }
 
-/// Unsigned and byte arithmetic; the caller cuts the result to its width.
+/// Unsigned and byte arithmetic; the caller truncates the result to its width.
 fn natural(op: Binary, a: u64, b: u64) -> Result<u64, Escape> {
     let divides = matches!(op, Binary::Divide | Binary::Remainder);
     if divides && b == 0 {

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Evaluation of expressions.
 
 use super::arithmetic::{binary, store, unary, widen};
 use super::value::{Instance, Value};
@@ -9,7 +9,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// An evaluation under way. Boxed, since expressions and statements contain each other.
+/// A running evaluation. Boxed, since expressions and statements contain each other.
 pub(super) type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, Escape>> + 'a>>;
 
 /// One run of a body: its variables, in the component it belongs to.
@@ -264,7 +264,7 @@ impl<'p> Activation<'p> {
     }
 }
 
-/// The position of an index, or the exception of a bad one.
+/// The position of an index, or the exception for a bad one.
 pub(super) fn in_bounds(index: i64, length: usize) -> Result<usize, Escape> {
     match usize::try_from(index) {
         Ok(at) if at < length => Ok(at),
@@ -272,7 +272,7 @@ pub(super) fn in_bounds(index: i64, length: usize) -> Result<usize, Escape> {
     }
 }
 
-/// A new array: every element is a copy of its own.
+/// A new array whose elements are separate copies.
 fn filled(lengths: &[u32], init: &Value) -> Value {
     match lengths {
         [] => init.deep_copy(),

@@ -1,4 +1,4 @@
-//! Statements.
+//! Execution of statements.
 
 use super::Escape;
 use super::arithmetic::store;
@@ -15,7 +15,7 @@ impl<'p> Activation<'p> {
         Ok(())
     }
 
-    /// Statements, boxed.
+    /// Executes statements; boxed.
     pub(super) fn block<'a>(&'a self, statements: &'p [Stmt]) -> Step<'a, ()>
     where
         'p: 'a,

@@ -1,8 +1,8 @@
-//! What a generated program must print: an interpreter over the generator's own tree.
+//! Expected output of a generated program: an interpreter over the generator's own tree.
 //!
 //! It shares no code with the compiler. Components are futures polled by one loop that chooses
-//! among the runnable by a seed, so a program can be run under several schedules: if the outputs
-//! differ, the program is racy and no use as a test.
+//! among the runnable ones by a seed, so a program can run under several schedules: if the outputs
+//! differ, the program is racy and useless as a test.
 
 mod arithmetic;
 mod evaluate;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 use value::{Instance, Value};
 use world::{Schedule, World};
 
-/// What a run shows.
+/// Output and exit code of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expected {
     pub stdout: String,
@@ -26,10 +26,10 @@ pub struct Expected {
     pub exit_code: i32,
 }
 
-/// Why a program has no single answer.
+/// Reason why a program has no single answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfit {
-    /// It takes more steps than a test is worth.
+    /// It takes more steps than a test may.
     TooLong,
     /// All components wait.
     Deadlock,
@@ -40,7 +40,7 @@ pub enum Unfit {
 /// Steps after which a program counts as too long.
 const STEPS: u64 = 400_000;
 
-/// The output under every schedule tried, or why there is none.
+/// The output, equal under every schedule tried, or the reason why there is none.
 pub fn expect(program: &Program) -> Result<Expected, Unfit> {
     let first = run(program, 0)?;
     let schedules = if program.components.is_empty() { 1 } else { 4 };
@@ -94,10 +94,10 @@ struct Machine<'p> {
     steps: Cell<u64>,
 }
 
-/// What integer division by zero raises.
+/// The exception raised by integer division by zero.
 const DIVISION: Escape = Escape::Raise(DIVISION_BY_ZERO);
 
-/// Why control leaves a statement early.
+/// Reason why control leaves a statement early.
 #[derive(Debug)]
 enum Escape {
     Raise(usize),
@@ -119,7 +119,7 @@ impl<'p> Machine<'p> {
         self.world.retire(&instance);
     }
 
-    /// The life of a component: members, constructor, passes.
+    /// Runs a component: members, constructor, passes.
     async fn live(&'p self, instance: Rc<Instance>, constructor: usize, args: Vec<Value>) {
         if let Err(Escape::Raise(_)) = self.passes(&instance, constructor, args).await {
             self.failed.set(true);
@@ -167,7 +167,7 @@ impl<'p> Machine<'p> {
         self.stdout.borrow_mut().push_str(text);
     }
 
-    /// Counts a step; an error once there were too many.
+    /// Counts a step; an error beyond the limit.
     fn tick(&self) -> Result<(), Escape> {
         self.steps.set(self.steps.get() + 1);
         if self.steps.get() > STEPS {

@@ -6,7 +6,7 @@ use super::value::Value;
 use crate::tree::Standard;
 
 impl Machine<'_> {
-    /// `args` are already what parameters of the procedure's types hold.
+    /// `args` already have the values of the procedure's parameters.
     pub(super) fn standard(&self, standard: Standard, args: &[Value]) -> Value {
         let real = |value: f32| Value::Single(value);
         match standard {
@@ -68,7 +68,7 @@ impl Machine<'_> {
         Value::Void
     }
 
-    /// What the parameters hold.
+    /// Values of the parameters.
     pub(super) fn standard_args(standard: Standard, args: Vec<Value>) -> Vec<Value> {
         let params = standard.params();
         let pairs = args.into_iter().zip(&params);

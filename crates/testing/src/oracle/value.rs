@@ -10,7 +10,7 @@ pub(super) enum Value {
     Integer(i32),
     Unsigned(u32),
     Byte(u8),
-    /// A real that was stored, or the result of arithmetic on such.
+    /// A stored real, or the result of arithmetic on stored reals.
     Single(f32),
     /// A real literal, or the result of arithmetic with one.
     Double(f64),
@@ -64,7 +64,7 @@ impl Value {
         Value::Cells(Rc::new(RefCell::new(values)))
     }
 
-    /// What a message, a box or an array's initialiser carries: structs and arrays are copied,
+    /// A copy for a message, a box or an array's initialiser: structs and arrays are copied,
     /// everything else is shared.
     pub(super) fn deep_copy(&self) -> Value {
         match self {
@@ -82,7 +82,7 @@ impl Value {
         }
     }
 
-    /// The number of an index, a case label or the like, whatever integral type it has.
+    /// The value of an index, a case label or the like, of any integral type.
     pub(super) fn integral(&self) -> i64 {
         match self {
             Value::Integer(value) => i64::from(*value),
@@ -128,7 +128,7 @@ impl Value {
         }
     }
 
-    /// A real as what a variable of type real holds.
+    /// A real as a variable of type real holds it.
     pub(super) fn single(&self) -> f32 {
         match self {
             Value::Single(value) => *value,

@@ -1,4 +1,4 @@
-//! Components side by side: the schedule, half-channels and rendezvous.
+//! Concurrent components: the schedule, half-channels and rendezvous.
 
 use super::Escape;
 use super::value::{Half, Instance, Value};
@@ -24,7 +24,7 @@ impl<'p> Schedule<'p> {
         self.tasks.push(Some(task));
     }
 
-    /// Resumes one component that can run. False if there is none.
+    /// Resumes one runnable component. False if there is none.
     pub(super) fn step(&mut self, world: &World) -> bool {
         let runnable: Vec<usize> = (0..self.tasks.len())
             .filter(|&number| self.tasks[number].is_some() && !world.is_waiting(number))
@@ -39,7 +39,7 @@ impl<'p> Schedule<'p> {
                 self.tasks[number] = None;
             }
         }
-        // Those that were born in this step are not begun any more.
+        // Components created in this step are not started any more.
         let all_ended = world.state.borrow().all_ended;
         if all_ended {
             self.tasks.clear();
@@ -52,12 +52,12 @@ impl<'p> Schedule<'p> {
     }
 }
 
-/// How a wait ended.
+/// End of a wait.
 #[derive(Debug)]
 enum Wake {
     /// A send was taken.
     Sent,
-    /// A value came, through this arm; the sender to release if it was acknowledged.
+    /// A value came through this arm; with the sender to release if it was acknowledged.
     Received(usize, Value, Option<Held>),
     Refused,
     Stopped,
@@ -67,7 +67,7 @@ enum Wake {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held(usize);
 
-/// A receive that is under way: arms as (half, acknowledge).
+/// A pending receive: arms as (half, acknowledge).
 struct Receiver {
     number: usize,
     arms: Vec<(Rc<Half>, bool)>,
@@ -160,7 +160,7 @@ impl World {
         self.state.borrow_mut().all_ended = true;
     }
 
-    /// A component has ended: its channels lose their peers.
+    /// Ends a component: its channels lose their peers.
     pub(super) fn retire(&self, instance: &Instance) {
         instance.ended.set(true);
         for half in instance.ports.borrow().iter() {
@@ -244,7 +244,7 @@ impl World {
         }
     }
 
-    /// The chosen arm, its value and whom to release afterwards. With a default: None if
+    /// The chosen arm, its value and the sender to release afterwards. With a default: None if
     /// nothing is ready.
     pub(super) async fn receive(
         &self,
@@ -283,7 +283,7 @@ impl World {
         }
     }
 
-    /// Completes every rendezvous that can be, choosing partners by the seed.
+    /// Completes every possible rendezvous, choosing partners by the seed.
     fn match_up(&self) {
         loop {
             let mut state = self.state.borrow_mut();

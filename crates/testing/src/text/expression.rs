@@ -1,13 +1,13 @@
-//! Expressions and clauses as text.
+//! Printer of expressions and clauses.
 
 use super::Printer;
 use crate::tree::*;
 
-/// How tightly a unary operand binds: tighter than every binary operator.
+/// Binding strength of a unary operand: above every binary operator.
 const UNARY: u8 = 8;
 
 impl<'p> Printer<'p> {
-    /// Where any clause may stand.
+    /// Prints an expression where any clause may stand.
     pub(super) fn clause(&mut self, expr: &'p Expr) {
         match &expr.kind {
             ExprKind::If(condition, then, otherwise) => {
@@ -66,13 +66,13 @@ impl<'p> Printer<'p> {
             if index > 0 {
                 self.push(", ");
             }
-            // Without brackets: after the arm before it they would read as a call.
+            // Without brackets they would read as a call after the arm before.
             self.primary(label);
         }
         self.push(" : ");
     }
 
-    /// A value of an arm or branch: in braces if it would swallow a following `else` or arm.
+    /// Prints a value of an arm or branch: in braces if it would swallow a following `else` or arm.
     fn value_branch(&mut self, expr: &'p Expr) {
         if expr.is_choice() || self.random.chance(30) {
             self.value_block(&[], expr);
@@ -100,7 +100,7 @@ impl<'p> Printer<'p> {
         self.brackets = brackets;
     }
 
-    /// An expression whose operator must bind at least as tightly as `floor`.
+    /// Prints an expression whose operator must bind at least as tightly as `floor`.
     pub(super) fn expr(&mut self, expr: &'p Expr, floor: u8) {
         match &expr.kind {
             ExprKind::Binary(op, left, right) => {
@@ -141,7 +141,7 @@ impl<'p> Printer<'p> {
         }
     }
 
-    /// An operand: an array's initialiser would swallow the operator that follows.
+    /// Prints an operand: an array's initialiser would swallow the operator that follows.
     fn operand(&mut self, expr: &'p Expr, floor: u8) {
         let open = matches!(expr.kind, ExprKind::NewArray(..));
         self.bracketed(open, |printer| printer.expr(expr, floor));
@@ -287,7 +287,7 @@ impl<'p> Printer<'p> {
         self.expr(init, 0);
     }
 
-    /// The element type of a creation is a single word, since brackets after it are lengths.
+    /// Prints the element type of a creation as a single word, since brackets after it are lengths.
     fn element_ty(&mut self, ty: &Type) {
         match ty {
             Type::Array(_) | Type::In(_) | Type::Out(_) | Type::Procedure(_) => self.ty_name(ty),
@@ -351,7 +351,7 @@ impl<'p> Printer<'p> {
 }
 
 impl Expr {
-    /// Whether it is a clause whose end only what follows shows.
+    /// Whether it is a clause whose end only the following token shows.
     pub fn is_choice(&self) -> bool {
         matches!(
             self.kind,

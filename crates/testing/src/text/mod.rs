@@ -1,5 +1,5 @@
-//! A tree as Insense text, in many layouts: separators, spare brackets, bare branches and
-//! comments vary with the seed, the meaning does not.
+//! A tree as Insense text, in many layouts: separators, spare brackets, bare branches and comments
+//! vary with the seed, the meaning does not.
 
 mod expression;
 mod statement;
@@ -22,7 +22,7 @@ pub fn print(program: &Program, seed: u64) -> String {
     printer.out
 }
 
-/// Whose names are printed.
+/// Program, procedure or component whose names are printed.
 #[derive(Default, Clone, Copy)]
 struct Scope<'p> {
     locals: &'p [Variable],
@@ -37,7 +37,7 @@ struct Printer<'p> {
     scope: Scope<'p>,
     /// Depth of round and square brackets since the last brace; line breaks are free inside.
     brackets: usize,
-    /// How many second names are declared so far.
+    /// Number of second names declared so far.
     aliases: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Statements as text.
+//! Printer of statements.
 
 use super::Printer;
 use crate::tree::*;
@@ -53,8 +53,8 @@ impl<'p> Printer<'p> {
         self.brackets = brackets;
     }
 
-    /// The statements of a branch: in braces, or one bare statement that cannot swallow what
-    /// follows it.
+    /// The statements of a branch: in braces, or one bare statement that cannot swallow the text
+    /// after it.
     fn branch(&mut self, statements: &'p [Stmt]) {
         let bare = match statements {
             [Stmt::Do(_) | Stmt::Send(..) | Stmt::Throw(_)] => true,
@@ -85,7 +85,7 @@ impl<'p> Printer<'p> {
                 self.push(" := ");
                 self.clause(value);
             }
-            // Without brackets: behind a handler's label they would read as a call.
+            // Without brackets they would read as a call after a handler's label.
             Stmt::Do(call) => self.primary(call),
             Stmt::Block(statements) => self.braces(statements),
             Stmt::If(condition, then, otherwise) => {

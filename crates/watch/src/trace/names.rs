@@ -1,4 +1,4 @@
-//! Names by numbers: each is told once, when it is first used.
+//! Names by numbers: each is written once, at its first use.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,7 +9,7 @@ use super::schema::{EventName, InternedData, STATE_CLEARED, Trace};
 #[derive(Default)]
 pub(super) struct Names {
     numbers: HashMap<String, u64>,
-    /// Those that were numbered since the last packet.
+    /// Names numbered since the last packet.
     new: Vec<EventName>,
 }
 
@@ -28,15 +28,15 @@ impl Names {
         number
     }
 
-    /// What the next packet must tell.
+    /// Takes the names that the next packet must define.
     pub(super) fn take_new(&mut self) -> Vec<EventName> {
         std::mem::take(&mut self.new)
     }
 }
 
-/// Puts names where a trace has their numbers. A number without a name stays.
+/// Replaces a trace's numbers by names. A number without a name stays.
 pub(super) fn resolve(trace: &mut Trace) {
-    // Of each sequence, for itself.
+    // Each sequence has its own numbers.
     let mut known: HashMap<u32, [HashMap<u64, String>; 2]> = HashMap::new();
     for packet in &mut trace.packet {
         let [categories, names] = known
@@ -72,11 +72,11 @@ pub(super) fn resolve(trace: &mut Trace) {
     }
 }
 
-/// By numbers of components, which come one after the other.
+/// A map by numbers of components, which are consecutive.
 pub(super) type ByNumber<V> = HashMap<u64, V, BuildHasherDefault<Spread>>;
 
-/// Spreads numbers that nobody chooses to collide: several times as fast as the usual way, which counts with
-/// millions of events.
+/// Hashes numbers that nobody chooses to collide: several times as fast as the default, which
+/// matters for millions of events.
 #[derive(Default)]
 pub(super) struct Spread(u64);
 
@@ -92,8 +92,8 @@ impl Hasher for Spread {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // 2^64 by the golden ratio, odd: Knuth's multiplicative hashing. Tables take the highest bits, and the
-        // lowest.
+        // 2^64 by the golden ratio, odd: Knuth's multiplicative hashing. Tables take the highest
+        // bits, and the lowest.
         let product = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = product ^ (product >> 32);
     }

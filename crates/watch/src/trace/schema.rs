@@ -1,12 +1,12 @@
-//! The messages of Perfetto's public schema, `protos/perfetto/trace/trace.proto` and the files that it imports,
-//! as far as they are used here; the numbers of the fields are theirs.
+//! Messages of Perfetto's public schema, `protos/perfetto/trace/trace.proto` and the files that it
+//! imports, as far as they are used here; the numbers of the fields are theirs.
 
 use prost::Message;
 
 /// `perfetto.protos.Trace`.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
-    /// In the order of their times.
+    /// Packets in the order of their times.
     #[prost(message, repeated, tag = "1")]
     pub packet: Vec<TracePacket>,
 }
@@ -17,26 +17,26 @@ pub struct TracePacket {
     /// In nanoseconds.
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// One number for all that one writer writes in order.
+    /// The same number for everything that one writer writes in order.
     #[prost(uint32, optional, tag = "10")]
     pub trusted_packet_sequence_id: Option<u32>,
-    /// Something happened.
+    /// An event.
     #[prost(message, optional, tag = "11")]
     pub track_event: Option<TrackEvent>,
-    /// What numbers stand for, in this packet and those after it.
+    /// Definitions of numbers, for this packet and later ones.
     #[prost(message, optional, tag = "12")]
     pub interned_data: Option<InternedData>,
     /// [`STATE_CLEARED`], [`NEEDS_STATE`].
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
-    /// There is such a track.
+    /// Definition of a track.
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
 }
 
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: what was known of the sequence is forgotten.
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: earlier definitions of the sequence no longer hold.
 pub const STATE_CLEARED: u32 = 1;
-/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet means nothing without the names that were numbered before.
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet needs the names numbered before.
 pub const NEEDS_STATE: u32 = 2;
 
 /// `InternedData`.
@@ -45,7 +45,7 @@ pub struct InternedData {
     /// `EventCategory`, which has the same fields.
     #[prost(message, repeated, tag = "1")]
     pub event_categories: Vec<EventName>,
-    /// Of events.
+    /// Names of events.
     #[prost(message, repeated, tag = "2")]
     pub event_names: Vec<EventName>,
 }
@@ -56,7 +56,7 @@ pub struct EventName {
     /// From 1.
     #[prost(uint64, optional, tag = "1")]
     pub iid: Option<u64>,
-    /// What it stands for.
+    /// The name that it stands for.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
 }
@@ -73,13 +73,13 @@ pub struct TrackEvent {
     /// The name by number.
     #[prost(uint64, optional, tag = "10")]
     pub name_iid: Option<u64>,
-    /// Where.
+    /// The track.
     #[prost(uint64, optional, tag = "11")]
     pub track_uuid: Option<u64>,
     /// For colours and filters.
     #[prost(string, repeated, tag = "22")]
     pub categories: Vec<String>,
-    /// What.
+    /// The name.
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
     /// Arrows that begin or pass here.
@@ -100,22 +100,22 @@ pub const TYPE_INSTANT: i32 = 3;
 /// `TrackDescriptor`.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackDescriptor {
-    /// Its number, one for each track.
+    /// Its number, unique for each track.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// What it is called.
+    /// Its name.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
     /// It is a process.
     #[prost(message, optional, tag = "3")]
     pub process: Option<ProcessDescriptor>,
-    /// What it is part of.
+    /// The track that contains it.
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
     /// How its parts stand: 3, by their ranks.
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
-    /// Where it stands among its siblings.
+    /// Order among its siblings.
     #[prost(int32, optional, tag = "12")]
     pub sibling_order_rank: Option<i32>,
 }

@@ -6,35 +6,20 @@ use crate::tree::{BinaryOp, Callee as TreeCallee, Expr, ExprKind, UnaryOp};
 use crate::types::{Type, TypeId};
 
 impl<'p> FunctionLowering<'_, 'p> {
-    // ---- expressions ------------------------------------------------------------------------
-
-    /// Evaluates an expression; what it needs first is emitted.
+    /// Evaluates an expression; the statements it needs first are emitted.
     pub(super) fn operand(&mut self, expr: &'p Expr) -> Operand {
         use ExprKind as E;
         let ty = expr.ty;
-        let borrowed_or_plain = if self.is_reference(ty) {
+        let own = if self.is_reference(ty) {
             Own::Borrowed
         } else {
             Own::Plain
         };
-        let plain = |value| Operand {
-            value,
-            ty,
-            own: borrowed_or_plain,
-        };
+        let plain = |value| Operand { value, ty, own };
+        if let Some(value) = self.simple(expr) {
+            return plain(value);
+        }
         match &expr.kind {
-            E::Int(n) => plain(Value::Int(*n, ty)),
-            E::Real(r) => plain(Value::Real(*r)),
-            E::Bool(b) => plain(Value::Bool(*b)),
-            E::Label(n) => plain(Value::Int(i64::from(*n), ty)),
-            E::String(text) => {
-                let number = self.shared.string(text);
-                plain(Value::String(number))
-            }
-            E::Local(local) => plain(Value::Slot(self.slot_of(*local))),
-            E::Member(member) => plain(Value::Member(*member)),
-            E::Port(port) => plain(Value::Port(*port)),
-            E::Global(global) => plain(Value::Global(*global)),
             E::Proc(proc) => match self.shared.program.procs[proc.index()].owner {
                 None => plain(Value::Proc(*proc)),
                 Some(_) => self.make(ty, |target| StmtKind::NewProcedure {
@@ -59,11 +44,7 @@ impl<'p> FunctionLowering<'_, 'p> {
             }
             E::Index(array, index) => {
                 let element = self.element(array, index);
-                Operand {
-                    value: element,
-                    ty,
-                    own: borrowed_or_plain,
-                }
+                plain(element)
             }
             E::Field(object, field) => {
                 let operand = self.operand(object);
@@ -79,6 +60,41 @@ impl<'p> FunctionLowering<'_, 'p> {
                 })
             }
             E::Call(callee, args) => self.call(callee, args, ty),
+            E::Box(_)
+            | E::NewArray { .. }
+            | E::NewStruct(_)
+            | E::NewChannel
+            | E::NewComponent { .. } => self.creation(expr),
+            E::Error => unreachable!("only programs without errors are lowered"),
+            _ => self.statement_value(expr),
+        }
+    }
+
+    /// The value of a literal or a variable.
+    fn simple(&mut self, expr: &Expr) -> Option<Value> {
+        use ExprKind as E;
+        Some(match &expr.kind {
+            E::Int(n) => Value::Int(*n, expr.ty),
+            E::Real(r) => Value::Real(*r),
+            E::Bool(b) => Value::Bool(*b),
+            E::Label(n) => Value::Int(i64::from(*n), expr.ty),
+            E::String(text) => {
+                let number = self.shared.string(text);
+                Value::String(number)
+            }
+            E::Local(local) => Value::Slot(self.slot_of(*local)),
+            E::Member(member) => Value::Member(*member),
+            E::Port(port) => Value::Port(*port),
+            E::Global(global) => Value::Global(*global),
+            _ => return None,
+        })
+    }
+
+    /// A new box, array, struct, channel or component.
+    fn creation(&mut self, expr: &'p Expr) -> Operand {
+        use ExprKind as E;
+        let ty = expr.ty;
+        match &expr.kind {
             E::Box(e) => {
                 let operand = self.operand(e);
                 self.make(ty, |target| StmtKind::NewBox {
@@ -131,8 +147,7 @@ impl<'p> FunctionLowering<'_, 'p> {
                     args,
                 })
             }
-            E::Error => unreachable!("only programs without errors are lowered"),
-            _ => self.statement_value(expr),
+            other => unreachable!("{other:?}"),
         }
     }
 

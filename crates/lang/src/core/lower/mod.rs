@@ -17,7 +17,7 @@ use crate::tree::{self, ComponentId, Expr, ExprKind, ProcCode, Program};
 use crate::types::{Type, TypeId};
 use std::collections::HashMap;
 
-/// What all functions of a program share while they are lowered.
+/// The state that all functions of a program share while they are lowered.
 pub(super) struct Lowering<'p> {
     pub(super) program: &'p Program,
     pub(super) effects: &'p EffectTable,
@@ -143,7 +143,7 @@ impl<'p> Lowering<'p> {
         }
     }
 
-    /// Does the text of a component, its procedures and the global ones, hold a `try`?
+    /// True if the text of a component, with its procedures and the global ones, holds a `try`.
     fn has_handler(&self, component: Option<ComponentId>) -> bool {
         let mut found = false;
         let mut look = |body: &'p tree::Body| {
@@ -187,14 +187,14 @@ impl<'p> Lowering<'p> {
     }
 }
 
-/// Who holds the reference behind an operand.
+/// The owner of the reference behind an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Own {
     /// Not a reference.
     Plain,
-    /// Somebody else.
+    /// Another owner.
     Borrowed,
-    /// This temporary, which the value names; whoever consumes the operand may move from it.
+    /// This temporary, which the value names; the consumer of the operand may move from it.
     Temp(SlotId),
 }
 
@@ -231,7 +231,7 @@ pub(super) struct FunctionLowering<'l, 'p> {
     pub(super) component: Option<ComponentId>,
     /// The locals of the current body.
     pub(super) locals: &'p [tree::Local],
-    /// Where each of them lives.
+    /// The storage of each.
     map: Vec<Option<SlotId>>,
     /// Which locals of the current body are assigned after their declaration.
     assigned: Vec<bool>,
@@ -419,7 +419,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
     }
 
-    /// Closes a scope whose value goes on to the one around it.
+    /// Closes a scope whose value passes to the one around it.
     pub(super) fn close_scope_with(&mut self, operand: Operand) -> Operand {
         let scope = self.scopes.last().expect("a scope");
         if scope.counted.is_empty() || is_constant(&operand.value) {
@@ -547,7 +547,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
     }
 
-    /// Is the C type of a real value double?
+    /// True if the C type of a real value is double.
     fn is_double(&self, value: &Value) -> bool {
         match value {
             Value::Real(_) => true,
@@ -601,7 +601,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         }
     }
 
-    /// Can no effect change the value?
+    /// True if no effect can change the value.
     fn is_stable(&self, value: &Value) -> bool {
         match value {
             Value::Slot(slot) => {

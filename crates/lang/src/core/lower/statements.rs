@@ -148,7 +148,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         self.close_scope();
     }
 
-    /// Makes a small flat object that nobody else gets hold of as a C local. True if it did.
+    /// Creates a small flat object that never escapes as a C local. Returns true if it did.
     pub(super) fn stack_object(
         &mut self,
         local: tree::LocalId,
@@ -226,7 +226,7 @@ impl<'p> FunctionLowering<'_, 'p> {
         effects.writes_refs || effects.blocks
     }
 
-    /// What the statements do as far as the variable is used. The effect of a last `send` comes
+    /// The effects of the statements that use the variable. The effect of a last `send` comes
     /// after its operands have been evaluated, and does not count.
     pub(super) fn effects_while_used(&self, rest: &[Expr], local: tree::LocalId) -> Effects {
         let Some(last) = rest.iter().rposition(|item| mentions(item, local)) else {

@@ -28,7 +28,7 @@ pub fn run(function: &mut Function, effects: &EffectTable) {
     }
 }
 
-/// What a walk is for. Moves come first: a slot moved from needs no frame any more.
+/// The purpose of a walk. Moves come first: a slot moved from needs no frame any more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
     Moves,
@@ -209,11 +209,11 @@ impl Exits<'_> {
 
 struct Liveness<'a> {
     goal: Goal,
-    /// What each early exit still holds, in the order of the text; taken from the end.
+    /// The slots that each early exit still holds, in the order of the text; taken from the end.
     exits: Vec<Set>,
     slots: &'a mut Vec<Slot>,
     effects: &'a EffectTable,
-    /// What the handlers around the current statement need.
+    /// The slots that the handlers around the current statement need.
     handlers: Set,
 }
 
@@ -464,7 +464,7 @@ fn mentions(value: &Value, slot: SlotId) -> bool {
     found
 }
 
-/// What a loop reads or releases and does not make afresh in each round.
+/// The slots that a loop reads or releases without setting them anew in each round.
 fn mentioned_outside(l: &mut Loop, count: usize) -> Live {
     let mut live = Live {
         uses: Set::new(count),

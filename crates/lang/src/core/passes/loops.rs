@@ -47,7 +47,7 @@ struct Loops<'a> {
     ragged: &'a [TypeId],
 }
 
-/// What a loop's body may change.
+/// The variables that a loop's body may change.
 #[derive(Default)]
 struct Changes {
     slots: Vec<SlotId>,
@@ -236,7 +236,7 @@ impl Loops<'_> {
         }
     }
 
-    /// Does the value stay the same while the body runs?
+    /// True if the value stays the same while the body runs.
     fn is_invariant(&self, value: &Value, changes: &Changes) -> bool {
         match value {
             Value::Slot(slot) => !changes.slots.contains(slot),
@@ -316,7 +316,7 @@ impl Loops<'_> {
         }
     }
 
-    /// Does running the block again change nothing? Checks only.
+    /// True if running the block again changes nothing, as it only checks.
     fn is_invariant_block(&self, block: &Block, variable: SlotId, changes: &Changes) -> bool {
         let fixed = |value: &Value| self.is_invariant(value, changes) && !reads(value, variable);
         block.iter().all(|stmt| match &stmt.kind {

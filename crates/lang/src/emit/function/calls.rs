@@ -116,10 +116,7 @@ impl Emitter<'_, '_> {
             ));
         }
         self.line(format!("{access}state = 0;"));
-        let layout = self
-            .context
-            .layouts
-            .of(&self.context.names, Role::Proc(proc));
+        let layout = self.context.layouts.of(Role::Proc(proc));
         for (argument, param) in args.iter().zip(&function.params) {
             let text = format!(
                 "{access}{} = {};",

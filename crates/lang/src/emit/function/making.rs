@@ -94,7 +94,7 @@ impl Emitter<'_, '_> {
             "{name} = hearth_component_new(base, &{c}_type, -1);"
         ));
         let role = Role::Constructor(id, constructor);
-        let layout = self.context.layouts.of(&self.context.names, role);
+        let layout = self.context.layouts.of(role);
         let function = self.context.function(role);
         for (argument, param) in args.iter().zip(&function.params) {
             let SlotType::Of(ty) = function.slots[param.index()].ty else {

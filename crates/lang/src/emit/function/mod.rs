@@ -7,10 +7,10 @@ mod references;
 mod statements;
 mod waiting;
 
-use super::layout::FrameLayout;
-use super::{Context, function_name};
+use super::Context;
 use crate::core::ir::*;
 use crate::core::passes::{each_statement, statement_target};
+use crate::layout::FrameLayout;
 use crate::source::Span;
 use crate::tree::{MemberId, PortId};
 use crate::types::{Type, TypeId};
@@ -27,7 +27,7 @@ pub(super) struct Emitter<'c, 'a> {
     body: String,
     depth: usize,
     labels: u32,
-    /// Where an exception goes: labels of the `try`s and promoted loops around, innermost last.
+    /// Targets of exceptions: labels of the `try`s and promoted loops around, innermost last.
     handlers: Vec<Target>,
     /// Resumption points made so far.
     states: u32,
@@ -44,7 +44,7 @@ struct Target {
 
 /// The definition of one function.
 pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
-    let layout = context.layouts.of(&context.names, function.role);
+    let layout = context.layouts.of(function.role);
     let mut emitter = Emitter {
         context,
         function,
@@ -65,8 +65,8 @@ pub(super) fn emit(context: &Context<'_>, function: &Function) -> String {
 impl Context<'_> {
     /// The head of a function's definition.
     pub(super) fn signature(&self, function: &Function) -> String {
-        let name = function_name(&self.names, function.role);
-        let layout = self.layouts.of(&self.names, function.role);
+        let name = self.names.function(function.role);
+        let layout = self.layouts.of(function.role);
         let owner = self.owner(function.role);
         let this = match owner {
             Some(component) => format!("{}_component *self", self.names.component(component)),
@@ -343,7 +343,7 @@ impl Emitter<'_, '_> {
         format!("{kind}_{}", self.labels)
     }
 
-    /// Where an exception raised here goes.
+    /// The target of an exception raised here.
     fn raise_target(&mut self) -> String {
         match self.handlers.last_mut() {
             Some(target) => {
@@ -434,7 +434,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Is every mention of the variable a store into it?
+/// True if every mention of the variable is a store into it.
 fn is_only_stored(text: &str, name: &str) -> bool {
     let store = format!("{name} = ");
     text.lines()
@@ -446,7 +446,7 @@ fn is_only_stored(text: &str, name: &str) -> bool {
         })
 }
 
-/// Does the text name this identifier?
+/// True if the text names this identifier.
 fn mentions(text: &str, name: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let bytes = text.as_bytes();

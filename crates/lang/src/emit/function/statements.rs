@@ -7,8 +7,6 @@ use crate::types::TypeId;
 use std::fmt::Write;
 
 impl Emitter<'_, '_> {
-    // ---- statements -------------------------------------------------------------------------
-
     pub(super) fn block(&mut self, block: &Block) {
         for stmt in block {
             self.statement(stmt);
@@ -42,7 +40,7 @@ impl Emitter<'_, '_> {
         } = &stmt.kind
             && !self.layout.used[target.index()]
         {
-            return; // nobody looks at it
+            return; // it is never read
         }
         match &stmt.kind {
             StmtKind::Set {
@@ -67,6 +65,48 @@ impl Emitter<'_, '_> {
                 callee,
                 args,
             } => self.call(*target, callee, args, span),
+            StmtKind::StopOther(component) => {
+                let component = self.bare(component);
+                self.line(format!("hearth_stop(base, {component});"));
+            }
+            StmtKind::StopSelf => self.stop_self(),
+            StmtKind::Raise { label } => {
+                let site = self.context.site(span, "throw");
+                let label = self.bare(label);
+                self.line(format!(
+                    "hearth_raise(base, (uint32_t){label}, {site}, NULL);"
+                ));
+                self.goto_raise();
+            }
+            StmtKind::Return => self.leave(),
+            StmtKind::Try {
+                body,
+                slots,
+                handlers,
+            } => self.protected(body, slots.clone(), handlers),
+            StmtKind::NewArray { .. }
+            | StmtKind::NewStruct { .. }
+            | StmtKind::NewChannel { .. }
+            | StmtKind::NewComponent { .. }
+            | StmtKind::NewBox { .. }
+            | StmtKind::NewProcedure { .. }
+            | StmtKind::Copy { .. } => self.creation(stmt),
+            StmtKind::PortOf { .. }
+            | StmtKind::PortAssign { .. }
+            | StmtKind::Send { .. }
+            | StmtKind::Receive { .. }
+            | StmtKind::Select { .. }
+            | StmtKind::TakeHeld(_)
+            | StmtKind::Connect(..)
+            | StmtKind::Disconnect(_)
+            | StmtKind::Publish { .. }
+            | StmtKind::AddressOf { .. } => self.communication(stmt),
+        }
+    }
+
+    /// A statement that creates a value.
+    fn creation(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
             StmtKind::NewArray {
                 target,
                 ty,
@@ -126,6 +166,14 @@ impl Emitter<'_, '_> {
                     "{name} = hearth_copy(base, {descriptor}, {value}).pointer;"
                 ));
             }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// A statement about channels and ports.
+    fn communication(&mut self, stmt: &Stmt) {
+        let span = stmt.span;
+        match &stmt.kind {
             StmtKind::PortOf {
                 target,
                 component,
@@ -171,6 +219,25 @@ impl Emitter<'_, '_> {
                 self.line(format!("{name} = base->held;"));
                 self.line("base->held.sender = NULL;");
             }
+            StmtKind::Connect(..) | StmtKind::Disconnect(_) | StmtKind::Publish { .. } => {
+                self.connection(stmt);
+            }
+            StmtKind::AddressOf { target, bytes } => {
+                let text = format!(
+                    "{} = hearth_address_of_bytes({});",
+                    self.slot_name(*target),
+                    self.bare(bytes)
+                );
+                self.line(text);
+            }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// A statement that connects, disconnects or publishes.
+    fn connection(&mut self, stmt: &Stmt) {
+        let span = stmt.span;
+        match &stmt.kind {
             StmtKind::Connect(End::Local(a), End::Local(b)) => {
                 let site = self.context.site(span, "connect");
                 let (a, b) = (self.bare(a), self.bare(b));
@@ -200,33 +267,7 @@ impl Emitter<'_, '_> {
                 );
                 self.wait(&call, None);
             }
-            StmtKind::AddressOf { target, bytes } => {
-                let text = format!(
-                    "{} = hearth_address_of_bytes({});",
-                    self.slot_name(*target),
-                    self.bare(bytes)
-                );
-                self.line(text);
-            }
-            StmtKind::StopOther(component) => {
-                let component = self.bare(component);
-                self.line(format!("hearth_stop(base, {component});"));
-            }
-            StmtKind::StopSelf => self.stop_self(),
-            StmtKind::Raise { label } => {
-                let site = self.context.site(span, "throw");
-                let label = self.bare(label);
-                self.line(format!(
-                    "hearth_raise(base, (uint32_t){label}, {site}, NULL);"
-                ));
-                self.goto_raise();
-            }
-            StmtKind::Return => self.leave(),
-            StmtKind::Try {
-                body,
-                slots,
-                handlers,
-            } => self.protected(body, slots.clone(), handlers),
+            other => unreachable!("{other:?}"),
         }
     }
 

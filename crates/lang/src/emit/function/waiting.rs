@@ -1,4 +1,4 @@
-//! What may park: sends, receives, selects, remote connections.
+//! Operations that may park: sends, receives, selects, remote connections.
 
 use super::Emitter;
 use crate::core::ir::*;

@@ -21,7 +21,7 @@ impl Lexer<'_> {
             let diagnostic = match name.chars().find(|c| !c.is_ascii()) {
                 Some(character) => Diagnostic::error(
                     codes::BAD_NAME,
-                    format!("`{name}` is no name"),
+                    format!("`{name}` is not a name"),
                     self.span(start),
                     format!("`{character}` is {}", named(character)),
                 )
@@ -68,7 +68,7 @@ impl Lexer<'_> {
             codes::UNKNOWN_CHARACTER,
             "a string between curly quotation marks",
             self.span(start),
-            "these marks mean nothing here",
+            "these characters mean nothing here",
         );
         self.report(diagnostic.with_help("write plain double quotes: `\"text\"`"));
         self.push(Kind::BadLiteral, start, 0);
@@ -132,7 +132,7 @@ impl Lexer<'_> {
                 self.span(start),
                 "an apostrophe means nothing here",
             );
-            self.report(diagnostic.with_help("strings stand between double quotes: `\"text\"`"));
+            self.report(diagnostic.with_help("strings are written in double quotes: `\"text\"`"));
             return self.push(Kind::Unknown, start, 0);
         };
         self.at = start + 1 + length + 1;
@@ -143,7 +143,7 @@ impl Lexer<'_> {
                 "write the character's code, `#{byte}`, or a string, `\"{inside}\"`; \
                  `charAt` gives a code of a string"
             ),
-            _ => "strings stand between double quotes: `\"text\"`".to_owned(),
+            _ => "strings are written in double quotes: `\"text\"`".to_owned(),
         };
         let diagnostic = Diagnostic::error(
             codes::CHARACTER_LITERAL,
@@ -156,7 +156,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Where the quote opened before `inside` closes, in bytes.
+/// The offset at which the quote opened before `inside` closes, in bytes.
 fn closing_quote(inside: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, character) in inside.char_indices() {
@@ -202,7 +202,7 @@ fn named(character: char) -> String {
     format!("{name} (U+{:04X})", character as u32)
 }
 
-/// What to write instead, when the character tells.
+/// The replacement to suggest for a character, if there is one.
 fn meant(character: char) -> Option<&'static str> {
     Some(match character {
         '\u{2212}' | '\u{2013}' | '\u{2014}' => "write a plain `-`",

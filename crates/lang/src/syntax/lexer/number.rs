@@ -132,7 +132,7 @@ impl Lexer<'_> {
             self.span(start),
             format!("`{mark}` begins {what}"),
         );
-        self.report(diagnostic.with_help(format!("write digits right behind it: `{mark}42`")));
+        self.report(diagnostic.with_help(format!("write digits right after it: `{mark}42`")));
         self.push(Kind::BadLiteral, start, 0);
     }
 
@@ -156,11 +156,11 @@ impl Lexer<'_> {
         } else if word.ends_with(['e', 'E']) {
             "write the exponent's digits, as in `1.0e3`".to_owned()
         } else {
-            "a name begins with a letter; put a blank behind a number".to_owned()
+            "a name begins with a letter; put a space after a number".to_owned()
         };
         let diagnostic = Diagnostic::error(
             codes::MALFORMED_NUMBER,
-            format!("`{}` is no number", shortened(word)),
+            format!("`{}` is not a number", shortened(word)),
             self.span(start),
             "not written as numbers are",
         );

@@ -1,4 +1,4 @@
-//! What is said about mistakes: the cold half of the parser.
+//! Reports of mistakes: the cold half of the parser.
 //!
 //! Each function reports one mistake at the cursor. Those that return `Failed` leave the
 //! recovery to the caller; those that return `Parse` or nothing put the parser in a position
@@ -19,7 +19,7 @@ mod operators;
 mod separators;
 
 impl Parser<'_> {
-    /// What stands at the cursor instead of what is wanted in the gap, for a title.
+    /// The text found at the cursor instead of the expected one, for a title.
     fn found(&self) -> String {
         if self.token().after_break && self.kind() != Kind::End && self.at > 0 {
             return "the end of the line".to_owned();
@@ -39,8 +39,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Where something is missing: at the cursor, or behind the last token if that ended its
-    /// line, since nobody looks for it further down.
+    /// The place of something missing: the cursor, or the end of the last token if that ended its
+    /// line, since no reader looks for it further down.
     fn gap(&self) -> Span {
         let token = self.token();
         match self.previous() {
@@ -58,7 +58,7 @@ impl Parser<'_> {
         let label = if span == self.here() {
             format!("{what} belongs here")
         } else {
-            format!("{what} belongs behind this")
+            format!("{what} belongs after this")
         };
         Diagnostic::error(code, title, span, label)
     }

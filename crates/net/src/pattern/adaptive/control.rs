@@ -1,8 +1,9 @@
-//! Which threads are to have the connections. Pure: no clock, no threads; it is told what each stretch of time brought.
+//! The choice of the threads that have the connections. Pure: no clock, no threads; it observes
+//! what each stretch of time brought.
 //!
-//! Ways to serve are tried beside each other by [`hearth_sync::auto`]. What is added here is which of them are worth a trial,
-//! who gives how many connections to whom when the way changes, and that a thread which cannot keep up with what one
-//! connection asks gives its other connections away.
+//! [`hearth_sync::auto`] tries ways to serve beside each other. This module adds which of them are
+//! worth a trial, which thread gives how many connections to which when the way changes, and that a
+//! thread which cannot keep up with one connection gives its other connections away.
 
 use std::ops::Range;
 
@@ -11,74 +12,74 @@ use hearth_sync::auto::{Controller, Window};
 use super::survey::Survey;
 use crate::pattern::crew::{Order, Which};
 
-/// Windows are so many times as long as those of sections: 10 ms. A change of ways moves connections, and the system's
-/// scheduler needs some milliseconds to spread threads anew.
+/// Length of windows relative to those of sections: 10 ms. A change of ways moves connections, and
+/// the scheduler needs some milliseconds to spread threads again.
 const PACE: f64 = 2.0;
-/// If there are no more ways than these, each is tried.
+/// Number of ways up to which each is tried.
 const WAYS_FEW: usize = 4;
-/// More threads are of no use if those at work are busy for less of the time, on average.
+/// Mean busy share of the threads at work below which more threads are of no use.
 const BUSY_ENOUGH: f64 = 0.2;
-/// Who waits for less than the rest of the time has nothing to gain by looking.
+/// Busy share above which a thread has nothing to gain by spinning.
 const BUSY_ALL: f64 = 0.95;
-/// The share of the last window in what is known of a thread's business.
+/// Weight of the last window in a thread's busy share.
 const BUSY_NEW: f64 = 0.3;
-/// A thread that waits for less than the rest cannot keep up with what it is asked,
+/// Busy share above which a thread cannot keep up.
 const OVERLOADED: f64 = 0.9;
-/// and gives connections to one that is busy for so much less of the time.
+/// Difference in busy share at which an overloaded thread gives connections to another.
 const UNEVEN: f64 = 0.3;
-/// While connections move to other threads, time passes in steps of this many seconds, and is not judged,
+/// Length of the steps, in seconds, while connections move; they are not judged.
 const MOVING: f64 = 0.002;
-/// but for at most so many steps: one that is stuck in a long call gives nothing away.
+/// Most such steps: a thread stuck in a long call gives nothing away.
 const MOVING_STEPS: u32 = 50;
-/// Under a load that is new all ways are looked at after so many windows.
+/// Windows under a new load before all ways are surveyed.
 const SURVEY_AFTER: u32 = 4;
-/// In that, twice as many threads must bring so many times as many replies, and threads that spin as well.
+/// Ratio of replies that twice the threads must bring in a survey, and spinning threads as well.
 const SURVEY_GAIN: f64 = 1.02;
-/// After connections have moved, nothing is said of who is busy for so many windows.
+/// Windows after a move of connections in which no thread counts as overloaded.
 const CALM_WINDOWS: u32 = 10;
 
-/// So many threads, which wait by one mechanism.
+/// A way to serve: a number of threads that wait by one mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
-    /// Which of the mechanisms.
+    /// Index of the mechanism.
     pub(super) kind: usize,
     pub(super) threads: usize,
-    /// They look for a while before they sleep.
+    /// Whether they spin before they sleep.
     pub(super) spins: bool,
 }
 
-/// What a stretch of time has brought.
+/// Observations of a stretch of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) ticks: u64,
-    /// Replies, or what is proportional to them.
+    /// Replies, or something proportional to them.
     pub(super) calls: u64,
-    /// For each thread that was started, the share of the time in which it did not wait.
+    /// Busy share of each started thread.
     pub(super) busy: &'a [f64],
-    /// How many connections each has.
+    /// Number of connections of each.
     pub(super) held: &'a [usize],
 }
 
-/// What is to be done now.
+/// The next actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// How long the next stretch is to be.
+    /// Length of the next stretch.
     pub(super) ticks: u64,
-    /// From which thread, and what.
+    /// Orders, each with the thread that gives.
     pub(super) moves: Vec<(usize, Order)>,
 }
 
 pub(super) struct Control {
     auto: Controller,
     ways: Vec<Way>,
-    /// Threads of each kind.
+    /// Threads of each mechanism.
     most: usize,
-    /// The way in which it serves.
+    /// Present way.
     now: usize,
-    /// Steps for which connections have been moving to the threads of this way; nothing if they are there.
+    /// Steps for which connections have been moving to this way's threads; none if they are there.
     moving: Option<u32>,
     survey: Option<Survey>,
-    /// The load of the last survey, by number, and windows under the present one.
+    /// Number of the load of the last survey, and windows under the present load.
     surveyed: Option<u64>,
     windows: (u64, u32),
     ticks_per_second: f64,
@@ -88,7 +89,8 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// For so many threads of each of these kinds on so many cores. It begins with one thread of the first.
+    /// A control for `most` threads of each of these mechanisms on this many cores. It begins with
+    /// one thread of the first.
     pub(super) fn new(
         kinds: &[String],
         most: usize,
@@ -100,11 +102,11 @@ impl Control {
             .take_while(|count| *count < most)
             .collect();
         counts.push(most);
-        // In the order of what they need.
+        // Ordered by what they need.
         let ways: Vec<Way> = counts
             .iter()
             .flat_map(|&threads| [(threads, false), (threads, true)])
-            // Who looks all the time needs a core, and those who ask need one, too.
+            // A spinning thread needs a core, and so do the clients.
             .filter(|(threads, spins)| !spins || *threads < cores)
             .flat_map(|(threads, spins)| {
                 (0..kinds.len()).map(move |kind| Way {
@@ -137,7 +139,7 @@ impl Control {
         }
     }
 
-    /// The way in which it serves now, trials included.
+    /// The present way, trials included.
     pub(super) fn way(&self) -> Way {
         self.ways[self.now]
     }
@@ -163,7 +165,7 @@ impl Control {
         self.auto.switches()
     }
 
-    /// Nothing is being tried: if nothing happens, nothing need be looked at.
+    /// True if nothing is being tried: without events there is nothing to observe.
     pub(super) fn is_calm(&self) -> bool {
         !self.auto.is_trying() && self.survey.is_none()
     }
@@ -223,7 +225,7 @@ impl Control {
         Plan { ticks, moves }
     }
 
-    /// How long the next stretch is to be, if nothing moves.
+    /// Length of the next stretch, if nothing moves.
     fn stretch(&self) -> u64 {
         match &self.survey {
             Some(survey) => (survey.seconds() * self.ticks_per_second) as u64,
@@ -231,7 +233,8 @@ impl Control {
         }
     }
 
-    /// If the load is new, known, and can be paid for: the way with which a survey begins.
+    /// Begins a survey if the load is new, known, and trials can be paid for. Returns its first
+    /// way.
     fn begin_survey(&mut self, window: &Window) -> Option<usize> {
         let load = self.auto.loads();
         self.windows = match self.windows {
@@ -256,7 +259,7 @@ impl Control {
         self.survey.as_ref().map(Survey::way)
     }
 
-    /// A survey goes on. The way in which to serve now.
+    /// Continues a survey. Returns the way to serve.
     fn look_on(&mut self, window: &Window) -> usize {
         self.auto.pass(window);
         let Some(survey) = &mut self.survey else {
@@ -273,7 +276,7 @@ impl Control {
         }
     }
 
-    /// Could this way be better than home, by what is known without trying?
+    /// True if this way may be better than home, judging without a trial.
     fn is_of_use(&self, way: &Way, connections: usize) -> bool {
         let home = self.ways[self.auto.home()];
         let busy = self.business();
@@ -282,7 +285,7 @@ impl Control {
         has_work && (!way.spins || home.spins || busy < BUSY_ALL)
     }
 
-    /// The share of the time for which those at home are busy, on average.
+    /// Mean busy share of home's threads.
     fn business(&self) -> f64 {
         let home = self.ways[self.auto.home()];
         let at_home = home.kind * self.most..home.kind * self.most + home.threads;
@@ -293,13 +296,13 @@ impl Control {
         (MOVING * self.ticks_per_second) as u64
     }
 
-    /// Threads that have connections and are to have none.
+    /// Threads that have connections and should have none.
     fn strays<'a>(&self, held: &'a [usize]) -> impl Iterator<Item = usize> + use<'a> {
         let active = self.active();
         (0..held.len()).filter(move |thread| !active.contains(thread) && held[*thread] > 0)
     }
 
-    /// Says which ways may be tried.
+    /// Decides which ways may be tried.
     fn allow(&mut self, connections: usize) {
         let home = self.ways[self.auto.home()];
         let is_few = self.ways.len() <= WAYS_FEW;
@@ -313,7 +316,7 @@ impl Control {
         }
     }
 
-    /// All connections to the threads that are to have them, as many to each.
+    /// Moves all connections to the active threads, evenly.
     fn spread(&self, held: &[usize]) -> Vec<(usize, Order)> {
         let active = self.active();
         let all: usize = held.iter().sum();
@@ -331,7 +334,8 @@ impl Control {
                     to += 1;
                     room = wanted(to).saturating_sub(held[to]);
                 }
-                // Those counted twice on their way make no room; the last takes them.
+                // Connections on their way, counted twice, make no room; the last thread takes
+                // them.
                 let count = if room == 0 { over } else { over.min(room) };
                 if from != to {
                     let which = Which::Mixed;
@@ -344,7 +348,8 @@ impl Control {
         moves
     }
 
-    /// Connections that came to a thread that has none any more, and those that suffer beside one that asks too much.
+    /// Moves connections of inactive threads, and connections that share a thread with one that
+    /// asks too much.
     fn mend(&self, held: &[usize]) -> Vec<(usize, Order)> {
         let active = self.active();
         let Some(least) = active.clone().min_by_key(|&thread| held[thread]) else {

@@ -1,4 +1,4 @@
-//! The thread that sees what the others bring, and tells them what to do.
+//! The governor: the thread that observes the others and gives them orders.
 
 use std::io;
 use std::sync::{Arc, PoisonError};
@@ -8,29 +8,32 @@ use std::time::Duration;
 use hearth_sys::Linux;
 use hearth_sys::affinity::allowed;
 use hearth_sys::clock::{Stamps, monotonic_ns};
+use hearth_sys::threading::lock_std;
 
 use super::Shared;
 use super::control::{Control, Seen};
+use crate::choices::Mechanism;
+use crate::common::Common;
 use crate::counters::Counters;
-use crate::options::Mechanism;
 use crate::pattern::crew::Crew;
-use crate::server::{Common, locked};
 use crate::service::Service;
 
-/// So long it sleeps at most while nobody asks for anything.
+/// Longest sleep while there are no requests.
 const IDLE_WAIT: Duration = Duration::from_millis(100);
-/// Threads that are to look before they sleep do so for this long: some times what waking a thread costs on a core that sleeps.
+/// Spinning time of threads that spin: several times the cost of waking a thread on a sleeping
+/// core.
 const SPIN: Duration = Duration::from_micros(100);
-/// Replies by which it is known how many bytes there are to one.
+/// Replies after which the bytes per reply are known.
 const REPLIES_KNOWN: u64 = 32;
-/// If there are so many times as many, or as few, it is found out anew.
+/// Factor of change at which they are determined again.
 const BYTES_STEP: f64 = 2.0;
 
 pub(super) struct Governor<S: Service> {
     common: Arc<Common<S>>,
     crew: Arc<Crew<S::Session>>,
     stamps: Stamps,
-    /// At the end of the last window: nanoseconds, ticks, what was done, and for how long each thread has waited and run.
+    /// State at the end of the last window: nanoseconds, ticks, counters, and each thread's waiting
+    /// and CPU time.
     ns: u64,
     ticks: u64,
     done: Counters,
@@ -66,15 +69,15 @@ impl<S: Service> Governor<S> {
     }
 
     fn run(&mut self, shared: &Shared) {
-        let mut control = locked(&shared.control);
+        let mut control = lock_std(&shared.control);
         let mut wait = Duration::from_nanos(control.ticks());
         loop {
             if self.common.is_stopping() {
                 return;
             }
-            // Woken before the time is over it stops, or looks too early once.
+            // Woken early, it stops, or looks too early once.
             control = shared
-                .bell
+                .wakeup
                 .wait_timeout(control, wait)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
@@ -82,7 +85,7 @@ impl<S: Service> Governor<S> {
         }
     }
 
-    /// Observes what was done since the last time, and sees to what follows. How long to wait now.
+    /// Observes the time since the last look, and acts. Returns how long to wait now.
     fn look(&mut self, control: &mut Control, waited: Duration) -> Duration {
         let (ns, ticks) = (monotonic_ns(), self.stamps.ticks());
         let passed = ns.saturating_sub(self.ns).max(1);
@@ -128,8 +131,9 @@ impl<S: Service> Governor<S> {
     }
 }
 
-/// Turns bytes into replies. Who asks for much at once gets several replies with one call that sends, and more of them the
-/// longer it had to wait: calls would say that a slow server is nearly as fast as a quick one. Bytes do not.
+/// Converts bytes to replies. A client that asks for much at once gets several replies with one
+/// send, and more of them the longer it waited: counting sends would make a slow server look nearly
+/// as fast as a quick one. Counting bytes does not.
 #[derive(Default)]
 struct BytesPerReply {
     known: Option<f64>,

@@ -1,10 +1,10 @@
-//! As sharded, with threads by every mechanism that may be used, of which some have the connections and the others
-//! sleep: see `docs/internals/adaptive.md`.
+//! Adaptive: as sharded, with threads for every mechanism, of which some have the connections and
+//! the others sleep. See `docs/internals/adaptive.md`.
 //!
-//! | field | who writes | who reads |
+//! | field | writer | reader |
 //! |---|---|---|
-//! | `control` | the governor, under its lock | who accepts, who asks how it serves: under its lock |
-//! | `bell` | who stops the server, under the lock of `control` | the governor, which waits by it with that lock |
+//! | `control` | the governor, under its lock | acceptor, `adapted`: under its lock |
+//! | `wakeup` | stopping thread, under `control`'s lock | the governor, waiting with that lock |
 
 mod control;
 mod governor;
@@ -20,19 +20,21 @@ use std::thread::JoinHandle;
 use socket2::Socket;
 
 use super::crew::{Crew, Post};
-use super::{Starting, Threads, rings, sharded};
+use super::threads::{Adapted, Starting, Threads};
+use super::{rings, sharded};
+use crate::choices::Mechanism;
+use crate::common::Common;
 use crate::connection::Connection;
-use crate::options::Mechanism;
 use crate::poller::{Epoll, Select};
-use crate::server::{Adapted, Common, locked};
 use crate::service::{Peer, Service};
+use hearth_sys::threading::lock_std;
 
 use control::Control;
 use governor::Governor;
 
 pub(super) struct Shared {
     control: Mutex<Control>,
-    bell: Condvar,
+    wakeup: Condvar,
 }
 
 pub(crate) struct Adaptive<S: Service> {
@@ -41,7 +43,7 @@ pub(crate) struct Adaptive<S: Service> {
     common: Arc<Common<S>>,
 }
 
-/// A thread that is to be, by its mechanism.
+/// A thread to be started, by its mechanism.
 enum Desk<T> {
     Epoll(sharded::ByPoller<Epoll, T>),
     Select(sharded::ByPoller<Select, T>),
@@ -101,7 +103,7 @@ impl<S: Service> Adaptive<S> {
         let governor = Governor::new(common, &crew);
         let shared = Arc::new(Shared {
             control: Mutex::new(governor.control(&common.mechanisms, most)),
-            bell: Condvar::new(),
+            wakeup: Condvar::new(),
         });
         starting.add(governor.start(&shared));
         Ok(Adaptive {
@@ -114,8 +116,8 @@ impl<S: Service> Adaptive<S> {
 
 impl<S: Service> Threads<S> for Adaptive<S> {
     fn adopt(&self, socket: Socket, peer: Peer, second: u32) -> io::Result<()> {
-        // Under the lock, so that none comes to a thread after it was told to give all away.
-        let control = locked(&self.shared.control);
+        // Under the lock, so that no connection comes to a thread after its order to give all away.
+        let control = lock_std(&self.shared.control);
         let posts = &self.crew.posts[control.active()];
         if let Some(post) = posts.iter().min_by_key(|post| post.held()) {
             post.put(vec![Connection::new(socket, peer, second)]);
@@ -124,18 +126,18 @@ impl<S: Service> Threads<S> for Adaptive<S> {
     }
 
     fn sweep(&self) {
-        self.crew.ring_all();
+        self.crew.wake_all();
     }
 
     fn wake(&self) {
-        self.crew.ring_all();
+        self.crew.wake_all();
         // Under the lock: the governor has not looked yet, or waits.
-        let _control = locked(&self.shared.control);
-        self.shared.bell.notify_all();
+        let _control = lock_std(&self.shared.control);
+        self.shared.wakeup.notify_all();
     }
 
     fn adapted(&self) -> Option<Adapted> {
-        let control = locked(&self.shared.control);
+        let control = lock_std(&self.shared.control);
         let way = control.way();
         Some(Adapted {
             threads: way.threads,

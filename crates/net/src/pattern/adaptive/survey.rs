@@ -1,33 +1,34 @@
-//! A first look at all ways to serve under a load that is new: each is gone through for a moment, then the better half of
-//! them for longer, until two are left, which take turns. Trials, which are careful, follow.
+//! A survey of all ways to serve under a new load: each serves for a moment, then the better half
+//! for longer, until two are left, which take turns. Careful trials follow.
 //!
-//! Moments here are longer than trials' windows, as the system's scheduler needs tens of milliseconds to find its own way with
-//! other threads.
+//! These moments are longer than the windows of trials, as the scheduler needs tens of milliseconds
+//! to settle with other threads.
 
-/// Seconds for which each way serves, in the first round, the second, and those that follow.
+/// Seconds for which each way serves, in the first round, the second, and later ones.
 const ROUNDS: [f64; 3] = [0.05, 0.08, 0.12];
-/// Or longer, until about so many replies are there,
+/// Number of replies to wait for beyond that.
 const REPLIES: f64 = 200.0;
-/// but for no longer than this many seconds.
+/// Longest time in seconds for which a way serves.
 const LONGEST: f64 = 0.12;
-/// The last two serve so many times each, by turns.
+/// Turns of each of the last two ways.
 const LAST_TURNS: u32 = 2;
 
 pub(super) struct Survey {
-    /// Ways, what their rates are worth, and the sums of those rates in this round as far as it has come.
+    /// Remaining ways: number, weight, and sum of the rates in this round so far.
     left: Vec<(usize, f64, f64)>,
-    /// Rates of those that are not left, in their last round, and of the best.
+    /// Ways no longer in the survey, with their last rates, and the best.
     done: Vec<(usize, f64)>,
     at: usize,
     round: usize,
-    /// Turns that the ways of this round have had.
+    /// Completed turns of this round.
     turns: u32,
-    /// Seconds for each reply when it began.
+    /// Seconds per reply when it began.
     apart: f64,
 }
 
 impl Survey {
-    /// Of these ways, each with a factor by which its replies count; none if there is no choice, or if replies are too seldom.
+    /// A survey of these ways, each with the weight of its replies. None if there is no choice, or
+    /// replies are too rare.
     pub(super) fn new(
         ways: impl Iterator<Item = (usize, f64)>,
         replies_per_second: f64,
@@ -50,7 +51,7 @@ impl Survey {
 
     /// How long this way is to serve.
     pub(super) fn seconds(&self) -> f64 {
-        // Two are compared as well as may be.
+        // Two are compared as well as possible.
         let round = match self.left.len() {
             2 => ROUNDS.len() - 1,
             _ => self.round.min(ROUNDS.len() - 1),
@@ -58,7 +59,7 @@ impl Survey {
         ROUNDS[round].max(REPLIES * self.apart).min(LONGEST)
     }
 
-    /// So many replies for a second came in the present way. The best way, if it is known now.
+    /// Observes the rate of the present way. Returns the best way once it is known.
     pub(super) fn observe(&mut self, replies_per_second: f64) -> Option<usize> {
         self.left[self.at].2 += replies_per_second;
         self.at += 1;
@@ -89,7 +90,7 @@ impl Survey {
         }
     }
 
-    /// When the best is known: each way with its replies over the best way's, as they were last seen.
+    /// Replies of each way over the best way's, as last seen, once the best is known.
     pub(super) fn ratios(&self) -> impl Iterator<Item = (usize, f64)> + use<> {
         let best = self.done.last().map_or(1.0, |(_, rate)| *rate);
         let done = self.done.clone().into_iter();

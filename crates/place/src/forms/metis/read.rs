@@ -1,4 +1,4 @@
-//! METIS's `.graph`, read.
+//! Reader of METIS's `.graph`.
 
 use super::{EDGE_UNIT, HEAP_UNIT, NAME, WORK_UNIT};
 use crate::forms::error::{Fault, ReadError};
@@ -9,15 +9,14 @@ use crate::graph::{Graph, Number};
 /// The name of the form in messages.
 const FORM: &str = "METIS graph";
 
-/// The largest weight: METIS has 32 bits with a sign.
+/// Largest weight: METIS uses 32 bits with a sign.
 const WEIGHT_MAX: u32 = i32::MAX as u32;
 
-/// Reads METIS's form. The first weight of a vertex is its work, the second its heap, in the units
-/// that the comments tell, or else in ns and bytes; what goes between two components is divided
-/// equally between both ways.
+/// Reads METIS's form. A vertex's first weight is its work, the second its heap, in the units that
+/// comments name, or else in ns and bytes. Half of an edge goes each way.
 ///
 /// # Errors
-/// Where the text is wrong, and what to do.
+/// The place of the fault, and what to do.
 ///
 /// ```
 /// use hearth_place::forms::{Reading, read_metis};
@@ -74,7 +73,7 @@ pub fn read_metis(text: &str, reading: &Reading) -> Result<Read, ReadError> {
 
 fn connect(graph: &mut Graph, body: &Body, reading: &Reading, unit: f64) {
     for end in &body.ends {
-        // Each edge is there twice, once for each way.
+        // Each edge appears twice, once for each way.
         let number = f64::from(end.weight) * unit / 2.0;
         graph.connect(reading.connection(end.vertex, end.other, number));
     }
@@ -123,7 +122,7 @@ impl Heading {
     }
 }
 
-/// Up to three digits 0 or 1, the leading ones may be missing.
+/// Up to three digits 0 or 1; leading ones may be missing.
 fn format(word: &str) -> Option<[bool; 3]> {
     let digits = word.as_bytes();
     if digits.len() > 3 || digits.iter().any(|digit| !b"01".contains(digit)) {
@@ -139,9 +138,9 @@ fn format(word: &str) -> Option<[bool; 3]> {
 /// An edge as one of its ends names it.
 #[derive(Clone, Copy)]
 struct End {
-    /// Whose line it is, from 0.
+    /// The vertex of the line, from 0.
     vertex: u32,
-    /// Whom it names, from 0.
+    /// The neighbour, from 0.
     other: u32,
     weight: u32,
     place: Place,
@@ -226,11 +225,11 @@ impl Body {
         Ok(())
     }
 
-    /// Whether both ends name each edge, once, and there are as many as the heading says.
+    /// Checks that both ends name each edge, once, and that the heading's count is right.
     fn check(&self, text: Text<'_>, heading: &Heading) -> Result<(), ReadError> {
         let mut sorted = self.ends.clone();
         sorted.sort_by_key(|end| (end.vertex.min(end.other), end.vertex.max(end.other)));
-        // Stable: of the two ends of an edge the one of the smaller vertex comes first.
+        // Stable: of the two ends of an edge, the one of the smaller vertex comes first.
         let edges = sorted.chunk_by(|a, b| {
             (a.vertex == b.vertex && a.other == b.other)
                 || (a.vertex == b.other && a.other == b.vertex)
@@ -263,7 +262,7 @@ impl Body {
     }
 }
 
-/// What our comments tell.
+/// Names and units from our comments.
 struct Comments {
     edge_unit: f64,
     work_unit: f64,
@@ -272,7 +271,7 @@ struct Comments {
 }
 
 impl Comments {
-    /// Comments that say something else are passed over: they are for people.
+    /// Other comments are skipped: they are for people.
     fn read(text: &str, vertices: usize) -> Self {
         let mut comments = Self {
             edge_unit: 1.0,

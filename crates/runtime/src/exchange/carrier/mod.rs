@@ -13,57 +13,38 @@
 //!
 //! Which one carries a component is in its `home`: a worker, or null for a thread of its own.
 
-#[cfg(loom)]
-mod model;
-#[cfg(not(loom))]
 mod threads;
-#[cfg(not(loom))]
 pub(crate) mod traffic;
 pub(crate) mod waits;
-#[cfg(not(loom))]
 mod workers;
 
-#[cfg(loom)]
-pub use model::Worker;
-#[cfg(loom)]
-pub(crate) use model::{
-    Entered, Hold, Linked, Operation, SPARE_RUNNER, come_from_now, come_to_caller, comes,
-    component_on, destination_to, enlist, hold_both, home_of, inflate, interfere, keep_named,
-    keep_placed, keep_planned, launch, live, mark_of, moves, of_mark, own_worker, parks, place,
-    post, ready_here, ready_here_last, rejoin, running, set_core, settle_coming, start, stay, wait,
-    wake, worker, worker_of,
-};
-#[cfg(not(loom))]
+#[cfg(all(test, loom))]
+pub(crate) use threads::wait;
 pub(crate) use threads::{keep_running, move_thread};
-#[cfg(not(loom))]
 pub use workers::Worker;
-#[cfg(not(loom))]
+#[cfg(all(test, loom))]
+pub(crate) use workers::world::{SPARE_RUNNER, enlist, interfere, live, moves, start, worker};
 pub(crate) use workers::{
     Entered, Hold, Linked, Operation, come_from_now, come_to_caller, comes, component_on, core_of,
     destination_to, hold_both, home_of, inflate, is_kept_placed, keep_named, keep_placed,
     keep_planned, mark_of, of_mark, own_worker, parks, post, ready_here, ready_here_last, rejoin,
     settle_coming, stay, worker_count, worker_of,
 };
-#[cfg(not(loom))]
 pub(crate) use workers::{
     Order, Stage, as_stranger, order, pin_again, running, stations, with_open_gate,
 };
 
-#[cfg(not(loom))]
 use crate::abi::Component;
-#[cfg(not(loom))]
 use crate::ground::options::{self, Carrying};
-#[cfg(not(loom))]
+use crate::ground::runtime::{self, Runtime};
 use crate::seats::seat::{Seat, seat_of};
 
 /// Stack of a thread that runs components or serves descriptors, in bytes. Only what is touched costs
 /// memory; procedures that recurse through forward types may go as deep as they could on the main
 /// thread, and values from other nodes are read by recursion, [`crate::portable`]'s 1000 levels deep.
-#[cfg(not(loom))]
 const STACK_BYTES: usize = 8 << 20;
 
 /// The worker for a new component, by the core it was given; null if it gets a thread of its own.
-#[cfg(not(loom))]
 pub(crate) fn place(core: Option<usize>) -> *const Worker {
     match options::get().carrying {
         Carrying::Threads => std::ptr::null(),
@@ -73,7 +54,6 @@ pub(crate) fn place(core: Option<usize>) -> *const Worker {
 
 /// The worker that carries a component, by number, and the core that it is kept on. The caller holds
 /// the registry's lock.
-#[cfg(not(loom))]
 pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
     match workers::worker_and_core(seat.component()) {
         Some((worker, core)) => (Some(worker), core),
@@ -83,7 +63,6 @@ pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
 
 /// There is something outside to wait for: sees to it that somebody does, now or when it has nothing
 /// else to do.
-#[cfg(not(loom))]
 pub(crate) fn see_to_outside() {
     if crate::hooks::simulation::is_on() {
         // Of descriptors alone: its time is its own.
@@ -95,11 +74,31 @@ pub(crate) fn see_to_outside() {
     }
 }
 
+/// Wakes all threads that carry components, or wait for the outside: the runtime is over.
+pub(crate) fn wake_all() {
+    workers::wake_all();
+    crate::outside::poller::ring_if_made();
+}
+
+/// The runtime that a component belongs to.
+pub(crate) fn runtime_of<'a>(component: *mut Component) -> &'a Runtime {
+    // SAFETY: alive, so its runtime is; one with a thread of its own stands in no queue, and has it there.
+    unsafe {
+        match home_of(component).as_ref() {
+            Some(home) => home.runtime(),
+            None => match (*component).next.cast::<Runtime>().as_ref() {
+                Some(runtime) => runtime,
+                // Made by hand.
+                None => runtime::current(),
+            },
+        }
+    }
+}
+
 /// Starts a component.
 ///
 /// # Safety
 /// It was just made, and has a reference for its own run.
-#[cfg(not(loom))]
 pub(crate) unsafe fn launch(component: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -115,7 +114,6 @@ pub(crate) unsafe fn launch(component: *mut Component) {
 ///
 /// # Safety
 /// Its wait was completed or interrupted by the caller. The seat may be gone afterwards.
-#[cfg(not(loom))]
 pub(crate) unsafe fn wake(seat: *const Seat) {
     // SAFETY: nobody else wakes this wait, so the component is alive, and stays where it is.
     unsafe {
@@ -132,7 +130,6 @@ pub(crate) unsafe fn wake(seat: *const Seat) {
 ///
 /// # Safety
 /// `component` runs this.
-#[cfg(not(loom))]
 pub(crate) unsafe fn set_core(component: *mut Component, core: usize) {
     // SAFETY: as the caller promises.
     unsafe {

@@ -11,6 +11,7 @@ use crate::abi::{Component, Step};
 use crate::exchange::carrier::traffic::ThreadSampler;
 use crate::exchange::channel::peek;
 use crate::exchange::{channel, component, values::heap};
+use crate::ground::runtime::{self, Part};
 use crate::ground::sync::lock_std as lock;
 use crate::ground::{exits, options};
 use crate::hooks;
@@ -36,6 +37,12 @@ pub(crate) unsafe fn wake(seat: *const Seat) {
     unsafe { Parker::wake(&raw const (*seat).parker, idle::enter_woken) };
 }
 
+/// Waits for the one `wake`: a model's thread, which is not counted.
+#[cfg(all(test, loom))]
+pub(crate) fn wait(seat: &Seat) {
+    seat.parker.wait(|| {});
+}
+
 /// Starts a component on a thread of its own.
 pub(crate) fn launch(component: *mut Component) {
     struct Passenger(*mut Component);
@@ -54,8 +61,7 @@ pub(crate) fn launch(component: *mut Component) {
     (hooks::get().starts)();
     idle::enter_woken();
     let passenger = Passenger(component);
-    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
-    if let Err(error) = thread.spawn(move || passenger.carry()) {
+    if let Err(error) = runtime::spawn("", STACK_BYTES, move || passenger.carry()) {
         // SAFETY: not started, so the component is as the caller left it.
         let name = registry::name_of(unsafe { seat_of(component) });
         exits::unfit(&format!(
@@ -77,7 +83,7 @@ struct Listing {
 
 /// The threads of components that may be moved, by the components' numbers. Kept while somebody watches
 /// the traffic, or may ask where components are.
-static THREADS: Mutex<BTreeMap<u64, Listing>> = Mutex::new(BTreeMap::new());
+static THREADS: Part<Mutex<BTreeMap<u64, Listing>>> = Part::new(Mutex::default);
 
 /// Moves the thread of a component to a core. False if it is not there: it may have ended meanwhile.
 pub(crate) fn move_thread(id: u64, core: usize) -> bool {
@@ -197,15 +203,12 @@ pub(crate) fn keep_current(seat: &Seat, core: usize) {
 
 /// There is something outside to wait for: a thread does, from the first time on.
 pub(super) fn see_to_outside() {
-    static STARTED: AtomicBool = AtomicBool::new(false);
+    static STARTED: Part<AtomicBool> = Part::new(AtomicBool::default);
     if STARTED.load(Ordering::Relaxed) || STARTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    let thread = std::thread::Builder::new()
-        .name("poller".to_owned())
-        // Handlers read values of others, as deep as they may be.
-        .stack_size(STACK_BYTES);
-    if let Err(error) = thread.spawn(wait_for_outside) {
+    // Handlers read values of others, as deep as they may be.
+    if let Err(error) = runtime::spawn("poller", STACK_BYTES, wait_for_outside) {
         exits::unfit(&format!(
             "could not start the thread for timers and descriptors ({error}); raise ulimit -u"
         ));
@@ -214,7 +217,7 @@ pub(super) fn see_to_outside() {
 
 fn wait_for_outside() {
     let mut ready = Ready::new();
-    loop {
+    while !runtime::current().is_over() {
         poller::wait(&mut ready);
         if poller::has_come(&ready) {
             let _visit = Visit::begin();

@@ -23,6 +23,10 @@ use std::ptr::{self, NonNull};
 use super::link::{self, Line};
 use super::{Channel, Direction, light};
 use crate::exchange::carrier::{self, Hold, Worker};
+#[cfg(not(loom))]
+use crate::ground::runtime::Part;
+#[cfg(not(loom))]
+use crate::ground::sync::lock_std;
 use crate::ground::sync::{Mutex, MutexGuard, Ordering, boxed, lock};
 
 /// A hub.
@@ -44,20 +48,40 @@ unsafe impl Send for HubState {}
 /// A locked hub.
 pub(crate) type HubGuard = MutexGuard<'static, HubState>;
 
-#[cfg(not(loom))]
-static SPARE: std::sync::Mutex<Vec<&'static Hub>> = std::sync::Mutex::new(Vec::new());
+/// A runtime's hubs: how many were made, and those without members.
+#[derive(Default)]
+struct Hubs {
+    made: usize,
+    spare: Vec<&'static Hub>,
+}
 
-static MADE: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+impl Drop for Hubs {
+    fn drop(&mut self) {
+        for hub in self.spare.drain(..) {
+            // SAFETY: from `take`. The runtime ends, and with it all that could have come to look at it.
+            drop(unsafe { Box::from_raw(ptr::from_ref(hub).cast_mut()) });
+        }
+    }
+}
+
+#[cfg(not(loom))]
+static HUBS: Part<std::sync::Mutex<Hubs>> = Part::new(std::sync::Mutex::default);
+/// A number that a hub has alone in the process: in this order several are locked.
+static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 impl Hub {
     /// A hub without members.
     pub(crate) fn take() -> &'static Hub {
         #[cfg(not(loom))]
-        if let Some(hub) = lock(&SPARE).pop() {
-            return hub;
+        {
+            let mut hubs = lock_std(&HUBS);
+            if let Some(hub) = hubs.spare.pop() {
+                return hub;
+            }
+            hubs.made += 1;
         }
         Box::leak(boxed(Hub {
-            number: MADE.fetch_add(1, Ordering::Relaxed),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             state: Mutex::new(HubState {
                 members: Vec::new(),
             }),
@@ -68,14 +92,14 @@ impl Hub {
     fn put_by(&'static self) {
         // The model checker's locks do not outlive a run.
         #[cfg(not(loom))]
-        lock(&SPARE).push(self);
+        lock_std(&HUBS).spare.push(self);
     }
 
     /// How many hubs have members.
     #[cfg(not(loom))]
     pub(crate) fn in_use() -> usize {
-        let spare = lock(&SPARE);
-        MADE.load(Ordering::Relaxed) as usize - spare.len()
+        let hubs = lock_std(&HUBS);
+        hubs.made - hubs.spare.len()
     }
 
     pub(crate) fn lock(&'static self) -> HubGuard {

@@ -261,7 +261,6 @@ unsafe fn ready_of_several(channel: &Channel) -> Sender<'_> {
 ///
 /// # Safety
 /// The component was blocked by the calling code, on its worker's thread, which has not run another since.
-#[cfg(not(loom))]
 pub(crate) unsafe fn size_to_give(component: *mut Component) -> Option<usize> {
     // SAFETY: only its own worker resumes it, so it is alive; with leave nobody takes the value meanwhile,
     // and whether somebody had is seen after that was had.

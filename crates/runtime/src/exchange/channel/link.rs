@@ -34,6 +34,8 @@ use std::sync::atomic::AtomicU8;
 use super::{Channel, Direction, hub, light, transfer};
 use crate::abi::{Component, Site, Step, Value};
 use crate::exchange::carrier::{self, Linked, Worker};
+#[cfg(not(loom))]
+use crate::ground::runtime::Part;
 use crate::ground::sync::{AtomicUsize, Mutex, Ordering, Watched, boxed, lock, spin_loop};
 use crate::hooks::{Canary, sings};
 use crate::seats::waiting;
@@ -83,20 +85,35 @@ unsafe impl Sync for Line {}
 // SAFETY: as above.
 unsafe impl Send for Line {}
 
-#[cfg(not(loom))]
-static SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref SPARE: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+/// A runtime's lines: how many were made, and those that link nothing.
+#[derive(Default)]
+struct Lines {
+    made: usize,
+    spare: Vec<&'static Line>,
 }
 
-static MADE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+#[cfg(not(loom))]
+impl Drop for Lines {
+    fn drop(&mut self) {
+        for line in self.spare.drain(..) {
+            // SAFETY: from `Line::new`. The runtime ends, and with it all that could have come to look at it.
+            drop(unsafe { Box::from_raw(ptr::from_ref(line).cast_mut()) });
+        }
+    }
+}
+
+#[cfg(not(loom))]
+static LINES: Part<Mutex<Lines>> = Part::new(Mutex::default);
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref LINES: Mutex<Lines> = Mutex::new(Lines::default());
+}
 
 /// How many links there are.
 #[cfg(not(loom))]
 pub(crate) fn in_use() -> usize {
-    let spare = lock(&SPARE);
-    MADE.load(Ordering::Relaxed) - spare.len()
+    let lines = lock(&LINES);
+    lines.made - lines.spare.len()
 }
 
 /// In a half-channel's place, a line's mark is two more than its address.
@@ -104,10 +121,13 @@ const MARK: usize = 2;
 
 impl Line {
     fn new() -> &'static Line {
-        if let Some(line) = lock(&SPARE).pop() {
-            return line;
+        {
+            let mut lines = lock(&LINES);
+            if let Some(line) = lines.spare.pop() {
+                return line;
+            }
+            lines.made += 1;
         }
-        MADE.fetch_add(1, Ordering::Relaxed);
         Box::leak(boxed(Line {
             word: AtomicUsize::new(0),
             given: Watched::new(Value::NOTHING),
@@ -280,7 +300,7 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
     }
     line.ends.out_worker.store(0, Ordering::Relaxed);
     line.ends.into_worker.store(0, Ordering::Relaxed);
-    lock(&SPARE).push(line);
+    lock(&LINES).spare.push(line);
 }
 
 /// What a component waits for, looked at by its worker before it is resumed.

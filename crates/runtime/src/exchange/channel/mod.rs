@@ -17,7 +17,6 @@ mod claim;
 pub(crate) mod hub;
 pub(crate) mod light;
 pub(crate) mod link;
-#[cfg(not(loom))]
 pub(crate) mod peek;
 mod queue;
 mod rendezvous;
@@ -332,7 +331,7 @@ impl Channel {
     }
 
     /// The component whose port it was made for.
-    fn owner(&self) -> Option<&Seat> {
+    pub(crate) fn owner(&self) -> Option<&Seat> {
         let bytes = self.before_seat as usize * size_of::<Channel>();
         let seat = ptr::with_exposed_provenance::<Seat>(ptr::from_ref(self).addr() + bytes);
         // SAFETY: the owner's memory is there as long as the half-channel, which lies in it.
@@ -347,7 +346,6 @@ impl Channel {
     }
 
     /// The number of the component that made it, if it is free; 0 for nobody.
-    #[cfg(not(loom))]
     fn maker(&self) -> u64 {
         match self.before_seat {
             0 => self.free().maker,
@@ -768,13 +766,17 @@ mod tests {
     #[test]
     fn references_do_not_run_over() {
         let why = "hearth: a half-channel cannot have more than 2147483647 references";
-        assert_unfit("exchange::channel::tests::references_do_not_run_over", why, || {
-            let channel = Channel::new(ptr::null(), Direction::In, ptr::null());
-            // SAFETY: just made, and this test's alone.
-            let channel = unsafe { &*channel };
-            channel.refs.store(REFERENCES_MAX, Ordering::Relaxed);
-            channel.retain();
-            channel.retain();
-        });
+        assert_unfit(
+            "exchange::channel::tests::references_do_not_run_over",
+            why,
+            || {
+                let channel = Channel::new(ptr::null(), Direction::In, ptr::null());
+                // SAFETY: just made, and this test's alone.
+                let channel = unsafe { &*channel };
+                channel.refs.store(REFERENCES_MAX, Ordering::Relaxed);
+                channel.retain();
+                channel.retain();
+            },
+        );
     }
 }

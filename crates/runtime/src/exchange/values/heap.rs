@@ -120,10 +120,14 @@ pub(crate) unsafe fn leave(component: *mut Component) {
 ///
 /// # Safety
 /// The component is the caller's for the moment.
-#[cfg(not(loom))]
 pub(crate) unsafe fn follow(component: *mut Component, core: Option<usize>) {
+    #[cfg(not(loom))]
     // SAFETY: as the caller promises.
-    unsafe { ways::follow(component, core) };
+    unsafe {
+        ways::follow(component, core);
+    }
+    #[cfg(loom)]
+    let _ = (component, core);
 }
 
 /// Bytes of blocks in a component's own heap, and what that takes itself; None if it has none.
@@ -153,14 +157,14 @@ pub(crate) use told::tell_all;
 pub(crate) fn tell_all(_recorder: &hearth_watch::Recorder) {}
 
 /// This thread is going to wait: others learn which of their blocks it has freed.
-#[cfg(not(loom))]
 pub(crate) fn flush() {
+    #[cfg(not(loom))]
     hearth_heap::flush();
 }
 
 /// The program has begun a thread beside its first: heaps have their helper from now on.
-#[cfg(not(loom))]
 pub(crate) fn has_threads() {
+    #[cfg(not(loom))]
     hearth_heap::keep_helper();
 }
 

@@ -7,7 +7,7 @@ use crate::syntax::parser::{Failed, Parse, Parser};
 use crate::syntax::token::{Kind, Token};
 
 impl Parser<'_> {
-    /// The colon behind the label of an arm.
+    /// The colon after the label of an arm.
     pub(in crate::syntax::parser) fn arm_colon(&mut self, after: &str) -> Parse<()> {
         if self.eat(Kind::Colon) {
             return Ok(());
@@ -87,7 +87,7 @@ impl Parser<'_> {
         )));
     }
 
-    /// What stands between the arms of a `select` and begins none.
+    /// Reports a token between the arms of a `select` that begins none.
     pub(in crate::syntax::parser) fn no_select_arm(
         &mut self,
         open: Token,
@@ -118,7 +118,7 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn arm_after_default(&mut self, arm: Token) {
         let diagnostic = Diagnostic::error(
             codes::PARTS_OUT_OF_ORDER,
-            "an arm stands after `default`",
+            "an arm follows `default`",
             self.span_of(arm),
             "too late",
         );

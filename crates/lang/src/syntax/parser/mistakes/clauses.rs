@@ -10,7 +10,7 @@ use crate::syntax::token::{Kind, Token};
 
 impl Parser<'_> {
     /// The keyword `kind`. Another word of its sort is taken for it; if it is only left out,
-    /// reading goes on without it.
+    /// reading continues without it.
     pub(in crate::syntax::parser) fn expect_word(
         &mut self,
         kind: Kind,
@@ -177,7 +177,7 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn step_no_literal(&mut self, span: Span) {
         let diagnostic = Diagnostic::error(
             codes::BAD_STEP,
-            "the step of a `for` is no literal",
+            "the step of a `for` must be a literal",
             span,
             "an integer with or without a sign belongs here",
         )
@@ -211,7 +211,7 @@ impl Parser<'_> {
             self.here(),
             "this procedure returns nothing",
         )
-        .with_label(self.span_of(first), "`return` stands alone here")
+        .with_label(self.span_of(first), "`return` takes no value here")
         .with_help("name the result type, `proc f() : integer { … }`, or leave the value out");
         self.report(diagnostic);
     }
@@ -256,7 +256,7 @@ impl Parser<'_> {
             codes::BAD_CREATION,
             format!("`new {spelling}` without arguments"),
             self.span_from(first),
-            "parentheses belong behind this, even empty ones",
+            "parentheses belong after this, even empty ones",
         );
         self.complain(diagnostic.with_help(format!("write `new {spelling}()`")));
     }
@@ -308,7 +308,7 @@ impl Parser<'_> {
             ("an array needs its length", "write `new integer[10] of 0`")
         } else {
             (
-                "the length of an array is no literal",
+                "the length of an array must be a literal",
                 "write a number: sizes are known before a program runs",
             )
         };
@@ -326,13 +326,13 @@ impl Parser<'_> {
             .expected(codes::WORD_EXPECTED, "`{`")
             .with_label(
                 self.span_of(first),
-                "the arms of this `select` stand in braces",
+                "the arms of a `select` must be in braces",
             )
             .with_help("write `select { receive x from c: … }`");
         self.fails(diagnostic)
     }
 
-    /// What a faulty statement leaves behind: the name it declares.
+    /// The remains of a faulty statement: the name it declares.
     pub(in crate::syntax::parser) fn declares(&self, name: Name, value: Option<Expr>) -> Expr {
         let value = value.unwrap_or_else(|| self.error_expr(name.span));
         Expr {

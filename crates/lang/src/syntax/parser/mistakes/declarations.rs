@@ -25,7 +25,7 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
-    /// `type T = integer`, `type T integer`: goes on if a type follows.
+    /// `type T = integer`, `type T integer`: continues if a type follows.
     pub(in crate::syntax::parser) fn is_expected(&mut self) -> Parse<()> {
         let stands_for_is = matches!(
             self.kind(),
@@ -130,7 +130,7 @@ impl Parser<'_> {
     pub(in crate::syntax::parser) fn unnamed_interface(&mut self) -> Failed {
         let diagnostic = Diagnostic::error(
             codes::BAD_PRESENTS,
-            "an interface without a name is presented",
+            "`presents` needs the name of an interface",
             self.here(),
             "a name of an interface belongs here",
         )
@@ -191,11 +191,11 @@ impl Parser<'_> {
 
     pub(in crate::syntax::parser) fn parts_out_of_order(&mut self, late: Token, earlier: Span) {
         let (title, label) = if late.kind == Kind::Constructor {
-            ("a constructor stands after the behaviour", "the behaviour")
+            ("a constructor follows the behaviour", "the behaviour")
         } else if self.text[earlier.start as usize..].starts_with("behaviour") {
-            ("a member stands after the behaviour", "the behaviour")
+            ("a member follows the behaviour", "the behaviour")
         } else {
-            ("a member stands after a constructor", "the constructor")
+            ("a member follows a constructor", "the constructor")
         };
         let diagnostic = Diagnostic::error(
             codes::PARTS_OUT_OF_ORDER,
@@ -213,7 +213,7 @@ impl Parser<'_> {
         let (title, help) = if what == "proc" {
             (
                 "a procedure cannot be declared inside a body",
-                "move it out: procedures are members of components or stand at the top",
+                "move it out: procedures are members of components or declared at the top of the file",
             )
         } else {
             (
@@ -316,7 +316,7 @@ impl Parser<'_> {
             codes::MEMBER_WITHOUT_VALUE,
             format!("the member `{spelling}` has no value"),
             name.span,
-            "a value is missing behind this",
+            "a value is missing after this",
         );
         self.report(diagnostic.with_help(format!(
             "give it one, which also gives it its type: `{spelling} = 0`"
@@ -348,7 +348,7 @@ impl Parser<'_> {
             codes::STATEMENT_AMONG_MEMBERS,
             "a statement among the members of a component",
             self.span_of(first),
-            "only declarations may stand here",
+            "only declarations are allowed here",
         );
         self.complain(diagnostic.with_help("move it into the constructor or the behaviour"));
         self.statement_into(&mut Vec::new());

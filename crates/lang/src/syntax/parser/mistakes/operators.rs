@@ -167,7 +167,7 @@ impl Parser<'_> {
         Failed
     }
 
-    /// `=>` and `=<` behind a name: the `=` was read as that of a declaration.
+    /// `=>` and `=<` after a name: the `=` was read as that of a declaration.
     pub(in crate::syntax::parser) fn foreign_equals(&mut self, equals: Token) -> Parse<()> {
         let second = self.token();
         let help = match second.kind {
@@ -189,13 +189,13 @@ impl Parser<'_> {
                 "assign to a field or an element with `:=`",
             ),
             _ => (
-                "`=` declares a new variable, and what stands before it is no name",
+                "`=` declares a new variable, so a name must come before it",
                 "comparison is written `==`, assignment `:=`",
             ),
         };
         let diagnostic = Diagnostic::error(
             codes::EQUALS_FOR_ASSIGN,
-            "`=` after something that is no name",
+            "`=` after something other than a name",
             self.here(),
             label,
         );
@@ -219,7 +219,9 @@ impl Parser<'_> {
                 Kind::Dot | Kind::OpenBracket => {
                     format!("put `{text}` on the line of what it belongs to")
                 }
-                _ => format!("end the line before with `{text}`; then it goes on here"),
+                _ => {
+                    format!("end the line before with `{text}`; then the expression continues here")
+                }
             };
             diagnostic = diagnostic.with_label(end, "here").with_help(help);
         }

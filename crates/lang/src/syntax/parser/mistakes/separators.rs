@@ -64,7 +64,7 @@ impl Parser<'_> {
             Kind::Integer | Kind::Unsigned | Kind::Byte | Kind::Real | Kind::String
         );
         if after_name && literal {
-            diagnostic = diagnostic.with_help("arguments stand in parentheses: `f(1)`");
+            diagnostic = diagnostic.with_help("put arguments in parentheses: `f(1)`");
         }
         self.complain(diagnostic);
         if !self.begins_whole_statement() {
@@ -229,7 +229,7 @@ impl Parser<'_> {
         self.after_unknown_word(word, "", statements);
     }
 
-    /// Goes on with the block that belongs to an unknown word, or behind its line.
+    /// Continues with the block that belongs to an unknown word, or after its line.
     fn after_unknown_word(&mut self, word: Token, meant: &str, statements: &mut Vec<Expr>) {
         let receives = matches!(meant, "receive" | "acknowledge") && self.kind() == Kind::Name;
         statements.push(if receives {
@@ -243,7 +243,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands at the cursor cannot begin a statement.
+    /// Reports a token that cannot begin a statement.
     pub(in crate::syntax::parser) fn no_statement(&mut self) -> Parse<Expr> {
         let token = self.token();
         if self.names_reserved_word() {

@@ -17,6 +17,7 @@ use crate::abi::ComponentType;
 use crate::exchange::carrier;
 pub(crate) use crate::exchange::channel::peek::End;
 use crate::exchange::channel::peek::Wait;
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 use crate::hooks;
 use crate::seats::registry;
@@ -112,9 +113,11 @@ struct Published {
     dropped: u64,
 }
 
-static PUBLISHED: Mutex<Published> = Mutex::new(Published {
-    seen: Vec::new(),
-    dropped: 0,
+static PUBLISHED: Part<Mutex<Published>> = Part::new(|| {
+    Mutex::new(Published {
+        seen: Vec::new(),
+        dropped: 0,
+    })
 });
 
 fn publish(seen: impl Iterator<Item = Seen>) {

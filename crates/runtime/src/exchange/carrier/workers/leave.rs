@@ -4,8 +4,9 @@
 
 use std::ptr;
 
+use super::home::MARK;
 use super::runner::{self, Runner, current, current_worker};
-use super::{MARK, WATCHES, Worker, home_of, membarrier};
+use super::{WATCHES, Worker, home_of, membarrier};
 use crate::abi::{Component, Step};
 use crate::exchange::channel::link::{self, Line, Watch};
 use crate::exchange::channel::{self, Channel, light};
@@ -16,7 +17,7 @@ use crate::seats::waiting;
 
 /// Makes an offer of what a component waits for, if it waits lightly.
 pub(crate) fn inflate(component: *mut Component) {
-    // SAFETY: workers live as long as the program.
+    // SAFETY: workers live as long as their runtime.
     while let Some(home) = unsafe { home_of(component).as_ref() } {
         let hold = home.hold();
         if !ptr::eq(home_of(component), home) {
@@ -108,7 +109,7 @@ impl Entered {
     ) -> Option<Entered> {
         // The monitor may be about to give it another home: what was read is old then, and the gate is
         // closed.
-        // SAFETY: workers live as long as the program.
+        // SAFETY: workers live as long as their runtime.
         let worker: &'static Worker = unsafe { home_of(component).as_ref() }?;
         worker.busy.store(1, Ordering::Relaxed);
         // The barrier of whoever wants leave orders the store before the loads.
@@ -147,7 +148,7 @@ impl Linked {
         component: *mut Component,
         channel: &Channel,
     ) -> Option<(Linked, &'static Line)> {
-        // SAFETY: as the caller promises; workers live as long as the program.
+        // SAFETY: as the caller promises; workers live as long as their runtime.
         unsafe {
             if !channel.is_at_home_with(component) {
                 return None;
@@ -185,7 +186,7 @@ pub(crate) unsafe fn rejoin(component: *mut Component) {
     if component.is_null() {
         return;
     }
-    // SAFETY: as the caller promises; workers live as long as the program.
+    // SAFETY: as the caller promises; workers live as long as their runtime.
     while let Some(home) = unsafe { home_of(component).as_ref() }
         && home.shared.is_stand_in
     {
@@ -202,7 +203,7 @@ impl Operation {
     /// # Safety
     /// The component runs the calling code.
     pub(crate) unsafe fn begin(component: *mut Component) -> Operation {
-        // SAFETY: as the caller promises; workers live as long as the program.
+        // SAFETY: as the caller promises; workers live as long as their runtime.
         while let Some(home) = unsafe { home_of(component).as_ref() } {
             if home.shared.is_stand_in {
                 runner::come_back(component, home.shared.index);
@@ -221,7 +222,7 @@ impl Operation {
     /// The operation has ended so. Unless it is blocked, the component goes on.
     pub(crate) fn end(self, step: Step) -> Step {
         if step != Step::Blocked {
-            // SAFETY: it runs on, and workers live as long as the program.
+            // SAFETY: it runs on, and workers live as long as their runtime.
             if let Some(home) = unsafe { (*self.0).home.cast::<Worker>().as_ref() } {
                 // Release: as where a worker resumes a component.
                 home.running.store(self.0, Ordering::Release);
@@ -236,7 +237,7 @@ impl Operation {
 /// # Safety
 /// It has entered.
 pub(crate) unsafe fn parks(component: *mut Component) {
-    // SAFETY: as the caller promises; workers live as long as the program.
+    // SAFETY: as the caller promises; workers live as long as their runtime.
     unsafe {
         (*(*component).home.cast::<Worker>())
             .running

@@ -38,7 +38,7 @@ pub(crate) fn comes(seat: &Seat) -> bool {
 
 /// What a component's `destination` is to be, to go to a worker: 1 + its number.
 pub(crate) fn destination_to(home: *const Worker) -> u16 {
-    // SAFETY: workers live as long as the program.
+    // SAFETY: workers live as long as their runtime.
     unsafe { home.as_ref() }.map_or(0, |home| 1 + home.shared.index as u16)
 }
 

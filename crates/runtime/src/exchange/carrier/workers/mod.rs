@@ -21,6 +21,7 @@
 //! | `inbox` | posters; its thread, by exchange | both |
 //! | `asleep` | its thread: 0 → 1 or 2 → 0; a poster: 1 or 2 → 0 | both |
 
+mod home;
 mod leave;
 mod migrating_servers;
 mod moves;
@@ -31,19 +32,24 @@ mod runner;
 mod sharing;
 mod simulated;
 mod threads;
+#[cfg(loom)]
+pub(crate) mod world;
 
-use std::cell::Cell;
+use std::cell::Cell as Plain;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use hearth_sys::{Linux, affinity, futex, membarrier, procfs};
+use hearth_sys::{Linux, affinity, procfs};
 
 use crate::abi::{Component, Step};
 use crate::exchange::channel::link::{self, Watch};
 use crate::exchange::channel::peek;
+use crate::ground::runtime::{self, Part, Runtime};
 use crate::seats::waiting;
+use home::set_home;
+pub(crate) use home::{core_of, home_of, mark_of, of_mark, worker_of};
 use leave::settle;
 pub(crate) use leave::{Entered, Hold, Linked, Operation, hold_both, inflate, parks, rejoin};
 pub(crate) use migrating_servers::{
@@ -59,11 +65,17 @@ use runner::{Lost, Runner, current_worker};
 pub(crate) use runner::{as_stranger, component_on, running};
 use sharing::Sharing;
 pub(crate) use simulated::{Stage, with_open_gate};
+pub(crate) use threads::wake_all;
+#[cfg(loom)]
+use world::{all, stand_in};
 
 use crate::exchange::carrier::traffic::{Interest, Sampler};
 use crate::exchange::{component, values::heap};
 use crate::ground::options::{Policy, Servers};
-use crate::ground::sync::{Guarded, Mutex};
+use crate::ground::sync::{
+    AtomicPtr, AtomicU32, AtomicUsize, Guarded, Mutex, Ordering, Watched as Cell, Word, fence,
+    futex, membarrier,
+};
 use crate::ground::{exits, options};
 use crate::hooks::{self, simulation};
 use crate::outside::idle;
@@ -78,8 +90,8 @@ const STREAK: u32 = 16;
 const OUTSIDE_EVERY: u32 = 32;
 /// After so many components the watch list is looked through.
 const LOOK_EVERY: u32 = 8;
-/// How many ends of links a worker watches; further ones have themselves told.
-const WATCHES: usize = 16;
+/// How many ends of links a worker watches; further ones have themselves told. In models, few.
+const WATCHES: usize = if cfg!(loom) { 1 } else { 16 };
 /// The least that patience shrinks to where looking was in vain again and again.
 const LEAST_PATIENCE: Duration = Duration::from_micros(1);
 
@@ -91,7 +103,7 @@ pub struct Worker {
     /// Not 0: its thread touches its half-channels.
     busy: AtomicU32,
     /// How many arms of selects were served here: their turns go by it. Its thread's, busy.
-    ticks: Cell<u32>,
+    ticks: Plain<u32>,
     /// The component in whose code its thread is; null while it cannot be detached.
     running: AtomicPtr<Component>,
     /// The one to run next: a partner of the one that runs.
@@ -107,10 +119,10 @@ pub struct Worker {
 
 /// What else only the worker's own thread touches.
 struct Mine {
-    streak: Cell<u32>,
+    streak: Plain<u32>,
     /// How many components were picked.
-    picks: Cell<u32>,
-    patience: Cell<Duration>,
+    picks: Plain<u32>,
+    patience: Plain<Duration>,
     sharing: Sharing,
     /// Servers may come to their callers.
     serves: bool,
@@ -127,7 +139,7 @@ struct Mine {
 struct Shared {
     /// Components made ready by others, the last one first, linked by `next`.
     inbox: AtomicPtr<Component>,
-    asleep: AtomicU32,
+    asleep: Word,
     started: AtomicBool,
     /// Held by the thread that has this worker's half-channels.
     leave: Mutex<()>,
@@ -141,9 +153,12 @@ struct Shared {
     is_stand_in: bool,
     index: usize,
     core: Option<usize>,
+    /// Whose it is.
+    runtime: *const Runtime,
 }
 
 // As `hearth.h` has it; a test of the header holds it to the same numbers.
+#[cfg(not(loom))]
 const _: () = assert!(
     std::mem::offset_of!(Worker, gate) == 0
         && std::mem::offset_of!(Worker, busy) == 8
@@ -160,8 +175,10 @@ unsafe impl Sync for Worker {}
 // SAFETY: as above.
 unsafe impl Send for Worker {}
 
-static WORKERS: OnceLock<Vec<Worker>> = OnceLock::new();
-static STAND_INS: OnceLock<Vec<Worker>> = OnceLock::new();
+#[cfg(not(loom))]
+static WORKERS: Part<OnceLock<Vec<Worker>>> = Part::new(OnceLock::new);
+#[cfg(not(loom))]
+static STAND_INS: Part<OnceLock<Vec<Worker>>> = Part::new(OnceLock::new);
 
 /// What is to be known of runs.
 fn interest() -> Interest {
@@ -179,6 +196,7 @@ fn cores() -> &'static [usize] {
 }
 
 /// The stand-in for a worker.
+#[cfg(not(loom))]
 fn stand_in(worker: &Worker) -> &'static Worker {
     let stand_ins = STAND_INS.get_or_init(|| {
         let numbers = 0..all().len();
@@ -190,6 +208,7 @@ fn stand_in(worker: &Worker) -> &'static Worker {
 }
 
 /// All workers; most have not started yet in a small program.
+#[cfg(not(loom))]
 fn all() -> &'static [Worker] {
     WORKERS.get_or_init(|| {
         if simulation::is_on() {
@@ -212,51 +231,6 @@ fn all() -> &'static [Worker] {
     })
 }
 
-/// In a half-channel's place, a worker's mark is one more than its address.
-const MARK: usize = 1;
-
-/// The worker whose mark this is.
-pub(crate) fn of_mark(place: usize) -> Option<&'static Worker> {
-    // SAFETY: workers live as long as the program, and only their marks are odd.
-    (place & MARK != 0).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
-}
-
-/// A worker's mark; none for null.
-pub(crate) fn mark_of(worker: *const Worker) -> Option<usize> {
-    // SAFETY: workers live as long as the program.
-    unsafe { worker.as_ref() }.map(Worker::mark)
-}
-
-/// Where a component is at home; null for a thread. It may move unless it runs or the caller has its
-/// worker's leave.
-pub(crate) fn home_of(component: *mut Component) -> *const Worker {
-    // SAFETY: the component is alive, and its home changes by atomic stores.
-    unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
-        .load(Ordering::Relaxed)
-}
-
-/// The core of a home, if it has one.
-pub(crate) fn core_of(home: *const Worker) -> Option<usize> {
-    // SAFETY: workers live as long as the program.
-    unsafe { worker_of(home).as_ref() }?.shared.core
-}
-
-/// Gives a component another home.
-fn set_home(component: *mut Component, home: &'static Worker) {
-    // SAFETY: the component is alive, and its home changes by atomic stores.
-    unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }
-        .store(ptr::from_ref(home).cast_mut(), Ordering::Relaxed);
-}
-
-/// The worker that a component's home stands for.
-pub(crate) fn worker_of(home: *const Worker) -> *const Worker {
-    // SAFETY: workers live as long as the program.
-    match unsafe { home.as_ref() } {
-        Some(stand_in) if stand_in.shared.is_stand_in => &raw const all()[stand_in.shared.index],
-        _ => home,
-    }
-}
-
 /// A component can go on, wherever it is at home.
 ///
 /// # Safety
@@ -268,7 +242,7 @@ pub(crate) unsafe fn post(component: *mut Component) {
 
 /// The worker whose components the calling thread runs.
 pub(crate) fn own_worker() -> Option<&'static Worker> {
-    // SAFETY: workers live as long as the program.
+    // SAFETY: workers live as long as their runtime.
     unsafe { current_worker().as_ref() }
 }
 
@@ -284,7 +258,7 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
         ptr::eq(home, current_worker()),
         "the queue is another thread's"
     );
-    // SAFETY: as the caller promises; workers live as long as the program.
+    // SAFETY: as the caller promises; workers live as long as their runtime.
     unsafe { (*home).push_soon(component) };
 }
 
@@ -294,7 +268,7 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
 /// # Safety
 /// As for [`ready_here`].
 pub(crate) unsafe fn ready_here_last(component: *mut Component) {
-    // SAFETY: as the caller promises; workers live as long as the program.
+    // SAFETY: as the caller promises; workers live as long as their runtime.
     unsafe { (*(*component).home.cast::<Worker>()).push(component) };
 }
 
@@ -305,7 +279,7 @@ pub(crate) fn worker_count(asked: Option<usize>, cores: usize) -> usize {
 
 /// The number of a component's worker and that one's core, if it has one.
 pub(super) fn worker_and_core(component: *mut Component) -> Option<(usize, Option<usize>)> {
-    // SAFETY: workers live as long as the program.
+    // SAFETY: workers live as long as their runtime.
     let worker = unsafe { worker_of(home_of(component)).as_ref() }?;
     Some((worker.shared.index, worker.shared.core))
 }
@@ -322,12 +296,9 @@ fn sensible_count(cores: usize) -> usize {
 pub(super) fn for_core(core: Option<usize>) -> *const Worker {
     let workers = all();
     let Some(core) = core else {
-        let current = current_worker();
-        return if current.is_null() {
-            &workers[0]
-        } else {
-            current
-        };
+        // Of another runtime, if its component makes this one there.
+        let current = own_worker().filter(|own| ptr::eq(own.runtime(), runtime::current()));
+        return current.unwrap_or(&workers[0]);
     };
     workers
         .iter()
@@ -341,7 +312,7 @@ pub(super) fn for_core(core: Option<usize>) -> *const Worker {
 /// It waits for nothing, stands in no queue, and has a home; the caller is counted as running, or
 /// starts the program.
 pub(super) unsafe fn ready(component: *mut Component) {
-    // SAFETY: as the caller promises; workers live as long as the program.
+    // SAFETY: as the caller promises; workers live as long as their runtime.
     unsafe {
         let home = (*component).home.cast::<Worker>();
         if !ptr::eq(home, current_worker()) || !(*home).push_if_own(component) {
@@ -352,7 +323,7 @@ pub(super) unsafe fn ready(component: *mut Component) {
 
 /// A server has come to a worker. What it waits at is not settled yet.
 fn note_coming(seat: &Seat, from: *const Worker, to: &Worker) {
-    // SAFETY: workers live as long as the program.
+    // SAFETY: workers live as long as their runtime.
     if let (Some(recorder), Some(from)) = (recording::recorder(), unsafe { from.as_ref() }) {
         recorder.moved(seat.id, from.shared.index as u16, to.shared.index as u16);
     }
@@ -363,7 +334,7 @@ fn note_coming(seat: &Seat, from: *const Worker, to: &Worker) {
 /// # Safety
 /// The component runs the calling code.
 pub(super) unsafe fn move_to(seat: &Seat, core: usize) {
-    // SAFETY: workers live as long as the program.
+    // SAFETY: workers live as long as their runtime.
     let index = unsafe { (*for_core(Some(core))).shared.index };
     // SAFETY: the component's own field.
     unsafe { (*seat.component()).destination = 1 + index as u16 };
@@ -374,16 +345,16 @@ impl Worker {
         Worker {
             gate: AtomicUsize::new(0),
             busy: AtomicU32::new(0),
-            ticks: Cell::new(0),
+            ticks: Plain::new(0),
             running: AtomicPtr::new(ptr::null_mut()),
             next: Cell::new(ptr::null_mut()),
             first: Cell::new(ptr::null_mut()),
             last: Cell::new(ptr::null_mut()),
             seeded: options::get().seed.is_some(),
             mine: Mine {
-                streak: Cell::new(0),
-                picks: Cell::new(0),
-                patience: Cell::new(options::get().patience),
+                streak: Plain::new(0),
+                picks: Plain::new(0),
+                patience: Plain::new(options::get().patience),
                 sharing: Sharing::new(),
                 serves: options::get().servers != Servers::Asynchronous,
                 watched: Watched::new(),
@@ -393,8 +364,9 @@ impl Worker {
             },
             shared: Shared {
                 inbox: AtomicPtr::new(ptr::null_mut()),
-                asleep: AtomicU32::new(0),
-                started: AtomicBool::new(is_stand_in),
+                asleep: Word::new(0),
+                // A model's threads are there from the start.
+                started: AtomicBool::new(is_stand_in || cfg!(loom)),
                 leave: Mutex::new(()),
                 runner: AtomicPtr::new(ptr::null_mut()),
                 detached: AtomicU32::new(0),
@@ -402,11 +374,19 @@ impl Worker {
                 is_stand_in,
                 index,
                 core,
+                runtime: runtime::current(),
             },
         }
     }
 
+    /// Whose it is.
+    pub(crate) fn runtime(&self) -> &'static Runtime {
+        // SAFETY: a runtime's workers live as long as it does.
+        unsafe { &*self.shared.runtime }
+    }
+
     /// Is there anybody besides the component that runs?
+    #[cfg(not(loom))]
     fn somebody_waits(&self) -> bool {
         // Only a guess: the queue is its runner's, who may be changing it.
         // SAFETY: alive; read as if by another thread.
@@ -543,6 +523,9 @@ impl Worker {
             let Some(component) = self.pick(runner) else {
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 self.rest();
+                if self.runtime().is_over() {
+                    return Lost::Over;
+                }
                 self.mine.sharing.begin();
                 continue;
             };
@@ -585,7 +568,10 @@ impl Worker {
                     }
                     self.share(component);
                 }
+                #[cfg(not(loom))]
                 component::end(component, step);
+                #[cfg(loom)]
+                world::ended(step);
                 runner.current.store(ptr::null_mut(), Ordering::Relaxed);
                 if !is_kept {
                     return Lost::Detached;
@@ -660,6 +646,8 @@ impl Worker {
             heap::follow(component, home.shared.core);
             // Afterwards: who links or localizes its half-channels from here on goes by the new home.
             component::share_channels(component);
+            #[cfg(loom)]
+            world::share_movers(home);
             (hooks::get().moved)(seat_of(component).id);
             if let Some(recorder) = recording::recorder() {
                 let id = seat_of(component).id;
@@ -677,7 +665,14 @@ impl Worker {
         // It was no pick: samples stand for those that were.
         self.mine.picks.set(self.mine.picks.get().wrapping_sub(1));
         self.mine.sampler.rest();
-        if self.empty_inbox() || self.look_out() || self.look_through(true) {
+        if self.empty_inbox() || self.look_out() {
+            return;
+        }
+        #[cfg(loom)]
+        let looks = !crate::ground::planted_faults::faults::sleeps_blindly();
+        #[cfg(not(loom))]
+        let looks = true;
+        if looks && self.look_through(true) {
             return;
         }
         heap::flush();
@@ -685,13 +680,10 @@ impl Worker {
         self.follow_orders();
         let start = Instant::now();
         if !self.waits_for_outside() {
-            let asleep = &self.shared.asleep;
             if !self.falls_asleep(AT_ITS_WORD) {
                 return;
             }
-            while asleep.load(Ordering::Acquire) == AT_ITS_WORD {
-                futex::wait(asleep, AT_ITS_WORD);
-            }
+            self.shared.asleep.sleep(AT_ITS_WORD);
         }
         if start.elapsed() < 2 * options::get().patience {
             // A little more patience would have been enough.
@@ -708,7 +700,7 @@ impl Worker {
         // nobody waits for the outside, or the other one sees that it sleeps.
         fence(Ordering::SeqCst);
         let has_come = !self.shared.inbox.load(Ordering::Relaxed).is_null();
-        if has_come || how == AT_ITS_WORD && polling::is_open() {
+        if has_come || self.runtime().is_over() || how == AT_ITS_WORD && polling::is_open() {
             if asleep.swap(0, Ordering::Relaxed) == 0 {
                 // The poster counted this thread in, which had not left yet.
                 idle::leave();
@@ -721,7 +713,8 @@ impl Worker {
 
     /// Looks at the inbox for as long as waking up would take. True if something came.
     fn look_out(&'static self) -> bool {
-        if all().len() == 1 {
+        // A model is not patient.
+        if cfg!(loom) || all().len() == 1 {
             return false;
         }
         let patience = self.mine.patience.get();

@@ -14,6 +14,7 @@ use super::runner::Runner;
 use super::threads::for_each_thread;
 use super::{Worker, all, comes, home_of, keep_planned};
 use crate::exchange::channel::link;
+use crate::ground::runtime::Part;
 use crate::ground::sync::lock_std as lock;
 use crate::seats::registry;
 use crate::seats::waiting;
@@ -60,7 +61,7 @@ pub(crate) fn stations() -> Vec<Station> {
 }
 
 /// The cores that may be used, as the placer saw them last; none if that never changed.
-static ALLOWED: Mutex<Option<Vec<usize>>> = Mutex::new(None);
+static ALLOWED: Part<Mutex<Option<Vec<usize>>>> = Part::new(|| Mutex::new(None));
 
 /// Where a worker's thread is kept: on its core, if that may be used; otherwise wherever it may.
 fn kept_on(core: Option<usize>, allowed: &[usize]) -> Vec<usize> {

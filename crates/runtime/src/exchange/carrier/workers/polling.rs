@@ -11,10 +11,12 @@
 //! monitor, for those whose components compute for long.
 
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::AtomicBool;
 
 use super::runner::Runner;
 use super::{Worker, all};
+use crate::ground::runtime::{self, Part};
+use crate::ground::sync::{Ordering, fence};
 use crate::outside::idle::{self, Visit};
 use crate::outside::poller::{self, Ready};
 
@@ -23,7 +25,7 @@ pub(super) const AT_ITS_WORD: u32 = 1;
 /// `asleep` of the worker that waits for the outside.
 const IN_THE_POLLER: u32 = 2;
 
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static TAKEN: Part<AtomicBool> = Part::new(AtomicBool::default);
 
 /// Is there something to wait for, and nobody who does?
 pub(super) fn is_open() -> bool {
@@ -67,7 +69,7 @@ pub(crate) fn offer() {
 pub(super) fn rouse(worker: &Worker, was: u32) {
     match was {
         IN_THE_POLLER => poller::ring(),
-        _ => hearth_sys::futex::wake_one(ptr::from_ref(&worker.shared.asleep).expose_provenance()),
+        _ => worker.shared.asleep.ring(),
     }
 }
 
@@ -79,7 +81,7 @@ impl Worker {
             return false;
         }
         let mut ready = Ready::new();
-        while !self.has_ready() {
+        while !self.has_ready() && !runtime::current().is_over() {
             if !self.sleep_in_poller(&mut ready) {
                 break;
             }

@@ -23,7 +23,8 @@ use std::ptr;
 
 use super::{Worker, all, futex, is_kept_placed, set_home, stand_in};
 use crate::abi::Component;
-use crate::ground::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::ground::runtime;
+use crate::ground::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use crate::outside::idle;
 use crate::recording;
 use crate::seats::seat::seat_of;
@@ -61,7 +62,7 @@ loom::thread_local! {
 
 /// The runner that the calling thread is, if it is one.
 pub(super) fn current() -> Option<&'static Runner> {
-    // SAFETY: runners are never freed.
+    // SAFETY: runners live as long as their runtime.
     unsafe { CURRENT.with(Cell::get).as_ref() }
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn as_stranger(action: impl FnOnce()) {
 
 /// The component that a thread runs, whose runner this is.
 pub(crate) fn component_on(runner: usize) -> *mut Component {
-    // SAFETY: runners are never freed.
+    // SAFETY: runners live as long as their runtime.
     let runner: &Runner = unsafe { &*ptr::with_exposed_provenance(runner) };
     runner.current.load(Ordering::Relaxed)
 }
@@ -100,6 +101,8 @@ pub(super) enum Lost {
     Detached,
     /// It gave the worker to one that rejoined.
     HandedOver,
+    /// Nothing runs any more: the runtime is over.
+    Over,
 }
 
 impl Runner {
@@ -127,7 +130,7 @@ impl Runner {
     /// The core that its thread is kept on: its worker's, or that which it was detached on with a
     /// component that stays.
     pub(super) fn core(&self) -> Option<usize> {
-        // SAFETY: workers are never freed.
+        // SAFETY: workers live as long as their runtime.
         match unsafe { self.worker.load(Ordering::Relaxed).as_ref() } {
             Some(worker) => worker.core(),
             None => self.stays.load(Ordering::Relaxed).checked_sub(1),
@@ -154,7 +157,9 @@ impl Runner {
     }
 
     pub(super) fn wait_for_turn(&self) {
-        while self.turn.load(Ordering::Acquire) == 0 {
+        // With the one of whoever ends the runtime.
+        fence(Ordering::SeqCst);
+        while self.turn.load(Ordering::Acquire) == 0 && !runtime::current().is_over() {
             futex::wait(&self.turn, 0);
         }
     }
@@ -228,7 +233,7 @@ pub(super) unsafe fn hand_over(
     runner: &'static Runner,
     component: *mut Component,
 ) {
-    // SAFETY: as the caller promises; runners are never freed.
+    // SAFETY: as the caller promises; runners live as long as their runtime.
     unsafe {
         let other: &'static Runner = &*(*component).waits_at.cast::<Runner>().cast_const();
         waiting::note_waiting(component, waiting::NOTHING);

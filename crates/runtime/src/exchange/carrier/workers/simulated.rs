@@ -55,7 +55,7 @@ impl Stage {
 
     /// The worker that a component is at home with.
     pub(crate) fn index_of(component: *mut Component) -> usize {
-        // SAFETY: simulated components are at home with a worker, and workers are never freed.
+        // SAFETY: simulated components are at home with a worker, and workers live as long as their runtime.
         unsafe { (*home_of(component)).shared.index }
     }
 
@@ -158,7 +158,7 @@ impl Stage {
     /// # Safety
     /// It waits for nothing, stands in no queue, and is at home with this worker.
     pub(crate) unsafe fn put_back(self, component: *mut Component) {
-        // SAFETY: as the caller promises; workers are never freed.
+        // SAFETY: as the caller promises; workers live as long as their runtime.
         let worker: &'static Worker = unsafe { &*home_of(component) };
         worker.running.store(ptr::null_mut(), Ordering::Relaxed);
         worker.push(component);
@@ -169,7 +169,7 @@ impl Stage {
     /// # Safety
     /// It was taken from its worker's queue.
     pub(crate) unsafe fn send_off(self, component: *mut Component) -> bool {
-        // SAFETY: as the caller promises; workers are never freed.
+        // SAFETY: as the caller promises; workers live as long as their runtime.
         unsafe {
             let worker: &'static Worker = &*home_of(component);
             (*component).destination != 0
@@ -185,7 +185,7 @@ impl Stage {
     /// # Safety
     /// It was taken from its worker's queue.
     pub(crate) unsafe fn resume(self, component: *mut Component, after: impl FnOnce(Step)) {
-        // SAFETY: as the caller promises; workers are never freed.
+        // SAFETY: as the caller promises; workers live as long as their runtime.
         unsafe {
             let worker: &'static Worker = &*home_of(component);
             self.within(worker, || {
@@ -210,7 +210,7 @@ impl Stage {
 /// # Safety
 /// The component runs the calling code.
 pub(crate) unsafe fn with_open_gate<R>(component: *mut Component, work: impl FnOnce() -> R) -> R {
-    // SAFETY: as the caller promises; workers are never freed.
+    // SAFETY: as the caller promises; workers live as long as their runtime.
     let worker: &'static Worker = unsafe { &*home_of(component) };
     worker.open();
     let result = work();

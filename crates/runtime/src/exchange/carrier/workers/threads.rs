@@ -5,26 +5,41 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-use hearth_sys::{affinity, futex, stack};
+use hearth_sys::{affinity, stack};
 
 use super::super::STACK_BYTES;
+#[cfg(not(loom))]
+use super::WORKERS;
 use super::runner::{Lost, Runner, detach};
 use super::{Worker, all};
 use crate::exchange::values::heap;
 use crate::ground::options;
-use crate::ground::sync::lock_std as lock;
+use crate::ground::runtime::{self, Part};
+use crate::ground::sync::{futex, lock_std as lock};
 use crate::hooks;
 use crate::outside::{idle, poller};
 
-static SPARES: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
+static SPARES: Part<Mutex<Vec<&'static Runner>>> = Part::new(|| Mutex::new(Vec::new()));
 
 /// All that there are, spare ones too.
-static RUNNERS: Mutex<Vec<&'static Runner>> = Mutex::new(Vec::new());
+static RUNNERS: Part<Mutex<Runners>> = Part::new(Mutex::default);
+
+#[derive(Default)]
+struct Runners(Vec<&'static Runner>);
+
+impl Drop for Runners {
+    fn drop(&mut self) {
+        for runner in self.0.drain(..) {
+            // SAFETY: made by `start_thread`, whose thread has ended, as have all of the runtime.
+            drop(unsafe { Box::from_raw(ptr::from_ref(runner).cast_mut()) });
+        }
+    }
+}
 
 /// Does something with each thread that runs, or will run, components of workers: its number, and the
 /// core that it is kept on, if there is one now.
 pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<usize>)) {
-    for runner in &*lock(&RUNNERS) {
+    for runner in &lock(&RUNNERS).0 {
         let thread = runner.thread.load(Ordering::Relaxed);
         if thread != 0 {
             action(thread, runner.core());
@@ -34,18 +49,27 @@ pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<usize>)) {
 
 impl Runner {
     /// The thread's life.
-    fn live(&'static self) {
+    pub(super) fn live(&'static self) {
         self.thread.store(affinity::thread_id(), Ordering::Relaxed);
         loop {
             self.wait_for_turn();
-            // SAFETY: workers are never freed.
-            let worker: &'static Worker = unsafe { &*self.worker.load(Ordering::Relaxed) };
+            // SAFETY: workers live as long as their runtime, which its threads keep.
+            let worker = unsafe { self.worker.load(Ordering::Relaxed).as_ref() };
+            // None at the end of the runtime.
+            let Some(worker) = worker else { return };
             worker.pin_current();
             let lost = worker.run(self);
             self.rest();
-            lock(&SPARES).push(self);
-            if let Lost::Detached = lost {
-                idle::leave();
+            match lost {
+                Lost::HandedOver => {}
+                Lost::Detached => idle::leave(),
+                // Nobody looks at a model's count any more.
+                Lost::Over if cfg!(loom) => return,
+                Lost::Over => return idle::leave(),
+            }
+            // A model's runners have their places.
+            if cfg!(not(loom)) {
+                lock(&SPARES).push(self);
             }
         }
     }
@@ -64,16 +88,13 @@ pub(super) fn start_thread(
     life: impl FnOnce(&'static Runner) + Send + 'static,
 ) -> io::Result<&'static Runner> {
     let runner: &'static Runner = Box::leak(Box::new(Runner::new()));
-    std::thread::Builder::new()
-        .name("worker".to_owned())
-        .stack_size(STACK_BYTES)
-        .spawn(move || {
-            runner.become_current();
-            let owner = ptr::from_ref(runner).expose_provenance() | 1;
-            stack::watch(STACK_BYTES, owner, || life(runner))
-        })?;
+    runtime::spawn("worker", STACK_BYTES, move || {
+        runner.become_current();
+        let owner = ptr::from_ref(runner).expose_provenance() | 1;
+        stack::watch(STACK_BYTES, owner, || life(runner))
+    })?;
     heap::has_threads();
-    lock(&RUNNERS).push(runner);
+    lock(&RUNNERS).0.push(runner);
     Ok(runner)
 }
 
@@ -86,11 +107,21 @@ pub(super) fn start(worker: &'static Worker) -> io::Result<()> {
 
 // ---- looking after them -----------------------------------------------------------------------
 
+#[cfg(loom)]
+mod monitor {
+    pub(super) fn start() -> std::io::Result<()> {
+        Ok(())
+    }
+
+    pub(in super::super) fn notice() {}
+}
+
+#[cfg(not(loom))]
 mod monitor {
     use super::*;
 
-    static STARTED: AtomicBool = AtomicBool::new(false);
-    static ASLEEP: AtomicU32 = AtomicU32::new(0);
+    static STARTED: Part<AtomicBool> = Part::new(AtomicBool::default);
+    static ASLEEP: Part<AtomicU32> = Part::new(AtomicU32::default);
 
     pub(super) fn start() -> io::Result<()> {
         // It looks at queues that their threads are changing: a guess, and to Miri a race.
@@ -102,27 +133,23 @@ mod monitor {
             return Ok(());
         }
         (hooks::get().starts)();
-        std::thread::Builder::new()
-            .name("monitor".to_owned())
-            // It looks at descriptors, too: as for the poller's thread.
-            .stack_size(STACK_BYTES)
-            .spawn(watch)?;
-        Ok(())
+        // It looks at descriptors, too: as for the poller's thread.
+        runtime::spawn("monitor", STACK_BYTES, watch)
     }
 
     /// A worker wakes.
     pub(in super::super) fn notice() {
         fence(Ordering::SeqCst);
-        if ASLEEP.load(Ordering::Relaxed) == 1 && ASLEEP.swap(0, Ordering::Relaxed) == 1 {
-            futex::wake_one(ptr::from_ref(&ASLEEP).expose_provenance());
+        let asleep = &*ASLEEP;
+        if asleep.load(Ordering::Relaxed) == 1 && asleep.swap(0, Ordering::Relaxed) == 1 {
+            futex::wake_one(ptr::from_ref(asleep).expose_provenance());
         }
     }
 
     fn watch() {
         let mut seen: Vec<(*const Runner, u32)> = vec![(ptr::null(), 0); all().len()];
-        loop {
-            // A component may hold up others for so long, twice at most.
-            std::thread::sleep(options::get().slice);
+        // A component may hold up others for so long, twice at most.
+        while runtime::current().pause(options::get().slice) {
             // First: what it makes ready may wait behind a component that runs.
             if poller::is_time() {
                 poller::look();
@@ -134,7 +161,7 @@ mod monitor {
                     continue;
                 }
                 is_any_awake = true;
-                // SAFETY: a started worker has a runner, and runners are never freed.
+                // SAFETY: a started worker has a runner, and runners live as long as their runtime.
                 let Some(runner) =
                     (unsafe { worker.shared.runner.load(Ordering::Relaxed).as_ref() })
                 else {
@@ -169,7 +196,7 @@ mod monitor {
     fn sleep() {
         ASLEEP.store(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if all().iter().any(|worker| !worker.is_asleep()) {
+        if runtime::current().is_over() || all().iter().any(|worker| !worker.is_asleep()) {
             ASLEEP.store(0, Ordering::Relaxed);
             return;
         }
@@ -179,3 +206,21 @@ mod monitor {
     }
 }
 pub(super) use monitor::notice;
+
+// ---- the end ------------------------------------------------------------------------------------
+
+/// Wakes all threads that run components of workers, spare ones too, and the monitor: the runtime is over.
+pub(crate) fn wake_all() {
+    #[cfg(not(loom))]
+    for worker in WORKERS.get().into_iter().flatten() {
+        if worker.shared.asleep.load(Ordering::Relaxed) != 0 {
+            worker.wake();
+        }
+    }
+    for runner in &lock(&RUNNERS).0 {
+        // Who runs sets it to 0 before it looks whether the runtime is over, with a fence between.
+        runner.turn.store(1, Ordering::Relaxed);
+        futex::wake_one(ptr::from_ref(&runner.turn).expose_provenance());
+    }
+    notice();
+}

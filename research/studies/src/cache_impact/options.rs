@@ -1,0 +1,307 @@
+//! What can be chosen: experiments, sizes, repeats, and the source's defects.
+
+use hearth_published::source::Type;
+use serde::{Deserialize, Serialize};
+
+use crate::StudyError;
+
+/// An experiment of the study. The source's numbers where it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Experiment {
+    /// Clock and counter, read back to back.
+    Timers,
+    /// What opening a file costs in faults.
+    Opening,
+    /// How long interrupts and minor faults take.
+    Events,
+    /// 0: register latency.
+    Register,
+    /// 1b: a ring of pointers by stride and size, and the levels it shows.
+    Ring,
+    /// 2 to 4 with no data at all.
+    Zero,
+    /// 1: write and read latency over sizes.
+    Sweep,
+    /// 2: both threads on one core.
+    SameCore,
+    /// 3: two cores of a chip.
+    SameChip,
+    /// 4: two chips.
+    OtherChip,
+    /// 2 to 4 with threads that are there already when the clock starts. Not of the source.
+    Ready,
+}
+
+impl Experiment {
+    /// All, in the order in which they run: what the others are judged by comes first.
+    pub const ALL: [Experiment; 11] = [
+        Experiment::Timers,
+        Experiment::Opening,
+        Experiment::Events,
+        Experiment::Register,
+        Experiment::Ring,
+        Experiment::Zero,
+        Experiment::Sweep,
+        Experiment::SameCore,
+        Experiment::SameChip,
+        Experiment::OtherChip,
+        Experiment::Ready,
+    ];
+
+    /// What it is called on the command line and in file names.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Experiment::Timers => "timers",
+            Experiment::Opening => "open",
+            Experiment::Events => "events",
+            Experiment::Register => "0",
+            Experiment::Ring => "1b",
+            Experiment::Zero => "zero",
+            Experiment::Sweep => "1",
+            Experiment::SameCore => "2",
+            Experiment::SameChip => "3",
+            Experiment::OtherChip => "4",
+            Experiment::Ready => "ready",
+        }
+    }
+
+    /// What it measures, in one line.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Experiment::Timers => "jitter of clock_gettime and of the time stamp counter",
+            Experiment::Opening => "page faults of opening files in /proc",
+            Experiment::Events => "how long an interrupt and a minor fault take",
+            Experiment::Register => "register latency",
+            Experiment::Ring => "latency of a ring of pointers by stride and size; cache levels",
+            Experiment::Zero => "two threads hand over nothing: the overhead",
+            Experiment::Sweep => "write and read latency by buffer size, one thread",
+            Experiment::SameCore => "hand-over through a mutex, both threads on one core",
+            Experiment::SameChip => "hand-over through a mutex, two cores of a chip",
+            Experiment::OtherChip => "hand-over through a mutex, two chips",
+            Experiment::Ready => {
+                "hand-over between threads that are there already; not of the source"
+            }
+        }
+    }
+
+    /// The experiment of that name.
+    ///
+    /// # Errors
+    /// [`StudyError::UnknownExperiment`] if there is none.
+    pub fn parse(text: &str) -> Result<Experiment, StudyError> {
+        let found = Experiment::ALL.into_iter().find(|e| e.id() == text);
+        found.ok_or_else(|| StudyError::UnknownExperiment {
+            given: text.to_owned(),
+            known: Experiment::ALL.iter().map(|e| e.id()).collect(),
+        })
+    }
+
+    /// The placement that it is about, for experiments 2 to 4.
+    #[must_use]
+    pub const fn placement(self) -> Option<Type> {
+        match self {
+            Experiment::SameCore => Some(Type::One),
+            Experiment::SameChip => Some(Type::Two),
+            Experiment::OtherChip => Some(Type::Three),
+            _ => None,
+        }
+    }
+}
+
+/// A defect of the source's programs, to be reproduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Defect {
+    /// Experiment 1 indexes with the count of elements: every access hits the one element just
+    /// past the end. (Here the buffer is longer, so that the element exists.)
+    Index,
+    /// Experiments 2 to 4 pin to the system's cores 0, 1 and −1, whatever they are. −1 is refused
+    /// and the receiver of experiment 4 runs where it happens to be.
+    Pinning,
+    /// Buffers above 32 MiB are mapped afresh for each run, as the C library's allocator does, and
+    /// every page faults again.
+    Cliff,
+    /// The difference of two stamps is unsigned: a negative one becomes some 1.8e19.
+    Unsigned,
+}
+
+impl Defect {
+    /// All of them.
+    pub const ALL: [Defect; 4] = [
+        Defect::Index,
+        Defect::Pinning,
+        Defect::Cliff,
+        Defect::Unsigned,
+    ];
+
+    /// What it is called on the command line.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Defect::Index => "index",
+            Defect::Pinning => "pinning",
+            Defect::Cliff => "cliff",
+            Defect::Unsigned => "unsigned",
+        }
+    }
+
+    /// What it does, in one line.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Defect::Index => "experiment 1 touches one element just past the end, again and again",
+            Defect::Pinning => "experiments 2 to 4 pin to cores 0, 1 and -1 as they are written",
+            Defect::Cliff => "buffers above 32 MiB are mapped afresh for each run",
+            Defect::Unsigned => "negative intervals wrap around",
+        }
+    }
+
+    /// The defect of that name.
+    ///
+    /// # Errors
+    /// [`StudyError::UnknownDefect`] if there is none.
+    pub fn parse(text: &str) -> Result<Defect, StudyError> {
+        let found = Defect::ALL.into_iter().find(|d| d.id() == text);
+        found.ok_or_else(|| StudyError::UnknownDefect {
+            given: text.to_owned(),
+        })
+    }
+}
+
+/// Which sizes are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// The source's 235.
+    Dense,
+    /// Powers of two, 8 B to 128 MiB.
+    Powers,
+}
+
+/// What a timed run waits for before its first stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// The clock's next value.
+    Tick,
+    /// The next interrupt of the local timer.
+    Interrupt,
+}
+
+/// What to run, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    /// A sixth of the sizes, fewer repeats: a look, not a result.
+    pub quick: bool,
+    /// Timed runs for each size; `None` is the source's 10, or 3 if quick.
+    pub repeats: Option<u32>,
+    /// How often each sweep is made as a whole.
+    pub sweeps: u32,
+    /// Which sizes.
+    pub sizes: Sizes,
+    /// No size above this, in bytes.
+    pub bytes_max: u64,
+    /// Which experiments; empty for all.
+    pub experiments: Vec<Experiment>,
+    /// Which defects.
+    pub defects: Vec<Defect>,
+    /// Buffers begin at a line's begin.
+    pub is_aligned: bool,
+    /// What a run waits for.
+    pub start: Start,
+    /// What random choices begin with: the order of random rings.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            quick: false,
+            repeats: None,
+            sweeps: 1,
+            sizes: Sizes::Dense,
+            bytes_max: 128 << 20,
+            experiments: Vec::new(),
+            defects: Vec::new(),
+            is_aligned: true,
+            start: Start::Tick,
+            seed: 1,
+        }
+    }
+}
+
+/// More repeats than this do not fit the table's columns in any program that reads it.
+const REPEATS_MAX: u32 = 1000;
+const SWEEPS_MAX: u32 = 100;
+
+impl Options {
+    /// Timed runs for each size.
+    #[must_use]
+    pub fn repeats(&self) -> u32 {
+        self.repeats.unwrap_or(if self.quick { 3 } else { 10 })
+    }
+
+    /// Exchanges of nothing for each placement.
+    #[must_use]
+    pub fn zero_repeats(&self) -> u32 {
+        if self.quick { 100 } else { 1000 }
+    }
+
+    /// Is this experiment wanted?
+    #[must_use]
+    pub fn wants(&self, experiment: Experiment) -> bool {
+        self.experiments.is_empty() || self.experiments.contains(&experiment)
+    }
+
+    /// Is this defect to be reproduced?
+    #[must_use]
+    pub fn has(&self, defect: Defect) -> bool {
+        self.defects.contains(&defect)
+    }
+
+    /// The buffer sizes in bytes, ascending; first 0, the overhead.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u64> {
+        super::schedule::bytes(self.sizes, self.quick, self.bytes_max)
+    }
+
+    /// Checks what was asked for.
+    ///
+    /// # Errors
+    /// [`StudyError::Count`] for no repeats, or too many.
+    pub fn check(&self) -> Result<(), StudyError> {
+        let counts = [
+            ("repeats", self.repeats(), REPEATS_MAX),
+            ("sweeps", self.sweeps, SWEEPS_MAX),
+        ];
+        for (what, given, largest) in counts {
+            if given == 0 || given > largest {
+                return Err(StudyError::Count {
+                    what,
+                    given,
+                    largest,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What keeps results made with these options from being joined by results made with others;
+    /// nothing if they belong together. More experiments may be asked for later.
+    #[must_use]
+    pub fn differs(&self, other: &Options) -> Option<&'static str> {
+        let differences = [
+            (self.bytes() != other.bytes(), "the sizes"),
+            (self.repeats() != other.repeats(), "the repeats"),
+            (self.zero_repeats() != other.zero_repeats(), "--quick"),
+            (self.defects != other.defects, "the defects"),
+            (self.is_aligned != other.is_aligned, "the alignment"),
+            (self.start != other.start, "what a run waits for"),
+        ];
+        let found = differences.into_iter().find(|(differs, _)| *differs);
+        found.map(|(_, what)| what)
+    }
+}

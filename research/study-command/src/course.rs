@@ -1,0 +1,102 @@
+//! What all studies have in common: they are run with a bar and an eye on Ctrl-C, drawn as a page, and told in a few
+//! lines.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hearth_studies::judging::Verdict;
+use hearth_studies::results::{File, Folder, Found};
+use hearth_studies::{Outcome, Progress, StudyError};
+
+use hearth_terminal::failure::Failure;
+use hearth_terminal::interruption::Interruption;
+use hearth_terminal::output;
+use hearth_terminal::progress::Bar;
+
+use crate::study::failure;
+
+/// How results are shown.
+pub(crate) struct Shown<R> {
+    /// The page's name and what is in it.
+    pub(crate) page: (&'static str, fn(&R) -> String),
+    /// Pictures beside it.
+    pub(crate) charts: fn(&R) -> Vec<File>,
+    /// In a line: which study, and where.
+    pub(crate) title: fn(&R) -> String,
+    /// Its claims and what became of them.
+    pub(crate) claims: fn(&R) -> Vec<Verdict>,
+}
+
+/// Runs a study, which is told when to stop and tells where it is, and shows what it found.
+pub(crate) fn conduct<R: Found>(
+    path: &Path,
+    shown: &Shown<R>,
+    run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Progress)) -> Result<(R, Outcome), StudyError>,
+) -> Result<(), Failure> {
+    let interruption = Interruption::watch();
+    let mut bar = Bar::start();
+    let found = run(&interruption.flag, &mut |progress| {
+        bar.show(progress.fraction, progress.what.trim());
+    });
+    drop(bar);
+    let (results, outcome) = found.map_err(failure)?;
+    let folder: Folder<R> = Folder::at(path);
+    let (name, html) = shown.page;
+    let page = folder
+        .replace(name, html(&results).as_bytes())
+        .map_err(failure)?;
+    for (name, picture) in (shown.charts)(&results) {
+        folder.replace(&name, picture.as_bytes()).map_err(failure)?;
+    }
+    if outcome == Outcome::Cancelled {
+        return Err(interrupted(&interruption, path));
+    }
+    let mut text = (shown.title)(&results) + "\n";
+    for verdict in (shown.claims)(&results) {
+        text += &said(&verdict);
+    }
+    text += "\n";
+    for note in &results.about().notes {
+        text += &format!("note: {note}\n");
+    }
+    text += &format!("\nThe tables are beside the page, {}.\n", page.display());
+    output::write(text)
+}
+
+fn said(verdict: &Verdict) -> String {
+    let mut text = format!("\n{}\n", verdict.claim);
+    if let Some(published) = verdict.published {
+        text += &format!("     published  {published}\n");
+    }
+    text += &format!("     here       {}: {}\n", verdict.word(), verdict.because);
+    for line in &verdict.explained {
+        text += &format!("                {line}\n");
+    }
+    text
+}
+
+/// The running program, which starts itself as a tool.
+pub(crate) fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find itself: {error}")))
+}
+
+/// The command `hearth`, which compiles programs: beside this one, or else on the PATH.
+pub(crate) fn hearth() -> Result<PathBuf, Failure> {
+    let beside = this_program()?.with_file_name("hearth");
+    Ok(if beside.is_file() {
+        beside
+    } else {
+        "hearth".into()
+    })
+}
+
+pub(crate) fn interrupted(interruption: &Interruption, path: &Path) -> Failure {
+    Failure::Interrupted(
+        interruption.signal.load(Ordering::Relaxed),
+        format!(
+            "interrupted; what is measured is in {}, and --resume goes on from there",
+            path.display()
+        ),
+    )
+}

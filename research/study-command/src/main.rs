@@ -1,0 +1,39 @@
+//! `hearth-study`: runs the studies. People type `hearth study …`, and `hearth` hands over.
+//!
+//! Reading order: `study` (what is asked for), `course` (what all studies have in common: a bar, Ctrl-C,
+//! a page, the answers in a few lines), a module for each study, `tool` (what studies use, one at a time).
+#![forbid(unsafe_code)]
+
+mod course;
+mod events;
+mod memcached;
+mod message;
+mod multicore;
+mod study;
+mod tool;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use hearth_study_arguments::Study;
+
+/// Messages call the program as people do.
+#[derive(Parser, Debug)]
+#[command(
+    name = "hearth-study",
+    bin_name = "hearth study",
+    version,
+    max_term_width = 100
+)]
+struct Arguments {
+    #[command(flatten)]
+    study: Study,
+}
+
+fn main() -> ExitCode {
+    hearth_terminal::crash::install();
+    match study::study(&Arguments::parse().study.action) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
