@@ -1,13 +1,13 @@
-//! The contract between compiled programs and the runtime: `include/hearth.h`, its mirror in Rust, and
-//! its number.
+//! The contract between compiled programs and the runtime: `include/hearth.h`, its mirror in Rust,
+//! and its number.
 //!
 //! The compiler writes C for the header ([`HEADER`]) and checks the number ([`ABI`]); the runtime
-//! implements it; the command hands the header to the C compiler. This crate never knows what any of
-//! them do with it. A test holds header and mirror to the same layout.
+//! implements it; the command hands the header to the C compiler. This crate never knows what any
+//! of them do with it. A test holds header and mirror to the same layout.
 //!
-//! Names drop the prefix: `hearth_component` is [`Component`]. Other threads may write a component's
-//! `attention`, and those that complete its rendezvous its results, so the runtime goes through raw
-//! pointers and never makes a reference to a whole component.
+//! Names drop the prefix: `hearth_component` is [`Component`]. Other threads may write a
+//! component's `attention`, and those that complete its rendezvous its results, so the runtime goes
+//! through raw pointers and never makes a reference to a whole component.
 //!
 //! ```
 //! let line = format!("#define HEARTH_ABI {}", hearth_abi::ABI);
@@ -230,7 +230,8 @@ impl Held {
     };
 }
 
-/// The part that every component's struct begins with. Right before it lies its seat, the runtime's part.
+/// The part that every component's struct begins with. Right before it lies its seat, the runtime's
+/// part.
 #[repr(C)]
 pub struct Component {
     pub r#type: *const ComponentType,
@@ -254,7 +255,8 @@ pub struct Component {
     pub moved: u8,
 }
 
-/// Where an acknowledge leaves its sender: in the place of what a light wait needs, which it is not.
+/// Where an acknowledge leaves its sender: in the place of what a light wait needs, which it is
+/// not.
 pub fn held_of(component: *mut Component) -> *mut Held {
     const _: () = assert!(size_of::<Held>() == size_of::<[usize; 2]>());
     component

@@ -2,9 +2,9 @@
 //!
 //! A component is a struct that starts with [`abi::Component`] and a function that resumes it. The
 //! runtime's part of it is its [`seat`](seats::seat::Seat). Components meet at half-channels
-//! ([`channel`]); a carrier resumes them and parks them while they wait; [`external`] is the door for
-//! timers, input and devices, and idle carriers wait for those. The contract with compiled programs
-//! is the crate [`hearth_abi`].
+//! ([`channel`]); a carrier resumes them and parks them while they wait; [`external`] is the door
+//! for timers, input and devices, and idle carriers wait for those. The contract with compiled
+//! programs is the crate [`hearth_abi`].
 //!
 //! The crate is rooms, and each uses only those before it:
 //!

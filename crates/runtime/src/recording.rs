@@ -1,7 +1,8 @@
 //! What happens is written down, if `HEARTH_WATCH` names a file: see the crate `hearth_watch`.
 //!
-//! Off, it costs a component's run one branch. What happens within compiled code, where one component
-//! makes another ready, is found in the worker's queue when the run is over (`carrier/workers/watched.rs`).
+//! Off, it costs a component's run one branch. What happens within compiled code, where one
+//! component makes another ready, is found in the worker's queue when the run is over
+//! (`carrier/workers/watched.rs`).
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -32,6 +33,7 @@ const OUT: u32 = 1;
 /// A port: its component's number and its own.
 pub(crate) type Port = (u64, u16);
 
+/// Of the process: only a compiled program is recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 /// The recorder's numbers for component types, by their addresses.
@@ -224,7 +226,8 @@ pub(crate) fn set_running(id: u64) {
     RUNNING.with(|running| running.set(id));
 }
 
-/// The running component is about to wait by an offer, at a half-channel that may be a port of its own.
+/// The running component is about to wait by an offer, at a half-channel that may be a port of its
+/// own.
 pub(crate) fn will_wait(seat: &Seat, waiting: Waiting, at: impl FnOnce() -> Option<Port>) {
     if !is_on() {
         return;

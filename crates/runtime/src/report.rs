@@ -231,7 +231,8 @@ fn connected_to(peers: &[Peer], blocked: &[Blocked]) -> String {
         .map(
             |peer| match blocked.iter().find(|other| other.id == peer.owner) {
                 Some(owner) => format!("{} ({} is at: {})", peer.name, owner.name, doing(owner)),
-                // Half-channels of a component that has ended are there as long as someone has them.
+                // Half-channels of a component that has ended are there as long as someone has
+                // them.
                 None => match peer.name.rsplit_once('.') {
                     Some((owner, _)) if peer.owner != 0 => {
                         format!("{} ({owner} has ended)", peer.name)

@@ -150,7 +150,8 @@ impl Foreign {
     }
 }
 
-/// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are several.
+/// The running component of this name, as reports call it: `Ping`, or `Ping#2` if there are
+/// several.
 pub fn find(runtime: &Runtime, name: &str) -> Result<Foreign, NoSuchComponent> {
     let _inside = enter(runtime.inner());
     let mut found = None;

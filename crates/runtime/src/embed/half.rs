@@ -256,8 +256,8 @@ impl<T: Send + 'static> Shared<T> {
         self.runtime.get().map(|runtime| Visit::begin_in(runtime))
     }
 
-    /// The same, and the lock. The visit is begun before and ends after, since code of the program's may be
-    /// called where it ends.
+    /// The same, and the lock. The visit is begun before and ends after, since code of the
+    /// program's may be called where it ends.
     fn visit_wired(&self) -> (Option<Visit>, MutexGuard<'static, ()>) {
         loop {
             let visit = self.visit();
@@ -435,7 +435,8 @@ pub fn connect<T: Send + 'static>(out: &Half<T>, into: &Half<T>) -> Result<(), I
     Ok(())
 }
 
-/// Takes what a receive brought. Code of the program's may be called, which finds the results taken.
+/// Takes what a receive brought. Code of the program's may be called, which finds the results
+/// taken.
 ///
 /// # Safety
 /// The life runs the calling code; its last operation received from this half-channel.

@@ -1,7 +1,7 @@
 //! A component whose state machine is a future.
 //!
-//! Its struct ends in a pointer to its [`Life`], which only the code that runs the component touches,
-//! but for `arrivals`, into which whoever completes a rendezvous puts the value.
+//! Its struct ends in a pointer to its [`Life`], which only the code that runs the component
+//! touches, but for `arrivals`, into which whoever completes a rendezvous puts the value.
 //!
 //! A waker *rings* the component's [`Bell`], which calls off what it waits for.
 //!
@@ -9,12 +9,12 @@
 //!
 //! # Code of the program's
 //!
-//! Wakers and destructors are code of the program's, which may do anything here: begin an operation,
-//! drop a future or a half-channel, panic. So they are called where nothing is half changed: not while
-//! an operation's results are being taken, but before the future is polled and after, as *chores*
-//! ([`Life::do_chores`]). What has to be taken out of the component at once, since the next operation
-//! needs the place, is taken as a [`Leftover`] and dropped as a chore. A chore that panics ends the
-//! component, and the other chores are done all the same.
+//! Wakers and destructors are code of the program's, which may do anything here: begin an
+//! operation, drop a future or a half-channel, panic. So they are called where nothing is half
+//! changed: not while an operation's results are being taken, but before the future is polled and
+//! after, as *chores* ([`Life::do_chores`]). What has to be taken out of the component at once,
+//! since the next operation needs the place, is taken as a [`Leftover`] and dropped as a chore. A
+//! chore that panics ends the component, and the other chores are done all the same.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashMap;
@@ -56,7 +56,8 @@ const OWN_REFERENCES: usize = 2;
 
 /// What an operation leaves whose future is gone. Dropped, it drops what it has.
 pub(super) trait Leftover: Send {
-    /// Takes what is there out of the life, when the operation has ended. Calls no code of the program's.
+    /// Takes what is there out of the life, when the operation has ended. Calls no code of the
+    /// program's.
     fn take(&mut self, life: &Life, how: How);
     /// Gives it back to whom it belongs. May call code of the program's.
     fn give_back(self: Box<Self>, life: &Life);
@@ -137,7 +138,8 @@ thread_local! {
 /// In the place of a life: the runtime calls code of the program's, which is no component's.
 const NOBODY: *const Life = ptr::without_provenance(1);
 
-/// Does a component of this program, or the runtime, run the calling code? It may not block its thread.
+/// Does a component of this program, or the runtime, run the calling code? It may not block its
+/// thread.
 pub fn is_inside() -> bool {
     !CURRENT.get().is_null()
 }
@@ -171,7 +173,8 @@ impl Drop for Entry {
     }
 }
 
-/// Calls code of the program's that is no component's, on whatever thread this is. A panic ends here.
+/// Calls code of the program's that is no component's, on whatever thread this is. A panic ends
+/// here.
 pub(super) fn call_outside(code: impl FnOnce()) {
     let _entry = Entry::of_nobody();
     call_for_nobody(code);
@@ -197,8 +200,8 @@ pub fn spawn(
 ) -> Handle {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let _visit = Visit::begin_in(runtime.inner());
-    // One that is blocked already may be touched by whoever completes its operation: then the new one is
-    // nobody's child, by which its choices go where there is a seed.
+    // One that is blocked already may be touched by whoever completes its operation: then the new
+    // one is nobody's child, by which its choices go where there is a seed.
     let creator = with_current(|life| match life {
         Some(life)
             if !life.is_blocked() && ptr::eq(runtime_of(life.component), runtime.inner()) =>
@@ -290,8 +293,8 @@ impl Drop for Handle {
     }
 }
 
-/// The descriptor of components of this name and origin. There are as many as there are names in the
-/// program, so they stay.
+/// The descriptor of components of this name and origin. There are as many as there are names in
+/// the program, so they stay.
 fn type_of(
     settings: &ComponentSettings,
     location: &'static Location<'static>,
@@ -394,8 +397,8 @@ impl Life {
         }
     }
 
-    /// After a wait has begun: if somebody rang before that, it is over. The component does not go on
-    /// at once, so that one which wakes itself lets others run.
+    /// After a wait has begun: if somebody rang before that, it is over. The component does not go
+    /// on at once, so that one which wakes itself lets others run.
     fn heed_bell(&self) {
         if self.bell.is_set() {
             // SAFETY: the component runs this, and its carrier is counted.
@@ -479,8 +482,8 @@ impl Life {
         Step::Raised
     }
 
-    /// The component has ended. What it has of the program's is dropped piece by piece, since each may
-    /// panic.
+    /// The component has ended. What it has of the program's is dropped piece by piece, since each
+    /// may panic.
     fn end(self: Box<Self>) {
         let _entry = Entry::of_nobody();
         for errand in self.bell.end(self.id) {
@@ -667,8 +670,8 @@ impl Life {
         }
     }
 
-    /// Nothing begins as long as this is kept: the component's heap, or its results, are in use while
-    /// code of the program's runs.
+    /// Nothing begins as long as this is kept: the component's heap, or its results, are in use
+    /// while code of the program's runs.
     pub(super) fn close(&self) -> Closed<'_> {
         debug_assert!(self.is_free(), "an operation is under way");
         self.operation.ended.set(CLOSED);
@@ -773,8 +776,9 @@ impl Life {
         self.give_leftovers_back();
     }
 
-    /// With the life entered. What was taken of an operation, others may have begun none since: so an
-    /// object that is to be read is in a heap that is the component's, and stays so, as none begins here.
+    /// With the life entered. What was taken of an operation, others may have begun none since: so
+    /// an object that is to be read is in a heap that is the component's, and stays so, as none
+    /// begins here.
     fn give_leftovers_back(&self) {
         let leftovers = self.operation.leftovers.take();
         let _closed = self.is_free().then(|| self.close());

@@ -1,10 +1,10 @@
 //! The runtime within a program written in Rust: the unsafe half of the crate `hearth`.
 //!
 //! Here a component is a future ([`life`]), polled from its `resume`. Half-channels ([`Half`]) come
-//! into being in the component that first uses them, so that those of one worker meet there lightly.
-//! Operations are futures that call the runtime once and look at the component's results when it is
-//! resumed. What they send is in the component meanwhile, and not in the future, so that a future
-//! that is dropped or forgotten takes nothing away from anybody.
+//! into being in the component that first uses them, so that those of one worker meet there
+//! lightly. Operations are futures that call the runtime once and look at the component's results
+//! when it is resumed. What they send is in the component meanwhile, and not in the future, so that
+//! a future that is dropped or forgotten takes nothing away from anybody.
 //!
 //! The runtime then neither prints nor ends the process: what it would say is given to whoever asks
 //! ([`rest`], [`Handle`], [`failures`]).
@@ -119,7 +119,7 @@ impl Settings {
     }
 }
 
-/// Has the runtime be part of this program.
+/// Starts a runtime within this program.
 pub fn start(settings: &Settings) -> Result<Runtime, StartError> {
     if let Some(asked) = settings.workers
         && !(1..=WORKERS_MAX).contains(&asked)
@@ -146,8 +146,8 @@ pub fn start(settings: &Settings) -> Result<Runtime, StartError> {
     Ok(Runtime(Arc::new(Owner(runtime.clone()))))
 }
 
-/// A runtime of the program's. When the last of its handles is dropped, its components are asked to stop;
-/// when they have, its threads end.
+/// A runtime of the program's. When the last of its handles is dropped, its components are asked to
+/// stop; when they have, its threads end.
 #[derive(Clone)]
 pub struct Runtime(Arc<Owner>);
 
@@ -183,7 +183,8 @@ impl Drop for Owner {
     }
 }
 
-/// Stops all components and waits until they have ended, then has the threads end and waits for those.
+/// Stops all components and waits until they have ended, then has the threads end and waits for
+/// those.
 fn end(runtime: &Inner) {
     let _inside = enter(runtime);
     runtime.begin_end();
@@ -307,8 +308,8 @@ impl Drop for Wait {
     }
 }
 
-/// Held by a thread of the embedding program while it touches this component: nothing is decided about
-/// rest meanwhile. The caller has it counted, which keeps its runtime.
+/// Held by a thread of the embedding program while it touches this component: nothing is decided
+/// about rest meanwhile. The caller has it counted, which keeps its runtime.
 pub(crate) fn visit(component: *mut Component) -> Visit {
     Visit::begin_in(carrier::runtime_of(component))
 }

@@ -254,8 +254,8 @@ pub(super) fn forget_moves(id: u64) {
     }
 }
 
-/// Keeps the component that runs the calling code on a core, from its next wait on. False outside of
-/// components.
+/// Keeps the component that runs the calling code on a core, from its next wait on. False outside
+/// of components.
 pub fn set_core(core: u32) -> bool {
     with_current(|life| {
         let Some(life) = life else { return false };

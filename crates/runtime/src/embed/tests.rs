@@ -1,4 +1,5 @@
-//! Records, whose fields are told by code of the program's in the midst of a component's heap, and slots.
+//! Records, whose fields are told by code of the program's in the midst of a component's heap, and
+//! slots.
 
 use std::future::Future;
 use std::panic::Location;
@@ -234,7 +235,8 @@ fn a_record_that_nobody_wants_is_kept_though_it_talks() {
     }
 }
 
-/// A port is known once, however often it is connected: each place where it is known has a reference.
+/// A port is known once, however often it is connected: each place where it is known has a
+/// reference.
 #[test]
 fn a_port_is_connected_again() {
     let _started = started();

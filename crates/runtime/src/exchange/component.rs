@@ -21,11 +21,12 @@ use crate::seats::seat::{Seat, seat_of};
 /// Bits of `attention`.
 const STOP_REQUESTED: u8 = 1;
 const PORT_REPLACED: u8 = 2;
-/// For as long as a server comes to its callers: so that it takes no way on which it would wait lightly.
+/// For as long as a server comes to its callers: so that it takes no way on which it would wait
+/// lightly.
 pub(crate) const COMES_TO_CALLERS: u8 = 4;
 
-/// Held while a port is looked up or replaced from outside the component. Both are rare, and of the process:
-/// whoever may connect anything may replace a port.
+/// Held while a port is looked up or replaced from outside the component. Both are rare, and of the
+/// process: whoever may connect anything may replace a port.
 static PORTS: Mutex<Replaced> = Mutex::new(Replaced(Vec::new()));
 
 /// Half-channels that somebody replaced in another component's ports. Their owners may be using
@@ -113,7 +114,8 @@ pub(crate) unsafe fn make(
 /// half-channel half-channel ... seat      component: header, fields
 /// ```
 ///
-/// So each finds the others without pointers: a half-channel knows how many places the seat is away.
+/// So each finds the others without pointers: a half-channel knows how many places the seat is
+/// away.
 struct Plan {
     seat: usize,
     total: usize,
@@ -281,11 +283,12 @@ pub(crate) unsafe fn release(component: *mut Component) {
     }
 }
 
-/// A component has moved, or stays where it has come to: what it was made with is no worker's any more,
-/// until it is looked at for a better grade.
+/// A component has moved, or stays where it has come to: what it was made with is no worker's any
+/// more, until it is looked at for a better grade.
 ///
 /// # Safety
-/// It is ready, its home is the new one, and its old home's thread calls; or it runs the calling code.
+/// It is ready, its home is the new one, and its old home's thread calls; or it runs the calling
+/// code.
 pub(crate) unsafe fn share_channels(component: *mut Component) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -432,8 +435,8 @@ pub unsafe extern "C" fn hearth_port_assign(
     name: *const c_char,
     channel: *mut Channel,
 ) {
-    // SAFETY: as the caller promises. The owner reads its ports without the lock, as whole words; it sees
-    // the half-channel as it was made (Release), since it gets there by what it reads.
+    // SAFETY: as the caller promises. The owner reads its ports without the lock, as whole words;
+    // it sees the half-channel as it was made (Release), since it gets there by what it reads.
     unsafe {
         let place = find_port(component, name);
         let mut ports = lock(&PORTS);

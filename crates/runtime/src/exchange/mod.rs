@@ -1,8 +1,8 @@
 //! Components, the half-channels where they meet, and the carriers that run them.
 //!
-//! [`values`], [`channel`], [`carrier`] and [`component`] know each other: a value may be a channel or
-//! a component, a channel wakes components, a carrier settles what they waited at. On top of the four
-//! stand [`external`] and [`timers`], the doors for what comes from outside.
+//! [`values`], [`channel`], [`carrier`] and [`component`] know each other: a value may be a channel
+//! or a component, a channel wakes components, a carrier settles what they waited at. On top of the
+//! four stand [`external`] and [`timers`], the doors for what comes from outside.
 //!
 //! This room never knows what steers it, serves it or reports of it: it calls those by
 //! [`crate::hooks`].

@@ -53,8 +53,8 @@ struct Timers {
 
 static TIMERS: Part<Mutex<Option<Timers>>> = Part::new(|| Mutex::new(None));
 
-/// Does something with the timers, and tells the carrier if something else is due next. True if that
-/// is earlier than what was.
+/// Does something with the timers, and tells the carrier if something else is due next. True if
+/// that is earlier than what was.
 fn with<R>(action: impl FnOnce(&mut Timers) -> R) -> (R, bool) {
     let mut timers = lock(&TIMERS);
     let timers = timers.get_or_insert_default();

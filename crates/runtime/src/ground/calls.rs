@@ -1,8 +1,8 @@
 //! Calls into the program: wakers, destructors, and closures that it gave to the runtime.
 //!
-//! Such code may panic, and may use all that this crate offers. So it is called where nothing is half
-//! changed and no lock is held, and never but through here: a panic must not reach the carrier, which
-//! cannot unwind. What safe code may do at each such place is a table in
+//! Such code may panic, and may use all that this crate offers. So it is called where nothing is
+//! half changed and no lock is held, and never but through here: a panic must not reach the
+//! carrier, which cannot unwind. What safe code may do at each such place is a table in
 //! `docs/internals/foreign-code.md`.
 
 use std::any::Any;

@@ -21,6 +21,7 @@ pub(crate) const BUG: i32 = 4;
 /// Nobody reads the output any more: what the signal would give.
 pub(crate) const PIPE_CLOSED: i32 = 128 + 13;
 
+/// How the process ends is the process's.
 static AT_EXIT: Mutex<Vec<fn(i32)>> = Mutex::new(Vec::new());
 static UNCAUGHT: AtomicBool = AtomicBool::new(false);
 /// Not 0: the code of an end that has begun, by a signal.
@@ -94,13 +95,14 @@ pub(crate) fn out_of_memory(who: &str, size: usize) -> ! {
     ))
 }
 
-/// With more references to a half-channel or component than these the program ends. A count that runs
-/// over would have the thing freed under those who refer to it, and a reference can be forgotten: its
-/// count is all that it takes. As many threads as there are may add one at the same moment, so there is
-/// room above.
+/// With more references to a half-channel or component than these the program ends. A count that
+/// runs over would have the thing freed under those who refer to it, and a reference can be
+/// forgotten: its count is all that it takes. As many threads as there are may add one at the same
+/// moment, so there is room above.
 pub(crate) const REFERENCES_MAX: u32 = u32::MAX / 2;
 
-/// Ends it because somebody has made more references to a half-channel or component than are counted.
+/// Ends it because somebody has made more references to a half-channel or component than are
+/// counted.
 #[cold]
 pub(crate) fn too_many_references(to: &str) -> ! {
     unfit(&format!(
@@ -113,8 +115,8 @@ pub(crate) fn too_many_references(to: &str) -> ! {
 pub(crate) mod tests {
     use super::UNFIT;
 
-    /// Does something in a process of its own, the test of this name once more: it ends as unfit, and says
-    /// why.
+    /// Does something in a process of its own, the test of this name once more: it ends as unfit,
+    /// and says why.
     pub(crate) fn assert_unfit(test: &str, why: &str, action: impl FnOnce()) {
         const INSIDE: &str = "HEARTH_TEST_INSIDE";
         if std::env::var_os(INSIDE).is_some() {

@@ -57,8 +57,8 @@ pub enum Servers {
     #[default]
     Asynchronous,
     /// On the worker of the caller, as under a lock: a server that waits continues at once on its
-    /// caller's worker, and its data follows. Further callers wait in the channel meanwhile. A server
-    /// that has a CPU of its own stays there. This has no effect on threads.
+    /// caller's worker, and its data follows. Further callers wait in the channel meanwhile. A
+    /// server that has a CPU of its own stays there. This has no effect on threads.
     Synchronous,
     /// In the better of the two ways for each server: the runtime tries both now and then while the
     /// server runs, and keeps the one with more calls.
@@ -97,7 +97,8 @@ pub(crate) struct Options {
     pub(crate) carrying: Carrying,
     pub(crate) servers: Servers,
     pub(crate) heaps: Heaps,
-    /// So many bytes of its heap come along at most when a component moves to a core of another node.
+    /// So many bytes of its heap come along at most when a component moves to a core of another
+    /// node.
     pub(crate) heaps_move: usize,
     /// The file to which every allocation is written.
     pub(crate) heap_log: Option<String>,
@@ -111,7 +112,8 @@ pub(crate) struct Options {
     /// The program was compiled to behave as the original did.
     pub(crate) compat_original: bool,
     pub(crate) arguments: Vec<Vec<u8>>,
-    /// The program is one in Rust: it has no main sequence, and the runtime neither prints nor ends it.
+    /// The program is one in Rust: it has no main sequence, and the runtime neither prints nor ends
+    /// it.
     pub(crate) is_embedded: bool,
 }
 
@@ -133,13 +135,14 @@ pub(crate) const DEFAULTS: Options = Options {
     carrying: Carrying::Workers,
     servers: Servers::Asynchronous,
     heaps: Heaps::Private,
-    // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the program.
+    // To copy a page pays when the component goes on to use it: nobody knows that but who wrote the
+    // program.
     heaps_move: 0,
     heap_log: None,
     workers: None,
     slice: Duration::from_millis(10),
-    // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a processor that
-    // has gone to sleep takes longer.
+    // Generous: `hearth probe` finds 7 to 15 µs on a virtual machine of two cores, and a processor
+    // that has gone to sleep takes longer.
     patience: Duration::from_micros(50),
     simulation: None,
     compat_original: false,
@@ -368,7 +371,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Puts a component, by its type's name and its number among those of that type, from 1, on a core.
+    /// Puts a component, by its type's name and its number among those of that type, from 1, on a
+    /// core.
     pub(crate) fn put(&mut self, name: &str, number: u32, core: usize) {
         let of_type = self.cores.entry(name.to_owned()).or_default();
         of_type.insert(number, core);

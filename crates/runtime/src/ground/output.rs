@@ -21,6 +21,7 @@ struct Buffer {
     broken: bool,
 }
 
+/// There is one standard output.
 static BUFFER: Mutex<Buffer> = Mutex::new(Buffer {
     bytes: Vec::new(),
     broken: false,

@@ -1,16 +1,17 @@
 //! A runtime: a value that everything of one belongs to.
 //!
-//! Several may be in one process. Each room keeps its part of a runtime in a [`Part`], which is declared
-//! once, like a static, and is there once in each runtime. Code reaches the runtime that it belongs to
-//! by [`current`]: each of a runtime's own threads belongs to it from its first instruction, and a
-//! thread from outside while it is inside ([`enter`]), which it gets to by what it has in its hands: a
-//! handle, or a component (component → home → worker → runtime).
+//! Several may be in one process. Each room keeps its part of a runtime in a [`Part`], which is
+//! declared once, like a static, and is there once in each runtime. Code reaches the runtime that
+//! it belongs to by [`current`]: each of a runtime's own threads belongs to it from its first
+//! instruction, and a thread from outside while it is inside ([`enter`]), which it gets to by what
+//! it has in its hands: a handle, or a component (component → home → worker → runtime).
 //!
 //! A thread that belongs to none belongs to the *process's own*: that of a compiled program, whose
 //! devices, signals and other nodes are the process's as well.
 //!
-//! A runtime ends in two steps. [`Runtime::end_threads`] has its threads end and waits for them. Its
-//! memory is freed when nobody has a handle any more: wakers and half-channels may outlive its threads.
+//! A runtime ends in two steps. [`Runtime::end_threads`] has its threads end and waits for them.
+//! Its memory is freed when nobody has a handle any more: wakers and half-channels may outlive its
+//! threads.
 
 use std::cell::Cell;
 use std::io;
@@ -63,13 +64,14 @@ impl Runtime {
         self.is_stopping.load(Ordering::SeqCst)
     }
 
-    /// Are its threads to end? Whoever is about to sleep looks after it has said so and passed a fence, as
-    /// `end_threads` passes one before it wakes sleepers.
+    /// Are its threads to end? Whoever is about to sleep looks after it has said so and passed a
+    /// fence, as `end_threads` passes one before it wakes sleepers.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Has all threads end, which `wake` wakes, and waits until they have. None of its components runs.
+    /// Has all threads end, which `wake` wakes, and waits until they have. None of its components
+    /// runs.
     pub(crate) fn end_threads(&self, wake: impl FnOnce()) {
         self.is_over.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -204,8 +206,8 @@ thread_local! {
 
 /// The runtime that the calling thread belongs to.
 ///
-/// The reference lives as long as the thread belongs to it, which is longer than any caller in this crate
-/// keeps it: whoever lets a thread in has a handle.
+/// The reference lives as long as the thread belongs to it, which is longer than any caller in this
+/// crate keeps it: whoever lets a thread in has a handle.
 #[inline]
 pub(crate) fn current() -> &'static Runtime {
     // SAFETY: set while whoever set it has a handle.
@@ -232,7 +234,8 @@ fn process() -> &'static Runtime {
 /// While this is kept, the thread belongs to a runtime.
 pub(crate) struct Inside(*const Runtime);
 
-/// The calling thread belongs to a runtime from here on, of which the caller has a handle for as long.
+/// The calling thread belongs to a runtime from here on, of which the caller has a handle for as
+/// long.
 pub(crate) fn enter(runtime: &Runtime) -> Inside {
     Inside(CURRENT.replace(runtime))
 }

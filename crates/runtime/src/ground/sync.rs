@@ -4,8 +4,8 @@
 //! is both run and checked.
 
 /// Half of a barrier whose other half is the kernel's ([`hearth_sys::membarrier`]): order for the
-/// compiler only. The model checker and Miri know no such barriers; there both halves are fences, which
-/// is what the kernel makes of them for the threads that matter.
+/// compiler only. The model checker and Miri know no such barriers; there both halves are fences,
+/// which is what the kernel makes of them for the threads that matter.
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::fence as compiler_fence;
 #[cfg(loom)]
@@ -61,8 +61,8 @@ pub(crate) mod membarrier {
     }
 }
 
-/// A word at which one thread sleeps. To the model checker a sleeper is blocked until it is woken, and may
-/// wake for no reason, as at a futex.
+/// A word at which one thread sleeps. To the model checker a sleeper is blocked until it is woken,
+/// and may wake for no reason, as at a futex.
 pub(crate) struct Word {
     value: AtomicU32,
     #[cfg(loom)]
@@ -145,8 +145,9 @@ pub(crate) struct Guarded<T> {
 }
 
 // SAFETY: the cell is reached only through `with` and `with_mut`, whose callers promise that nobody
-// writes meanwhile: several may look at once, and one after another may change it. So what is inside
-// must bear both. Whoever puts in what does not, raw pointers say, answers for it in a type of its own.
+// writes meanwhile: several may look at once, and one after another may change it. So what is
+// inside must bear both. Whoever puts in what does not, raw pointers say, answers for it in a type
+// of its own.
 unsafe impl<T: Send + Sync> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -227,8 +228,8 @@ pub(crate) fn boxed<T>(value: T) -> Box<T> {
     }
 }
 
-/// What few components and half-channels ever need: made when it is first changed, and until then as
-/// if it were the default.
+/// What few components and half-channels ever need: made when it is first changed, and until then
+/// as if it were the default.
 pub(crate) struct Lazily<T>(Guarded<Option<Box<T>>>);
 
 impl<T: Default> Lazily<T> {

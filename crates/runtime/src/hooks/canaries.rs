@@ -1,6 +1,7 @@
 //! Faults planted in the runtime, to prove that a simulation finds such.
 //!
-//! They are there in builds with debug assertions only, and do nothing until HEARTH_CANARY names one.
+//! They are there in builds with debug assertions only, and do nothing until HEARTH_CANARY names
+//! one.
 
 /// A planted fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

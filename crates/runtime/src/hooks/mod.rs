@@ -1,8 +1,8 @@
 //! Calls from the exchange to the rooms above it.
 //!
 //! Those rooms depend on the exchange, so it cannot name them. The rim fills in this table when it
-//! assembles the runtime, before the first component is made. Where nobody has, as in tests of single
-//! parts, the table does nothing.
+//! assembles the runtime, before the first component is made. Where nobody has, as in tests of
+//! single parts, the table does nothing.
 
 mod canaries;
 pub(crate) mod simulation;
@@ -39,10 +39,11 @@ pub(crate) type After = Option<Box<dyn FnOnce()>>;
 
 /// The table. Each entry says who calls it, and when.
 pub(crate) struct Hooks {
-    /// Chooses a new component's core, if any: by the number that its maker asked for (-1: none), its
-    /// type and its name.
+    /// Chooses a new component's core, if any: by the number that its maker asked for (-1: none),
+    /// its type and its name.
     pub(crate) choose: fn(i32, *const ComponentType, &Identity) -> Option<Choice>,
-    /// The first thread that carries components is about to start. The calling thread is not pinned.
+    /// The first thread that carries components is about to start. The calling thread is not
+    /// pinned.
     pub(crate) starts: fn(),
     /// A carrier has published samples of the traffic.
     pub(crate) has_samples: fn(),

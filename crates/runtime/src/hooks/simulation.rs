@@ -1,7 +1,7 @@
 //! What the simulator decides and sees of the exchange, if there is one.
 //!
-//! Its functions are in a table that it fills in as it begins. Under the model checker, which has its
-//! own schedules, there is none.
+//! Its functions are in a table that it fills in as it begins. Under the model checker, which has
+//! its own schedules, there is none.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,6 +41,7 @@ pub(crate) struct Director {
     pub(crate) failed: fn(&Seat),
 }
 
+/// Of the process: only a compiled program is simulated, and it is the whole process.
 static ON: AtomicBool = AtomicBool::new(false);
 static DIRECTOR: OnceLock<&'static Director> = OnceLock::new();
 

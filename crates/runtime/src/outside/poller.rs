@@ -14,10 +14,10 @@
 //! ```
 //!
 //! What to know of a handler:
-//! - It is called in a thread that other components need: it must not wait. What may have to goes to
-//!   [`crate::ground::helpers`].
-//! - It has the stack of a thread that runs components, whichever thread calls it: the poller's own and
-//!   the workers' monitor are made with as much.
+//! - It is called in a thread that other components need: it must not wait. What may have to goes
+//!   to [`crate::ground::helpers`].
+//! - It has the stack of a thread that runs components, whichever thread calls it: the poller's own
+//!   and the workers' monitor are made with as much.
 //! - One thread at a time is in it, not always the same one, and it holds no lock of the poller's.
 //! - It enters the program from outside: tickets and `push` do, anything else needs a
 //!   [`crate::outside::idle::Visit`].

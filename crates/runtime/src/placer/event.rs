@@ -39,8 +39,8 @@ pub enum Happened {
         moves: Vec<Move>,
         /// The number of components that were considered.
         components: usize,
-        /// The modelled cost of all of them before, in ns of the busiest CPU and of messages for each
-        /// second.
+        /// The modelled cost of all of them before, in ns of the busiest CPU and of messages for
+        /// each second.
         before_ns: f64,
         /// The same cost after the moves.
         after_ns: f64,

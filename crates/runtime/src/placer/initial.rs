@@ -65,8 +65,8 @@ pub(crate) fn choose(
     })
 }
 
-/// The core that the plan has for a component. It knows components by their type and their number among
-/// those of that type. That there is such a one is noted.
+/// The core that the plan has for a component. It knows components by their type and their number
+/// among those of that type. That there is such a one is noted.
 pub(crate) fn planned(of: *const ComponentType, identity: &Identity) -> Option<usize> {
     let plan = options::get().plan.as_ref()?;
     // SAFETY: component types are static, and their names literals.

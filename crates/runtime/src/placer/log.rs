@@ -71,7 +71,8 @@ fn write_down(what: Happened) -> Event {
     event
 }
 
-/// Something was decided about a server, whose worker's thread calls. It cannot wait for those who listen.
+/// Something was decided about a server, whose worker's thread calls. It cannot wait for those who
+/// listen.
 pub(crate) fn server(seat: &Seat, way: Servers, why: String) {
     if is_wanted() {
         let component = registry::name_of(seat);
@@ -138,8 +139,8 @@ fn names(statistics: &Statistics) -> impl Fn(usize) -> String {
     move |one| registry::name(all[one].0, all[one].1)
 }
 
-/// For each component that moves, with whom it talks most among those at its new place, and how many
-/// messages a second.
+/// For each component that moves, with whom it talks most among those at its new place, and how
+/// many messages a second.
 fn closest(proposal: &Proposal) -> HashMap<usize, (usize, f64)> {
     let plan = &proposal.plan.0;
     let mut between: HashMap<(usize, usize), f64> = HashMap::new();

@@ -1,13 +1,15 @@
-//! `--place talk`, while the program runs: who talks with whom is [seen](crate::exchange::carrier::traffic) by samples, and
-//! components move where a plan by these figures wants them, if that is worth the move.
+//! `--place talk`, while the program runs: who talks with whom is
+//! [seen](crate::exchange::carrier::traffic) by samples, and components move where a plan by these
+//! figures wants them, if that is worth the move.
 //!
-//! One thread does it, some times a second while anything runs, and sleeps while all sleeps. It reads
-//! what carriers publish and leaves orders with workers; nobody ever waits for it.
+//! One thread does it, some times a second while anything runs, and sleeps while all sleeps. It
+//! reads what carriers publish and leaves orders with workers; nobody ever waits for it.
 //!
-//! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move everything
-//! is seen anew; each move makes the time until the next may come twice as long, until moves have
-//! become rare, and what the next one must gain larger, until it is [`CLEAR`]; and of two that [take turns](turns) it is remembered that two cores do no more for them
-//! than one. Who is nowhere yet, or where nobody may be, is placed at once, and alone.
+//! Nothing flaps: a plan must be better by [`MARGIN`], and be so twice in a row; after a move
+//! everything is seen anew; each move makes the time until the next may come twice as long, until
+//! moves have become rare, and what the next one must gain larger, until it is [`CLEAR`]; and of
+//! two that [take turns](turns) it is remembered that two cores do no more for them than one. Who
+//! is nowhere yet, or where nobody may be, is placed at once, and alone.
 
 mod cores;
 mod event;
@@ -54,8 +56,8 @@ const DOUBT: f64 = 1.5;
 const CONTENT: Duration = Duration::from_secs(60);
 /// One that costs less by this part is followed at once, others when they are found twice.
 const CLEAR: f64 = 0.3;
-/// A plan pays for its moves within a second, which is a round here. What moving a component takes is
-/// from its worker's part to the first messages at its new place.
+/// A plan pays for its moves within a second, which is a round here. What moving a component takes
+/// is from its worker's part to the first messages at its new place.
 const PATIENCE: Patience = Patience {
     rounds: 1.0,
     move_ns: 30_000.0,
@@ -89,7 +91,8 @@ pub(crate) fn start() {
 
 /// Something was published.
 pub(crate) fn notice() {
-    // With the fence in `sleep`: either that thread sees what was published, or this one that it sleeps.
+    // With the fence in `sleep`: either that thread sees what was published, or this one that it
+    // sleeps.
     fence(Ordering::SeqCst);
     let asleep = &*ASLEEP;
     if asleep.load(Ordering::Relaxed) == 1 && asleep.swap(0, Ordering::Relaxed) == 1 {
@@ -103,8 +106,8 @@ struct Proposal {
     plan: Placement,
     /// Which components of the scene are elsewhere in the plan.
     moves: Vec<usize>,
-    /// What is best for those who are where nobody may be any more, or were never placed, with all others
-    /// where they are.
+    /// What is best for those who are where nobody may be any more, or were never placed, with all
+    /// others where they are.
     here: Placement,
     /// What J is, in ns a second, and what it would be.
     now_ns: f64,
@@ -185,7 +188,8 @@ impl Placer {
                 self.look_at_site();
             }
             if !self.is_surveyed && self.statistics.span_ns() >= SEEN_NS {
-                // Not sooner, as it takes a core, and most programs have something to do as they start.
+                // Not sooner, as it takes a core, and most programs have something to do as they
+                // start.
                 self.is_surveyed = true;
                 self.survey = Survey::load(self.cores.allowed());
                 self.look_at_site();

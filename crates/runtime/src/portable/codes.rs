@@ -15,8 +15,8 @@ use crate::ground::sync::lock_std as lock;
 
 /// Types within types.
 const DEEPEST: usize = 64;
-/// How many types a program takes from outside, and how many bytes they may take together: descriptors
-/// are never freed. Compiled programs' own types are not counted.
+/// How many types a program takes from outside, and how many bytes they may take together:
+/// descriptors are never freed. Compiled programs' own types are not counted.
 const MOST: usize = 4096;
 const MOST_BYTES: usize = 4 << 20;
 /// The longest code that is looked at.

@@ -22,8 +22,8 @@ pub(crate) enum Portable {
     /// The fields of a struct.
     Struct(Vec<Portable>),
     Array(Vec<Portable>),
-    /// An array of numbers, labels or bits: the bytes of its elements, as they came. A part for each would
-    /// take 32 times as much.
+    /// An array of numbers, labels or bits: the bytes of its elements, as they came. A part for
+    /// each would take 32 times as much.
     Flat(Vec<u8>),
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn read(of: &Type, bytes: &[u8]) -> Option<Portable> {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// Of the enums that were met. They are counted in the types' codes, which may be long, and their
-    /// values many.
+    /// Of the enums that were met. They are counted in the types' codes, which may be long, and
+    /// their values many.
     label_counts: HashMap<*const Type, u32>,
 }
 

@@ -26,9 +26,9 @@ impl std::fmt::Display for Stays {
     }
 }
 
-/// Boxes, structs and arrays within each other. Each level takes some hundred bytes of stack here and
-/// up to two thousand in the reader, in a build without optimisation: every thread that writes or
-/// reads values has the stack of one that runs components (`carrier::STACK_BYTES`).
+/// Boxes, structs and arrays within each other. Each level takes some hundred bytes of stack here
+/// and up to two thousand in the reader, in a build without optimisation: every thread that writes
+/// or reads values has the stack of one that runs components (`carrier::STACK_BYTES`).
 pub(super) const DEEPEST: usize = 1000;
 
 /// Adds a value's bytes.

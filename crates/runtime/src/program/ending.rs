@@ -1,5 +1,5 @@
-//! How a compiled program ends: all components have stopped, one ended by an exception, or none can go
-//! on.
+//! How a compiled program ends: all components have stopped, one ended by an exception, or none can
+//! go on.
 
 use crate::exchange::carrier::see_to_outside;
 use crate::exchange::{self, timers};
@@ -51,7 +51,8 @@ fn settle_and_end() {
     exits::end(exits::code_of_end())
 }
 
-/// Nothing runs: writes what was printed, and reports a deadlock if nothing outside can change that.
+/// Nothing runs: writes what was printed, and reports a deadlock if nothing outside can change
+/// that.
 fn at_rest(is_still: &dyn Fn() -> bool) -> After {
     output::flush();
     let can_go_on = exchange::can_go_on();

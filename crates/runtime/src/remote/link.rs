@@ -1,7 +1,7 @@
 //! A link: a connection between a half-channel here and one on another node.
 //!
-//! Each end has a *proxy*, a component that stands for the other node. Its half-channel is connected
-//! to the one here like any other.
+//! Each end has a *proxy*, a component that stands for the other node. Its half-channel is
+//! connected to the one here like any other.
 //!
 //! ```text
 //!        here                                    there
@@ -64,8 +64,8 @@ struct Link {
 struct Outgoing {
     /// Some thread writes.
     is_busy: bool,
-    /// Goes next. There is one at most: an answer may come, and have the next message said, before the
-    /// thread that has written the last one knows.
+    /// Goes next. There is one at most: an answer may come, and have the next message said, before
+    /// the thread that has written the last one knows.
     next: Option<Outbound>,
 }
 
@@ -595,8 +595,8 @@ unsafe extern "C" fn destroy(this: *mut Component) {
 /// Requests of other nodes that are carried out here, and not answered yet.
 static REQUESTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A request of another node, from when it may have an effect until it is answered. What it does here
-/// may be all that the program waited for.
+/// A request of another node, from when it may have an effect until it is answered. What it does
+/// here may be all that the program waited for.
 pub(super) struct Request(());
 
 impl Request {
@@ -622,8 +622,8 @@ fn importers_owe() -> bool {
     lock(&IMPORTERS).iter().any(is_about_to_answer)
 }
 
-/// Lets values that were received here be acknowledged, and requests be answered, before the program
-/// ends, so that the others do not wonder.
+/// Lets values that were received here be acknowledged, and requests be answered, before the
+/// program ends, so that the others do not wonder.
 pub(crate) fn settle() {
     wait_while(owes_answers);
 }

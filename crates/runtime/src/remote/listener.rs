@@ -46,8 +46,8 @@ impl Room {
 impl Drop for Room {
     fn drop(&mut self) {
         INSIDE.fetch_sub(1, Ordering::SeqCst);
-        // Others may wait for the room. Whoever has just found that there is none has the door watched
-        // no more, or is about to: this is seen in both cases, as it arms the watch anew.
+        // Others may wait for the room. Whoever has just found that there is none has the door
+        // watched no more, or is about to: this is seen in both cases, as it arms the watch anew.
         poller::resume(self.0);
     }
 }

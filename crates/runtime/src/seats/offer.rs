@@ -12,10 +12,10 @@
 //!                 Interrupted ──────────────────────────────────▶ Idle
 //! ```
 //!
-//! `open`, `open_outside` and `rest` are the component's own; the others belong to
-//! whoever wins the transition. From *Matched* until *Completed*, and from *Interrupted*, the winner
-//! alone may touch the component and must wake it, exactly once. The word carries the number of the
-//! operation (its *round*), so that a ticket of an earlier one opens nothing.
+//! `open`, `open_outside` and `rest` are the component's own; the others belong to whoever wins the
+//! transition. From *Matched* until *Completed*, and from *Interrupted*, the winner alone may touch
+//! the component and must wake it, exactly once. The word carries the number of the operation (its
+//! *round*), so that a ticket of an earlier one opens nothing.
 
 use crate::ground::sync::{AtomicU64, Ordering, fence};
 

@@ -18,8 +18,8 @@ impl Parker {
         }
     }
 
-    /// Waits for the one `wake`. Does `falls_asleep` once the word says so: from there on a waker counts
-    /// the thread in again before it wakes it.
+    /// Waits for the one `wake`. Does `falls_asleep` once the word says so: from there on a waker
+    /// counts the thread in again before it wakes it.
     pub(crate) fn wait(&self, falls_asleep: impl FnOnce()) {
         // Acquire, here and below, pairs with the Release in `wake`: the results are visible.
         if self

@@ -23,8 +23,8 @@ use crate::ground::choices::Choices;
 use crate::ground::exits::{self, REFERENCES_MAX};
 use crate::ground::sync::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Lazily, Ordering, fence};
 
-/// What is known of how long a component runs, in its seat, or of where: these, or one more than the mean
-/// length of its runs in microseconds, each run a quarter of it.
+/// What is known of how long a component runs, in its seat, or of where: these, or one more than
+/// the mean length of its runs in microseconds, each run a quarter of it.
 pub(crate) mod runs {
     /// It has not run yet, or nobody has measured how long.
     pub(crate) const UNKNOWN: u8 = 0;
@@ -37,8 +37,8 @@ pub(crate) mod runs {
     pub(crate) const PARKED: u8 = u8::MAX - 3;
     /// It was placed by name.
     pub(crate) const NAMED: u8 = u8::MAX - 2;
-    /// It was placed by a plan, which knows better, or came home since it talks: it is not shared, and
-    /// may be placed anew.
+    /// It was placed by a plan, which knows better, or came home since it talks: it is not shared,
+    /// and may be placed anew.
     pub(crate) const PLANNED: u8 = u8::MAX - 1;
     /// It was placed by a policy, or by a plan that is followed.
     pub(crate) const STAYS: u8 = u8::MAX;
@@ -123,7 +123,8 @@ pub struct Seat {
     pub(crate) runs: AtomicU8,
 }
 
-// With a header of 72 and half-channels of 48 bytes, a component with two takes 232 beyond its fields.
+// With a header of 72 and half-channels of 48 bytes, a component with two takes 232 beyond its
+// fields.
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Seat>() == 64 && size_of::<Component>() == 72);
 const _: () = assert!(size_of::<Seat>().is_multiple_of(align_of::<Component>()));

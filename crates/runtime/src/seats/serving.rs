@@ -12,7 +12,7 @@ pub(crate) struct Serving {
     /// Where it was called last, and how often in a row. The address is only compared.
     at: usize,
     calls: u32,
-    /// With [`Servers::Auto`].
+    /// With [`crate::ground::options::Servers::Auto`].
     pub(crate) watch: Option<Box<Watch>>,
 }
 
@@ -32,7 +32,8 @@ pub(crate) struct Watch {
     /// Where it goes back to when it is to be called by message: 1 + that worker's number.
     home: u16,
     callers: u32,
-    /// Calls of the window so far, since when, and how long it is to be. Since 0: the next call begins one.
+    /// Calls of the window so far, since when, and how long it is to be. Since 0: the next call
+    /// begins one.
     calls: u32,
     since: u64,
     wanted: u64,

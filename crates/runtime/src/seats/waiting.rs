@@ -36,9 +36,9 @@ pub(crate) unsafe fn seems_to_wait(component: *mut Component) -> bool {
     (SENDS..=SELECTS).contains(&waiting) || waiting == LINKED
 }
 
-/// What a component waits for, to those who have its worker's leave. Meanwhile its carrier may change it
-/// without leave, from and to numbers that are no light wait: so the accesses on both sides are atomic,
-/// and need no order.
+/// What a component waits for, to those who have its worker's leave. Meanwhile its carrier may
+/// change it without leave, from and to numbers that are no light wait: so the accesses on both
+/// sides are atomic, and need no order.
 ///
 /// # Safety
 /// The component is alive.
@@ -53,7 +53,8 @@ pub(crate) fn offers(seat: &Seat) {
     unsafe { note_waiting(seat.component(), OFFERS) };
 }
 
-/// Says, without leave, that a component waits for this, or for nothing: no light wait, neither before.
+/// Says, without leave, that a component waits for this, or for nothing: no light wait, neither
+/// before.
 ///
 /// # Safety
 /// The component is alive, and the caller runs or carries it.

@@ -44,7 +44,7 @@ pub(crate) fn close(key: Key) -> bool {
 /// A stop has ended a wait.
 ///
 /// # Safety
-/// `seat` was blocked in [`wait`] and woken; its carrier calls.
+/// `seat` was blocked outside and woken; its carrier calls.
 pub(crate) unsafe fn forget(seat: &Seat) {
     // SAFETY: woken, so the offer is the component's own.
     let round = unsafe { seat.offer.with(|offer| offer.round) };

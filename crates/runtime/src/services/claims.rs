@@ -24,8 +24,8 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     if about.uid() != file_lock::user() {
         return Err(of_another("it"));
     }
-    // Whoever has the one above, or a link to that, can put another in its place; the system's own user is
-    // trusted.
+    // Whoever has the one above, or a link to that, can put another in its place; the system's own
+    // user is trusted.
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     let above = above.map(|above| [fs::metadata(above), fs::symlink_metadata(above)]);
     for about in above.into_iter().flatten() {
@@ -90,7 +90,8 @@ pub(crate) fn taken(directory: &Path) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Only the system's own user can give a directory to another; for others nothing is shown here.
+    /// Only the system's own user can give a directory to another; for others nothing is shown
+    /// here.
     #[test]
     fn a_directory_within_another_users_is_refused() {
         const OTHER: u32 = 12345;

@@ -1,7 +1,7 @@
 //! What arrives from outside, and the components that wait for it.
 //!
-//! A device's handler or thread delivers items; natives ask for them. Items that nobody asked for yet
-//! wait in the box, as many as it has room for; the rest is dropped, as a radio would.
+//! A device's handler or thread delivers items; natives ask for them. Items that nobody asked for
+//! yet wait in the box, as many as it has room for; the rest is dropped, as a radio would.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};

@@ -314,15 +314,15 @@ impl Checks {
 
 // ---- wake-ups ---------------------------------------------------------------------------------
 
-/// A component that nobody has woken though its wait is over. Nothing is ready anywhere, and nothing
-/// runs.
+/// A component that nobody has woken though its wait is over. Nothing is ready anywhere, and
+/// nothing runs.
 pub(super) fn unwoken() -> Option<Fault> {
     // SAFETY: as is said above.
     first_fault(|seat| unsafe { is_unwoken(seat) })
 }
 
-/// A sender and a receiver that wait for each other. Nothing runs, and nothing will: light waits are
-/// offers afterwards.
+/// A sender and a receiver that wait for each other. Nothing runs, and nothing will: light waits
+/// are offers afterwards.
 pub(super) fn unmatched() -> Option<Fault> {
     // SAFETY: as is said above.
     first_fault(|seat| unsafe { is_unmatched(seat) })

@@ -1,5 +1,5 @@
-//! How a simulation begins and ends: which schedule it follows, and what is told and written when it
-//! is over.
+//! How a simulation begins and ends: which schedule it follows, and what is told and written when
+//! it is over.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -99,7 +99,8 @@ pub(super) fn out_of_steps() -> ! {
     exits::end(exits::DONE)
 }
 
-/// The process ends: what went wrong is told with what brings it back, and what happened is written.
+/// The process ends: what went wrong is told with what brings it back, and what happened is
+/// written.
 pub(super) fn at_exit(code: i32) {
     if !is_on() {
         return;

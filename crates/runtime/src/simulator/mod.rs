@@ -1,12 +1,12 @@
 //! The simulator: a program run on one thread, by a schedule that can be had again.
 //!
 //! The components, half-channels and workers are the real ones; of a real run it leaves out that
-//! anything happens at the same time. Its one thread does the *steps* of all workers, one at a time:
-//! it lets a component go on until it waits, ends or is set aside. Whatever could go one way or
-//! another between two steps is a decision of the [`schedule`]: made by a seed, recorded, and made
-//! again when the seed or its record is given again. Time is virtual ([`clock`]), and the outside
-//! comes in by a [`door`] that opens only when nothing else can go on. Meanwhile [`checks`] look
-//! whether the runtime does what it promises, and a [`trace`] keeps what happened.
+//! anything happens at the same time. Its one thread does the *steps* of all workers, one at a
+//! time: it lets a component go on until it waits, ends or is set aside. Whatever could go one way
+//! or another between two steps is a decision of the [`schedule`]: made by a seed, recorded, and
+//! made again when the seed or its record is given again. Time is virtual ([`clock`]), and the
+//! outside comes in by a [`door`] that opens only when nothing else can go on. Meanwhile [`checks`]
+//! look whether the runtime does what it promises, and a [`trace`] keeps what happened.
 //!
 //! `docs/internals/simulator.md` follows one step from end to end.
 
@@ -379,7 +379,8 @@ fn idle(stage: Stage) {
     note(0, None, Event::Visit);
 }
 
-/// Has somebody been forgotten? Looks through all components, so not each time that nothing is ready.
+/// Has somebody been forgotten? Looks through all components, so not each time that nothing is
+/// ready.
 fn look_for_the_unwoken(is_over: bool) {
     {
         let mut state = state();
@@ -562,8 +563,8 @@ unsafe fn pauses_between_passes(component: *mut Component) -> bool {
     unsafe { state().sets_aside(component, worker) }
 }
 
-/// Has the running component do something that others may notice. Do they do something first? And then
-/// with the gate open.
+/// Has the running component do something that others may notice. Do they do something first? And
+/// then with the gate open.
 ///
 /// # Safety
 /// The component runs the calling code and holds no lock.
@@ -609,8 +610,8 @@ unsafe fn deed(
     }
 }
 
-/// Which worker a new component goes to that has no say of its own: in turn, or as the schedule says.
-/// The main sequence and services stay with whoever makes them, in the plain schedule.
+/// Which worker a new component goes to that has no say of its own: in turn, or as the schedule
+/// says. The main sequence and services stay with whoever makes them, in the plain schedule.
 fn place(request: i32, of: *const ComponentType, identity: &Identity) -> usize {
     let mut state = state();
     let (worker, plain) = state.place(request, identity);

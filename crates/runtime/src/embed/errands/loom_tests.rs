@@ -1,8 +1,9 @@
 //! Errands under every interleaving: each is seen to once, by the component or by who brought it.
 //!
 //! The model checker does not see what errands are about: that a half-channel outlives a light wait
-//! there follows from a reference that is counted before the owner gives its own back, and given back
-//! by the component between two waits. It sees that no such reference is lost or given back twice.
+//! there follows from a reference that is counted before the owner gives its own back, and given
+//! back by the component between two waits. It sees that no such reference is lost or given back
+//! twice.
 
 use loom::sync::Arc;
 use loom::thread;

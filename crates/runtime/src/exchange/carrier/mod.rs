@@ -5,7 +5,8 @@
 //! - `launch(component)`: let it run. The carrier calls the component's `resume` until that does
 //!   not answer Blocked, then [`crate::exchange::component::end`].
 //! - Blocking: after Blocked the carrier waits for the component's one `wake`, which may have come
-//!   already, then calls [`crate::exchange::channel::settle`] and resumes. It never looks at the offer.
+//!   already, then calls [`crate::exchange::channel::settle`] and resumes. It never looks at the
+//!   offer.
 //! - `wake(seat)`: exactly one for each Blocked, by whoever completed or interrupted the wait. The
 //!   component may run, end and be freed before `wake` returns.
 //!
@@ -39,9 +40,10 @@ use crate::ground::options::{self, Carrying};
 use crate::ground::runtime::{self, Runtime};
 use crate::seats::seat::{Seat, seat_of};
 
-/// Stack of a thread that runs components or serves descriptors, in bytes. Only what is touched costs
-/// memory; procedures that recurse through forward types may go as deep as they could on the main
-/// thread, and values from other nodes are read by recursion, [`crate::portable`]'s 1000 levels deep.
+/// Stack of a thread that runs components or serves descriptors, in bytes. Only what is touched
+/// costs memory; procedures that recurse through forward types may go as deep as they could on the
+/// main thread, and values from other nodes are read by recursion, [`crate::portable`]'s 1000
+/// levels deep.
 const STACK_BYTES: usize = 8 << 20;
 
 /// The worker for a new component, by the core it was given; null if it gets a thread of its own.
@@ -52,8 +54,8 @@ pub(crate) fn place(core: Option<usize>) -> *const Worker {
     }
 }
 
-/// The worker that carries a component, by number, and the core that it is kept on. The caller holds
-/// the registry's lock.
+/// The worker that carries a component, by number, and the core that it is kept on. The caller
+/// holds the registry's lock.
 pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
     match workers::worker_and_core(seat.component()) {
         Some((worker, core)) => (Some(worker), core),
@@ -61,8 +63,8 @@ pub(crate) fn whereabouts(seat: &Seat) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// There is something outside to wait for: sees to it that somebody does, now or when it has nothing
-/// else to do.
+/// There is something outside to wait for: sees to it that somebody does, now or when it has
+/// nothing else to do.
 pub(crate) fn see_to_outside() {
     if crate::hooks::simulation::is_on() {
         // Of descriptors alone: its time is its own.
@@ -82,7 +84,8 @@ pub(crate) fn wake_all() {
 
 /// The runtime that a component belongs to.
 pub(crate) fn runtime_of<'a>(component: *mut Component) -> &'a Runtime {
-    // SAFETY: alive, so its runtime is; one with a thread of its own stands in no queue, and has it there.
+    // SAFETY: alive, so its runtime is; one with a thread of its own stands in no queue, and has it
+    // there.
     unsafe {
         match home_of(component).as_ref() {
             Some(home) => home.runtime(),

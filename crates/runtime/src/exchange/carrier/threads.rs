@@ -46,7 +46,8 @@ pub(crate) fn wait(seat: &Seat) {
 /// Starts a component on a thread of its own.
 pub(crate) fn launch(component: *mut Component) {
     struct Passenger(*mut Component);
-    // SAFETY: the component is handed to the new thread whole; the starter keeps a reference at most.
+    // SAFETY: the component is handed to the new thread whole; the starter keeps a reference at
+    // most.
     unsafe impl Send for Passenger {}
     impl Passenger {
         fn carry(self) {
@@ -81,11 +82,12 @@ struct Listing {
     core: Option<usize>,
 }
 
-/// The threads of components that may be moved, by the components' numbers. Kept while somebody watches
-/// the traffic, or may ask where components are.
+/// The threads of components that may be moved, by the components' numbers. Kept while somebody
+/// watches the traffic, or may ask where components are.
 static THREADS: Part<Mutex<BTreeMap<u64, Listing>>> = Part::new(Mutex::default);
 
-/// Moves the thread of a component to a core. False if it is not there: it may have ended meanwhile.
+/// Moves the thread of a component to a core. False if it is not there: it may have ended
+/// meanwhile.
 pub(crate) fn move_thread(id: u64, core: usize) -> bool {
     // Under the lock, so that the number is not another thread's by now.
     let mut threads = lock(&THREADS);
@@ -130,8 +132,8 @@ impl Drop for Listed {
     }
 }
 
-/// The core that a component with a thread of its own starts on, if it matters: its `destination`, as
-/// it has no worker to move to.
+/// The core that a component with a thread of its own starts on, if it matters: its `destination`,
+/// as it has no worker to move to.
 fn core_for(seat: &Seat) -> Option<usize> {
     // SAFETY: the component is about to run on the calling thread.
     let destination = unsafe { (*seat.component()).destination };

@@ -53,8 +53,8 @@ pub(crate) unsafe fn complete(seat: *const Seat, claim: Claim) {
     }
 }
 
-/// Ends a wait well, for the component that runs the calling code and has just met this one: a server that
-/// comes to its callers goes on here.
+/// Ends a wait well, for the component that runs the calling code and has just met this one: a
+/// server that comes to its callers goes on here.
 ///
 /// # Safety
 /// As for [`complete`].
@@ -75,8 +75,8 @@ pub(crate) unsafe fn complete_raising(seat: *const Seat, claim: Claim, label: La
     unsafe {
         let component = (*seat).component();
         (*component).raised = 1 + label as u32;
-        // Where, `note_raised` adds: what is in `more` its carrier may just be looking at, as it leaves
-        // the component.
+        // Where, `note_raised` adds: what is in `more` its carrier may just be looking at, as it
+        // leaves the component.
         (*component).outcome = Step::Raised as u8;
         (*seat).state.complete(claim);
         wake(seat);

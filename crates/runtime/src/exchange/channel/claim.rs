@@ -35,8 +35,8 @@ pub(crate) enum Claimant<'a> {
     Open(&'a Seat),
 }
 
-/// Looks among the peers of `channel` for one that waits. Whose turn it is, or the seed of `seat`, says
-/// with which to begin.
+/// Looks among the peers of `channel` for one that waits. Whose turn it is, or the seed of `seat`,
+/// says with which to begin.
 ///
 /// # Safety
 /// The channel's hub is locked, and `seat` is that of the component that runs the calling code.
@@ -132,7 +132,8 @@ unsafe fn find_sender(channel: &Channel, claimant: Claimant<'_>, seat: &Seat) ->
     }
 }
 
-/// Wins from one of several peers where somebody waits. If others wait there too, it goes to the end.
+/// Wins from one of several peers where somebody waits. If others wait there too, it goes to the
+/// end.
 ///
 /// # Safety
 /// As for `find`.

@@ -5,18 +5,19 @@
 //! - *Shared*: the group has a hub, one small lock.
 //! - *Linked*: two half-channels of two workers, and no others ([`super::link`]).
 //! - *Local*: all of it belongs to one worker, whose thread needs no lock; others ask for leave
-//!   ([`crate::exchange::carrier::Hold`]), which is dear. New half-channels are their worker's. The first
-//!   operation of a component elsewhere, or a connection with a half-channel elsewhere, makes the
-//!   whole group shared. It becomes local or linked again, if it can be, after some operations in vain
-//!   ([`Channel::is_reconsidered`]); what a disconnect sets apart stays shared until then.
+//!   ([`crate::exchange::carrier::Hold`]), which is dear. New half-channels are their worker's. The
+//!   first operation of a component elsewhere, or a connection with a half-channel elsewhere, makes
+//!   the whole group shared. It becomes local or linked again, if it can be, after some operations
+//!   in vain ([`Channel::is_reconsidered`]); what a disconnect sets apart stays shared until then.
 //!
-//! Hubs are never freed, only used again. So a thread may lock a hub that its half-channel has left
-//! meanwhile: it looks again, under the lock, whether the half-channel still belongs to this hub.
+//! Until their runtime is gone hubs are not freed, only used again. So a thread may lock a hub that
+//! its half-channel has left meanwhile: it looks again, under the lock, whether the half-channel
+//! still belongs to this hub.
 //!
 //! Order of locks: two hubs are locked only by `connect`, lower number first, and the second only
 //! while the first is its half-channel's. With a hub's lock one may wait for a worker's leave; with
-//! leave, only for a hub that was put by, which others hold for a look. A hub that is made ready for a
-//! half-channel is locked and unlocked before the half-channel's own hub is locked.
+//! leave, only for a hub that was put by, which others hold for a look. A hub that is made ready
+//! for a half-channel is locked and unlocked before the half-channel's own hub is locked.
 
 use std::ptr::{self, NonNull};
 
@@ -58,7 +59,8 @@ struct Hubs {
 impl Drop for Hubs {
     fn drop(&mut self) {
         for hub in self.spare.drain(..) {
-            // SAFETY: from `take`. The runtime ends, and with it all that could have come to look at it.
+            // SAFETY: from `take`. The runtime ends, and with it all that could have come to look
+            // at it.
             drop(unsafe { Box::from_raw(ptr::from_ref(hub).cast_mut()) });
         }
     }
@@ -128,7 +130,8 @@ fn place_of(place: usize) -> Place {
     if let Some(line) = link::of_mark(place) {
         return Place::Line(line);
     }
-    // SAFETY: hubs are never freed, and what is no worker's mark is the address of one.
+    // SAFETY: hubs live as long as their runtime, and what is no worker's mark is the address of
+    // one.
     Place::Hub(unsafe { &*ptr::with_exposed_provenance(place) })
 }
 
@@ -175,8 +178,8 @@ pub(crate) fn lock_if_shared(channel: &Channel) -> Option<HubGuard> {
     is_in(channel, hub.address()).then_some(guard)
 }
 
-/// The same as [`lock_of`]. None if the half-channel was linked while its hub was waited for: that was for its
-/// component, whose operation should try the link before it ends it.
+/// The same as [`lock_of`]. None if the half-channel was linked while its hub was waited for: that
+/// was for its component, whose operation should try the link before it ends it.
 pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
     loop {
         match current(channel) {
@@ -207,8 +210,8 @@ pub(crate) fn lock_unless_linked_now(channel: &Channel) -> Option<Guard> {
     }
 }
 
-/// Links a half-channel with its only peer, and leaves their hub. If that cannot be, the leave comes
-/// back.
+/// Links a half-channel with its only peer, and leaves their hub. If that cannot be, the leave
+/// comes back.
 ///
 /// # Safety
 /// `guard` is of the half-channel's group.
@@ -373,8 +376,8 @@ pub(crate) enum PairGuard {
     Worker(Hold),
 }
 
-/// Gets leave to touch two half-channels. If they are not of one worker, they are shared then. Light
-/// waits are offers afterwards, if there are any at both.
+/// Gets leave to touch two half-channels. If they are not of one worker, they are shared then.
+/// Light waits are offers afterwards, if there are any at both.
 pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
     loop {
         let (of_a, of_b) = match (current(a), current(b)) {
@@ -409,8 +412,8 @@ pub(crate) fn lock_pair(a: &Channel, b: &Channel) -> PairGuard {
                 continue;
             }
         };
-        // The second is waited for only while the first is known to be right. A hub that was put by may
-        // be taken by somebody who has a worker's leave, and who waits for its lock then.
+        // The second is waited for only while the first is known to be right. A hub that was put by
+        // may be taken by somebody who has a worker's leave, and who waits for its lock then.
         let pair = if ptr::eq(of_a, of_b) {
             PairGuard::One(of_a.lock())
         } else if of_a.number < of_b.number {
@@ -553,8 +556,8 @@ pub(crate) fn leave_for_good(channel: &Channel) {
 
 /// Takes the half-channel and its peers out of each other's lists. The caller has leave.
 fn drop_peers(channel: &Channel) {
-    // SAFETY: as the caller promises; peers are alive, since one that goes leaves first, which needs
-    // the same leave.
+    // SAFETY: as the caller promises; peers are alive, since one that goes leaves first, which
+    // needs the same leave.
     unsafe {
         for peer in channel.take_peers().as_slice() {
             if peer.as_ref().remove_peer(channel) {

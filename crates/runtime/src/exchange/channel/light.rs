@@ -1,16 +1,16 @@
 //! Light waiting: rendezvous between components of one worker, without locks and atomics.
 //!
 //! While all half-channels that connections tie together belong to one worker, only its thread
-//! touches them, but for foreign threads that ask for leave ([`crate::exchange::carrier::Hold`]). A component
-//! that waits there needs no offer: each half-channel has a *slot* that names the one component
-//! that waits at it, and the component's own struct says what it waits for. The shortest of these
-//! ways are in `hearth.h`, for the C compiler to inline; this is the rest, for references, several
-//! peers and select.
+//! touches them, but for foreign threads that ask for leave ([`crate::exchange::carrier::Hold`]). A
+//! component that waits there needs no offer: each half-channel has a *slot* that names the one
+//! component that waits at it, and the component's own struct says what it waits for. The shortest
+//! of these ways are in `hearth.h`, for the C compiler to inline; this is the rest, for references,
+//! several peers and select.
 //!
 //! Whatever is out of the ordinary (a second component at the same half-channel, an acknowledge, a
-//! stop, a tick, a foreign thread) first *inflates* the light waits it meets into offers and entries
-//! in queues, and goes on by the general protocol. A slot then says HEAVY, for as long as something
-//! is in the queue.
+//! stop, a tick, a foreign thread) first *inflates* the light waits it meets into offers and
+//! entries in queues, and goes on by the general protocol. A slot then says HEAVY, for as long as
+//! something is in the queue.
 
 use std::ptr;
 
@@ -33,8 +33,8 @@ pub(super) fn manner(payload: &Type, moves: bool) -> u8 {
     }
 }
 
-/// So many bytes, a page, are copied within an operation: that takes about as long as to leave it and
-/// look again, some tens of nanoseconds.
+/// So many bytes, a page, are copied within an operation: that takes about as long as to leave it
+/// and look again, some tens of nanoseconds.
 const QUICK: usize = 4096;
 
 /// In a slot with a component: it selects.
@@ -163,8 +163,8 @@ pub(super) unsafe fn send(
             }
             return Some(Step::Done);
         }
-        // Copying more may take long and holds up nobody. Meanwhile this thread may be detached: the
-        // queue is not its own afterwards, unless it looks again.
+        // Copying more may take long and holds up nobody. Meanwhile this thread may be detached:
+        // the queue is not its own afterwards, unless it looks again.
         drop(entered);
         (*receiver).received = transfer::pass(component, receiver, payload, value, moves);
         carrier::wake(seat_of(receiver));
@@ -256,14 +256,15 @@ unsafe fn ready_of_several(channel: &Channel) -> Sender<'_> {
     }
 }
 
-/// Bytes of the value that a component gives and has just begun to wait with, if it waits lightly at a
-/// half-channel of its worker and nobody has taken the value yet.
+/// Bytes of the value that a component gives and has just begun to wait with, if it waits lightly
+/// at a half-channel of its worker and nobody has taken the value yet.
 ///
 /// # Safety
-/// The component was blocked by the calling code, on its worker's thread, which has not run another since.
+/// The component was blocked by the calling code, on its worker's thread, which has not run another
+/// since.
 pub(crate) unsafe fn size_to_give(component: *mut Component) -> Option<usize> {
-    // SAFETY: only its own worker resumes it, so it is alive; with leave nobody takes the value meanwhile,
-    // and whether somebody had is seen after that was had.
+    // SAFETY: only its own worker resumes it, so it is alive; with leave nobody takes the value
+    // meanwhile, and whether somebody had is seen after that was had.
     unsafe {
         let channel = (&raw const (*component).waits_at)
             .read_volatile()
@@ -372,8 +373,8 @@ pub(super) unsafe fn wait(component: *mut Component, arms: &[Arm], site: *const 
     Step::Blocked
 }
 
-/// Puts a selecting component into the slots of its arms. `kept` is where it selected last, most often
-/// the same.
+/// Puts a selecting component into the slots of its arms. `kept` is where it selected last, most
+/// often the same.
 ///
 /// # Safety
 /// The caller may touch the half-channels, whose slots are free.

@@ -3,8 +3,8 @@
 //!
 //! The line has a word that says who waits and what was handed over, and the values. Either side
 //! changes the word by exchange, in a section of its own worker ([`Linked`]); nobody locks. A value
-//! for a receiver that waits is *given*, and its sender goes on. Otherwise the sender waits with its
-//! value in the line, *full*, until the receiver has *taken* it.
+//! for a receiver that waits is *given*, and its sender goes on. Otherwise the sender waits with
+//! its value in the line, *full*, until the receiver has *taken* it.
 //!
 //! ```text
 //!   sender                                  receiver
@@ -14,19 +14,19 @@
 //!   polls for TAKEN                         polls for GIVEN
 //! ```
 //!
-//! A sign stays in the word after its side has seen it: to clear it at once would fetch the line for
-//! writing, only to have it fetched back. The side's next wait clears it. Whether a side waits is
-//! known by its half-channel's slot, which is its own worker's.
+//! A sign stays in the word after its side has seen it: to clear it at once would fetch the line
+//! for writing, only to have it fetched back. The side's next wait clears it. Whether a side waits
+//! is known by its half-channel's slot, which is its own worker's.
 //!
 //! A blocked side stands in its worker's *watch list*, which the worker looks through now and then,
-//! and all the time while it has nothing else to do. Before the worker sleeps, and where the list is
-//! full, it sets the side's TELL bit instead; whoever then gives or takes posts the component to its
-//! worker. So nothing is asked on the way of a message but the word.
+//! and all the time while it has nothing else to do. Before the worker sleeps, and where the list
+//! is full, it sets the side's TELL bit instead; whoever then gives or takes posts the component to
+//! its worker. So nothing is asked on the way of a message but the word.
 //!
 //! Everything else (a stop, a disconnect, a select, a third party) first *unlinks*: with both
 //! workers' leave, what waits becomes offers, what was handed over is delivered, and the two
-//! half-channels get a hub. Lines are never freed, only used again, so that a stale one can be looked
-//! at: see [`unlink`].
+//! half-channels get a hub. Until their runtime is gone lines are not freed, only used again, so
+//! that a stale one can be looked at: see [`unlink`].
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU8;
@@ -79,8 +79,8 @@ struct Ends {
     into_worker: AtomicUsize,
 }
 
-// SAFETY: the values and components are written by the side whose turn the word says it is, the ends
-// with both workers' leave.
+// SAFETY: the values and components are written by the side whose turn the word says it is, the
+// ends with both workers' leave.
 unsafe impl Sync for Line {}
 // SAFETY: as above.
 unsafe impl Send for Line {}
@@ -96,7 +96,8 @@ struct Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         for line in self.spare.drain(..) {
-            // SAFETY: from `Line::new`. The runtime ends, and with it all that could have come to look at it.
+            // SAFETY: from `Line::new`. The runtime ends, and with it all that could have come to
+            // look at it.
             drop(unsafe { Box::from_raw(ptr::from_ref(line).cast_mut()) });
         }
     }
@@ -169,7 +170,7 @@ impl Line {
 
 /// The line whose mark this is.
 pub(crate) fn of_mark(place: usize) -> Option<&'static Line> {
-    // SAFETY: lines are never freed, and only their marks have this bit alone.
+    // SAFETY: lines live as long as their runtime, and only their marks have this bit alone.
     (place & 3 == MARK).then(|| unsafe { &*ptr::with_exposed_provenance(place - MARK) })
 }
 
@@ -265,8 +266,8 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
         let word = line.word.swap(0, Ordering::Acquire);
         #[cfg(loom)]
         let word = crate::ground::planted_faults::faults::forget_given(word, GIVEN);
-        // Who waits says so in its slot. That the word says it too is doubted only where a model plants a
-        // fault.
+        // Who waits says so in its slot. That the word says it too is doubted only where a model
+        // plants a fault.
         if into.slot.replace(0) != 0 && word & (GIVEN | WAITS) != 0 {
             let receiver = line.receiver.get();
             a_or_b(receiver, a, b).forget(line, false);
@@ -308,9 +309,9 @@ pub(crate) fn unlink(channel: &Channel, line: &'static Line) {
 /// # Safety
 /// The component is alive.
 pub(crate) unsafe fn waiting_of(component: *mut Component) -> u8 {
-    // Acquire pairs with the Release of `delivered`: a component that was posted for its link may be
-    // told by who ends that link that it is served already.
-    // SAFETY: as the caller promises; others change it by atomic stores or before it is posted.
+    // Acquire pairs with the Release of `delivered`: a component that was posted for its link may
+    // be told by who ends that link that it is served already. SAFETY: as the caller promises;
+    // others change it by atomic stores or before it is posted.
     unsafe { AtomicU8::from_ptr(&raw mut (*component).waiting) }.load(Ordering::Acquire)
 }
 
@@ -561,7 +562,7 @@ pub(crate) fn is_over(channel: &Channel) -> bool {
 /// # Safety
 /// The component is ready, and the caller runs its worker.
 pub(crate) unsafe fn settle(component: *mut Component) {
-    // SAFETY: as the caller promises; workers live as long as the program.
+    // SAFETY: as the caller promises; workers live as long as their runtime.
     unsafe {
         let home: &'static Worker = &*(*component).home.cast::<Worker>();
         let _hold = home.hold();

@@ -1,7 +1,7 @@
 //! Servers that come to their callers, under every interleaving that the model checker can reach.
 //!
-//! What the model does not see: that the half-channels of a server's ports are neither linked nor made one
-//! worker's, as models have no ports.
+//! What the model does not see: that the half-channels of a server's ports are neither linked nor
+//! made one worker's, as models have no ports.
 
 use std::sync::Arc;
 
@@ -111,7 +111,8 @@ fn loom_a_server_is_disconnected_as_it_comes() {
     });
 }
 
-/// It goes on light ways again where it has come to, while somebody asks it to stop by its former home.
+/// It goes on light ways again where it has come to, while somebody asks it to stop by its former
+/// home.
 #[test]
 fn loom_a_server_stays_where_it_is() {
     check(1, || {

@@ -556,8 +556,9 @@ fn loom_acknowledge_holds_until_released() {
     });
 }
 
-/// A carrier that has just seen a component block still looks at its part of the seat: a worker may call
-/// it home, a select gives back its scratch space. Who completes the wait leaves that part alone.
+/// A carrier that has just seen a component block still looks at its part of the seat: a worker may
+/// call it home, a select gives back its scratch space. Who completes the wait leaves that part
+/// alone.
 #[test]
 fn loom_a_failed_acknowledge_leaves_the_carriers_part_alone() {
     check(3, || {

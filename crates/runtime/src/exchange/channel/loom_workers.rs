@@ -1,9 +1,10 @@
-//! Workers under every interleaving that the model checker can reach: links, leave, regrading, moves,
-//! and threads that are detached.
+//! Workers under every interleaving that the model checker can reach: links, leave, regrading,
+//! moves, and threads that are detached.
 //!
-//! Components run scripts. Two workers run them, and at times a third party interferes. When nothing
-//! runs any more, all scripts must have ended: a lost wake-up, or a count that is too low, is found by
-//! that. Whoever touches a queue, a watch list, a slot or a line without leave is found by the cells.
+//! Components run scripts. Two workers run them, and at times a third party interferes. When
+//! nothing runs any more, all scripts must have ended: a lost wake-up, or a count that is too low,
+//! is found by that. Whoever touches a queue, a watch list, a slot or a line without leave is found
+//! by the cells.
 
 use std::cell::Cell;
 use std::ptr;
@@ -491,8 +492,8 @@ fn loom_stops_race_with_a_light_rendezvous() {
     });
 }
 
-/// The owner of a half-channel disconnects it and gives its reference back, while a component waits there
-/// and is called off: the component's own reference is the last.
+/// The owner of a half-channel disconnects it and gives its reference back, while a component waits
+/// there and is called off: the component's own reference is the last.
 #[test]
 fn loom_a_half_channel_goes_where_one_waits() {
     check(2, || {

@@ -2,9 +2,9 @@
 //!
 //! A half-channel has a direction, a payload type and a set of peers. All half-channels that
 //! connections tie together are one group, with one leave for all: the lock of their [`hub`], or
-//! their worker's (*local* grade; see [`light`]). The protocol is written down in `docs/internals/channels.md`; in short: whoever comes second finds
-//! the first in a queue under the hub's lock, claims its offer, leaves the lock, hands the value
-//! over and wakes it.
+//! their worker's (*local* grade; see [`light`]). The protocol is written down in
+//! `docs/internals/channels.md`; in short: whoever comes second finds the first in a queue under
+//! the hub's lock, claims its offer, leaves the lock, hands the value over and wakes it.
 //!
 //! | field | written by | read by | under |
 //! |---|---|---|---|
@@ -91,15 +91,16 @@ pub struct Channel {
     /// Which arm of its select the component in the slot waits in; otherwise its place among the
     /// peers of its peer when it was last known.
     pub(crate) arm: Cell<u32>,
-    /// Of an in: when a select took from here last, by its worker's count. One that comes from another
-    /// worker, or from before the count began anew, may be one turn early or late. Of an out: in how
-    /// many lists of outs with senders it stands.
+    /// Of an in: when a select took from here last, by its worker's count. One that comes from
+    /// another worker, or from before the count began anew, may be one turn early or late. Of an
+    /// out: in how many lists of outs with senders it stands.
     pub(crate) served: Cell<u32>,
     refs: AtomicU32,
     /// How many half-channels before its component's seat it lies; 0 for a free one.
     before_seat: u16,
     pub(crate) direction: Direction,
-    /// How many operations have found nobody, while its connection was shared: see [`RECONSIDERED`].
+    /// How many operations have found nobody, while its connection was shared: see
+    /// [`RECONSIDERED`].
     misses: Cell<u8>,
 }
 
@@ -138,15 +139,16 @@ pub(crate) struct Inner {
     /// Who waits here: senders if the half-channel is an out, receivers if an in. Entries of a
     /// select that was served elsewhere stay until that component has settled.
     pub(crate) queue: VecDeque<Waiter>,
-    /// The peers, if they are several. Not counted: a half-channel that goes leaves its peers first.
+    /// The peers, if they are several. Not counted: a half-channel that goes leaves its peers
+    /// first.
     several: Vec<NonNull<Channel>>,
-    /// Of an in with several peers: all those where somebody waits, in turn, and some where somebody
-    /// did.
+    /// Of an in with several peers: all those where somebody waits, in turn, and some where
+    /// somebody did.
     ready: VecDeque<NonNull<Channel>>,
     /// At so many of them, from the first, nobody waits lightly.
     heavy: usize,
-    /// Index of the peer to try first: the one after the last partner. Of an in with many peers: not 0
-    /// if it is a tick's turn.
+    /// Index of the peer to try first: the one after the last partner. Of an in with many peers:
+    /// not 0 if it is a tick's turn.
     next: usize,
     /// Index in the hub's members.
     place: usize,
@@ -607,8 +609,8 @@ impl Channel {
         }
     }
 
-    /// An operation has found nobody, and the connection is shared: is it to be looked at for a better
-    /// grade?
+    /// An operation has found nobody, and the connection is shared: is it to be looked at for a
+    /// better grade?
     pub(crate) fn is_reconsidered(&self) -> bool {
         let misses = self.misses.get().saturating_add(1);
         self.misses.set(misses);
@@ -629,8 +631,9 @@ impl Channel {
         !home.is_null() && ptr::eq(home, carrier::home_of(component))
     }
 
-    /// The worker of the component it was made for, or by; null for a thread. That of a port changes
-    /// when its component moves, which then makes it shared ([`component::share_channels`]).
+    /// The worker of the component it was made for, or by; null for a thread. That of a port
+    /// changes when its component moves, which then makes it shared
+    /// ([`component::share_channels`]).
     pub(crate) fn home(&self) -> *const Worker {
         match self.owner() {
             Some(owner) => carrier::worker_of(carrier::home_of(owner.component())),
@@ -638,8 +641,8 @@ impl Channel {
         }
     }
 
-    /// Is it a port of a server that comes to its callers? What is to be one worker's, or two workers', is
-    /// not that.
+    /// Is it a port of a server that comes to its callers? What is to be one worker's, or two
+    /// workers', is not that.
     pub(crate) fn is_of_one_that_comes(&self) -> bool {
         self.owner().is_some_and(carrier::comes)
     }
@@ -665,8 +668,8 @@ impl Channel {
         }
     }
 
-    /// The same for as long as a component waits here. Not compared with the most: so many components
-    /// there are not.
+    /// The same for as long as a component waits here. Not compared with the most: so many
+    /// components there are not.
     pub(crate) fn retain_for_wait(&self) {
         // As above.
         self.refs.fetch_add(1, Ordering::Relaxed);

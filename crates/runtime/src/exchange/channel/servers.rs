@@ -1,9 +1,11 @@
-//! Which components are servers, and how they run: on their own worker, or on that of whoever calls them.
+//! Which components are servers, and how they run: on their own worker, or on that of whoever calls
+//! them.
 //!
-//! A server is a component that receives from several others: at a half-channel with several peers, some of
-//! them of other workers. What it does then is in [`crate::exchange::carrier::come_to_caller`]. Where all are of one
-//! worker nothing is to be gained, and light waits do not come here. So one that has not been called from
-//! elsewhere for long, with all its callers where it is, stays there, until that changes.
+//! A server is a component that receives from several others: at a half-channel with several peers,
+//! some of them of other workers. What it does then is in
+//! [`crate::exchange::carrier::come_to_caller`]. Where all are of one worker nothing is to be
+//! gained, and light waits do not come here. So one that has not been called from elsewhere for
+//! long, with all its callers where it is, stays there, until that changes.
 
 use std::ptr;
 
@@ -23,8 +25,8 @@ const CALLERS_MAX: usize = 15;
 /// The running component is going to receive at these half-channels.
 ///
 /// # Safety
-/// `seat` is that of the component that runs the calling code, which holds no lock; the half-channels are
-/// alive.
+/// `seat` is that of the component that runs the calling code, which holds no lock; the
+/// half-channels are alive.
 #[inline]
 pub(crate) unsafe fn begin<'a>(seat: &Seat, channels: impl Iterator<Item = &'a Channel>) {
     match options::get().servers {
@@ -114,8 +116,8 @@ fn has_only(channel: &Channel, home: *const carrier::Worker) -> bool {
     }
 }
 
-/// The running component receives from whoever comes at a half-channel whose group the caller has leave
-/// for. If that makes a server of it, it is one from now on.
+/// The running component receives from whoever comes at a half-channel whose group the caller has
+/// leave for. If that makes a server of it, it is one from now on.
 #[inline]
 pub(crate) fn notice(seat: &Seat, channel: &Channel, guard: &Guard) {
     if options::get().servers != Servers::Asynchronous

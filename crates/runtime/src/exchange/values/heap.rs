@@ -1,12 +1,12 @@
 //! The heap of a component: its own, made when it first needs one, and ended when it ends.
 //!
 //! A heap is touched by the code that runs its component, or by the party that completes a
-//! rendezvous with it while it is parked. A value that is moved stays where it is, and goes home to the
-//! heap that it came from when its new owner frees it. The components themselves, which anyone may
-//! free, lie in the heaps of the threads that make them.
+//! rendezvous with it while it is parked. A value that is moved stays where it is, and goes home to
+//! the heap that it came from when its new owner frees it. The components themselves, which anyone
+//! may free, lie in the heaps of the threads that make them.
 //!
-//! `HEARTH_HEAPS=shared` has one heap for everything, under a lock, and `HEARTH_HEAPS=system` leaves it to
-//! the system's allocator: for comparison. Under the model checker it is the latter.
+//! `HEARTH_HEAPS=shared` has one heap for everything, under a lock, and `HEARTH_HEAPS=system`
+//! leaves it to the system's allocator: for comparison. Under the model checker it is the latter.
 
 #[cfg(not(loom))]
 pub(crate) mod log;
@@ -51,8 +51,8 @@ pub(crate) fn alloc_zeroed(component: *mut Component, size: usize) -> *mut c_voi
     block
 }
 
-/// Gives a block back, wherever it came from. The component runs this, or is parked for it; or it is
-/// null.
+/// Gives a block back, wherever it came from. The component runs this, or is parked for it; or it
+/// is null.
 ///
 /// # Safety
 /// `block` came from the heap of some component and is not used any more.
@@ -70,8 +70,9 @@ pub(crate) unsafe fn free(component: *mut Component, block: *mut c_void) {
     }
 }
 
-/// A zeroed block that is no component's, such as a component itself; `creator` asks for it, or nobody.
-/// It begins a cache line, as a component may run on another core than its neighbour in memory.
+/// A zeroed block that is no component's, such as a component itself; `creator` asks for it, or
+/// nobody. It begins a cache line, as a component may run on another core than its neighbour in
+/// memory.
 pub(crate) fn common_zeroed(creator: *mut Component, size: usize) -> *mut c_void {
     #[cfg(not(loom))]
     let block = in_common(size);
@@ -111,12 +112,12 @@ pub(crate) unsafe fn leave(component: *mut Component) {
     let _ = component;
 }
 
-/// A component has moved to a core: what it allocates from now on is near it. What it has comes along as far
-/// as `HEARTH_HEAPS_MOVE` says, which is nothing unless it is set. A page that is copied costs as
-/// much as a few dozen lines of it that are fetched from another node; so it pays if the component goes over its
-/// data once or twice again, which the program knows and this does not. It is done here, while the
-/// worker that sends the component off has it: others of that worker wait, for as long as it takes
-/// to copy so many bytes.
+/// A component has moved to a core: what it allocates from now on is near it. What it has comes
+/// along as far as `HEARTH_HEAPS_MOVE` says, which is nothing unless it is set. A page that is
+/// copied costs as much as a few dozen lines of it that are fetched from another node; so it pays
+/// if the component goes over its data once or twice again, which the program knows and this does
+/// not. It is done here, while the worker that sends the component off has it: others of that
+/// worker wait, for as long as it takes to copy so many bytes.
 ///
 /// # Safety
 /// The component is the caller's for the moment.
@@ -188,7 +189,8 @@ mod ways {
     use crate::ground::options::{self, Heaps};
     use crate::ground::sync::lock_std as lock;
 
-    /// What the options say, once somebody has looked: asked for with every allocation.
+    /// What the options say, once somebody has looked: asked for with every allocation. Of the
+    /// process, since only a compiled program chooses another way than the first.
     static WAY: AtomicU8 = AtomicU8::new(UNKNOWN);
     const UNKNOWN: u8 = 0;
     const PRIVATE: u8 = 1;
@@ -402,7 +404,8 @@ mod ways {
         Some(heap.figures().used as u64)
     }
 
-    /// The same of the heap that all components share; None if there is none, or somebody has it now.
+    /// The same of the heap that all components share; None if there is none, or somebody has it
+    /// now.
     pub(super) fn shared_used() -> Option<u64> {
         if way() & !LOGGED != SHARED {
             return None;

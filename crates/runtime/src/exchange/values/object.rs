@@ -136,8 +136,8 @@ unsafe fn copy_with(to: *mut Component, of: &Type, value: Value, reach: Reach) -
     }
 }
 
-/// Bytes of an array or struct without references inside, which is copied as it lies; none of anything
-/// else.
+/// Bytes of an array or struct without references inside, which is copied as it lies; none of
+/// anything else.
 ///
 /// # Safety
 /// `value` is of this type.

@@ -1,5 +1,5 @@
-//! Pairs of two kinds, alike on one core: clients that wait for their servers, and neighbours that compute
-//! and then exchange. What each sees of its time follows from where they are.
+//! Pairs of two kinds, alike on one core: clients that wait for their servers, and neighbours that
+//! compute and then exchange. What each sees of its time follows from where they are.
 
 use super::*;
 use crate::ground::choices::scramble;
@@ -9,7 +9,8 @@ use crate::ground::choices::scramble;
 struct Pair {
     computes: [f64; 2],
     takes_turns: bool,
-    /// What a message between two cores takes in truth, of which the sender and the receiver compute half.
+    /// What a message between two cores takes in truth, of which the sender and the receiver
+    /// compute half.
     message_ns: f64,
 }
 

@@ -6,8 +6,8 @@
 //! last: at the half-channel, one of its peers, the value's size, and how long the component runs.
 //! Nothing is added to the ways that are inlined in compiled programs.
 //!
-//! What was seen is kept by each worker for itself ([`Sampler`]), and published some times a second,
-//! for whoever [takes](take) it.
+//! What was seen is kept by each worker for itself ([`Sampler`]), and published some times a
+//! second, for whoever [takes](take) it.
 
 mod sampler;
 

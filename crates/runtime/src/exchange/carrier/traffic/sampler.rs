@@ -22,9 +22,9 @@ const KINDS: usize = 512;
 /// A thread of its own looks at one wait in so many: waiting there costs microseconds.
 const THREAD_GAP: u32 = 4;
 
-/// A run that took longer may have been kept waiting for its core, by other programs: then the thread's
-/// own clock is asked for the next so many that are looked at. That is a system call, which would cost
-/// as much as a short run takes.
+/// A run that took longer may have been kept waiting for its core, by other programs: then the
+/// thread's own clock is asked for the next so many that are looked at. That is a system call,
+/// which would cost as much as a short run takes.
 const SUSPECT_NS: u64 = 20_000;
 const CAREFUL: u32 = 64;
 
@@ -44,7 +44,8 @@ impl Watch {
         }
     }
 
-    /// How long it was until `now`; of a thread that was asked, without what others took of its core.
+    /// How long it was until `now`; of a thread that was asked, without what others took of its
+    /// core.
     fn took(self, now: u64) -> u64 {
         let took = now.saturating_sub(self.since);
         match self.of_thread {
@@ -110,8 +111,8 @@ pub(crate) enum Interest {
 
 /// A worker's; its own thread's alone.
 ///
-/// A run that is looked at ends where the next begins, or where the worker rests: that way nothing is
-/// to be asked at the end of each.
+/// A run that is looked at ends where the next begins, or where the worker rests: that way nothing
+/// is to be asked at the end of each.
 pub(crate) struct Sampler {
     interest: Interest,
     /// Somebody watches the run, and wants to know how large values are.
@@ -241,8 +242,8 @@ impl Sampler {
         }
     }
 
-    /// How long a run took that ends now. One that nobody was careful about and that seems long counts
-    /// as others do.
+    /// How long a run took that ends now. One that nobody was careful about and that seems long
+    /// counts as others do.
     fn time_of(&self, glimpse: &Glimpse, now: u64) -> u64 {
         let took = glimpse.watch.took(now);
         let left = self.careful.get();

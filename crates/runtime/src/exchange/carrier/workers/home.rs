@@ -23,8 +23,8 @@ pub(crate) fn mark_of(worker: *const Worker) -> Option<usize> {
     unsafe { worker.as_ref() }.map(Worker::mark)
 }
 
-/// Where a component is at home; null for a thread. It may move unless it runs or the caller has its
-/// worker's leave.
+/// Where a component is at home; null for a thread. It may move unless it runs or the caller has
+/// its worker's leave.
 pub(crate) fn home_of(component: *mut Component) -> *const Worker {
     // SAFETY: the component is alive, and its home changes by atomic stores.
     unsafe { AtomicPtr::from_ptr((&raw mut (*component).home).cast::<*mut Worker>()) }

@@ -1,6 +1,6 @@
-//! Leave to touch a worker's half-channels: its own thread's, between `busy := 1` and `busy := 0`, and
-//! others', with the gate closed. `docs/internals/workers.md` says why one of the two always sees the
-//! other.
+//! Leave to touch a worker's half-channels: its own thread's, between `busy := 1` and `busy := 0`,
+//! and others', with the gate closed. `docs/internals/workers.md` says why one of the two always
+//! sees the other.
 
 use std::ptr;
 
@@ -40,7 +40,8 @@ pub(crate) fn inflate(component: *mut Component) {
     }
 }
 
-/// Leave to touch the half-channels of both workers, neither of which the calling thread is touching.
+/// Leave to touch the half-channels of both workers, neither of which the calling thread is
+/// touching.
 pub(crate) fn hold_both(a: &'static Worker, b: &'static Worker) -> (Hold, Hold) {
     // In one order everywhere, and never while being busy: two threads do not wait for each other.
     if a.shared.index < b.shared.index {
@@ -107,9 +108,8 @@ impl Entered {
         component: *mut Component,
         channel: &Channel,
     ) -> Option<Entered> {
-        // The monitor may be about to give it another home: what was read is old then, and the gate is
-        // closed.
-        // SAFETY: workers live as long as their runtime.
+        // The monitor may be about to give it another home: what was read is old then, and the gate
+        // is closed. SAFETY: workers live as long as their runtime.
         let worker: &'static Worker = unsafe { home_of(component).as_ref() }?;
         worker.busy.store(1, Ordering::Relaxed);
         // The barrier of whoever wants leave orders the store before the loads.
@@ -277,9 +277,9 @@ impl Worker {
 
     /// A detached runner has noticed.
     pub(super) fn be_noticed(&self, runner: &Runner) {
-        // The gate is closed for as long as a runner has not noticed: nobody is busy. The lock comes
-        // first: what told the runner may have been the beginning of a detaching that is still under
-        // way, and neither its count nor that of threads that run would be right yet.
+        // The gate is closed for as long as a runner has not noticed: nobody is busy. The lock
+        // comes first: what told the runner may have been the beginning of a detaching that is
+        // still under way, and neither its count nor that of threads that run would be right yet.
         let _leave = lock(&self.shared.leave);
         if runner.has_noticed.swap(true, Ordering::Relaxed) {
             return;
@@ -328,9 +328,9 @@ impl Worker {
 
     /// Queues a component if the calling thread is the worker's own and nobody else has its leave.
     pub(super) fn push_if_own(&self, component: *mut Component) -> bool {
-        // It may be busy already, as it gives a stopped sender back, and stays so. Or it has just been
-        // detached, and it is another thread that is busy for a moment: then the gate is closed, and
-        // nothing may be written back later.
+        // It may be busy already, as it gives a stopped sender back, and stays so. Or it has just
+        // been detached, and it is another thread that is busy for a moment: then the gate is
+        // closed, and nothing may be written back later.
         let was_busy = self.busy.load(Ordering::Relaxed) != 0;
         if !was_busy {
             self.busy.store(1, Ordering::Relaxed);

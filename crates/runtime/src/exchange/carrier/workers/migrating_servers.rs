@@ -1,9 +1,9 @@
 //! Servers that come to their callers.
 //!
-//! A server that comes is at home with the worker of whoever called it last: the party that completes a
-//! rendezvous with it, while it is parked, takes it along, and it runs there next. Its data follows
-//! through the caches. While it runs, others that call it wait in the channel, as they always do: the
-//! channel is the lock.
+//! A server that comes is at home with the worker of whoever called it last: the party that
+//! completes a rendezvous with it, while it is parked, takes it along, and it runs there next. Its
+//! data follows through the caches. While it runs, others that call it wait in the channel, as they
+//! always do: the channel is the lock.
 //!
 //! ```text
 //!            its worker's thread, after        a caller, which has won its offer
@@ -13,13 +13,13 @@
 //!     └─────────────────────────────────┘
 //! ```
 //!
-//! An offer is open, and may be won, before the thread that ran the component has left it: the compiled
-//! code still returns. So `PARKED` is said by that thread, last of all. Who wins the offer before that
-//! posts the component to its worker, as with any other.
+//! An offer is open, and may be won, before the thread that ran the component has left it: the
+//! compiled code still returns. So `PARKED` is said by that thread, last of all. Who wins the offer
+//! before that posts the component to its worker, as with any other.
 //!
-//! The home changes without its former worker's leave. Whoever has that leave meanwhile, to make an offer of a
-//! light wait, finds none: a component that comes never waits lightly, nor at a link, since something asks
-//! for its attention all the time.
+//! The home changes without its former worker's leave. Whoever has that leave meanwhile, to make an
+//! offer of a light wait, finds none: a component that comes never waits lightly, nor at a link,
+//! since something asks for its attention all the time.
 
 use super::{Worker, all, home_of, own_worker, set_home};
 use crate::abi::Component;
@@ -29,7 +29,8 @@ use crate::seats::seat::{Seat, runs, seat_of};
 
 /// Does it come to its callers?
 pub(crate) fn comes(seat: &Seat) -> bool {
-    // Acquire pairs with the Release of `stay`: whoever finds that it comes no more finds its home, too.
+    // Acquire pairs with the Release of `stay`: whoever finds that it comes no more finds its home,
+    // too.
     matches!(
         seat.runs.load(Ordering::Acquire),
         runs::COMES | runs::PARKED
@@ -56,8 +57,8 @@ pub(crate) fn stay(seat: &Seat) {
     if !comes(seat) {
         return;
     }
-    // Whoever has a former home's leave, and has seen there that it was its home, may still be about to
-    // look at what it waits for: it waits lightly only once they are done.
+    // Whoever has a former home's leave, and has seen there that it was its home, may still be
+    // about to look at what it waits for: it waits lightly only once they are done.
     for worker in all() {
         drop(worker.hold());
     }
@@ -68,7 +69,8 @@ pub(crate) fn stay(seat: &Seat) {
     seat.runs.store(runs::PLANNED, Ordering::Release);
 }
 
-/// A component has met one that is parked: if that is a server that comes to its callers, it goes on here.
+/// A component has met one that is parked: if that is a server that comes to its callers, it goes
+/// on here.
 ///
 /// The caller has won its offer, and completes it next.
 #[inline]
@@ -100,14 +102,16 @@ fn take_along(seat: &Seat) {
 }
 
 impl Worker {
-    /// The component has blocked, and this thread touches it no more: from here on it may be taken along.
+    /// The component has blocked, and this thread touches it no more: from here on it may be taken
+    /// along.
     ///
     /// # Safety
     /// It was resumed by the calling thread, which has resumed none since.
     #[inline]
     pub(super) unsafe fn let_come(&self, component: *mut Component) {
         if self.mine.serves {
-            // SAFETY: as the caller promises. Until it is parked only this worker resumes it, so it is alive.
+            // SAFETY: as the caller promises. Until it is parked only this worker resumes it, so it
+            // is alive.
             let seat = unsafe { seat_of(component) };
             if seat.runs.load(Ordering::Relaxed) == runs::COMES {
                 // Release: whoever takes it along sees what it did here.

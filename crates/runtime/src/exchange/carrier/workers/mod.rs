@@ -6,11 +6,11 @@
 //! costs far more than a look, and then sleeps.
 //!
 //! The half-channels of a worker's components are its own as long as they are connected among
-//! themselves. Its thread touches them between `busy := 1` and `busy := 0`, having seen that the gate
-//! is open: two plain stores and a load. Another thread that must touch them takes the lock `leave`,
-//! closes the gate, has all threads pass a barrier, and waits until the worker is not busy. One of
-//! the two always sees the other. Where the system has no such barriers, the gate stays closed, and
-//! everybody goes by the lock.
+//! themselves. Its thread touches them between `busy := 1` and `busy := 0`, having seen that the
+//! gate is open: two plain stores and a load. Another thread that must touch them takes the lock
+//! `leave`, closes the gate, has all threads pass a barrier, and waits until the worker is not
+//! busy. One of the two always sees the other. Where the system has no such barriers, the gate
+//! stays closed, and everybody goes by the lock.
 //!
 //! | field | written by | read by |
 //! |---|---|---|
@@ -85,8 +85,8 @@ use crate::seats::seat::{Seat, seat_of};
 /// A component that was made ready by the running one goes before the others so many times in a
 /// row, then they have their turn.
 const STREAK: u32 = 16;
-/// After so many components timers and descriptors are looked at if nobody waits for them; a multiple
-/// of [`LOOK_EVERY`].
+/// After so many components timers and descriptors are looked at if nobody waits for them; a
+/// multiple of [`LOOK_EVERY`].
 const OUTSIDE_EVERY: u32 = 32;
 /// After so many components the watch list is looked through.
 const LOOK_EVERY: u32 = 8;
@@ -262,8 +262,8 @@ pub(crate) unsafe fn ready_here(component: *mut Component) {
     unsafe { (*home).push_soon(component) };
 }
 
-/// The same, behind all others. A component that was served in a select will find more there once they
-/// have run, and wait for five messages once instead of for every second one.
+/// The same, behind all others. A component that was served in a select will find more there once
+/// they have run, and wait for five messages once instead of for every second one.
 ///
 /// # Safety
 /// As for [`ready_here`].
@@ -473,7 +473,8 @@ impl Worker {
         self.pop()
     }
 
-    /// Looks at what comes from elsewhere, the inbox aside. Out of the way of what is done each time.
+    /// Looks at what comes from elsewhere, the inbox aside. Out of the way of what is done each
+    /// time.
     #[inline(never)]
     fn look_around(&'static self, runner: &Runner, picks: u32) {
         self.look_through(false);
@@ -644,7 +645,8 @@ impl Worker {
                 set_home(component, home);
             }
             heap::follow(component, home.shared.core);
-            // Afterwards: who links or localizes its half-channels from here on goes by the new home.
+            // Afterwards: who links or localizes its half-channels from here on goes by the new
+            // home.
             component::share_channels(component);
             #[cfg(loom)]
             world::share_movers(home);
@@ -691,8 +693,8 @@ impl Worker {
         }
     }
 
-    /// Says that its thread sleeps, and how, and has it counted no more. False if there is something
-    /// to do after all.
+    /// Says that its thread sleeps, and how, and has it counted no more. False if there is
+    /// something to do after all.
     fn falls_asleep(&self, how: u32) -> bool {
         let asleep = &self.shared.asleep;
         asleep.store(how, Ordering::Relaxed);

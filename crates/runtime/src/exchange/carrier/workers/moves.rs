@@ -1,8 +1,8 @@
 //! Moving components that somebody else wants elsewhere.
 //!
-//! Where a component goes before it runs again is its own field, or, while it is parked, its worker's
-//! thread's. So whoever plans placements leaves orders with the worker, which sees to them between
-//! two components. An order for a component that has moved or ended meanwhile is void.
+//! Where a component goes before it runs again is its own field, or, while it is parked, its
+//! worker's thread's. So whoever plans placements leaves orders with the worker, which sees to them
+//! between two components. An order for a component that has moved or ended meanwhile is void.
 
 use std::ptr;
 use std::sync::Mutex;
@@ -73,7 +73,8 @@ fn kept_on(core: Option<usize>, allowed: &[usize]) -> Vec<usize> {
 
 /// Keeps the calling thread on its worker's core, if that may be used.
 pub(super) fn keep_current(core: usize) {
-    // Held until it is done: whoever takes cores away comes before, or finds this thread with its worker.
+    // Held until it is done: whoever takes cores away comes before, or finds this thread with its
+    // worker.
     let allowed = lock(&ALLOWED);
     let on = match &*allowed {
         Some(allowed) => kept_on(Some(core), allowed),
@@ -91,9 +92,9 @@ pub(super) fn let_go(runner: &Runner) {
     let _ = affinity::allow_thread(runner.thread.load(Ordering::Relaxed), &on);
 }
 
-/// Keeps the threads of workers on their cores, where those may be used; the others' go wherever they
-/// may, and so do threads that go on without a worker: they may have got or lost one since cores were
-/// taken away, and before that was seen.
+/// Keeps the threads of workers on their cores, where those may be used; the others' go wherever
+/// they may, and so do threads that go on without a worker: they may have got or lost one since
+/// cores were taken away, and before that was seen.
 pub(crate) fn pin_again(allowed: &[usize]) {
     let mut known = lock(&ALLOWED);
     *known = Some(allowed.to_vec());
@@ -137,8 +138,8 @@ impl Worker {
             if comes(seat) || !ptr::eq(home_of(component), self) {
                 return;
             }
-            // SAFETY: enrolled, so alive, and at home with the calling thread, which runs none of its
-            // components: parked or ready, and nobody else touches this field of it.
+            // SAFETY: enrolled, so alive, and at home with the calling thread, which runs none of
+            // its components: parked or ready, and nobody else touches this field of it.
             unsafe {
                 if link::waiting_of(component) != waiting::RETURNS {
                     (*component).destination = 1 + wanted[found].to;

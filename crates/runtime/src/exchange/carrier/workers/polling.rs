@@ -1,14 +1,14 @@
 //! Waiting for the outside: one of the idle workers does it for all.
 //!
 //! It sleeps in the poller instead of at its own word, and is woken for its inbox by the poller's
-//! bell. Who that is, the token says: `TAKEN` while some worker waits for the outside, or is about to
-//! again. Invariant: while there is anything to wait for and the token is free, no worker sleeps
+//! bell. Who that is, the token says: `TAKEN` while some worker waits for the outside, or is about
+//! to again. Invariant: while there is anything to wait for and the token is free, no worker sleeps
 //! elsewhere. Whoever gives the token away, or brings the first thing to wait for, wakes one that
 //! does ([`offer`]); whoever is about to sleep looks whether it is free ([`is_open`]). Both pass a
 //! fence between what they write and what they read of the other.
 //!
-//! While all workers are busy the token is free, and they look at the poller in passing; so does the
-//! monitor, for those whose components compute for long.
+//! While all workers are busy the token is free, and they look at the poller in passing; so does
+//! the monitor, for those whose components compute for long.
 
 use std::ptr;
 use std::sync::atomic::AtomicBool;
@@ -45,8 +45,8 @@ fn give_away() {
     offer();
 }
 
-/// Has a worker that sleeps at its word wait for the outside instead, if nobody does. Others find out
-/// by themselves when they have nothing to do.
+/// Has a worker that sleeps at its word wait for the outside instead, if nobody does. Others find
+/// out by themselves when they have nothing to do.
 pub(crate) fn offer() {
     if !is_open() {
         return;

@@ -1,8 +1,8 @@
 //! What a worker's thread writes down of its components' runs, if somebody watches.
 //!
-//! Compiled code makes components ready without a call. They are found when the run that did it is over:
-//! behind the last one that stood in the queue when it began, and in the place of the one to run next. So a
-//! component counts as ready from the end of that run on.
+//! Compiled code makes components ready without a call. They are found when the run that did it is
+//! over: behind the last one that stood in the queue when it began, and in the place of the one to
+//! run next. So a component counts as ready from the end of that run on.
 
 use std::cell::Cell;
 use std::ptr;

@@ -1,22 +1,24 @@
-//! The threads that run workers' components, and what becomes of a component that computes for long.
+//! The threads that run workers' components, and what becomes of a component that computes for
+//! long.
 //!
-//! A worker is a queue and half-channels; a *runner* is a thread that resumes its components, one at
-//! a time. A *monitor* looks at all workers every few milliseconds, while any is awake. Where it
+//! A worker is a queue and half-channels; a *runner* is a thread that resumes its components, one
+//! at a time. A *monitor* looks at all workers every few milliseconds, while any is awake. Where it
 //! finds the same component running as the last time, and others waiting behind it, it *detaches*
-//! the runner: the component goes on computing there as if it had a thread of its own, and the worker
-//! gets another runner. That may be on any core, unless somebody placed the component by name or by a
-//! policy: then it shares the worker's. So compiled loops need no look at any flag, and a component that
-//! calls into the system and stays there for long holds up nobody either.
+//! the runner: the component goes on computing there as if it had a thread of its own, and the
+//! worker gets another runner. That may be on any core, unless somebody placed the component by
+//! name or by a policy: then it shares the worker's. So compiled loops need no look at any flag,
+//! and a component that calls into the system and stays there for long holds up nobody either.
 //!
 //! A detached component may go on with all that does not wait. Before it waits (and before that it
 //! cannot have been woken), it *rejoins*: it queues at its worker like any other, and the runner
 //! that comes upon it there hands the worker back and is spare from then on.
 //!
-//! What makes this safe. The monitor detaches with the worker's leave: the gate closed, nobody busy.
-//! The gate then stays closed until the detached runner has noticed, since it might be about to say
-//! that it is busy: what it read of the worker before is old. Until then everybody goes by the lock,
-//! the new runner too. A runner notices where its component would wait, makes or connects others (it
-//! rejoins there, too), or ends; the component's `home` is a *stand-in* meanwhile, whose gate is never open.
+//! What makes this safe. The monitor detaches with the worker's leave: the gate closed, nobody
+//! busy. The gate then stays closed until the detached runner has noticed, since it might be about
+//! to say that it is busy: what it read of the worker before is old. Until then everybody goes by
+//! the lock, the new runner too. A runner notices where its component would wait, makes or connects
+//! others (it rejoins there, too), or ends; the component's `home` is a *stand-in* meanwhile, whose
+//! gate is never open.
 
 use std::cell::Cell;
 use std::ptr;
@@ -167,8 +169,8 @@ impl Runner {
 
 // ---- leaving and coming back ------------------------------------------------------------------
 
-/// Takes a worker from a runner whose component goes on computing, and gives it to the next. False if
-/// it has gone on to another component meanwhile, after so many rounds.
+/// Takes a worker from a runner whose component goes on computing, and gives it to the next. False
+/// if it has gone on to another component meanwhile, after so many rounds.
 pub(super) fn detach(
     worker: &'static Worker,
     runner: &'static Runner,
@@ -181,8 +183,9 @@ pub(super) fn detach(
     if !is_still || component.is_null() {
         return false;
     }
-    // The detached one runs on, and is counted still. The other is counted before anything tells the
-    // detached one what has become of it: it might sleep at once, and be the last that was counted.
+    // The detached one runs on, and is counted still. The other is counted before anything tells
+    // the detached one what has become of it: it might sleep at once, and be the last that was
+    // counted.
     idle::enter_woken();
     worker.shared.detached.fetch_add(1, Ordering::Relaxed);
     runner.has_noticed.store(false, Ordering::Relaxed);

@@ -1,20 +1,21 @@
-//! `--place steal`: busy workers let idle ones have some of their components; with `--place talk`, those
-//! that no plan has placed.
+//! `--place steal`: busy workers let idle ones have some of their components; with `--place talk`,
+//! those that no plan has placed.
 //!
 //! Half-channels are plain memory of their worker's thread, so an idle worker cannot just take a
 //! component: it would need leave for each, which holds up the victim for longer than giving does.
-//! Instead a worker that has just run a component for long, and has several ready, looks for one that
-//! sleeps and gives it every second of those that may go. Who sleeps, the word `asleep` says already;
-//! whoever falls asleep later is found after the next long run.
+//! Instead a worker that has just run a component for long, and has several ready, looks for one
+//! that sleeps and gives it every second of those that may go. Who sleeps, the word `asleep` says
+//! already; whoever falls asleep later is found after the next long run.
 //!
-//! Only components that compute go: those whose runs take long in the mean, and those of which nothing
-//! is known yet, if the first runs of the last two of their kind took long. One that is woken for a
-//! message and soon waits again stays with its partners, where a message costs a hundredth of what it
-//! costs to move. If one turns out to talk after it has gone, it comes back and stays. A component may
-//! also run for long because it talks for long, with partners that all wait for it; so what counts is
-//! the time for each component that a run made ready, which are found at the end of the queue and in
-//! the count of those posted to others. What stays in any case: services and the main sequence; what
-//! was placed on a core; what is in the middle of being detached.
+//! Only components that compute go: those whose runs take long in the mean, and those of which
+//! nothing is known yet, if the first runs of the last two of their kind took long. One that is
+//! woken for a message and soon waits again stays with its partners, where a message costs a
+//! hundredth of what it costs to move. If one turns out to talk after it has gone, it comes back
+//! and stays. A component may also run for long because it talks for long, with partners that all
+//! wait for it; so what counts is the time for each component that a run made ready, which are
+//! found at the end of the queue and in the count of those posted to others. What stays in any
+//! case: services and the main sequence; what was placed on a core; what is in the middle of being
+//! detached.
 //!
 //! Time is measured over eight runs at once while those are short, which costs next to nothing, and
 //! else one by one.
@@ -48,8 +49,8 @@ const _: () = assert!(1 + MOST < runs::FIXED as u64);
 const WORTH_LOOKING_NS: u64 = 1_500;
 /// So many runs are measured at once while they are short, and one by one after a long one.
 const WINDOW: u32 = 8;
-/// How far into its queue a worker looks for components to give, and how many others it looks at for
-/// one that sleeps.
+/// How far into its queue a worker looks for components to give, and how many others it looks at
+/// for one that sleeps.
 const FAR: usize = 64;
 
 /// What a worker that shares knows of its runs; its own thread's.
@@ -84,8 +85,8 @@ impl Sharing {
         }
     }
 
-    /// As samples show: runs take so long in the mean. To look at each costs as much as a message does,
-    /// and where nobody computes there is nothing to share.
+    /// As samples show: runs take so long in the mean. To look at each costs as much as a message
+    /// does, and where nobody computes there is nothing to share.
     pub(super) fn turn(&self, mean_ns: u64) {
         let is_on = mean_ns >= WORTH_LOOKING_NS;
         if self.is_on.replace(is_on) != is_on {
@@ -126,8 +127,8 @@ impl Worker {
     pub(super) unsafe fn behind(&self, last: *mut Component) -> *mut Component {
         match last.is_null() {
             true => self.first.get(),
-            // SAFETY: in this queue, so parked and alive. No reference is made to it: others may touch what
-            // is atomic in it.
+            // SAFETY: in this queue, so parked and alive. No reference is made to it: others may
+            // touch what is atomic in it.
             false => unsafe { (*last).next },
         }
     }
@@ -210,7 +211,8 @@ impl Worker {
             let origin = seat.more.with_mut(|more| std::mem::take(&mut more.origin));
             if origin != 0 {
                 (*ran).destination = origin;
-                // Not as if it were placed by name: whoever plans would leave it where it is for good.
+                // Not as if it were placed by name: whoever plans would leave it where it is for
+                // good.
                 seat.runs.store(runs::PLANNED, Ordering::Relaxed);
             }
         }

@@ -1,10 +1,10 @@
 //! Workers without threads of their own, for the simulator: one thread takes
 //! them in turn, a step at a time.
 //!
-//! The queues, inboxes, watch lists and gates are the real ones. What is left out: sleeping, waking,
-//! and detaching, since nothing happens while a component computes. While compiled code runs, its
-//! worker's gate is closed, as if a detached runner had not noticed yet; so the ways that are
-//! inlined in it are not taken, and every operation comes to the runtime, which opens the gate.
+//! The queues, inboxes, watch lists and gates are the real ones. What is left out: sleeping,
+//! waking, and detaching, since nothing happens while a component computes. While compiled code
+//! runs, its worker's gate is closed, as if a detached runner had not noticed yet; so the ways that
+//! are inlined in it are not taken, and every operation comes to the runtime, which opens the gate.
 
 use std::io;
 use std::ptr;
@@ -55,7 +55,8 @@ impl Stage {
 
     /// The worker that a component is at home with.
     pub(crate) fn index_of(component: *mut Component) -> usize {
-        // SAFETY: simulated components are at home with a worker, and workers live as long as their runtime.
+        // SAFETY: simulated components are at home with a worker, and workers live as long as their
+        // runtime.
         unsafe { (*home_of(component)).shared.index }
     }
 

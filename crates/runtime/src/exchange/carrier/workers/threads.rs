@@ -36,8 +36,8 @@ impl Drop for Runners {
     }
 }
 
-/// Does something with each thread that runs, or will run, components of workers: its number, and the
-/// core that it is kept on, if there is one now.
+/// Does something with each thread that runs, or will run, components of workers: its number, and
+/// the core that it is kept on, if there is one now.
 pub(super) fn for_each_thread(mut action: impl FnMut(u32, Option<usize>)) {
     for runner in &lock(&RUNNERS).0 {
         let thread = runner.thread.load(Ordering::Relaxed);
@@ -209,7 +209,8 @@ pub(super) use monitor::notice;
 
 // ---- the end ------------------------------------------------------------------------------------
 
-/// Wakes all threads that run components of workers, spare ones too, and the monitor: the runtime is over.
+/// Wakes all threads that run components of workers, spare ones too, and the monitor: the runtime
+/// is over.
 pub(crate) fn wake_all() {
     #[cfg(not(loom))]
     for worker in WORKERS.get().into_iter().flatten() {

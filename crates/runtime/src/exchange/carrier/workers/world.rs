@@ -123,8 +123,8 @@ pub(crate) fn live(index: usize) {
     runner.live();
 }
 
-/// What the monitor does: the spare runner gets the worker, if a component runs there. The caller is
-/// not counted.
+/// What the monitor does: the spare runner gets the worker, if a component runs there. The caller
+/// is not counted.
 pub(crate) fn interfere(index: usize) -> bool {
     let worker = worker(index);
     // SAFETY: runners live as long as the run.

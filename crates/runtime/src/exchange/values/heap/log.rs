@@ -5,8 +5,9 @@
 //! {"ns":11201,"component":"Reader#3","event":"free","block":"0x7f1200030940"}
 //! ```
 //!
-//! `ns` counts from the first event. A block that one component frees and another has allocated was moved to
-//! it. The lines are in the order in which they happened, under a lock: what is logged is not fast.
+//! `ns` counts from the first event. A block that one component frees and another has allocated was
+//! moved to it. The lines are in the order in which they happened, under a lock: what is logged is
+//! not fast.
 
 use std::ffi::c_void;
 use std::fs::File;

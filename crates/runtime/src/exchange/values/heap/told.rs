@@ -1,7 +1,8 @@
 //! What all heaps have when the program ends, for a recording.
 //!
-//! Other threads may still run, and a heap is touched by its component's carrier alone. So the heaps are
-//! read as `hearth heap` reads those of another process: through the system, which copies.
+//! Other threads may still run, and a heap is touched by its component's carrier alone. So the
+//! heaps are read as `hearth heap` reads those of another process: through the system, which
+//! copies.
 
 use std::collections::HashMap;
 
@@ -20,7 +21,8 @@ impl Memory for Own {
     }
 }
 
-/// Tells the heaps of all components that have not ended. What cannot be read stays as it was last seen.
+/// Tells the heaps of all components that have not ended. What cannot be read stays as it was last
+/// seen.
 pub(crate) fn tell_all(recorder: &Recorder) {
     if let Some(bytes) = ways::shared_used() {
         recorder.shared_heap(bytes);
