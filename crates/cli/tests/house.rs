@@ -18,6 +18,7 @@ const FOR_TESTS: &str = "tests";
 const RESEARCH: &str = "research";
 /// Data in, data out: no clock, files, environment or global state.
 const PURE: &[&str] = &[
+    "hearth-abi",
     "hearth-machine",
     "hearth-stats",
     "hearth-model",
@@ -29,6 +30,7 @@ const PURE: &[&str] = &[
 /// May contain unsafe code. The allocators as published make blocks out of raw memory, and take
 /// the place of `malloc` in other programs; nothing of Hearth runs on them.
 const UNSAFE: &[&str] = &[
+    "hearth-abi",
     "hearth-atomics",
     "hearth-sys",
     "hearth-heap",
