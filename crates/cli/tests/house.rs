@@ -65,6 +65,13 @@ const COMMENTS_READ: &[&str] = &[
     "crates/testing",
     "crates/heap",
     "crates/malloc",
+    "crates/lang",
+    "crates/text",
+    "crates/toolchain",
+    "crates/terminal",
+    "crates/driver",
+    "crates/report",
+    "crates/cli",
     "fuzz",
 ];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:

@@ -51,7 +51,7 @@ impl Place {
         outcome(&mut self.command(words), None).unwrap()
     }
 
-    /// What it writes to standard output, if all is well.
+    /// Its standard output, if all is well.
     #[track_caller]
     fn answer(&self, words: &[&str]) -> String {
         let found = self.call(words);

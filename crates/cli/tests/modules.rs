@@ -278,7 +278,7 @@ fn may_hold(predicate: &[TokenTree]) -> bool {
     }
 }
 
-/// Where the item, field or statement ends that begins here.
+/// The end of the item, field or statement that begins here.
 fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     while attribute(&tokens[at..]).is_some() {
         at += 2;
@@ -332,7 +332,7 @@ fn path_at(tokens: &[TokenTree]) -> Vec<String> {
     path
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy)]
 enum Found {
     Module(usize),

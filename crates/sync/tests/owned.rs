@@ -1,5 +1,4 @@
-//! Sections in every way: results, order, panics, ends, and that nothing is lost while the way
-//! changes.
+//! Sections in every mode: results, order, panics, ends, and nothing lost while the mode changes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +16,7 @@ fn section<T: Send + 'static>(mode: Mode, data: T) -> Owned<T> {
         .expect("a thread can be started")
 }
 
-/// Runs `look` on what a closure panicked with.
+/// Runs `look` on the payload of a closure's panic.
 fn panic_text(work: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(work)).expect_err("it panics");
     match payload.downcast::<String>() {
@@ -104,7 +103,7 @@ fn every_lock_and_wait_serves_every_mode() {
                     .wait(wait)
                     .proprietor_wait(wait)
                     .drain(Drain::One)
-                    // Some of the threads find no line and take the lock.
+                    // Some of the threads get no line and take the lock.
                     .clients(3)
                     .build(0u64)
                     .unwrap();
@@ -157,8 +156,8 @@ fn poison_is_for_who_asks_for_it() {
     }
 }
 
-/// A client that sees the panic may look at the data and clear the poison, which does not come
-/// later.
+/// A client that sees the panic may look at the data and clear the poison: the section is poisoned
+/// by then, not later.
 #[test]
 fn poison_comes_before_its_panic() {
     let rounds = if cfg!(miri) { 10 } else { 1000 };
@@ -198,7 +197,7 @@ fn nobody_waits_for_itself() {
     }
 }
 
-/// Its proprietor dies of dropping it.
+/// Its drop panics, and so ends the proprietor.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -369,7 +368,7 @@ fn keys_bring_together_what_belongs_together() {
         .depth(16)
         .build(Vec::new())
         .unwrap();
-    // The proprietor is kept busy until all is posted, so that one round finds it.
+    // The proprietor is kept busy until everything is posted, so that one round finds all of it.
     let gate = Arc::new(AtomicBool::new(false));
     let open = Arc::clone(&gate);
     owned.post(move |_| {
@@ -409,7 +408,7 @@ fn a_batch_by_key_returns_in_the_items_order() {
     }
 }
 
-/// Whatever measuring finds, and while it tries.
+/// Automatic mode gives right results during its trials and whatever they find.
 #[test]
 fn auto_loses_nothing_and_says_why() {
     let owned = section(Mode::Auto, 0u64);
@@ -443,7 +442,7 @@ fn auto_loses_nothing_and_says_why() {
 }
 
 #[test]
-fn a_core_that_is_not_there_is_told() {
+fn a_missing_core_is_explained() {
     let owned = Owned::builder()
         .mode(Mode::Message)
         .proprietor_core(1 << 20)
@@ -456,10 +455,7 @@ fn a_core_that_is_not_there_is_told() {
         text.starts_with("far: by message to its proprietor"),
         "{text}"
     );
-    assert!(
-        text.contains("core 1048576 is not one of this process's"),
-        "{text}"
-    );
+    assert!(text.contains("core 1048576 is not available"), "{text}");
 }
 
 #[test]
@@ -479,7 +475,8 @@ fn no_choice_is_too_large_and_no_name_wrong() {
     }
 }
 
-/// More threads than lines: those without wait for the lock, which a busy proprietor must leave.
+/// More threads than lines: threads without a line wait for the lock, which a busy proprietor must
+/// release.
 #[test]
 fn who_has_no_line_is_not_forgotten() {
     for lock in LockKind::ALL {
