@@ -65,6 +65,8 @@ const COMMENTS_READ: &[&str] = &[
     "crates/probe",
     "crates/watch",
     "crates/testing",
+    "crates/heap",
+    "crates/malloc",
     "crates/lang",
     "crates/text",
     "crates/toolchain",
@@ -72,8 +74,6 @@ const COMMENTS_READ: &[&str] = &[
     "crates/driver",
     "crates/report",
     "crates/cli",
-    "crates/heap",
-    "crates/malloc",
     "fuzz",
 ];
 /// Crates that a compiled program's runtime may be built from, beside those of the workspace:
